@@ -1,0 +1,197 @@
+// The module warploom._core: the C library for Python. Arrays come and go by DLPack, so NumPy's, PyTorch's and others'
+// are used where they are. What a user sees is in warploom/*.py.
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include <optional>
+#include <warploom.hpp>
+
+namespace nb = nanobind;
+using nb::literals::operator""_a;
+
+namespace {
+
+using Given = nb::ndarray<nb::ro, nb::c_contig, nb::device::cpu>;
+using Taken = nb::ndarray<nb::c_contig, nb::device::cpu>;
+
+struct Element {
+  warploom_dtype dtype;
+  nb::dlpack::dtype as;
+  nb::dlpack::dtype in_numpy;  // which has neither bf16 nor floats of eight bits
+};
+
+constexpr nb::dlpack::dtype type(nb::dlpack::dtype_code code, uint8_t bits) {
+  return {static_cast<uint8_t>(code), bits, 1};
+}
+
+using Code = nb::dlpack::dtype_code;
+constexpr Element element(warploom_dtype dtype, Code code, uint8_t bits, bool numpy = true) {
+  return {dtype, type(code, bits), numpy ? type(code, bits) : type(Code::UInt, bits)};
+}
+
+// In the order of their numbers.
+constexpr Element kElements[] = {
+    element(WARPLOOM_F64, Code::Float, 64),  element(WARPLOOM_F32, Code::Float, 32),
+    element(WARPLOOM_F16, Code::Float, 16),  element(WARPLOOM_BF16, Code::Bfloat, 16, false),
+    element(WARPLOOM_I64, Code::Int, 64),    element(WARPLOOM_I32, Code::Int, 32),
+    element(WARPLOOM_I16, Code::Int, 16),    element(WARPLOOM_I8, Code::Int, 8),
+    element(WARPLOOM_U64, Code::UInt, 64),   element(WARPLOOM_U32, Code::UInt, 32),
+    element(WARPLOOM_U16, Code::UInt, 16),   element(WARPLOOM_U8, Code::UInt, 8),
+    element(WARPLOOM_BOOL, Code::Bool, 8),   element(WARPLOOM_F8E4M3FN, Code::UInt, 8),
+    element(WARPLOOM_F8E5M2, Code::UInt, 8),
+};
+
+const Element& element_of(const warploom::Tensor& tensor) {
+  return kElements[tensor.dtype - 1];
+}
+
+std::string type_text(const warploom::Tensor& tensor) {
+  std::string text = std::string(warploom_dtype_name(tensor.dtype)) + "[";
+  for (size_t i = 0; i < tensor.shape.size(); ++i) text += (i == 0 ? "" : ",") + std::to_string(tensor.shape[i]);
+  return text + "]";
+}
+
+template <typename Array>
+std::string type_text_of(const Array& array) {
+  warploom::Tensor tensor = {"", WARPLOOM_F32, {}, 0};
+  const char* name = nullptr;
+  for (const Element& element : kElements)
+    if (element.as == array.dtype() && name == nullptr) name = warploom_dtype_name(element.dtype);
+  std::string text = std::string(name == nullptr ? "?" : name) + "[";
+  for (size_t i = 0; i < array.ndim(); ++i) text += (i == 0 ? "" : ",") + std::to_string(array.shape(i));
+  return text + "]";
+}
+
+template <typename Array>
+void check_array(const Array& array, const warploom::Tensor& tensor) {
+  const Element& element = element_of(tensor);
+  bool same = (element.as == array.dtype() || element.in_numpy == array.dtype()) && array.ndim() == tensor.shape.size();
+  for (size_t i = 0; same && i < array.ndim(); ++i) same = static_cast<int64_t>(array.shape(i)) == tensor.shape[i];
+  if (!same)
+    throw warploom::Error(WARPLOOM_INVALID_ARGUMENT,
+                          tensor.name + " is " + type_text(tensor) + ", the given array is " + type_text_of(array));
+}
+
+// An executor, what it is bound to, and the model's tensors at its size.
+struct Run {
+  warploom::Executor executor;
+  std::vector<warploom::Tensor> inputs, outputs;
+  // Arrays that are bound, so that they live as long.
+  std::vector<std::optional<Given>> given;
+  std::vector<std::optional<Taken>> taken;
+};
+
+const warploom::Tensor& at(const std::vector<warploom::Tensor>& tensors, size_t index, const char* what) {
+  if (index >= tensors.size())
+    throw warploom::Error(WARPLOOM_INVALID_ARGUMENT, std::string("there is no ") + what + " " + std::to_string(index) +
+                                                         "; the model has " + std::to_string(tensors.size()));
+  return tensors[index];
+}
+
+nb::object view(const warploom::Tensor& tensor, void* data, nb::handle owner) {
+  std::vector<size_t> shape(tensor.shape.begin(), tensor.shape.end());
+  return nb::cast(nb::ndarray<nb::numpy>(data, shape.size(), shape.data(), owner, nullptr, element_of(tensor).in_numpy),
+                  nb::rv_policy::reference);
+}
+
+void define_model(nb::module_& m) {
+  nb::class_<warploom::Tensor>(m, "Tensor", "An input, output or weight of a model.")
+      .def_ro("name", &warploom::Tensor::name)
+      .def_prop_ro("dtype", [](const warploom::Tensor& t) { return warploom_dtype_name(t.dtype); })
+      .def_prop_ro("shape", [](const warploom::Tensor& t) { return nb::tuple(nb::cast(t.shape)); })
+      .def_ro("nbytes", &warploom::Tensor::bytes)
+      .def("__repr__", [](const warploom::Tensor& t) { return t.name + ": " + type_text(t); });
+  nb::class_<warploom::Model>(m, "Model")
+      .def(nb::init<const std::string&>(), "folder"_a)
+      .def_prop_ro("sizes",
+                   [](const warploom::Model& model) {
+                     std::vector<std::string> sizes;
+                     for (size_t i = 0; i < model.sizes(); ++i) sizes.push_back(model.size_text(i));
+                     return sizes;
+                   })
+      .def("inputs", &warploom::Model::inputs, "size"_a = 0)
+      .def("outputs", &warploom::Model::outputs, "size"_a = 0)
+      .def("weights", &warploom::Model::weights)
+      .def("size_of", &warploom::Model::size_of, "shapes"_a)
+      .def("load_weights", &warploom::Model::load_weights, "path"_a, nb::call_guard<nb::gil_scoped_release>())
+      .def("generate_weights", &warploom::Model::generate_weights, "seed"_a, nb::call_guard<nb::gil_scoped_release>())
+      .def(
+          "set_weight",
+          [](warploom::Model& model, const std::string& name, const Given& array) {
+            for (const warploom::Tensor& weight : model.weights())
+              if (weight.name == name) check_array(array, weight);
+            model.set_weight(name, array.data(), array.nbytes());
+          },
+          "name"_a, "array"_a.noconvert());
+}
+
+void define_executor(nb::module_& m) {
+  nb::class_<Run>(m, "Executor")
+      .def(
+          "__init__",
+          [](Run* run, warploom::Model& model, size_t size, int threads, bool pin, const std::string& device) {
+            new (run) Run{warploom::Executor(model, size, {threads, pin, device}),
+                          model.inputs(size),
+                          model.outputs(size),
+                          {},
+                          {}};
+            run->given.resize(run->inputs.size());
+            run->taken.resize(run->outputs.size());
+          },
+          "model"_a, "size"_a = 0, "threads"_a = 0, "pin"_a = false, "device"_a = "", nb::keep_alive<1, 2>())
+      .def_prop_ro("threads", [](const Run& run) { return run.executor.threads(); })
+      .def_prop_ro("workspace", [](const Run& run) { return run.executor.memory().workspace; })
+      .def(
+          "bind_input",
+          [](Run& run, size_t index, std::optional<Given> array) {
+            const warploom::Tensor& input = at(run.inputs, index, "input");
+            if (array) check_array(*array, input);
+            run.executor.bind_input(index, array ? array->data() : nullptr);
+            run.given[index] = std::move(array);
+          },
+          "index"_a, "array"_a.noconvert().none())
+      .def(
+          "bind_output",
+          [](Run& run, size_t index, std::optional<Taken> array) {
+            const warploom::Tensor& output = at(run.outputs, index, "output");
+            if (array) check_array(*array, output);
+            run.executor.bind_output(index, array ? array->data() : nullptr);
+            run.taken[index] = std::move(array);
+          },
+          "index"_a, "array"_a.noconvert().none())
+      .def("input",
+           [](nb::handle self, size_t index) {
+             Run& run = nb::cast<Run&>(self);
+             return view(at(run.inputs, index, "input"), run.executor.input(index), self);
+           })
+      .def("output",
+           [](nb::handle self, size_t index) {
+             Run& run = nb::cast<Run&>(self);
+             return view(at(run.outputs, index, "output"), const_cast<void*>(run.executor.output(index)), self);
+           })
+      .def(
+          "run", [](Run& run) { run.executor.run(); }, nb::call_guard<nb::gil_scoped_release>());
+}
+
+}  // namespace
+
+NB_MODULE(_core, m) {
+  m.doc() = "Runs what Warploom tuned.";
+  m.def("version", &warploom_version);
+  static nb::object error = nb::steal(PyErr_NewException("warploom.Error", PyExc_RuntimeError, nullptr));
+  m.attr("Error") = error;
+  nb::register_exception_translator([](const std::exception_ptr& pointer, void*) {
+    try {
+      std::rethrow_exception(pointer);
+    } catch (const warploom::Error& what) {
+      nb::object instance = error(what.what());
+      instance.attr("code") = static_cast<int>(what.code());
+      PyErr_SetObject(error.ptr(), instance.ptr());
+    }
+  });
+  define_model(m);
+  define_executor(m);
+}

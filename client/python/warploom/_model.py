@@ -1,0 +1,137 @@
+"""A bundle as a function of arrays."""
+
+import threading
+
+import numpy as np
+
+from . import _core
+
+# NumPy's types by the names of ours; eight-bit floats and bf16, which NumPy has not, are views of integers there.
+_NUMPY = {
+    "f64": np.float64, "f32": np.float32, "f16": np.float16, "bf16": np.uint16, "i64": np.int64, "i32": np.int32,
+    "i16": np.int16, "i8": np.int8, "u64": np.uint64, "u32": np.uint32, "u16": np.uint16, "u8": np.uint8,
+    "b1": np.bool_, "f8e4m3fn": np.uint8, "f8e5m2": np.uint8,
+}  # fmt: skip
+_ALIGNMENT = 64  # kernels use memory in place where it begins at a multiple of it
+
+
+def _empty(tensor):
+    """A NumPy array for a tensor, which kernels use in place."""
+    dtype = np.dtype(_NUMPY[tensor.dtype])
+    memory = np.empty(tensor.nbytes + _ALIGNMENT, np.uint8)
+    begin = -memory.ctypes.data % _ALIGNMENT
+    return memory[begin : begin + tensor.nbytes].view(dtype).reshape(tensor.shape)
+
+
+def _is_torch(value):
+    return type(value).__module__.partition(".")[0] == "torch"
+
+
+class Model:
+    """A tuned model: a function of its inputs, in the graph's order or by name.
+
+    Thread-safe: calls at the same time use an executor each, which share the weights. Arrays are NumPy's or anything with
+    DLPack, on the CPU. They are used in place where they are contiguous and begin at a multiple of 64 bytes, as PyTorch's do.
+    """
+
+    def __init__(self, folder, *, threads=0, pin=False, device=""):
+        """Loads the bundle in `folder`, of at most `threads` threads (0: as many as it was tuned with)."""
+        self._core = _core.Model(str(folder))
+        self._options = {"threads": threads, "pin": pin, "device": device or ""}
+        self._lock = threading.Lock()
+        self._idle = {}  # by size: executors that nobody uses
+        self._inputs = [self._core.inputs(size) for size in range(len(self._core.sizes))]
+        self._outputs = [self._core.outputs(size) for size in range(len(self._core.sizes))]
+
+    @property
+    def sizes(self):
+        """What it was tuned for: the extents of symbolic dimensions, such as "batch=8"; [""] if there are none."""
+        return self._core.sizes
+
+    def inputs(self, size=0):
+        """Name, dtype and shape of every input at a size, an index of `sizes`."""
+        return self._inputs[size]
+
+    def outputs(self, size=0):
+        """The same for outputs."""
+        return self._outputs[size]
+
+    def weights(self):
+        """The same for weights, which are not among the inputs."""
+        return self._core.weights()
+
+    def load_weights(self, path):
+        """Sets every weight for which an .onnx, .npz or .npy file, or a folder of .npy files, has a value."""
+        self._core.load_weights(str(path))
+
+    def set_weight(self, name, array):
+        """Copies the values of a weight."""
+        self._core.set_weight(name, array)
+
+    def generate_weights(self, seed=1):
+        """Gives every weight without a value random values; for tests and timing."""
+        self._core.generate_weights(seed)
+
+    def _in_order(self, arrays, by_name):
+        names = [tensor.name for tensor in self._inputs[0]]
+        unknown = set(by_name) - set(names)
+        if unknown or len(arrays) + len(by_name) != len(names) or set(by_name) & set(names[: len(arrays)]):
+            wrong = f"no input is named {min(unknown)}" if unknown else f"{len(arrays) + len(by_name)} arrays were given"
+            raise TypeError(f"{wrong}; the inputs are {', '.join(names)}")
+        return [*arrays, *(by_name[name] for name in names[len(arrays) :])]
+
+    def _size_of(self, arrays):
+        if len(self._inputs) == 1:
+            return 0
+        return self._core.size_of([list(array.shape) for array in arrays])
+
+    def __call__(self, *arrays, **by_name):
+        """Computes the outputs: one array, or a tuple of them, PyTorch's if the first input is."""
+        arrays = self._in_order(arrays, by_name)
+        if arrays and _is_torch(arrays[0]):
+            import torch  # noqa: PLC0415: only callers that have it use it
+
+            given = [array.detach().contiguous() for array in arrays]
+            made = lambda tensor: torch.empty(tensor.shape, dtype=getattr(torch, _TORCH[tensor.dtype]))  # noqa: E731
+        else:
+            given, made = [np.ascontiguousarray(array) for array in arrays], _empty
+        size = self._size_of(given)
+        results = [made(tensor) for tensor in self._outputs[size]]
+        self._run(size, given, results)
+        return results[0] if len(results) == 1 else tuple(results)
+
+    def _run(self, size, given, results):
+        with self._lock:
+            idle = self._idle.setdefault(size, [])
+            executor = idle.pop() if idle else None
+        if executor is None:
+            executor = _core.Executor(self._core, size, **self._options)
+        try:
+            for index, array in enumerate(given):
+                executor.bind_input(index, array)
+            for index, array in enumerate(results):
+                executor.bind_output(index, array)
+            executor.run()
+        finally:
+            for index in range(len(results)):  # the caller's arrays are not kept
+                executor.bind_output(index, None)
+            for index in range(len(given)):
+                executor.bind_input(index, None)
+            with self._lock:
+                idle.append(executor)
+
+    def __repr__(self):
+        signature = ", ".join(map(repr, self._inputs[0]))
+        return f"warploom.Model({signature} -> {', '.join(map(repr, self._outputs[0]))})"
+
+
+_TORCH = {
+    "f64": "float64", "f32": "float32", "f16": "float16", "bf16": "bfloat16", "i64": "int64", "i32": "int32",
+    "i16": "int16", "i8": "int8", "u64": "uint64", "u32": "uint32", "u16": "uint16", "u8": "uint8", "b1": "bool",
+    "f8e4m3fn": "float8_e4m3fn", "f8e5m2": "float8_e5m2",
+}  # fmt: skip
+
+
+def load(folder, *, threads=0, pin=False, device=""):
+    """Loads the bundle that `warploom tune --out FOLDER` or warploom.tune() wrote."""
+    return Model(folder, threads=threads, pin=pin, device=device)

@@ -1,0 +1,195 @@
+"""Core ATen operators as graph text: a row of TABLE each, elementwise ones here, others in _views.py and _sums.py. A function gets
+the text, the FX node and the node's arguments, in which tensors are Values, and returns the Value of the node, or a tuple of them."""
+
+import math
+
+import torch
+
+from ._text import FLOATS, Unsupported, Value, dtype_name
+
+aten = torch.ops.aten
+TABLE = {}
+
+
+def row(*overloads):
+    def add(function):
+        for overload in overloads:
+            TABLE[overload] = function
+        return function
+
+    return add
+
+
+def result_of(node):
+    """Dtype and shape of a node's result, as PyTorch knows them."""
+    value = node.meta["val"]
+    return dtype_name(value.dtype), tuple(int(extent) for extent in value.shape)
+
+
+def prepared(g, operand, dtype, shape):
+    """A tensor or a number as a Value of that dtype and shape."""
+    if isinstance(operand, Value):
+        return g.broadcast(g.cast(operand, dtype), shape)
+    if operand is True or operand is False or isinstance(operand, (int, float)):
+        return g.constant(operand, dtype, shape)
+    raise Unsupported(f"an operand {operand!r}")
+
+
+def pointwise(g, name, node, operands, dtype=None):
+    result, shape = result_of(node)
+    value = g.op(name, *(prepared(g, operand, dtype or result, shape) for operand in operands))
+    return g.cast(value, result)
+
+
+def common_dtype(operands):
+    tensors = [operand for operand in operands if isinstance(operand, Value)]
+    order = ["b1", "u8", "i8", "i16", "u16", "i32", "u32", "i64", "u64", "f8e4m3fn", "f8e5m2", "f16", "bf16", "f32", "f64"]
+    widest = max((tensor.dtype for tensor in tensors), key=order.index)
+    if any(isinstance(operand, float) for operand in operands) and widest not in FLOATS:
+        return "f32"
+    return widest
+
+
+UNARY = {
+    "abs": "abs", "neg": "neg", "exp": "exp", "exp2": "exp2", "expm1": "expm1", "log": "log", "log2": "log2", "log1p": "log1p",
+    "sqrt": "sqrt", "rsqrt": "rsqrt", "reciprocal": "rcp", "sin": "sin", "cos": "cos", "tanh": "tanh", "sigmoid": "sigmoid",
+    "erf": "erf", "atan": "atan", "floor": "floor", "ceil": "ceil", "round": "round", "sign": "sign",
+}  # fmt: skip
+for _name, _op in UNARY.items():
+    row(getattr(aten, _name).default)(lambda g, node, x, _op=_op: pointwise(g, _op, node, [x]))
+
+BINARY = {"mul": "mul", "maximum": "max", "minimum": "min", "fmod": "fmod", "remainder": "mod"}
+for _name, _op in BINARY.items():
+    for _overload in ("Tensor", "Scalar", "default"):
+        if hasattr(getattr(aten, _name), _overload):
+            row(getattr(getattr(aten, _name), _overload))(lambda g, node, x, y, _op=_op: pointwise(g, _op, node, [x, y]))
+
+for _name in ("eq", "ne", "lt", "le", "gt", "ge"):
+
+    @row(getattr(aten, _name).Tensor, getattr(aten, _name).Scalar)
+    def _compare(g, node, x, y, _name=_name):
+        return pointwise(g, _name, node, [x, y], common_dtype([x, y]))
+
+
+for _name, _logical, _bits in (("and", "logical_and", "bit_and"), ("or", "logical_or", "bit_or"), ("xor", "logical_xor", "bit_xor")):
+
+    @row(getattr(aten, f"bitwise_{_name}").Tensor, getattr(aten, f"bitwise_{_name}").Scalar)
+    def _bitwise(g, node, x, y, _logical=_logical, _bits=_bits):
+        return pointwise(g, _logical if result_of(node)[0] == "b1" else _bits, node, [x, y])
+
+    @row(getattr(aten, f"logical_{_name}").default)
+    def _logical_op(g, node, x, y, _logical=_logical):
+        return pointwise(g, _logical, node, [x, y], "b1")
+
+
+@row(aten.logical_not.default, aten.bitwise_not.default)
+def logical_not(g, node, x):
+    if node.target == aten.bitwise_not.default and x.dtype != "b1":
+        return pointwise(g, "bit_xor", node, [x, -1])
+    return pointwise(g, "logical_not", node, [x], "b1")
+
+
+@row(aten.add.Tensor, aten.add.Scalar)
+def add(g, node, x, y, alpha=1):
+    if alpha != 1:
+        y = pointwise(g, "mul", node, [y, alpha])
+    if result_of(node)[0] == "b1":
+        return pointwise(g, "logical_or", node, [x, y])
+    return pointwise(g, "add", node, [x, y])
+
+
+@row(aten.sub.Tensor, aten.sub.Scalar)
+def sub(g, node, x, y, alpha=1):
+    if alpha != 1:
+        y = pointwise(g, "mul", node, [y, alpha])
+    return pointwise(g, "sub", node, [x, y])
+
+
+@row(aten.rsub.Scalar, aten.rsub.Tensor)
+def rsub(g, node, x, y, alpha=1):
+    return sub(g, node, y, x, alpha)
+
+
+@row(aten.div.Tensor, aten.div.Scalar, aten.true_divide.Tensor)
+def div(g, node, x, y):
+    return pointwise(g, "div", node, [x, y])
+
+
+@row(aten.div.Tensor_mode, aten.div.Scalar_mode)
+def div_mode(g, node, x, y, rounding_mode=None):
+    if result_of(node)[0] not in FLOATS or rounding_mode != "floor":
+        raise Unsupported(f"a division rounded by {rounding_mode} of {result_of(node)[0]}")
+    return pointwise(g, "floor", node, [pointwise(g, "div", node, [x, y])])
+
+
+@row(aten.pow.Tensor_Scalar, aten.pow.Tensor_Tensor, aten.pow.Scalar)
+def power(g, node, x, y):
+    if isinstance(y, (int, float)) and not isinstance(y, bool):
+        if y == 2:
+            return pointwise(g, "mul", node, [x, x])
+        if y == 3:
+            return pointwise(g, "mul", node, [pointwise(g, "mul", node, [x, x]), x])
+        if y == 1:
+            return pointwise(g, "mul", node, [x, 1])
+        if y in (0.5, -0.5, -1) and result_of(node)[0] in FLOATS:
+            return pointwise(g, {0.5: "sqrt", -0.5: "rsqrt", -1: "rcp"}[y], node, [x])
+    return pointwise(g, "pow", node, [x, y])
+
+
+@row(aten.relu.default)
+def relu(g, node, x):
+    return pointwise(g, "max", node, [x, 0])
+
+
+@row(aten.clamp.default, aten.clamp.Tensor, aten.hardtanh.default)
+def clamp(g, node, x, low=None, high=None):
+    if node.target == aten.hardtanh.default:
+        low, high = -1 if low is None else low, 1 if high is None else high
+    for name, bound in (("max", low), ("min", high)):
+        if bound is not None:
+            x = pointwise(g, name, node, [x, bound])
+    return pointwise(g, "mul", node, [x, 1]) if low is None and high is None else x
+
+
+@row(aten.where.self)
+def where(g, node, condition, x, y):
+    result, shape = result_of(node)
+    operands = [prepared(g, operand, result, shape) for operand in (x, y)]
+    return g.op("select", prepared(g, condition, "b1", shape), *operands)
+
+
+@row(aten.isnan.default)
+def isnan(g, node, x):
+    return g.op("ne", x, x) if x.dtype in FLOATS else g.constant(0, "b1", x.shape)
+
+
+@row(aten.isinf.default)
+def isinf(g, node, x):
+    if x.dtype not in FLOATS:
+        return g.constant(0, "b1", x.shape)
+    return g.op("eq", g.op("abs", x), g.constant(math.inf, x.dtype, x.shape))
+
+
+@row(aten.erfc.default)
+def erfc(g, node, x):
+    return pointwise(g, "sub", node, [1, pointwise(g, "erf", node, [x])])
+
+
+@row(aten.trunc.default)
+def trunc(g, node, x):
+    return pointwise(g, "mul", node, [pointwise(g, "sign", node, [x]), pointwise(g, "floor", node, [g.op("abs", x)])])
+
+
+@row(aten.addcmul.default)
+def addcmul(g, node, x, a, b, value=1):
+    return pointwise(g, "add", node, [x, pointwise(g, "mul", node, [pointwise(g, "mul", node, [a, b]), value])])
+
+
+@row(aten.addcdiv.default)
+def addcdiv(g, node, x, a, b, value=1):
+    return pointwise(g, "add", node, [x, pointwise(g, "mul", node, [pointwise(g, "div", node, [a, b]), value])])
+
+
+@row(aten.lerp.Scalar, aten.lerp.Tensor)
+def lerp(g, node, x, y, weight):
+    return pointwise(g, "add", node, [x, pointwise(g, "mul", node, [pointwise(g, "sub", node, [y, x]), weight])])

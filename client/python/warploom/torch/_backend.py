@@ -1,0 +1,164 @@
+"""torch.compile(model, backend="warploom")."""
+
+import functools
+import hashlib
+import logging
+import os
+import pathlib
+import threading
+
+import torch
+from torch._decomp import core_aten_decompositions, get_decompositions
+from torch._dynamo.backends.common import aot_autograd
+from torch._guards import TracingContext
+from torch.fx.passes.infra.partitioner import CapabilityBasedPartitioner
+from torch.fx.passes.operator_support import OperatorSupportBase
+
+from .. import _core
+from .._model import _TORCH
+from .._tune import TuneError, run_tune
+from ._lower import support_of, text_of
+
+log = logging.getLogger("warploom")
+aten = torch.ops.aten
+_REPORT = []  # of every graph that was compiled
+_LOCK = threading.Lock()
+
+# Operators of core ATen that are sums of others here.
+_FURTHER = [
+    aten.native_layer_norm, aten.native_group_norm, aten.native_batch_norm, aten._native_batch_norm_legit,
+    aten._native_batch_norm_legit_no_training, aten._softmax, aten._log_softmax,
+    aten._safe_softmax, aten.gelu, aten.silu, aten.hardswish, aten.hardsigmoid, aten.leaky_relu, aten.elu, aten.softplus, aten.logit,
+    aten._adaptive_avg_pool2d, aten.upsample_nearest2d, aten.pixel_shuffle, aten.native_layer_norm_backward, aten.gelu_backward,
+    aten._softmax_backward_data, aten._log_softmax_backward_data, aten.tanh_backward, aten.sigmoid_backward, aten.silu_backward,
+    aten.threshold_backward, aten.embedding_dense_backward, aten.addmm, aten.stack, aten.tril, aten.triu, aten.logsumexp,
+    aten._scaled_dot_product_flash_attention_for_cpu,
+]  # fmt: skip
+
+
+def decompositions():
+    return core_aten_decompositions() | get_decompositions(_FURTHER)
+
+
+class _Taken(OperatorSupportBase):
+    def __init__(self, reasons):
+        self._reasons = reasons
+
+    def is_node_supported(self, _submodules, node):
+        return self._reasons.get(node, "") is None
+
+
+def _cache_folder():
+    base = os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache"
+    return pathlib.Path(base) / "warploom" / "torch"
+
+
+def _bundle_of(text, weights, options):
+    """The folder of the bundle for a graph's text: one that was made before, or a new one."""
+    threads = options.get("threads") or torch.get_num_threads()
+    key = hashlib.sha256(repr((_core.version(), text, weights, sorted(options.items()), threads)).encode()).hexdigest()[:32]
+    folder = _cache_folder() / key
+    if not (folder / "bundle").exists():
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "model.graph").write_text(text)
+        run_tune(folder / "model.graph", folder / "bundle", weight=weights, **options)
+    return folder / "bundle"
+
+
+class _Kernels(torch.nn.Module):
+    """The kernels of a part of a graph, in place of its nodes."""
+
+    def __init__(self, folder, used, static):
+        super().__init__()
+        self._used = used  # indices of the arguments that the text has as inputs
+        self._model = _core.Model(str(folder))
+        names = {tensor.name for tensor in self._model.inputs()}
+        self._inputs = [(i, used[int(t.name[1:])]) for i, t in enumerate(self._model.inputs())]
+        self._weights = [(f"i{n}", argument) for n, argument in enumerate(used) if f"i{n}" not in names and argument in static]
+        self._outputs = [(tuple(t.shape), getattr(torch, _TORCH[t.dtype])) for t in self._model.outputs()]
+        self._idle, self._lock, self._known = [], threading.Lock(), {}
+
+    def _set_weights(self, arguments):
+        """Copies weights whose values have changed since they were last copied."""
+        for name, argument in self._weights:
+            tensor = arguments[argument]
+            now = (tensor.data_ptr(), tensor._version)
+            if self._known.get(name) != now:
+                self._model.set_weight(name, tensor.detach().contiguous())
+                self._known[name] = now
+
+    def forward(self, *arguments):
+        with self._lock:
+            self._set_weights(arguments)
+            executor = self._idle.pop() if self._idle else None
+        if executor is None:
+            executor = _core.Executor(self._model, 0, threads=torch.get_num_threads())
+        results = [torch.empty(shape, dtype=dtype) for shape, dtype in self._outputs]
+        for index, argument in self._inputs:
+            executor.bind_input(index, arguments[argument].detach().contiguous())
+        for index, result in enumerate(results):
+            executor.bind_output(index, result)
+        executor.run()
+        with self._lock:
+            self._idle.append(executor)
+        return results[0] if len(results) == 1 else tuple(results)
+
+
+def _static_inputs():
+    context = TracingContext.try_get()
+    metadata = context.fw_metadata if context is not None else None
+    return set(metadata.static_input_indices) if metadata is not None else set()
+
+
+def _compile(gm, example_inputs, *, is_inference, options):
+    graph = gm.graph
+    reasons = support_of(graph)
+    partitioner = CapabilityBasedPartitioner(gm, _Taken(reasons), allows_single_node_partition=True)
+    parts = partitioner.propose_partitions()
+    fused = partitioner.fuse_partitions(parts)
+    placeholders = {node: i for i, node in enumerate(n for n in graph.nodes if n.op == "placeholder")}
+    static = _static_inputs() if is_inference else set()
+    entry = {"nodes": len(reasons), "kernels": 0, "eager": {}}
+    for reason in filter(None, reasons.values()):
+        entry["eager"][reason] = entry["eager"].get(reason, 0) + 1
+    for node in list(fused.graph.nodes):
+        if node.op != "call_module" or not str(node.target).startswith("fused_"):
+            continue
+        part = fused.get_submodule(node.target)
+        try:
+            text, used = text_of(part.graph)
+            weights = {i for i, argument in enumerate(node.args) if placeholders.get(argument, -1) in static}
+            names = [f"i{n}" for n, argument in enumerate(used) if argument in weights]
+            kernels = _Kernels(_bundle_of(text, names, options), used, weights)
+        except (TuneError, _core.Error) as error:
+            entry["eager"][str(error)] = entry["eager"].get(str(error), 0) + 1
+            log.warning("a part of %d operators stays with eager: %s", len(part.graph.nodes), error)
+            continue
+        entry["kernels"] += 1
+        fused.set_submodule(node.target, kernels)
+    for reason in entry["eager"]:
+        log.info("left to eager: %s", reason)
+    with _LOCK:
+        _REPORT.append(entry)
+    fused.recompile()
+    return fused
+
+
+def backend(gm, example_inputs, *, options=None):
+    """A backend of torch.compile. Its options are those of `warploom tune`: torch.compile(m, backend="warploom",
+    options={"trials": 32})."""
+    options = {"effort": "quick"} | (options or {})
+    compiler = functools.partial(_compile, is_inference=False, options=options)
+    return aot_autograd(
+        fw_compiler=compiler,
+        bw_compiler=compiler,
+        inference_compiler=functools.partial(_compile, is_inference=True, options=options),
+        decompositions=decompositions(),
+    )(gm, example_inputs)
+
+
+def report():
+    """What was taken of every graph since the process began: its number of operators, of parts that are kernels, and why
+    others stayed with eager."""
+    with _LOCK:
+        return [dict(entry) for entry in _REPORT]

@@ -1,0 +1,172 @@
+#!/usr/bin/env python3
+"""The Python package, as a user calls it: tune, load, call, with NumPy's arrays, several threads and mistakes. Run by pytest."""
+
+import os
+import subprocess
+import sys
+import threading
+
+import graphs
+from harness import BIN, skip
+
+PACKAGE = BIN.parent / "python"
+CORE = list(PACKAGE.glob("warploom/_core*.so"))
+if not CORE:
+    skip("there is no Python package in this build")
+if "san.so" in subprocess.run(["ldd", CORE[0]], capture_output=True, text=True, check=True).stdout:
+    skip("Python has no sanitizer")
+sys.path.insert(0, str(PACKAGE))
+
+import numpy as np  # noqa: E402
+import onnx  # noqa: E402
+import pytest  # noqa: E402
+from onnx import TensorProto, helper, numpy_helper  # noqa: E402
+
+import warploom  # noqa: E402
+
+K, N = 24, 40
+
+
+@pytest.fixture(scope="module")
+def weights():
+    draw = np.random.default_rng(1)
+    return {"w": draw.standard_normal((K, N), np.float32), "b": draw.standard_normal(N, np.float32)}
+
+
+def expected(x, weights):
+    product = x @ weights["w"] + weights["b"]
+    return np.maximum(product, 0), product.sum(axis=1)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return tmp_path_factory.mktemp("package")
+
+
+@pytest.fixture(scope="module")
+def onnx_file(folder, weights):
+    nodes = [
+        helper.make_node("MatMul", ["x", "w"], ["product"]),
+        helper.make_node("Add", ["product", "b"], ["sum"]),
+        helper.make_node("Relu", ["sum"], ["y"]),
+        helper.make_node("ReduceSum", ["sum", "axes"], ["rows"], keepdims=0),
+    ]
+    graph = helper.make_graph(
+        nodes,
+        "mlp",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, ["batch", K])],
+        [
+            helper.make_tensor_value_info("y", TensorProto.FLOAT, ["batch", N]),
+            helper.make_tensor_value_info("rows", TensorProto.FLOAT, ["batch"]),
+        ],
+        [numpy_helper.from_array(value, name) for name, value in weights.items()]
+        + [numpy_helper.from_array(np.array([1]), "axes")],
+    )
+    path = folder / "mlp.onnx"
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), path)
+    return path
+
+
+@pytest.fixture(scope="module")
+def model(onnx_file, folder):
+    os.environ["WARPLOOM_BIN_DIR"] = str(BIN)
+    return warploom.tune(onnx_file, out=folder / "tuned", trials=1, store=folder / "s.db", bind="batch=3,8")
+
+
+def test_tunes_and_computes(model, weights):
+    assert model.sizes == ["batch=3", "batch=8"]
+    assert model.report["format"] == 1
+    assert [(t.name, t.dtype, t.shape, t.nbytes) for t in model.inputs(1)] == [("x", "f32", (8, K), 8 * K * 4)]
+    assert [t.name for t in model.outputs()] == ["y", "rows"]
+    assert "x: f32[3,24]" in repr(model)
+    for batch in 3, 8, 3:
+        x = np.random.default_rng(batch).standard_normal((batch, K), np.float32)
+        for y, rows in (model(x), model(x=x)):
+            np.testing.assert_allclose(y, expected(x, weights)[0], rtol=1e-5, atol=1e-5)
+            np.testing.assert_allclose(rows, expected(x, weights)[1], rtol=1e-5, atol=1e-4)
+
+
+def test_takes_any_memory(model, weights):
+    x = np.random.default_rng(3).standard_normal((3, K), np.float32)
+    wide = np.zeros((3, 2 * K), np.float32)
+    wide[:, ::2] = x
+    odd = np.frombuffer(b"1234" + x.tobytes(), np.float32, offset=4).reshape(3, K)  # read-only, at no multiple of 64
+    for given in wide[:, ::2], odd, np.asfortranarray(x):
+        np.testing.assert_allclose(model(given)[0], expected(x, weights)[0], rtol=1e-5, atol=1e-5)
+
+
+def test_uses_aligned_memory_in_place(folder, model):
+    core = warploom._core.Model(str(folder / "tuned"))
+    core.generate_weights(1)
+    executor = warploom._core.Executor(core, 0, threads=1)
+    assert executor.threads == 1 and executor.workspace >= 0
+    own = executor.input(0)
+    assert own.shape == (3, K) and own.dtype == np.float32
+    made = warploom._model._empty(core.inputs(0)[0])
+    executor.bind_input(0, made)
+    assert executor.input(0).ctypes.data == made.ctypes.data
+    executor.bind_input(0, None)
+    assert executor.input(0).ctypes.data == own.ctypes.data
+    del executor, core
+    assert own.sum() == own.sum()  # the view keeps its executor
+
+
+def test_calls_at_the_same_time_use_an_executor_each(model, weights):
+    wrong = []
+
+    def call(seed):
+        x = np.random.default_rng(seed).standard_normal((8 if seed % 2 else 3, K), np.float32)
+        for _ in range(50):
+            if not np.allclose(model(x)[0], expected(x, weights)[0], rtol=1e-5, atol=1e-5):
+                wrong.append(seed)
+
+    threads = [threading.Thread(target=call, args=(seed,)) for seed in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong
+
+
+def test_says_what_was_wrong(folder, model, weights):
+    x = np.zeros((3, K), np.float32)
+    with pytest.raises(TypeError, match="no input is named z; the inputs are x"):
+        model(z=x)
+    with pytest.raises(TypeError, match="2 arrays were given; the inputs are x"):
+        model(x, x)
+    with pytest.raises(warploom.Error, match="tuned for batch=3; batch=8"):
+        model(np.zeros((4, K), np.float32))
+    with pytest.raises(warploom.Error, match=r"x is f32\[3,24\], the given array is f64\[3,24\]") as error:
+        model(x.astype(np.float64))
+    assert error.value.code == 3
+    with pytest.raises(warploom.Error, match="nothing"):
+        warploom.load(folder / "nothing")
+    with pytest.raises(warploom.TuneError, match="nothing.onnx") as tune_error:
+        warploom.tune(folder / "nothing.onnx", trials=1)
+    assert tune_error.value.code == 2
+    with pytest.raises(warploom.Error, match="no weight is named v"):
+        model.set_weight("v", x)
+    np.testing.assert_allclose(model(x)[0], expected(x, weights)[0], rtol=1e-5, atol=1e-5)
+
+
+def test_weights_of_canonical_text(folder):
+    path = folder / "softmax_matmul.graph"
+    path.write_text(graphs.SOFTMAX_MATMUL)
+    with pytest.raises(warploom.TuneError, match="--weight v: the graph has no such input"):
+        warploom.tune(path, trials=1, weight="v")
+    model = warploom.tune(path, trials=1, store=folder / "s.db", weight="w")
+    assert [t.name for t in model.inputs()] == ["x"] and [t.name for t in model.weights()] == ["w"]
+    draw = np.random.default_rng(1)
+    x, w = draw.standard_normal((384, 512), np.float32), draw.standard_normal((512, 256), np.float32)
+    with pytest.raises(warploom.Error, match="weight w") as error:
+        model(x)
+    assert error.value.code == 9
+    for scale in 1, 2:
+        model.set_weight("w", scale * w)
+        softmax = np.exp(x - x.max(axis=1, keepdims=True))
+        softmax /= softmax.sum(axis=1, keepdims=True)
+        np.testing.assert_allclose(model(x), np.tanh(softmax @ (scale * w)), rtol=1e-4, atol=1e-5)
+
+
+if __name__ == "__main__":
+    sys.exit(pytest.main([__file__, "-q", "-p", "no:cacheprovider"]))

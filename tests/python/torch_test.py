@@ -1,0 +1,104 @@
+#!/usr/bin/env python3
+"""torch.compile(model, backend="warploom"): results are eager's, what is left to eager is named, a second process tunes nothing,
+weights that change are noticed, and training works. Needs PyTorch, which is in build/venv-peers after `tools/setup.sh peers`."""
+
+import subprocess
+import sys
+import time
+
+from harness import BIN, SOURCE, Scratch, expect, skip
+
+PEERS = SOURCE / "build/venv-peers/bin/python"
+
+
+def models(torch):
+    nn, functional = torch.nn, torch.nn.functional
+
+    class Convolutions(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.first, self.norm = nn.Conv2d(3, 16, 3, stride=2, padding=1), nn.BatchNorm2d(16)
+            self.grouped, self.last = nn.Conv2d(16, 16, 3, padding=1, groups=4), nn.Linear(16, 10)
+
+        def forward(self, x):
+            x = functional.max_pool2d(torch.relu(self.norm(self.first(x))), 2)
+            return self.last(functional.silu(self.grouped(x)).mean((2, 3)))
+
+    class Attention(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.words, self.norm = nn.Embedding(50, 24), nn.LayerNorm(24)
+            self.attention, self.last = nn.MultiheadAttention(24, 4, batch_first=True), nn.Linear(24, 24)
+
+        def forward(self, indices):
+            x = self.norm(self.words(indices))
+            return x + functional.gelu(self.last(self.attention(x, x, x, need_weights=False)[0]))
+
+    class Mixed(nn.Module):
+        def forward(self, x):
+            halves = (x * 2).cumsum(1).chunk(2, dim=1)  # cumsum has no row
+            return torch.where(halves[0] > halves[1], halves[0].exp(), halves[1]), x.t().amax(0)
+
+    return {
+        "convolutions": (Convolutions().eval(), (torch.randn(2, 3, 32, 32),)),
+        "attention": (Attention().eval(), (torch.randint(0, 50, (2, 7)),)),
+        "mixed": (Mixed(), (torch.randn(6, 8),)),
+    }
+
+
+def same(torch, got, wanted):
+    pairs = zip(got, wanted) if isinstance(wanted, tuple) else [(got, wanted)]
+    return all(torch.allclose(a, b, rtol=1e-4, atol=1e-5) and a.dtype == b.dtype for a, b in pairs)
+
+
+def child():
+    sys.path.insert(0, str(BIN.parent / "python"))
+    import torch
+    import warploom.torch
+
+    torch.manual_seed(0)
+    options = {"trials": 1}
+    for name, (model, inputs) in models(torch).items():
+        before = len(warploom.torch.report())
+        with torch.no_grad():
+            wanted = model(*inputs)
+            compiled = torch.compile(model, backend=warploom.torch.backend, options=options)
+            start = time.perf_counter()
+            expect(same(torch, compiled(*inputs), wanted), f"{name}: wrong results")
+            print(f"{name}: first call {time.perf_counter() - start:.2f} s")
+            expect(same(torch, compiled(*inputs), wanted), f"{name}: wrong results of the second call")
+            for parameter in model.parameters():
+                parameter.mul_(1.5)
+            expect(same(torch, compiled(*inputs), model(*inputs)), f"{name}: weights that changed were not noticed")
+        taken = warploom.torch.report()[before]
+        left = {"aten.cumsum.default": 1} if name == "mixed" else {}
+        expect(taken["kernels"] > 0 and taken["eager"] == left, f"{name}: {taken}")
+
+    layer = torch.nn.Sequential(torch.nn.Linear(12, 20), torch.nn.GELU(), torch.nn.LayerNorm(20), torch.nn.Linear(20, 5))
+    x = torch.randn(9, 12)
+    gradients = []
+    for function in (layer, torch.compile(layer, backend=warploom.torch.backend, options=options)):
+        layer.zero_grad()
+        torch.nn.functional.mse_loss(function(x), torch.ones(9, 5)).backward()
+        gradients.append(tuple(parameter.grad.clone() for parameter in layer.parameters()))
+    expect(same(torch, gradients[1], gradients[0]), "gradients differ from eager's")
+
+
+def main():
+    if "--child" in sys.argv:
+        return child()
+    if not PEERS.exists() or not list(BIN.parent.glob("python/warploom/_core*.so")):
+        skip("there is no PyTorch, or no Python package in this build")
+    with Scratch() as scratch:
+        environment = scratch.environment | {"WARPLOOM_BIN_DIR": str(BIN)}
+        for turn in "tuned", "known":
+            start = time.perf_counter()
+            done = subprocess.run([PEERS, __file__, "--child"], env=environment, capture_output=True, text=True, timeout=800)
+            expect(done.returncode == 0, f"{turn}: {done.stdout}{done.stderr[-3000:]}")
+            print(turn, f"{time.perf_counter() - start:.1f} s:", done.stdout.replace("\n", "; "))
+        bundles = list((scratch.root / "cache/warploom/torch").glob("*/bundle"))
+        expect(len(bundles) >= 5, f"{bundles}")
+
+
+if __name__ == "__main__":
+    sys.exit(main())
