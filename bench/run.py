@@ -20,6 +20,7 @@ import fnmatch
 import json
 import os
 import pathlib
+import random
 import platform
 import shutil
 import statistics
@@ -218,11 +219,11 @@ def disagreement(running):
 
 def take_turns(running, options, argument):
     """Samples of every contender by name, a list for each of the interleaved rounds: what its time(argument) gives. The
-    order rotates, so that no contender always follows the same one."""
+    order of each round is drawn, so that no contender always follows the same one. Draws are the same in every run."""
     collected = {name: [] for name in running}
-    names = list(running)
-    for turn in range(options.rounds):
-        for name in names[turn % len(names) :] + names[: turn % len(names)]:
+    draw = random.Random(1)
+    for _ in range(options.rounds):
+        for name in draw.sample(list(running), len(running)):
             collected[name].append(running[name].time(argument))
             time.sleep(options.gap)
     return collected
