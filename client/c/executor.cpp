@@ -24,12 +24,11 @@ absl::Status no_such(const char* what, size_t index, size_t count) {
 }
 
 // Lets kernels use the memory in place if they can; otherwise runs copy.
-absl::Status bind(warploom_executor& executor, Side& side, void* data) {
+void bind(warploom_executor& executor, Side& side, void* data) {
   side.copied = nullptr;
-  if (executor.replica.bind(side.buffer, data)) return absl::OkStatus();
-  WL_CHECK(executor.replica.bind(side.buffer, nullptr), "a buffer without memory");
+  if (executor.replica.bind(side.buffer, data)) return;
+  executor.replica.bind(side.buffer, nullptr);
   side.copied = data;
-  return absl::OkStatus();
 }
 
 }  // namespace
@@ -90,7 +89,8 @@ const void* warploom_executor_output(const warploom_executor* executor, size_t i
 warploom_status* warploom_executor_bind_input(warploom_executor* executor, size_t index, const void* data) {
   return wl::guarded([&]() -> absl::Status {
     if (index >= executor->inputs.size()) return wl::no_such("input", index, executor->inputs.size());
-    return wl::bind(*executor, executor->inputs[index], const_cast<void*>(data));  // kernels only read it
+    wl::bind(*executor, executor->inputs[index], const_cast<void*>(data));  // kernels only read it
+    return absl::OkStatus();
   });
 }
 
@@ -101,8 +101,10 @@ warploom_status* warploom_executor_bind_output(warploom_executor* executor, size
     const auto shares = [&](const wl::Side& other) { return &other != &side && other.buffer == side.buffer; };
     const bool shared = std::any_of(executor->inputs.begin(), executor->inputs.end(), shares) ||
                         std::any_of(executor->outputs.begin(), executor->outputs.end(), shares);
-    if (!shared) return wl::bind(*executor, side, data);
-    side.copied = data;
+    if (shared)
+      side.copied = data;
+    else
+      wl::bind(*executor, side, data);
     return absl::OkStatus();
   });
 }

@@ -9,6 +9,7 @@
 #include "client/program/model.h"
 #include "client/program/replica.h"
 
+// NOLINTBEGIN(readability-identifier-naming): names of C
 struct warploom_model {
   explicit warploom_model(wl::Model loaded);
 
@@ -32,3 +33,4 @@ struct warploom_executor {
   wl::Replica replica;
   std::vector<Side> inputs, outputs;
 };
+// NOLINTEND(readability-identifier-naming)

@@ -8,7 +8,7 @@
 #include "absl/status/status.h"
 #include "client/c/warploom.h"
 
-struct warploom_status {
+struct warploom_status {  // NOLINT(readability-identifier-naming): a name of C
   warploom_code code;
   std::string message;
 };

@@ -35,6 +35,8 @@ extern "C" {
 
 #define WARPLOOM_ABI 1
 
+/* Names are those of C. NOLINTBEGIN(readability-identifier-naming, modernize-use-using) */
+
 typedef struct warploom_status warploom_status;
 typedef struct warploom_model warploom_model;
 typedef struct warploom_executor warploom_executor;
@@ -156,6 +158,8 @@ warploom_status* warploom_executor_bind_output(warploom_executor* executor, size
 
 /* Computes all outputs, and returns when they are there. */
 warploom_status* warploom_executor_run(warploom_executor* executor);
+
+/* NOLINTEND(readability-identifier-naming, modernize-use-using) */
 
 #ifdef __cplusplus
 }

@@ -10,7 +10,7 @@
 #include <warploom.hpp>
 
 namespace nb = nanobind;
-using nb::literals::operator""_a;
+using nb::literals::operator""_a;  // NOLINT(misc-unused-using-decls): "size"_a
 
 namespace {
 
