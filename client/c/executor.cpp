@@ -2,18 +2,12 @@
 #include <cstring>
 
 #include "client/c/handles.h"
+#include "client/c/structs.h"
 
 namespace wl {
 namespace {
 
 using Side = warploom_executor::Side;
-
-// The options that the caller knows; the others as they are by default.
-warploom_executor_options known(const warploom_executor_options* given) {
-  warploom_executor_options options = {};
-  if (given != nullptr) std::memcpy(&options, given, std::min(given->struct_size, sizeof options));
-  return options;
-}
 
 Side side_of(const Program& program, int buffer) {
   return {buffer, static_cast<size_t>(program.buffers[static_cast<size_t>(buffer)].bytes()), nullptr};
@@ -41,9 +35,7 @@ warploom_status* warploom_executor_create(warploom_model* model, size_t size, co
   return wl::guarded([&]() -> absl::Status {
     if (model == nullptr || executor == nullptr)
       return wl::invalid("warploom_executor_create: model and executor may not be NULL");
-    if (size >= model->sizes.size())
-      return wl::invalid("there is no size ", size, "; the model was tuned for ", model->sizes.size());
-    const warploom_executor_options options = wl::known(given);
+    const warploom_executor_options options = wl::taken(given);
     if (options.threads < 0) return wl::invalid("threads are ", options.threads, "; expected 0 or more");
     WL_ASSIGN_OR_RETURN(wl::Replica replica,
                         model->model.replica(size, {.threads = options.threads,
@@ -52,7 +44,7 @@ warploom_status* warploom_executor_create(warploom_model* model, size_t size, co
     auto made = std::make_unique<warploom_executor>(warploom_executor{std::move(replica), {}, {}});
     const wl::Program& program = made->replica.program();
     for (const wl::TensorInfo& input : model->sizes[size].inputs)
-      made->inputs.push_back(wl::side_of(program, made->replica.input(input.name)));
+      made->inputs.push_back(wl::side_of(program, wl::input_buffer(program, input.name)));
     for (const wl::ProgramOutput& output : program.outputs)
       made->outputs.push_back(wl::side_of(program, output.buffer));
     *executor = made.release();
@@ -67,9 +59,9 @@ void warploom_executor_free(warploom_executor* executor) {
 warploom_status* warploom_executor_memory(const warploom_executor* executor, warploom_memory* memory) {
   return wl::guarded([&]() -> absl::Status {
     const wl::MemoryUse use = wl::memory_of(executor->replica.program());
-    const warploom_memory known = {memory->struct_size, static_cast<size_t>(use.arena), static_cast<size_t>(use.inputs),
-                                   static_cast<size_t>(use.outputs)};
-    std::memcpy(memory, &known, std::min(memory->struct_size, sizeof known));
+    wl::give(warploom_memory{0, static_cast<size_t>(use.arena), static_cast<size_t>(use.inputs),
+                             static_cast<size_t>(use.outputs)},
+             memory);
     return absl::OkStatus();
   });
 }

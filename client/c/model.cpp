@@ -1,9 +1,9 @@
 #include <algorithm>
-#include <cstring>
 #include <map>
 
 #include "client/c/handles.h"
 #include "client/c/onnx.h"
+#include "client/c/structs.h"
 
 using wl::invalid;
 
@@ -85,14 +85,13 @@ warploom_status* warploom_model_tensor(const warploom_model* model, size_t size,
                                        warploom_tensor* tensor) {
   return wl::guarded([&]() -> absl::Status {
     WL_ASSIGN_OR_RETURN(const wl::TensorInfo* info, wl::tensor_of(*model, size, kind, index));
-    warploom_tensor known = {};
-    known.struct_size = tensor->struct_size;
-    known.name = info->name.c_str();
-    known.dtype = static_cast<warploom_dtype>(static_cast<int>(info->dtype) + 1);
-    known.rank = static_cast<int32_t>(info->shape.size());
-    known.shape = info->shape.data();
-    known.bytes = static_cast<size_t>(wl::elements(info->shape) * wl::size_of(info->dtype));
-    std::memcpy(tensor, &known, std::min(tensor->struct_size, sizeof known));
+    warploom_tensor given = {};
+    given.name = info->name.c_str();
+    given.dtype = static_cast<warploom_dtype>(static_cast<int>(info->dtype) + 1);
+    given.rank = static_cast<int32_t>(info->shape.size());
+    given.shape = info->shape.data();
+    given.bytes = static_cast<size_t>(wl::elements(info->shape) * wl::size_of(info->dtype));
+    wl::give(given, tensor);
     return absl::OkStatus();
   });
 }

@@ -24,8 +24,7 @@ absl::StatusOr<Visit> loaded() {
 absl::Status visit_onnx_lazily(const std::string& path, const ArrayVisitor& visit) {
   const absl::StatusOr<Visit> onnx = loaded();
   if (!onnx.ok())
-    return absl::FailedPreconditionError(cat(path, ": ONNX files are read by ", kObject, ": ",
-                                             std::string(onnx.status().message()),
+    return absl::FailedPreconditionError(cat(path, ": ONNX files are read by ", kObject, ": ", onnx.status().message(),
                                              "; weights may also come from an .npz or .npy files"));
   absl::Status result;
   (*onnx)(path, visit, result);

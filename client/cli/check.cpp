@@ -63,12 +63,9 @@ absl::StatusOr<InputReader> inputs_in_memory(const Executor& executor, const Gra
   const Program& program = executor.program();
   std::map<NodeId, int> buffer_of;
   for (NodeId id : graph.inputs()) {
-    for (size_t i = 0; i < program.buffers.size(); ++i) {
-      if (program.buffers[i].place == Place::kInput && program.buffers[i].name == graph.nodes[id].text) {
-        buffer_of[id] = static_cast<int>(i);
-      }
-    }
-    if (!buffer_of.contains(id)) return invalid("graph.txt has the input ", graph.nodes[id].text, ", the manifest not");
+    const int buffer = input_buffer(program, graph.nodes[id].text);
+    if (buffer < 0) return invalid("graph.txt has the input ", graph.nodes[id].text, ", the manifest not");
+    buffer_of[id] = buffer;
   }
   return [&executor, buffer_of](NodeId id, int64_t index) { return element(executor, buffer_of.at(id), index); };
 }

@@ -49,11 +49,8 @@ absl::StatusOr<Graph> compose(const Program& program, const Graph& whole) {
   Graph result;
   std::vector<NodeId> value(program.buffers.size(), -1);
   for (NodeId id : whole.inputs()) {
-    for (size_t b = 0; b < program.buffers.size(); ++b) {
-      if (program.buffers[b].place == Place::kInput && program.buffers[b].name == whole.nodes[id].text) {
-        value[b] = add(result, whole.nodes[id]);
-      }
-    }
+    if (const int buffer = input_buffer(program, whole.nodes[id].text); buffer >= 0)
+      value[buffer] = add(result, whole.nodes[id]);
   }
   for (size_t s = 0; s < program.steps.size(); ++s) {
     const ProgramStep& step = program.steps[s];

@@ -82,10 +82,7 @@ absl::Status Model::Impl::set(const std::string& name, DType dtype, const Shape&
 }
 
 absl::StatusOr<int> Model::Impl::weight_buffer(const std::string& name) const {
-  const std::vector<ProgramBuffer>& buffers = programs[0]->buffers;
-  for (size_t i = 0; i < buffers.size(); ++i) {
-    if (buffers[i].place == Place::kInput && buffers[i].name == name && is_weight(name)) return static_cast<int>(i);
-  }
+  if (const int buffer = input_buffer(*programs[0], name); buffer >= 0 && is_weight(name)) return buffer;
   std::string names;
   for (const std::string& weight : programs[0]->weights) {
     if (!folded->is_folded(weight)) append(&names, names.empty() ? "" : ", ", weight);
@@ -192,13 +189,6 @@ absl::StatusOr<Replica> Model::replica(size_t size, const ExecutorOptions& optio
   shared.pool = nullptr;
   WL_ASSIGN_OR_RETURN(Executor executor, Executor::create(*impl_->programs[size], options, &shared));
   return Replica(impl_, std::move(executor));
-}
-
-int Replica::input(const std::string& name) const {
-  const std::vector<ProgramBuffer>& buffers = program().buffers;
-  for (size_t i = 0; i < buffers.size(); ++i)
-    if (buffers[i].place == Place::kInput && buffers[i].name == name) return static_cast<int>(i);
-  return -1;
 }
 
 absl::Status Replica::run() {

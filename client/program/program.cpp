@@ -11,6 +11,12 @@ bool is_weight(const Program& program, const std::string& name) {
   return std::find(program.weights.begin(), program.weights.end(), name) != program.weights.end();
 }
 
+int input_buffer(const Program& program, const std::string& name) {
+  const auto is_it = [&](const ProgramBuffer& buffer) { return buffer.place == Place::kInput && buffer.name == name; };
+  const auto at = std::find_if(program.buffers.begin(), program.buffers.end(), is_it);
+  return at == program.buffers.end() ? -1 : static_cast<int>(at - program.buffers.begin());
+}
+
 absl::Status lay_out(Program& program) {
   auto wrong = [](size_t step, const auto&... what) {
     return absl::InternalError(cat("the coordinator's program is not sound: step ", step, " ", what...));

@@ -63,6 +63,9 @@ struct Program {
 // Whether an input of that name is a weight; folded ones count too.
 bool is_weight(const Program& program, const std::string& name);
 
+// The number of the buffer of an input, weights among them; -1: there is none of that name.
+int input_buffer(const Program& program, const std::string& name);
+
 // Assigns offsets in the arena to the intermediates, after checking the steps: argument counts must be the kernels',
 // every value must be stored before it is read, and every non-empty output must be stored. Fails with Internal.
 absl::Status lay_out(Program& program);

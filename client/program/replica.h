@@ -3,7 +3,6 @@
 #pragma once
 
 #include <memory>
-#include <string>
 
 #include "client/program/executor.h"
 #include "client/program/model.h"
@@ -15,8 +14,6 @@ class Replica {
  public:
   const Program& program() const { return executor_.program(); }
   int threads() const { return executor_.threads(); }
-  // The number of the buffer of an input; -1: there is none of that name.
-  int input(const std::string& name) const;
   // As Executor::bind(). The memories that kernels use at the same time must not overlap.
   bool bind(int buffer, void* memory) { return executor_.bind(buffer, memory); }
   // The memory that a run reads an input from, or writes an output to.
