@@ -9,14 +9,6 @@
 #include "compiler/ir/text.h"
 
 namespace wl {
-namespace {
-
-GraphFile with_text(GraphFile file) {
-  file.text = print(file.graph);
-  return file;
-}
-
-}  // namespace
 
 absl::StatusOr<GraphFile> read_graph(const std::string& path, const std::map<std::string, int64_t>& bind,
                                      const std::vector<int64_t>& panels, const std::vector<std::string>& weights) {
@@ -29,7 +21,8 @@ absl::StatusOr<GraphFile> read_graph(const std::string& path, const std::map<std
   GraphFile file;
   file.bind = bind;
   file.label = std::filesystem::path(path).filename().string();
-  if (path.ends_with(".graph") || (!path.ends_with(".onnx") && bytes.starts_with("graph"))) {
+  const bool is_text = path.ends_with(".graph") || (!path.ends_with(".onnx") && bytes.starts_with("graph"));
+  if (is_text) {
     if (!bind.empty())
       return invalid(path, ": --bind ", bind.begin()->first, ": canonical text has no symbolic dimensions");
     auto graph = parse(bytes);
@@ -39,7 +32,6 @@ absl::StatusOr<GraphFile> read_graph(const std::string& path, const std::map<std
       if (given.erase(graph->nodes[id].text) > 0) file.weights.push_back(graph->nodes[id].text);
     if (!given.empty()) return invalid(path, ": --weight ", *given.begin(), ": the graph has no such input");
     file.graph = *std::move(graph);
-    if (weights.empty()) return with_text(std::move(file));
   } else {
     if (!weights.empty())
       return invalid(path, ": --weight ", weights[0], ": an .onnx file says itself what its weights are");
@@ -48,11 +40,14 @@ absl::StatusOr<GraphFile> read_graph(const std::string& path, const std::map<std
     file.graph = std::move(imported->graph);
     file.weights = std::move(imported->weights);
   }
-  WL_ASSIGN_OR_RETURN(WeightFolding folding, fold_weights(file.graph, file.weights, panels));
-  file.graph = std::move(folding.graph);
-  file.weights = std::move(folding.weights);
-  file.folded = std::move(folding.folded);
-  return with_text(std::move(file));
+  if (!is_text || !file.weights.empty()) {
+    WL_ASSIGN_OR_RETURN(WeightFolding folding, fold_weights(file.graph, file.weights, panels));
+    file.graph = std::move(folding.graph);
+    file.weights = std::move(folding.weights);
+    file.folded = std::move(folding.folded);
+  }
+  file.text = print(file.graph);
+  return file;
 }
 
 namespace {
