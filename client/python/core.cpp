@@ -48,31 +48,30 @@ const Element& element_of(const warploom::Tensor& tensor) {
   return kElements[tensor.dtype - 1];
 }
 
-std::string type_text(const warploom::Tensor& tensor) {
-  std::string text = std::string(warploom_dtype_name(tensor.dtype)) + "[";
-  for (size_t i = 0; i < tensor.shape.size(); ++i) text += (i == 0 ? "" : ",") + std::to_string(tensor.shape[i]);
+std::string type_text(const char* dtype, const std::vector<int64_t>& shape) {
+  std::string text = std::string(dtype) + "[";
+  for (size_t i = 0; i < shape.size(); ++i) text += (i == 0 ? "" : ",") + std::to_string(shape[i]);
   return text + "]";
 }
 
-template <typename Array>
-std::string type_text_of(const Array& array) {
-  warploom::Tensor tensor = {"", WARPLOOM_F32, {}, 0};
-  const char* name = nullptr;
+std::string type_text(const warploom::Tensor& tensor) {
+  return type_text(warploom_dtype_name(tensor.dtype), tensor.shape);
+}
+
+const char* name_of(nb::dlpack::dtype dtype) {
   for (const Element& element : kElements)
-    if (element.as == array.dtype() && name == nullptr) name = warploom_dtype_name(element.dtype);
-  std::string text = std::string(name == nullptr ? "?" : name) + "[";
-  for (size_t i = 0; i < array.ndim(); ++i) text += (i == 0 ? "" : ",") + std::to_string(array.shape(i));
-  return text + "]";
+    if (element.as == dtype) return warploom_dtype_name(element.dtype);
+  return "?";
 }
 
 template <typename Array>
 void check_array(const Array& array, const warploom::Tensor& tensor) {
   const Element& element = element_of(tensor);
-  bool same = (element.as == array.dtype() || element.in_numpy == array.dtype()) && array.ndim() == tensor.shape.size();
-  for (size_t i = 0; same && i < array.ndim(); ++i) same = static_cast<int64_t>(array.shape(i)) == tensor.shape[i];
-  if (!same)
-    throw warploom::Error(WARPLOOM_INVALID_ARGUMENT,
-                          tensor.name + " is " + type_text(tensor) + ", the given array is " + type_text_of(array));
+  std::vector<int64_t> shape;
+  for (size_t i = 0; i < array.ndim(); ++i) shape.push_back(static_cast<int64_t>(array.shape(i)));
+  if ((element.as == array.dtype() || element.in_numpy == array.dtype()) && shape == tensor.shape) return;
+  throw warploom::Error(WARPLOOM_INVALID_ARGUMENT, tensor.name + " is " + type_text(tensor) + ", the given array is " +
+                                                       type_text(name_of(array.dtype()), shape));
 }
 
 // An executor, what it is bound to, and the model's tensors at its size.
@@ -89,6 +88,15 @@ const warploom::Tensor& at(const std::vector<warploom::Tensor>& tensors, size_t 
     throw warploom::Error(WARPLOOM_INVALID_ARGUMENT, std::string("there is no ") + what + " " + std::to_string(index) +
                                                          "; the model has " + std::to_string(tensors.size()));
   return tensors[index];
+}
+
+// Lets the executor use an array for a tensor of its, by `to`, and keeps it as long; none: the executor's own memory.
+template <typename Array, typename Bind>
+void bind(const warploom::Tensor& tensor, std::vector<std::optional<Array>>& held, size_t index,
+          std::optional<Array> array, const Bind& to) {
+  if (array) check_array(*array, tensor);
+  to(array ? array->data() : nullptr);
+  held[index] = std::move(array);
 }
 
 nb::object view(const warploom::Tensor& tensor, void* data, nb::handle owner) {
@@ -147,19 +155,15 @@ void define_executor(nb::module_& m) {
       .def(
           "bind_input",
           [](Run& run, size_t index, std::optional<Given> array) {
-            const warploom::Tensor& input = at(run.inputs, index, "input");
-            if (array) check_array(*array, input);
-            run.executor.bind_input(index, array ? array->data() : nullptr);
-            run.given[index] = std::move(array);
+            bind(at(run.inputs, index, "input"), run.given, index, std::move(array),
+                 [&](const void* data) { run.executor.bind_input(index, data); });
           },
           "index"_a, "array"_a.noconvert().none())
       .def(
           "bind_output",
           [](Run& run, size_t index, std::optional<Taken> array) {
-            const warploom::Tensor& output = at(run.outputs, index, "output");
-            if (array) check_array(*array, output);
-            run.executor.bind_output(index, array ? array->data() : nullptr);
-            run.taken[index] = std::move(array);
+            bind(at(run.outputs, index, "output"), run.taken, index, std::move(array),
+                 [&](void* data) { run.executor.bind_output(index, data); });
           },
           "index"_a, "array"_a.noconvert().none())
       .def("input",

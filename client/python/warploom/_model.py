@@ -12,6 +12,12 @@ _NUMPY = {
     "i16": np.int16, "i8": np.int8, "u64": np.uint64, "u32": np.uint32, "u16": np.uint16, "u8": np.uint8,
     "b1": np.bool_, "f8e4m3fn": np.uint8, "f8e5m2": np.uint8,
 }  # fmt: skip
+# The names of PyTorch's types by those of ours.
+TORCH = {
+    "f64": "float64", "f32": "float32", "f16": "float16", "bf16": "bfloat16", "i64": "int64", "i32": "int32",
+    "i16": "int16", "i8": "int8", "u64": "uint64", "u32": "uint32", "u16": "uint16", "u8": "uint8", "b1": "bool",
+    "f8e4m3fn": "float8_e4m3fn", "f8e5m2": "float8_e5m2",
+}  # fmt: skip
 _ALIGNMENT = 64  # kernels use memory in place where it begins at a multiple of it
 
 
@@ -21,6 +27,43 @@ def _empty(tensor):
     memory = np.empty(tensor.nbytes + _ALIGNMENT, np.uint8)
     begin = -memory.ctypes.data % _ALIGNMENT
     return memory[begin : begin + tensor.nbytes].view(dtype).reshape(tensor.shape)
+
+
+def torch_empty(tensor):
+    """A PyTorch tensor for a tensor. They begin at multiples of 64 bytes."""
+    import torch  # noqa: PLC0415: only callers that have it use it
+
+    return torch.empty(tensor.shape, dtype=getattr(torch, TORCH[tensor.dtype]))
+
+
+class Executors:
+    """The executors of a model: calls at the same time use one each, which share the weights."""
+
+    def __init__(self, core, **options):
+        self._core, self._options = core, options
+        self._lock = threading.Lock()
+        self._idle = {}  # by size: executors that nobody uses
+
+    def run(self, size, given, results):
+        """Computes arrays from arrays, both in the graph's order. None of them is kept."""
+        with self._lock:
+            idle = self._idle.setdefault(size, [])
+            executor = idle.pop() if idle else None
+        if executor is None:
+            executor = _core.Executor(self._core, size, **self._options)
+        try:
+            for index, array in enumerate(given):
+                executor.bind_input(index, array)
+            for index, array in enumerate(results):
+                executor.bind_output(index, array)
+            executor.run()
+        finally:
+            for index in range(len(results)):
+                executor.bind_output(index, None)
+            for index in range(len(given)):
+                executor.bind_input(index, None)
+            with self._lock:
+                idle.append(executor)
 
 
 def _is_torch(value):
@@ -37,9 +80,7 @@ class Model:
     def __init__(self, folder, *, threads=0, pin=False, device=""):
         """Loads the bundle in `folder`, of at most `threads` threads (0: as many as it was tuned with)."""
         self._core = _core.Model(str(folder))
-        self._options = {"threads": threads, "pin": pin, "device": device or ""}
-        self._lock = threading.Lock()
-        self._idle = {}  # by size: executors that nobody uses
+        self._executors = Executors(self._core, threads=threads, pin=pin, device=device or "")
         self._inputs = [self._core.inputs(size) for size in range(len(self._core.sizes))]
         self._outputs = [self._core.outputs(size) for size in range(len(self._core.sizes))]
 
@@ -89,47 +130,17 @@ class Model:
         """Computes the outputs: one array, or a tuple of them, PyTorch's if the first input is."""
         arrays = self._in_order(arrays, by_name)
         if arrays and _is_torch(arrays[0]):
-            import torch  # noqa: PLC0415: only callers that have it use it
-
-            given = [array.detach().contiguous() for array in arrays]
-            made = lambda tensor: torch.empty(tensor.shape, dtype=getattr(torch, _TORCH[tensor.dtype]))  # noqa: E731
+            given, made = [array.detach().contiguous() for array in arrays], torch_empty
         else:
             given, made = [np.ascontiguousarray(array) for array in arrays], _empty
         size = self._size_of(given)
         results = [made(tensor) for tensor in self._outputs[size]]
-        self._run(size, given, results)
+        self._executors.run(size, given, results)
         return results[0] if len(results) == 1 else tuple(results)
-
-    def _run(self, size, given, results):
-        with self._lock:
-            idle = self._idle.setdefault(size, [])
-            executor = idle.pop() if idle else None
-        if executor is None:
-            executor = _core.Executor(self._core, size, **self._options)
-        try:
-            for index, array in enumerate(given):
-                executor.bind_input(index, array)
-            for index, array in enumerate(results):
-                executor.bind_output(index, array)
-            executor.run()
-        finally:
-            for index in range(len(results)):  # the caller's arrays are not kept
-                executor.bind_output(index, None)
-            for index in range(len(given)):
-                executor.bind_input(index, None)
-            with self._lock:
-                idle.append(executor)
 
     def __repr__(self):
         signature = ", ".join(map(repr, self._inputs[0]))
         return f"warploom.Model({signature} -> {', '.join(map(repr, self._outputs[0]))})"
-
-
-_TORCH = {
-    "f64": "float64", "f32": "float32", "f16": "float16", "bf16": "bfloat16", "i64": "int64", "i32": "int32",
-    "i16": "int16", "i8": "int8", "u64": "uint64", "u32": "uint32", "u16": "uint16", "u8": "uint8", "b1": "bool",
-    "f8e4m3fn": "float8_e4m3fn", "f8e5m2": "float8_e5m2",
-}  # fmt: skip
 
 
 def load(folder, *, threads=0, pin=False, device=""):

@@ -15,7 +15,7 @@ from torch.fx.passes.infra.partitioner import CapabilityBasedPartitioner
 from torch.fx.passes.operator_support import OperatorSupportBase
 
 from .. import _core
-from .._model import _TORCH
+from .._model import Executors, torch_empty
 from .._tune import TuneError, run_tune
 from ._lower import support_of, text_of
 
@@ -55,8 +55,7 @@ def _cache_folder():
 
 def _bundle_of(text, weights, options):
     """The folder of the bundle for a graph's text: one that was made before, or a new one."""
-    threads = options.get("threads") or torch.get_num_threads()
-    key = hashlib.sha256(repr((_core.version(), text, weights, sorted(options.items()), threads)).encode()).hexdigest()[:32]
+    key = hashlib.sha256(repr((_core.version(), text, weights, sorted(options.items()), torch.get_num_threads())).encode()).hexdigest()[:32]
     folder = _cache_folder() / key
     if not (folder / "bundle").exists():
         folder.mkdir(parents=True, exist_ok=True)
@@ -70,13 +69,13 @@ class _Kernels(torch.nn.Module):
 
     def __init__(self, folder, used, static):
         super().__init__()
-        self._used = used  # indices of the arguments that the text has as inputs
         self._model = _core.Model(str(folder))
-        names = {tensor.name for tensor in self._model.inputs()}
-        self._inputs = [(i, used[int(t.name[1:])]) for i, t in enumerate(self._model.inputs())]
-        self._weights = [(f"i{n}", argument) for n, argument in enumerate(used) if f"i{n}" not in names and argument in static]
-        self._outputs = [(tuple(t.shape), getattr(torch, _TORCH[t.dtype])) for t in self._model.outputs()]
-        self._idle, self._lock, self._known = [], threading.Lock(), {}
+        self._executors = Executors(self._model, threads=torch.get_num_threads())
+        # `used`: the arguments that the text has as inputs, "i0" the first of them. Those in `static` are weights.
+        self._inputs = [used[int(tensor.name[1:])] for tensor in self._model.inputs()]
+        self._weights = [(f"i{n}", argument) for n, argument in enumerate(used) if argument in static]
+        self._outputs = self._model.outputs()
+        self._lock, self._known = threading.Lock(), {}
 
     def _set_weights(self, arguments):
         """Copies weights whose values have changed since they were last copied."""
@@ -90,17 +89,8 @@ class _Kernels(torch.nn.Module):
     def forward(self, *arguments):
         with self._lock:
             self._set_weights(arguments)
-            executor = self._idle.pop() if self._idle else None
-        if executor is None:
-            executor = _core.Executor(self._model, 0, threads=torch.get_num_threads())
-        results = [torch.empty(shape, dtype=dtype) for shape, dtype in self._outputs]
-        for index, argument in self._inputs:
-            executor.bind_input(index, arguments[argument].detach().contiguous())
-        for index, result in enumerate(results):
-            executor.bind_output(index, result)
-        executor.run()
-        with self._lock:
-            self._idle.append(executor)
+        results = [torch_empty(tensor) for tensor in self._outputs]
+        self._executors.run(0, [arguments[argument].detach().contiguous() for argument in self._inputs], results)
         return results[0] if len(results) == 1 else tuple(results)
 
 

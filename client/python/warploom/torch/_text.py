@@ -3,11 +3,9 @@
 import math
 from typing import NamedTuple, Optional
 
-NAMES = {
-    "float64": "f64", "float32": "f32", "float16": "f16", "bfloat16": "bf16", "int64": "i64", "int32": "i32",
-    "int16": "i16", "int8": "i8", "uint64": "u64", "uint32": "u32", "uint16": "u16", "uint8": "u8", "bool": "b1",
-    "float8_e4m3fn": "f8e4m3fn", "float8_e5m2": "f8e5m2",
-}  # fmt: skip
+from .._model import TORCH
+
+NAMES = {theirs: ours for ours, theirs in TORCH.items()}
 FLOATS = {"f64", "f32", "f16", "bf16", "f8e4m3fn", "f8e5m2"}
 LOGICAL = {"eq", "ne", "lt", "le", "gt", "ge"}
 
