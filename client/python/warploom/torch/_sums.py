@@ -36,14 +36,11 @@ def mean(g, node, x, dims=None, keepdim=False, dtype=None):
     return g.op("div", value, g.constant(float(count), result, shape))
 
 
-@row(aten.amax.default)
-def amax(g, node, x, dims=(), keepdim=False):
-    return reduced(g, node, "max", x, dims)
+for _how, _overload in (("max", aten.amax.default), ("min", aten.amin.default)):
 
-
-@row(aten.amin.default)
-def amin(g, node, x, dims=(), keepdim=False):
-    return reduced(g, node, "min", x, dims)
+    @row(_overload)
+    def _extreme(g, node, x, dims=(), keepdim=False, _how=_how):
+        return reduced(g, node, _how, x, dims)
 
 
 @row(aten.prod.default, aten.prod.dim_int)
@@ -51,14 +48,11 @@ def prod(g, node, x, dim=None, keepdim=False, dtype=None):
     return reduced(g, node, "prod", x, dim)
 
 
-@row(aten.any.default, aten.any.dim, aten.any.dims)
-def any_(g, node, x, dims=None, keepdim=False):
-    return reduced(g, node, "max", g.cast(x, "b1"), dims, "i32")
+for _how, _packet in (("max", aten.any), ("min", aten.all)):
 
-
-@row(aten.all.default, aten.all.dim, aten.all.dims)
-def all_(g, node, x, dims=None, keepdim=False):
-    return reduced(g, node, "min", g.cast(x, "b1"), dims, "i32")
+    @row(_packet.default, _packet.dim, _packet.dims)
+    def _any_or_all(g, node, x, dims=None, keepdim=False, _how=_how):
+        return reduced(g, node, _how, g.cast(x, "b1"), dims, "i32")
 
 
 @row(aten.var.correction, aten.var.dim)
@@ -89,29 +83,14 @@ def variance(g, result, x, dims, correction):
 
 
 # Products.
-@row(aten.mm.default)
-def mm(g, node, a, b):
-    return g.contract(a, b, "mk,kn->mn")
-
-
-@row(aten.bmm.default)
-def bmm(g, node, a, b):
-    return g.contract(a, b, "bmk,bkn->bmn")
-
-
-@row(aten.mv.default)
-def mv(g, node, a, b):
-    return g.contract(a, b, "mk,k->m")
-
-
-@row(aten.dot.default)
-def dot(g, node, a, b):
-    return g.contract(a, b, "k,k->")
+PRODUCTS = {"mm": "mk,kn->mn", "bmm": "bmk,bkn->bmn", "mv": "mk,k->m", "dot": "k,k->"}
+for _name, _text in PRODUCTS.items():
+    row(getattr(aten, _name).default)(lambda g, node, a, b, _text=_text: g.contract(a, b, _text))
 
 
 @row(aten.addmm.default, aten.baddbmm.default)
 def addmm(g, node, x, a, b, beta=1, alpha=1):
-    product = g.contract(a, b, "mk,kn->mn" if len(a.shape) == 2 else "bmk,bkn->bmn")
+    product = g.contract(a, b, PRODUCTS["mm" if len(a.shape) == 2 else "bmm"])
     if alpha != 1:
         product = pointwise(g, "mul", node, [product, alpha])
     if beta == 0:
@@ -119,12 +98,17 @@ def addmm(g, node, x, a, b, beta=1, alpha=1):
     return pointwise(g, "add", node, [product, x if beta == 1 else pointwise(g, "mul", node, [x, beta])])
 
 
+def each_axis(values, rank):
+    """A number for each of `rank` axes, of which one may stand for all."""
+    return [values[0]] * rank if len(values) == 1 else list(values)
+
+
 @row(aten.convolution.default)
 def convolution(g, node, x, w, bias, stride, padding, dilation, transposed, output_padding, groups):
     rank = len(x.shape) - 2
     if transposed or rank < 1:
         raise Unsupported("a transposed convolution")
-    stride, padding, dilation = ([values[0]] * rank if len(values) == 1 else list(values) for values in (stride, padding, dilation))
+    stride, padding, dilation = (each_axis(values, rank) for values in (stride, padding, dilation))
     taps = list(w.shape[2:])
     x = g.pad(x, [0, 0, *padding], [0, 0, *padding], 0)
     positions, letters = "pqrstu"[:rank], "hijdef"[:rank]
@@ -148,29 +132,28 @@ def convolution(g, node, x, w, bias, stride, padding, dilation, transposed, outp
 
 # Pools.
 def windows(g, x, size, stride, padding, dilation, ceil_mode, number):
-    rank = len(size)
-    stride = list(stride) if stride else list(size)
-    size, stride, padding, dilation = ([v[0]] * rank if len(v) == 1 else list(v) for v in (size, stride, padding, dilation))
+    """The windows of a pool over the last two axes, with a number around them, and the axes of their taps."""
+    size, stride, padding, dilation = (each_axis(values, 2) for values in (size, stride or size, padding, dilation))
     if ceil_mode:
         raise Unsupported("a pool with ceil_mode")
-    lead = len(x.shape) - rank
+    lead = len(x.shape) - 2
     x = g.pad(x, [0] * lead + padding, [0] * lead + padding, number)
-    return g.window(x, range(lead, lead + rank), size, stride, dilation), [lead + rank + i for i in range(rank)]
+    return g.window(x, range(lead, lead + 2), size, stride, dilation), [lead + 2, lead + 3]
 
 
 @row(aten.max_pool2d_with_indices.default)
 def max_pool2d(g, node, x, kernel_size, stride=(), padding=(0,), dilation=(1,), ceil_mode=False):
     if any(user.args[1] != 0 for user in node.users):
         raise Unsupported("the indices of a pool")
-    value, axes = windows(g, x, list(kernel_size) * (2 // len(kernel_size)), stride, padding, dilation, ceil_mode, -math.inf)
+    value, axes = windows(g, x, kernel_size, stride, padding, dilation, ceil_mode, -math.inf)
     return (g.reduce("max", value, axes),)
 
 
 @row(aten.avg_pool2d.default)
 def avg_pool2d(g, node, x, kernel_size, stride=(), padding=(0,), ceil_mode=False, count_include_pad=True, divisor_override=None):
-    size = list(kernel_size) * (2 // len(kernel_size))
     if any(padding) and not count_include_pad and divisor_override is None:
         raise Unsupported("an average pool that leaves out padding")
-    value, axes = windows(g, x, size, stride, padding, (1,), ceil_mode, 0)
+    value, axes = windows(g, x, kernel_size, stride, padding, (1,), ceil_mode, 0)
     total = g.reduce("sum", value, axes)
-    return g.op("div", total, g.constant(float(divisor_override or math.prod(size)), total.dtype, total.shape))
+    count = divisor_override or math.prod(value.shape[axis] for axis in axes)
+    return g.op("div", total, g.constant(float(count), total.dtype, total.shape))

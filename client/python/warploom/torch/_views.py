@@ -50,10 +50,16 @@ def expand(g, node, x, size, implicit=False):
     return g.broadcast(x, result_of(node)[1])
 
 
+def start_in(extent, start):
+    """Where a slice begins on an axis: at 0 unless said, counted from the end if negative, and inside."""
+    start = start or 0
+    return min(max(start + (extent if start < 0 else 0), 0), extent)
+
+
 @row(aten.slice.Tensor)
 def slice_(g, node, x, dim=0, start=None, end=None, step=1):
     dim %= len(x.shape)
-    start = min(max((start or 0) + (x.shape[dim] if (start or 0) < 0 else 0), 0), x.shape[dim])
+    start = start_in(x.shape[dim], start)
     return g.slice(x, dim, start, result_of(node)[1][dim], step)
 
 
@@ -127,7 +133,7 @@ def roll(g, node, x, shifts, dims=()):
 @row(aten.slice_scatter.default)
 def slice_scatter(g, node, x, part, dim=0, start=None, end=None, step=1):
     dim %= len(x.shape)
-    start = min(max((start or 0) + (x.shape[dim] if (start or 0) < 0 else 0), 0), x.shape[dim])
+    start = start_in(x.shape[dim], start)
     end = start + part.shape[dim]
     if step != 1:
         raise Unsupported("a slice with steps that is replaced")
@@ -159,10 +165,9 @@ def scalar_tensor(g, node, number, **options):
     return g.constant(number, *result_of(node))
 
 
-for _overload in (aten.zeros.default, aten.zeros_like.default, aten.new_zeros.default):
-    row(_overload)(lambda g, node, *_, **options: g.constant(0, *result_of(node)))
-for _overload in (aten.ones.default, aten.ones_like.default, aten.new_ones.default):
-    row(_overload)(lambda g, node, *_, **options: g.constant(1, *result_of(node)))
+for _number, _name in ((0, "zeros"), (1, "ones")):
+    for _packet in (getattr(aten, _name), getattr(aten, f"{_name}_like"), getattr(aten, f"new_{_name}")):
+        row(_packet.default)(lambda g, node, *_, _number=_number, **options: g.constant(_number, *result_of(node)))
 
 
 @row(aten.arange.start_step, aten.arange.default, aten.arange.start)
