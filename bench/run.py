@@ -20,8 +20,8 @@ import fnmatch
 import json
 import os
 import pathlib
-import random
 import platform
+import random
 import shutil
 import statistics
 import subprocess

@@ -74,64 +74,37 @@ CpuShape linear(std::string name, int64_t panel, int64_t m, int64_t n, int64_t k
 }
 
 // `window` x `window` taps, padded so that stride 1 keeps the size. panel: the weights are in panels of so many
-// filters; 0: in their own order.
+// filters; 0: in their own order. last: an image has its channels innermost, as the cover channels-last stores it.
 CpuShape conv(std::string name, int64_t from, int64_t to, int64_t size, int64_t window, int64_t stride = 1,
-              int64_t dilation = 1, int64_t panel = 0) {
+              int64_t dilation = 1, int64_t panel = 0, bool last = false) {
   Text text;
   const int64_t reach = (window - 1) * dilation, padded = size + reach, out = (padded - reach - 1) / stride + 1;
-  const std::string type = cat(to, ",", out, ",", out);
-  const std::string product = panel > 0 ? cat(to / panel, ",", panel, ",", out, ",", out) : type;
-  int image = text.input(cat(from, ",", size, ",", size)), result = -1;
-  if (window == 1 && stride == 1) {
-    const int weights = text.input(panel > 0 ? cat(to / panel, ",", from, ",", panel) : cat(to, ",", from));
-    result = text.add(cat("contract %", image, " %", weights, panel > 0 ? " \"kmo,nku->numo\"" : " \"kmo,nk->nmo\""),
-                      product);
-  } else {
-    const std::string taps = cat(window, ",", window);
-    const int weights =
-        text.input(panel > 0 ? cat(to / panel, ",", from, ",", taps, ",", panel) : cat(to, ",", from, ",", taps));
-    if (reach > 0) {
-      const int64_t low = reach / 2;
-      image = text.add(cat("pad %", image, " low=[0,", low, ",", low, "] high=[0,", low, ",", low, "] value=0"),
-                       cat(from, ",", padded, ",", padded));
-    }
-    image = text.add(cat("reshape %", image), cat("1,", from, ",", padded, ",", padded));
+  const auto image_of = [last](const auto& channels, const auto& rows, const auto& columns, const char* between = ",") {
+    return last ? cat(rows, between, columns, between, channels) : cat(channels, between, rows, between, columns);
+  };
+  const auto letters_of = [&](const char* channels) { return image_of(channels, "m", "o", ""); };
+  const std::string type = image_of(to, out, out);
+  const std::string product = panel > 0 ? image_of(cat(to / panel, ",", panel), out, out) : type;
+  const std::string taps = window == 1 && stride == 1 ? "" : cat(",", window, ",", window);
+  int image = text.input(image_of(from, size, size));
+  const int weights = text.input(panel > 0 ? cat(to / panel, ",", from, taps, ",", panel) : cat(to, ",", from, taps));
+  if (!taps.empty()) {
+    if (const int64_t low = reach / 2; reach > 0)
+      image =
+          text.add(cat("pad %", image, " low=[", image_of(0, low, low), "] high=[", image_of(0, low, low), "] value=0"),
+                   image_of(from, padded, padded));
+    image = text.add(cat("reshape %", image), image_of(cat("1,", from), padded, padded));
     const std::string one = cat(window, ",", stride, ",", dilation);
-    image = text.add(cat("window %", image, " axes=[2,3] params=[", one, ",", one, "]"),
-                     cat("1,", from, ",", out, ",", out, ",", window, ",", window));
-    image = text.add(cat("reshape %", image), cat(from, ",", out, ",", out, ",", window, ",", window));
-    result =
-        text.add(cat("contract %", image, " %", weights, panel > 0 ? " \"kmoli,nkliu->numo\"" : " \"kmoli,nkli->nmo\""),
-                 product);
+    image = text.add(cat("window %", image, " axes=[", last ? "0,1" : "2,3", "] params=[", one, ",", one, "]"),
+                     cat(image_of(cat("1,", from), out, out), taps));
+    image = text.add(cat("reshape %", image), cat(image_of(from, out, out), taps));
   }
+  const char* const each = taps.empty() ? "" : "li";
+  int result = text.add(cat("contract %", image, " %", weights, " \"", letters_of("k"), each, ",nk", each,
+                            panel > 0 ? "u->" : "->", letters_of(panel > 0 ? "nu" : "n"), "\""),
+                        product);
   if (panel > 0) result = text.add(cat("reshape %", result), type);
-  return {std::move(name), text.finish(result, type, kBiasRelu, cat(to), 0)};
-}
-
-// Of an image with its channels innermost, as the cover channels-last stores it, and of weights in panels. Padded so
-// that stride 1 keeps the size.
-CpuShape conv_last(std::string name, int64_t panel, int64_t from, int64_t to, int64_t size, int64_t window,
-                   int64_t stride = 1) {
-  Text text;
-  const int64_t low = (window - 1) / 2, padded = size + 2 * low, out = (padded - window) / stride + 1;
-  const std::string product = cat(out, ",", out, ",", to / panel, ",", panel), type = cat(out, ",", out, ",", to);
-  int image = text.input(cat(size, ",", size, ",", from)), result = -1;
-  if (window == 1 && stride == 1) {
-    const int weights = text.input(cat(to / panel, ",", from, ",", panel));
-    result = text.add(cat("contract %", image, " %", weights, " \"mok,nku->monu\""), product);
-  } else {
-    const std::string taps = cat(window, ",", window), one = cat(window, ",", stride, ",1");
-    const int weights = text.input(cat(to / panel, ",", from, ",", taps, ",", panel));
-    if (low > 0)
-      image = text.add(cat("pad %", image, " low=[", low, ",", low, ",0] high=[", low, ",", low, ",0] value=0"),
-                       cat(padded, ",", padded, ",", from));
-    image = text.add(cat("reshape %", image), cat(padded, ",", padded, ",1,", from));
-    image = text.add(cat("window %", image, " axes=[0,1] params=[", one, ",", one, "]"),
-                     cat(out, ",", out, ",1,", from, ",", taps));
-    image = text.add(cat("reshape %", image), cat(out, ",", out, ",", from, ",", taps));
-    result = text.add(cat("contract %", image, " %", weights, " \"mokli,nkliu->monu\""), product);
-  }
-  return {std::move(name), text.finish(text.add(cat("reshape %", result), type), type, kBiasRelu, cat(to), 2)};
+  return {std::move(name), text.finish(result, type, kBiasRelu, cat(to), last ? 2 : 0)};
 }
 
 // Weights in panels, whose spaces have turned tiles.
@@ -161,7 +134,7 @@ std::vector<CpuShape> shapes_of_weights(int64_t panel) {
                                linear("panels_rows_8", panel, 8, 4096, 4096)};
   const auto last = [panel, &out](std::string name, int64_t from, int64_t to, int64_t size, int64_t window,
                                   int64_t stride = 1) {
-    out.push_back(conv_last(std::move(name), panel, from, to, size, window, stride));
+    out.push_back(conv(std::move(name), from, to, size, window, stride, 1, panel, /*last=*/true));
   };
   last("last_resnet_56_3", 64, 64, 56, 3);
   last("last_resnet_28_3", 128, 128, 28, 3);
