@@ -5,6 +5,8 @@
 // WARPLOOM_FAKE_STATE; until it is deleted, the kernels of every process fail. This file is built as both libraries.
 #include <dlfcn.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -30,6 +32,7 @@ enum Error {
   kInvalidValue = 1,
   kOutOfMemory = 2,
   kInvalidImage = 200,
+  kOperatingSystem = 304,
   kNotFound = 500,
   kNotReady = 600,
   kIllegalAddress = 700,
@@ -228,6 +231,17 @@ int count_devices(int* count) {
   return kOk;
 }
 
+// NVIDIA's driver listens on a local socket, by which it hands memory to other processes.
+int listen_locally() {
+  static const int socket = [] {
+    const int fd = ::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+    const sockaddr_un any = {AF_UNIX, {}};  // the system chooses a name
+    const auto* address = reinterpret_cast<const sockaddr*>(&any);
+    return fd >= 0 && bind(fd, address, sizeof any.sun_family) == 0 && listen(fd, 16) == 0 ? fd : -1;
+  }();
+  return socket < 0 ? kOperatingSystem : kOk;
+}
+
 }  // namespace
 
 // X(both names, arguments, body): functions that are the same in both APIs.
@@ -236,7 +250,7 @@ int count_devices(int* count) {
 
 WL_BOTH(cuInit, hipInit, (unsigned), {
   const char* absent = std::getenv("WARPLOOM_FAKE_ABSENT");
-  return absent != nullptr ? 100 : 0;
+  return absent != nullptr ? 100 : listen_locally();
 })
 WL_BOTH(cuDeviceGetCount, hipGetDeviceCount, (int* count), { return count_devices(count); })
 WL_BOTH(cuDeviceGet, hipDeviceGet, (int* device, int ordinal), {

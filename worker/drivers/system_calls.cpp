@@ -5,6 +5,7 @@
 #include <seccomp.h>
 #include <signal.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -136,7 +137,10 @@ constexpr const char* kForDrivers[] = {"memfd_create",    "mlock",
                                        "shmget",          "shmat",
                                        "shmctl",          "shmdt",
                                        "inotify_init1",   "inotify_add_watch",
-                                       "capget"};
+                                       "capget",          "bind",
+                                       "listen",          "accept",
+                                       "accept4",         "getsockname",
+                                       "shutdown",        "connect"};
 
 using Conditions = std::initializer_list<scmp_arg_cmp>;
 
@@ -163,8 +167,12 @@ class Filter {
       allow("clone", {masked(0, kSpaces, 0)});
       note(seccomp_rule_add_array(context_.get(), SCMP_ACT_ERRNO(ENOSYS), SCMP_SYS(clone3), 0, nullptr));
     }
-    if (permitted == Permitted::kDriver)
+    if (permitted == Permitted::kDriver) {
       for (const char* name : kForDrivers) allow(name);
+      // NVIDIA's listens on a local socket to hand its memory to other processes, and finds no device without it. It
+      // connects to that of its service for several processes (MPS).
+      allow("socket", {equal(0, AF_UNIX)});
+    }
     set(SCMP_FLTATR_ACT_BADARCH, SCMP_ACT_ERRNO(EPERM));
     set(SCMP_FLTATR_CTL_TSYNC, 1);
     // Kernels before 5.16 would slow the child's memory accesses down (SSBD), which are to be timed.
