@@ -93,6 +93,35 @@ uint32_t encode(double value, const SmallFloat& to) {
   return sign | std::min(bits, to.overflow);
 }
 
+// As encode(), for a block of a format of 16 bits: normal numbers by arithmetic on the bits of the double, all at once,
+// and whatever else there is one by one.
+void encode_block(const double* values, const SmallFloat& to, uint16_t* out) {
+  const int shift = 52 - to.mantissa;
+  const auto rebias = static_cast<uint64_t>(1023 + to.emin - 1) << to.mantissa;
+  const uint64_t least = uint64_t{1} << to.mantissa, normals = to.overflow - least;
+  uint64_t others = 0;
+  for (int i = 0; i < kBlock; ++i) {
+    const auto bits = std::bit_cast<uint64_t>(values[i]);
+    const uint64_t magnitude = bits & ~(uint64_t{1} << 63);
+    const uint64_t half = (uint64_t{1} << (shift - 1)) - 1 + (magnitude >> shift & 1);  // ties go to even
+    const uint64_t code = ((magnitude + half) >> shift) - rebias;
+    others |= static_cast<uint64_t>(code - least >= normals);
+    out[i] = static_cast<uint16_t>(code | bits >> 63 << 15);
+  }
+  if (others != 0)
+    for (int i = 0; i < kBlock; ++i) out[i] = static_cast<uint16_t>(encode(values[i], to));
+}
+
+void normal_halves(uint64_t key, uint64_t begin, uint64_t blocks, double mean, double scale, const SmallFloat& to,
+                   uint16_t* out) {
+  double values[kBlock];
+  for (uint64_t b = 0; b < blocks; ++b) {
+    for (int i = 0; i < kBlock; ++i)
+      values[i] = mean + scale * centred(hash_at(key, begin + b * kBlock + static_cast<uint64_t>(i)));
+    encode_block(values, to, out + b * kBlock);
+  }
+}
+
 double decode(uint32_t bits, const SmallFloat& from) {
   const uint32_t magnitude = bits & (from.sign - 1);
   const auto field = static_cast<int>(magnitude >> from.mantissa);
@@ -227,9 +256,14 @@ double fill_value(const Fill& fill, DType dtype, uint64_t seed, uint64_t stream,
 void fill_range(const Fill& fill, DType dtype, uint64_t seed, uint64_t stream, uint64_t begin, uint64_t end,
                 void* out) {
   uint64_t done = begin;
-  if (dtype == DType::f32 && fill.literal.empty() && end > begin) {
-    const uint64_t blocks = (end - begin) / kBlock;
-    normal_blocks(key_of(seed, stream), begin, blocks, fill.mean, scale_of(fill), static_cast<float*>(out));
+  if (const bool halves = dtype == DType::bf16 || dtype == DType::f16;
+      (dtype == DType::f32 || halves) && fill.literal.empty() && end > begin) {
+    const uint64_t blocks = (end - begin) / kBlock, key = key_of(seed, stream);
+    if (halves)
+      normal_halves(key, begin, blocks, fill.mean, scale_of(fill), dtype == DType::f16 ? kF16 : kBf16,
+                    static_cast<uint16_t*>(out));
+    else
+      normal_blocks(key, begin, blocks, fill.mean, scale_of(fill), static_cast<float*>(out));
     done = begin + blocks * kBlock;
   }
   for (uint64_t i = done; i < end; ++i) store_element(dtype, out, i - begin, fill_value(fill, dtype, seed, stream, i));

@@ -25,7 +25,7 @@ struct Fill {
 double fill_value(const Fill& fill, DType dtype, uint64_t seed, uint64_t stream, uint64_t index);
 
 // Writes elements [begin, end) of the tensor to `out`, which points at element `begin`, in the dtype's memory form. The
-// bits are those of fill_value. Takes about 1 ns an element for f32.
+// bits are those of fill_value. Takes about 1 ns an element for f32, 2 for f16 and bf16.
 void fill_range(const Fill& fill, DType dtype, uint64_t seed, uint64_t stream, uint64_t begin, uint64_t end, void* out);
 
 // Converts between memory form and double, for any dtype. Stores round to nearest even; integers and eight-bit floats

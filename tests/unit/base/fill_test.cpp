@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <tuple>
 #include <vector>
 
 namespace wl {
@@ -23,8 +24,15 @@ Fill integers(int64_t low, int64_t high) {
 }
 
 TEST(Fill, RangeAgreesWithValueBitForBitWhateverTheCut) {
-  for (DType dtype : kAll) {
-    Fill fill{.mean = 0.25, .stddev = 1.7, .low = -3, .high = 97, .literal = {}};
+  // Among them denormals, zeros and overflows of f16.
+  for (const auto& [dtype, stddev, mean] : [] {
+         std::vector<std::tuple<DType, double, double>> out;
+         for (DType dtype : kAll) out.emplace_back(dtype, 1.7, 0.25);
+         for (DType dtype : {DType::f16, DType::bf16})
+           for (const double stddev : {0.0, 1e-6, 3e-5, 5e4, 1e-39, 3e38}) out.emplace_back(dtype, stddev, 0.0);
+         return out;
+       }()) {
+    Fill fill{.mean = mean, .stddev = stddev, .low = -3, .high = 97, .literal = {}};
     constexpr uint64_t kCount = 333;
     std::vector<char> whole(kCount * 8), expected(kCount * 8);
     for (uint64_t i = 0; i < kCount; ++i) store_element(dtype, expected.data(), i, fill_value(fill, dtype, 7, 2, i));

@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <cstring>
+#include <thread>
 
 #include "absl/strings/str_cat.h"
 #include "compiler/base/status.h"
 #include "runtime/buffer.h"
+#include "runtime/pool.h"
 #include "worker/drivers/cpu/session.h"
 #include "worker/drivers/process.h"
 
@@ -14,6 +16,7 @@ namespace {
 
 constexpr size_t kMaxGpuClones = 16;
 constexpr int64_t kChunk = int64_t{4} << 20;  // bytes copied to or from the device at a time
+constexpr size_t kMostFillers = 16;           // threads that generate inputs
 
 }  // namespace
 
@@ -70,16 +73,30 @@ absl::Status GpuSession::allocate() {
   return absl::OkStatus();
 }
 
+// The host's threads generate a chunk each, and this one copies what they have made.
 absl::Status GpuSession::fill() {
-  std::vector<char> chunk(kChunk);
+  const auto threads = static_cast<int64_t>(std::max<size_t>(1, std::min(kMostFillers, allowed_cpus().size())));
+  std::vector<char> chunk;
   for (size_t i = 0; i < problem_.buffers.size(); ++i) {
     const BufferSpec& spec = problem_.buffers[i];
     if (spec.output) continue;
-    const int64_t step = kChunk / size_of(spec.dtype);
+    const int64_t size = size_of(spec.dtype), each = kChunk / size;
+    const int64_t step = std::min(threads * each, (spec.elements() + each - 1) / each * each);
+    chunk.resize(static_cast<size_t>(std::max<int64_t>(step * size, static_cast<int64_t>(chunk.size()))));
     for (int64_t at = 0; at < spec.elements(); at += step) {
-      const int64_t n = std::min(step, spec.elements() - at), bytes = n * size_of(spec.dtype);
-      fill_range(spec.fill, spec.dtype, problem_.seed, spec.stream, static_cast<uint64_t>(at),
-                 static_cast<uint64_t>(at + n), chunk.data());
+      const int64_t n = std::min(step, spec.elements() - at), bytes = n * size;
+      std::vector<std::thread> fillers;
+      for (int64_t part = 0; part < n; part += each) {
+        const auto make = [&spec, &chunk, this, part, at, size, end = std::min(part + each, n)] {
+          fill_range(spec.fill, spec.dtype, problem_.seed, spec.stream, static_cast<uint64_t>(at + part),
+                     static_cast<uint64_t>(at + end), chunk.data() + part * size);
+        };
+        if (part + each < n)
+          fillers.emplace_back(make);
+        else
+          make();
+      }
+      for (std::thread& filler : fillers) filler.join();
       for (Arguments& arguments : clones_)
         WL_RETURN_IF_ERROR(device_->check(device_->api().to_device(arguments[i].data() + at * size_of(spec.dtype),
                                                                    chunk.data(), static_cast<size_t>(bytes)),
