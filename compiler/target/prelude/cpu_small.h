@@ -1,16 +1,25 @@
 // The CPU prelude, fourth part: floats of 16 and 8 bits, which live in memory only.
 
 // f16 and bf16 live in memory only: their bits (wl_load<u16v> and so on) to and from f32, rounded to nearest even.
+// WL_TO_BF16, WL_TO_F16 and WL_FROM_F16 are a target's own for one float.
 template <class V>
 WL_FN V wl_from_bf16(wl_v<u16, wl_n<V>> h) {
   return __builtin_bit_cast(V, wl_cast<wl_i<V>>(h) << 16);
 }
 template <class V>
 WL_FN auto wl_to_bf16(V x) {
+#ifdef WL_TO_BF16
+  if constexpr (wl_same<V, f32>) return (u16)WL_TO_BF16(x);
+#endif
   typedef wl_i<V> I;
   I i = __builtin_bit_cast(I, x), nan = (i >> 16) | 64;
   i = (i + 0x7fff + (i >> 16 & 1)) >> 16;
   return wl_cast<wl_v<u16, wl_n<V>>>((x == x ? i : nan) & 0xffff);
+}
+// Of numbers that are bf16 already.
+template <class V>
+WL_FN auto wl_exact_bf16(V x) {
+  return wl_cast<wl_v<u16, wl_n<V>>>(__builtin_bit_cast(wl_i<V>, x) >> 16 & 0xffff);
 }
 // By target: vcvtph2ps, which is exact, so that the rounding (4: the current one) does not matter.
 #ifdef __F16C__
@@ -30,6 +39,9 @@ constexpr bool wl_widens = false;
 #endif
 template <class V>
 WL_FN V wl_from_f16(wl_v<u16, wl_n<V>> h) {
+#ifdef WL_FROM_F16
+  if constexpr (wl_same<V, f32>) return WL_FROM_F16(h);
+#endif
   if constexpr (wl_widens<V>) {
     return wl_widen(h);
   } else {
@@ -42,6 +54,9 @@ WL_FN V wl_from_f16(wl_v<u16, wl_n<V>> h) {
 }
 template <class V>
 WL_FN auto wl_to_f16(V x) {
+#ifdef WL_TO_F16
+  if constexpr (wl_same<V, f32>) return (u16)WL_TO_F16(x);
+#endif
   typedef wl_i<V> I;
   I i = __builtin_bit_cast(I, x), sign = i >> 16 & 0x8000;
   V a = wl_abs(x);

@@ -86,8 +86,26 @@ WL_LIFT1(wl_floor)
 WL_LIFT1(wl_ceil)
 WL_LIFT1(wl_round)
 WL_LIFT1(wl_trunc)
+WL_LIFT1(wl_exact_bf16)
+#ifdef WL_TO_BF16
+// Two floats by one instruction.
+#define WL_LIFT_PAIRS(name, pair)                \
+  template <int N>                               \
+  WL_FN wl_vec<u16, N> name(wl_vec<f32, N> a) {  \
+    wl_vec<u16, N> r;                            \
+    WL_UNROLL for (int i = 0; i < N; i += 2) {   \
+      const u32 both = pair(a.e[i], a.e[i + 1]); \
+      r.e[i] = (u16)both;                        \
+      r.e[i + 1] = (u16)(both >> 16);            \
+    }                                            \
+    return r;                                    \
+  }
+WL_LIFT_PAIRS(wl_to_bf16, wl_nearest_bf16_pair)
+WL_LIFT_PAIRS(wl_to_f16, wl_nearest_f16_pair)
+#else
 WL_LIFT1(wl_to_bf16)
 WL_LIFT1(wl_to_f16)
+#endif
 WL_LIFT1(wl_to_f8e4m3fn)
 WL_LIFT1(wl_to_f8e5m2)
 template <class A, int N>

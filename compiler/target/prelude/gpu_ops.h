@@ -88,9 +88,12 @@ template <class V>
 WL_FN V wl_minx(V a, V b) {
   return a < b ? a : b;
 }
-// NaN if either operand is NaN.
+// NaN if either operand is NaN. WL_MAX and WL_MIN are a target's own for two floats.
 template <class V>
 WL_FN V wl_max(V a, V b) {
+#ifdef WL_MAX
+  if constexpr (wl_same<V, f32>) return WL_MAX(a, b);
+#endif
   if constexpr (wl_float<V>)
     return a != a ? a : wl_maxx(a, b);
   else
@@ -98,6 +101,9 @@ WL_FN V wl_max(V a, V b) {
 }
 template <class V>
 WL_FN V wl_min(V a, V b) {
+#ifdef WL_MIN
+  if constexpr (wl_same<V, f32>) return WL_MIN(a, b);
+#endif
   if constexpr (wl_float<V>)
     return a != a ? a : wl_minx(a, b);
   else
