@@ -12,6 +12,7 @@ Printer::Printer(const Kernel& kernel, std::string entry, int lanes)
       entry_(std::move(entry)),
       lanes_(lanes),
       register_tiles_(register_tiles(kernel)),
+      rounded_tiles_(rounded_tiles(kernel)),
       in_tile_registers_(tiles_in_registers(kernel)),
       width_(kernel.vector_lanes()) {}
 

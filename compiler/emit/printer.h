@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "compiler/emit/exchange.h"
+#include "compiler/emit/rounded.h"
 #include "compiler/emit/stretch.h"
 #include "compiler/emit/writer.h"
 #include "compiler/kernel/tile_registers.h"
@@ -26,10 +27,13 @@ class Printer {
   // One printed copy of the body of a stretch: the elements that it handles.
   struct Place {
     std::vector<std::string> element;  // per axis: index expression of its first element
-    std::string suffix;                // of tile variables defined here
-    std::string left;                  // elements left along the vector axis; "": a full vector
-    int copy = 0;                      // which of the unrolled copies
-    std::vector<int64_t> repeat;       // unrolled stretches: repeat index per axis
+    // On machines with lanes, the same as a sum: what depends on the thread, and what does not.
+    std::vector<std::string> of_thread;
+    std::vector<int64_t> of_all;
+    std::string suffix;           // of tile variables defined here
+    std::string left;             // elements left along the vector axis; "": a full vector
+    int copy = 0;                 // which of the unrolled copies
+    std::vector<int64_t> repeat;  // unrolled stretches: repeat index per axis
   };
 
   void print_body(std::span<const Instr> body);
@@ -58,7 +62,8 @@ class Printer {
   std::string packed(TileId from, const std::vector<std::string>& elements, DType dtype) const;
   std::string define_new(const std::string& value);  // returns the name of a new constant
   // On machines with lanes: the coordinate along an axis of the first element of a register, as an expression.
-  std::string coordinate(const Layout& layout, int axis, const std::vector<int64_t>& repeat) const;
+  std::string coordinate(const Layout& layout, int axis, const std::vector<int64_t>& repeat,
+                         int64_t* added = nullptr) const;
   // The bits of the number of a thread in its team that do not change which elements it holds.
   int64_t replicated(const Layout& layout) const;
   // How many elements of a vector one access may move: they are aligned for all values of the variables.
@@ -80,6 +85,7 @@ class Printer {
   void print_iota(const Instr& instr, const Place& place);
   void print_words(const Instr& instr, const Place& place);
   void print_words_across(const Instr& instr, const Place& place);
+  void print_blocks(const Instr& instr, const Place& place, const char* function, int64_t gap);
   void print_join(const Instr& instr, const Place& place);
   void print_dot(const Instr& instr, const Place& place);
   void print_mma(const Instr& instr, const Place&);
@@ -121,6 +127,13 @@ class Printer {
   std::string spell_store(DType dtype, int lanes, std::string value) const {
     return wl::spell_store(dtype, lanes, std::move(value), named());
   }
+  // The bits of a tile's value as memory has them.
+  std::string bits_of(TileId tile, const Place& place) {
+    const int lanes = lanes_of(tile);
+    std::string value = value_of(tile, place, lanes);
+    return rounded_tiles_.contains(tile) ? cat("wl_exact_bf16(", value, ")")
+                                         : spell_store(tile_of(tile).dtype, lanes, std::move(value));
+  }
   std::string spell_op(const ExprNode& node, DType from, int lanes, std::span<const std::string> operands) const {
     return wl::spell_op(node, from, lanes, operands, named());
   }
@@ -129,7 +142,7 @@ class Printer {
   std::string entry_;
   int lanes_;
   Writer out_;
-  std::set<TileId> register_tiles_;
+  std::set<TileId> register_tiles_, rounded_tiles_;
   HeldTiles in_tile_registers_;
   bool tiles_are_shaped_ = false;
   std::vector<std::set<std::string>> declared_;  // scopes

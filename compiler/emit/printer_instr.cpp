@@ -1,5 +1,6 @@
 // Single instructions of a stretch.
 #include <algorithm>
+#include <utility>
 
 #include "absl/strings/str_join.h"
 #include "compiler/emit/printer.h"
@@ -39,13 +40,22 @@ std::string Printer::value_of(TileId tile, const Place& place, int lanes) {
 }
 
 std::string Printer::index(const Affine& offset, const std::vector<int64_t>& strides, const Place& place) const {
-  std::string out = spell(offset);
+  // On machines with lanes the constants of all axes are one, and the last term: compilers then put it into the
+  // instruction that accesses memory.
+  Affine start = offset;
+  int64_t last = 0;
+  if (!place.of_all.empty()) {
+    last = std::exchange(start.base, 0);
+    for (size_t axis = 0; axis < strides.size(); ++axis) last += place.of_all[axis] * strides[axis];
+  }
+  std::string out = spell(start);
   for (size_t axis = 0; axis < strides.size(); ++axis) {
-    const std::string& element = place.element[axis];
+    const std::string& element = place.of_thread.empty() ? place.element[axis] : place.of_thread[axis];
     if (strides[axis] == 0 || element == "0") continue;
     append(&out, " + ", element);
     if (strides[axis] != 1) append(&out, "*", strides[axis], "L");
   }
+  if (last != 0) append(&out, " + ", last, "L");
   return out;
 }
 
@@ -261,7 +271,7 @@ void Printer::print_store(const Instr& instr, const Place& place) {
   const Tile& tile = tile_of(instr.args[0]);
   const int lanes = tile.layout.lanes();
   const std::string at = address(instr.slice, place);
-  const std::string value = spell_store(tile.dtype, lanes, value_of(instr.args[0], place, lanes));
+  const std::string value = bits_of(instr.args[0], place);
   const std::string when = condition(instr, place), head = when.empty() ? "" : cat("if (", when, ") ");
   if (lanes == 1) return out_.line(cat(head, "*(", at, ") = ", value, ";"));
   const int64_t stride = instr.slice.strides[tile.layout.vector_axis()];

@@ -63,7 +63,8 @@ void Printer::print_team_head() {
   declared_.back().insert(cat("$", kTeamVar));
 }
 
-std::string Printer::coordinate(const Layout& layout, int axis, const std::vector<int64_t>& repeat) const {
+std::string Printer::coordinate(const Layout& layout, int axis, const std::vector<int64_t>& repeat,
+                                int64_t* added) const {
   const int wave_bits = log2_floor(std::min(kernel_.wave, kernel_.team));
   std::vector<uint64_t> moves(log2_floor(kernel_.team), 0);
   int lane = 0, unit = 0;
@@ -71,7 +72,7 @@ std::string Printer::coordinate(const Layout& layout, int axis, const std::vecto
     const int position = base.kind == 'l' ? lane++ : base.kind == 'u' ? wave_bits + unit++ : -1;
     if (position >= 0) moves.at(position) = layout.part(base, axis);
   }
-  return spell_bits("place", moves, static_cast<uint64_t>(layout.first_of(axis, repeat)));
+  return spell_bits("place", moves, static_cast<uint64_t>(layout.first_of(axis, repeat)), added);
 }
 
 int64_t Printer::replicated(const Layout& layout) const {
@@ -127,9 +128,14 @@ void Printer::print_team_instr(const Instr& instr) {
       rest /= layout.repeats(axis);
     }
     place.element.clear();
+    place.of_thread.clear();
+    place.of_all.clear();
     place.left.clear();
     for (int axis = 0; axis < layout.rank(); ++axis) {
+      int64_t added = 0;
       place.element.push_back(coordinate(layout, axis, place.repeat));
+      place.of_thread.push_back(coordinate(layout, axis, place.repeat, &added));
+      place.of_all.push_back(added);
       if (static_extent(space, axis) && layout.last_of(axis, place.repeat) < layout.shape[axis]) continue;
       if (!place.left.empty() || (layout.lanes() > 1 && axis != layout.vector_axis()))
         return fail("a tile of lanes is bounded along one axis, that of its vectors");
@@ -162,7 +168,7 @@ void Printer::print_team_store(const Instr& instr, const Place& place) {
   const Tile& tile = tile_of(instr.args[0]);
   const int lanes = tile.layout.lanes();
   const std::string at = address(instr.slice, place);
-  const std::string value = spell_store(tile.dtype, lanes, value_of(instr.args[0], place, lanes));
+  const std::string value = bits_of(instr.args[0], place);
   std::string when = condition(instr, place);
   // Where several threads hold the same elements, one of them stores.
   if (const int64_t mask = replicated(tile.layout); mask != 0)

@@ -1,8 +1,53 @@
 // Instructions of words.
+#include <bit>
+
 #include "absl/strings/str_join.h"
 #include "compiler/emit/printer.h"
 
 namespace wl {
+namespace {
+
+constexpr int64_t kRow = 8;         // elements of a row of a block: 16 bytes
+constexpr int64_t kMostBlocks = 4;  // that one instruction loads
+
+// Whether all addresses that a slice's variables and strides give are multiples of a row.
+bool of_whole_rows(const Affine& offset, int64_t stride) {
+  bool whole = offset.base % kRow == 0 && stride % kRow == 0;
+  for (const auto& [var, coefficient] : offset.terms) whole = whole && coefficient % kRow == 0;
+  return whole;
+}
+
+// Calls `f` for each r bit of a layout with two axes: the axis that it moves along, and the repeat there that it stands
+// for.
+template <typename F>
+void for_each_register_bit(const Layout& layout, F f) {
+  int64_t repeats[2] = {1, 1};
+  for (const Layout::Base& base : layout.bases) {
+    if (base.kind != 'r') continue;
+    const int axis = base.vector >> layout.bits[0] == 0 ? 0 : 1;
+    f(axis, repeats[axis]);
+    repeats[axis] *= 2;
+  }
+}
+// Registers are numbered by their r bits: the repeats along both axes of a number, and the number of repeats.
+std::vector<int64_t> repeats_of_register(const Layout& layout, int64_t number) {
+  std::vector<int64_t> out = {0, 0};
+  for_each_register_bit(layout, [&](int axis, int64_t repeat) {
+    if (number % 2 != 0) out[axis] += repeat;
+    number /= 2;
+  });
+  return out;
+}
+int64_t register_of(const Layout& layout, const std::vector<int64_t>& repeats) {
+  int64_t number = 0, bit = 1;
+  for_each_register_bit(layout, [&](int axis, int64_t repeat) {
+    if (repeats[axis] / repeat % 2 != 0) number += bit;
+    bit *= 2;
+  });
+  return number;
+}
+
+}  // namespace
 
 void Printer::print_words(const Instr& instr, const Place& place) {
   const Tile& tile = tile_of(instr.result);
@@ -11,6 +56,12 @@ void Printer::print_words(const Instr& instr, const Place& place) {
   const auto set = [&](const std::string& words) { define(instr.result, result_name(instr, place), words); };
   if (kernel_.wave > 0) {
     if (lanes != 1 || !place.left.empty()) return fail("a thread loads words one by one, and all of a tile");
+    const std::vector<int64_t>& strides = instr.slice.strides;
+    const KernelBuffer& buffer = kernel_.buffers[instr.slice.buffer];
+    if (kernel_.wave == 32 && buffer.level == Level::kShared && buffer.swizzle == Swizzle() &&
+        holds_blocks(tile.layout) && size_of(instr.elements[0]) == 2 && strides[1] == 2 &&
+        of_whole_rows(instr.slice.offset, strides[0]) && buffer.byte_offset % 16 == 0)
+      return print_blocks(instr, place, "wl_blocks", strides[0]);
     return set(cat("wl_word<", spell_memory(instr.elements[0], 1), ">(", at, ")"));
   }
   const int64_t stride = lanes == 1 ? 0 : instr.slice.strides[tile.layout.vector_axis()];
@@ -24,9 +75,34 @@ void Printer::print_words(const Instr& instr, const Place& place) {
 }
 
 void Printer::print_words_across(const Instr& instr, const Place& place) {
-  define(instr.result, result_name(instr, place),
-         cat("wl_word_across<", spell_memory(instr.elements[0], 1), ", ", instr.gap, ">(", address(instr.slice, place),
-             ")"));
+  print_blocks(instr, place, "wl_blocks_across", instr.gap);
+}
+
+// One instruction loads up to four registers, each a block, in the order of the layout's r bits, which is that in which
+// a matrix instruction takes them: other orders cost a move for each register. It is printed at the first of them; the
+// others are there then.
+void Printer::print_blocks(const Instr& instr, const Place& place, const char* function, int64_t gap) {
+  const Layout& layout = tile_of(instr.result).layout;
+  const int64_t number = register_of(layout, place.repeat);
+  const auto behind = [&](int64_t from, int64_t n) {  // elements from register `from` to the n-th behind it
+    int64_t out = 0;
+    for (int axis = 0; axis < 2; ++axis)
+      out += instr.slice.strides[axis] * (layout.first_of(axis, repeats_of_register(layout, from + n)) -
+                                          layout.first_of(axis, repeats_of_register(layout, from)));
+    return out;
+  };
+  bool simple = kernel_.buffers[instr.slice.buffer].swizzle == Swizzle();
+  for (const Layout::Base& base : layout.bases) simple = simple && std::popcount(base.vector) <= 1;
+  for (const Layout::Outer& outer : layout.outer) simple = simple && outer.count == 1;
+  const int64_t count = simple ? std::min(kMostBlocks, layout.count('r')) : 1;
+  if (number % count != 0) return;
+  const std::string blocks = cat("b", temporary_++);
+  out_.line(cat("const auto ", blocks, " = ", function, "<", spell_memory(instr.elements[0], 1), ", ", count, ", ", gap,
+                ", ", count > 1 ? behind(number, 1) : 0, ", ", count > 2 ? behind(number, 2) : 0, ">(",
+                address(instr.slice, place), ");"));
+  for (int64_t n = 0; n < count; ++n)
+    define(instr.result, element_name(instr.result, simple ? repeats_of_register(layout, number + n) : place.repeat),
+           cat(blocks, ".e[", n, "]"));
 }
 
 void Printer::print_join(const Instr& instr, const Place& place) {
@@ -54,15 +130,9 @@ void Printer::print_mma(const Instr& instr, const Place&) {
   std::vector<std::string> registers;
   const auto add = [&](TileId tile, const Layout& fragment, int64_t row, int64_t column) {
     for (int64_t number = 0; number < fragment.count('r'); ++number) {
-      std::vector<int64_t> repeat = {row * fragment.repeats(0), column * fragment.repeats(1)};
-      int64_t rest = number, bits[2] = {1, 1};
-      for (const Layout::Base& base : fragment.bases) {
-        if (base.kind != 'r') continue;
-        const int axis = base.vector >> fragment.bits[0] == 0 ? 0 : 1;
-        if (rest % 2 != 0) repeat[axis] += bits[axis];
-        bits[axis] *= 2;
-        rest /= 2;
-      }
+      std::vector<int64_t> repeat = repeats_of_register(fragment, number);
+      repeat[0] += row * fragment.repeats(0);
+      repeat[1] += column * fragment.repeats(1);
       registers.push_back(element_name(tile, repeat));
     }
   };

@@ -55,7 +55,8 @@ void add_term(std::vector<Overlap>& overlaps, Overlap term) {
 
 }  // namespace
 
-std::string spell_bits(const std::string& variable, const std::vector<uint64_t>& moves, uint64_t constant) {
+std::string spell_bits(const std::string& variable, const std::vector<uint64_t>& moves, uint64_t constant,
+                       int64_t* added) {
   std::vector<Overlap> overlaps;
   for (const Run& run : runs_of(moves)) {
     std::string text = run.from == 0 ? variable : cat("(", variable, " >> ", run.from, ")");
@@ -70,7 +71,10 @@ std::string spell_bits(const std::string& variable, const std::vector<uint64_t>&
     constant &= ~overlap.mask;
     sum.push_back(overlap.terms.size() == 1 ? overlap.terms[0] : cat("(", absl::StrJoin(overlap.terms, " ^ "), ")"));
   }
-  if (constant != 0) sum.push_back(cat(constant));
+  if (added != nullptr)
+    *added = static_cast<int64_t>(constant);
+  else if (constant != 0)
+    sum.push_back(cat(constant));
   if (sum.empty()) return "0";
   return sum.size() == 1 ? sum[0] : cat("(", absl::StrJoin(sum, " + "), ")");
 }

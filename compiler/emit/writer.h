@@ -31,8 +31,10 @@ std::string spell_min(const std::vector<Affine>& affines);
 std::string spell_var(VarId var);
 // `constant` XOR, for each bit i of an int variable that is set, moves[i]. The variable has no other bits. Parts
 // without common bits are added up, so that compilers can join constants with other offsets: "((v & 3)*4 + (v >> 2))",
-// "(((v & 7) ^ (v >> 3)) + 8)". One that is not a single term is in parentheses.
-std::string spell_bits(const std::string& variable, const std::vector<uint64_t>& moves, uint64_t constant);
+// "(((v & 7) ^ (v >> 3)) + 8)". One that is not a single term is in parentheses. `added`, if not null, gets the
+// constant that is added to what is returned.
+std::string spell_bits(const std::string& variable, const std::vector<uint64_t>& moves, uint64_t constant,
+                       int64_t* added = nullptr);
 // A literal of a scalar dtype, exact; infinities and NaN by builtins.
 std::string spell_constant(double value, DType dtype);
 // Dtypes that live in memory only: floats narrower than f32 are f32 in registers, 8- and 16-bit integers i32.

@@ -23,10 +23,14 @@ template <int N, class T>
 WL_FN T wl_shuffle(T x, int lane) {
   return wl_with_bits(x, [lane](auto bits) { return __shfl_sync(0xffffffffu, bits, lane, N); });
 }
+// Shared memory is small, so places in it are bytes in 32 bits, which take half of the instructions.
 template <class T>
 struct wl_shared {
   T* p;
-  wl_shared operator+(long d) const { return {p + d}; }
+  int bytes = 0;
+  wl_shared operator+(long d) const { return {p, bytes + (int)d * (int)sizeof(T)}; }
+  T* pointer() const { return (T*)((char*)p + bytes); }
+  u32 address() const { return (u32)__cvta_generic_to_shared(p) + (u32)bytes; }
 };
 // CUDA's own vector types.
 template <int BYTES>
@@ -48,7 +52,7 @@ WL_FN void wl_read(T* to, const T* from) {
 }
 template <int W, class T>
 WL_FN void wl_read(T* to, wl_shared<T> from) {
-  wl_copy<W>(to, from.p);
+  wl_copy<W>(to, from.pointer());
 }
 // Of what no thread reads again: the first cache keeps nothing of it.
 template <int W, class T>
@@ -73,7 +77,7 @@ WL_FN void wl_read_past(T* to, const T* from) {
 }
 template <int W, class T>
 WL_FN void wl_write(wl_shared<T> to, const T* from) {
-  wl_copy<W>(to.p, from);
+  wl_copy<W>(to.pointer(), from);
 }
 // Spelled out: the compiler takes some vector stores apart. Nothing reads what a kernel stores to device memory.
 #define WL_STORE_GLOBAL(name, how)                                                                            \
@@ -96,16 +100,10 @@ WL_STORE_GLOBAL(wl_write, "")
 WL_STORE_GLOBAL(wl_write_past, ".cs")  // not kept in cache
 // Copies that need no registers, from sm_80 on; elsewhere they have landed when they are sent.
 #if __CUDA_ARCH__ >= 800
-template <class T>
-WL_FN u32 wl_shared_address(wl_shared<T> to) {
-  u32 at;
-  asm("{ .reg .u64 a; cvta.to.shared.u64 a, %1; cvt.u32.u64 %0, a; }" : "=r"(at) : "l"(to.p));
-  return at;
-}
 template <int W, class T>
 WL_FN void wl_send_in(wl_shared<T> to, const T* from, bool inside) {
   constexpr int bytes = W * sizeof(T);
-  const u32 at = wl_shared_address(to);
+  const u32 at = to.address();
   const int some = inside ? bytes : 0;
   if constexpr (bytes == 16)
     asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(at), "l"(from), "r"(some) : "memory");
@@ -116,7 +114,7 @@ WL_FN void wl_send_in(wl_shared<T> to, const T* from, bool inside) {
 template <int W, class T>
 WL_FN void wl_send(wl_shared<T> to, const T* from) {
   constexpr int bytes = W * sizeof(T);
-  const u32 at = wl_shared_address(to);
+  const u32 at = to.address();
   if constexpr (bytes == 16)
     asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(at), "l"(from) : "memory");
   else
@@ -132,14 +130,14 @@ WL_FN void wl_wait() {
 #else
 template <int W, class T>
 WL_FN void wl_send(wl_shared<T> to, const T* from) {
-  wl_copy<W>(to.p, from);
+  wl_copy<W>(to.pointer(), from);
 }
 template <int W, class T>
 WL_FN void wl_send_in(wl_shared<T> to, const T* from, bool inside) {
   typedef typename wl_words<W * sizeof(T)>::t C;
   C c = {};
   if (inside) c = *(const C*)from;
-  *(C*)to.p = c;
+  *(C*)to.pointer() = c;
 }
 WL_FN void wl_commit() {}
 template <int N>
@@ -157,13 +155,37 @@ WL_FN void wl_wait() {}
   }
 WL_MMA_16X8X16(wl_mma_m16n8k16_bf16, "bf16")
 WL_MMA_16X8X16(wl_mma_m16n8k16_f16, "f16")
-// Lanes 0 to 7 name the rows of the block.
-template <class T, int G>
-WL_FN u32 wl_word_across(wl_shared<T> p) {
-  const u32 row = (u32)__cvta_generic_to_shared((p + wl_to_row_of_block(threadIdx.x & 31, G)).p);
-  u32 word;
-  asm volatile("ldmatrix.sync.aligned.m8n8.x1.trans.shared.b16 {%0}, [%1];" : "=r"(word) : "r"(row) : "memory");
-  return word;
+// Blocks of shared memory (gpu_moves.h): lanes 8 b to 8 b + 7 name the rows of block b.
+#define WL_LDMATRIX(name, how)                                                               \
+  template <int N>                                                                           \
+  WL_FN wl_blocks_of<N> name(u32 row) {                                                      \
+    wl_blocks_of<N> w;                                                                       \
+    if constexpr (N == 4)                                                                    \
+      asm volatile("ldmatrix.sync.aligned.m8n8.x4" how ".shared.b16 {%0, %1, %2, %3}, [%4];" \
+                   : "=r"(w.e[0]), "=r"(w.e[1]), "=r"(w.e[2]), "=r"(w.e[3])                  \
+                   : "r"(row)                                                                \
+                   : "memory");                                                              \
+    else if constexpr (N == 2)                                                               \
+      asm volatile("ldmatrix.sync.aligned.m8n8.x2" how ".shared.b16 {%0, %1}, [%2];"         \
+                   : "=r"(w.e[0]), "=r"(w.e[1])                                              \
+                   : "r"(row)                                                                \
+                   : "memory");                                                              \
+    else                                                                                     \
+      asm volatile("ldmatrix.sync.aligned.m8n8.x1" how ".shared.b16 {%0}, [%1];"             \
+                   : "=r"(w.e[0])                                                            \
+                   : "r"(row)                                                                \
+                   : "memory");                                                              \
+    return w;                                                                                \
+  }
+WL_LDMATRIX(wl_ldmatrix, "")
+WL_LDMATRIX(wl_ldmatrix_across, ".trans")
+template <class T, int N, long G, long D1, long D2>
+WL_FN wl_blocks_of<N> wl_blocks(wl_shared<T> p) {
+  return wl_ldmatrix<N>((p + wl_to_row_along<N>(threadIdx.x & 31, G, D1, D2)).address());
+}
+template <class T, int N, long G, long D1, long D2>
+WL_FN wl_blocks_of<N> wl_blocks_across(wl_shared<T> p) {
+  return wl_ldmatrix_across<N>((p + wl_to_row_across<N>(threadIdx.x & 31, G, D1, D2)).address());
 }
 #endif
 // Blocks that count each other.

@@ -109,10 +109,25 @@ template <class V, class... T>
 WL_FN V wl_pack(T... e) {
   return {{e...}};
 }
-// A wave of 32 loads words of two 16-bit elements that are `gap` apart, from a block of eight by eight: lane L the word
-// of elements L / 4 of rows 2 * (L % 4) and the next. From there to the first element of row L % 8.
-WL_FN long wl_to_row_of_block(int lane, long gap) {
-  return ((lane & 7) - 2 * (lane & 3)) * gap - lane / 4;
+// A wave of 32 loads words of two 16-bit elements from N blocks of eight by eight, whose rows are `gap` apart; blocks 1
+// and 2 are d1 and d2 elements behind block 0, block 3 both. Along rows lane L has word L % 4 of row L / 4; across them
+// elements L / 4 of rows 2 * (L % 4) and the next. From its place in block 0 to the row that it names: row L % 8 of
+// block L / 8, modulo N.
+template <int N>
+struct wl_blocks_of {
+  u32 e[N];
+};
+template <int N>
+WL_FN long wl_to_block(int lane, long d1, long d2) {
+  return (N > 1 && (lane & 8) ? d1 : 0) + (N > 2 && (lane & 16) ? d2 : 0);
+}
+template <int N>
+WL_FN long wl_to_row_along(int lane, long gap, long d1, long d2) {
+  return ((lane & 7) - lane / 4) * gap - 2 * (lane & 3) + wl_to_block<N>(lane, d1, d2);
+}
+template <int N>
+WL_FN long wl_to_row_across(int lane, long gap, long d1, long d2) {
+  return ((lane & 7) - 2 * (lane & 3)) * gap - lane / 4 + wl_to_block<N>(lane, d1, d2);
 }
 template <class V, class X>
 WL_FN V wl_up(X x) {

@@ -259,23 +259,39 @@ WL_FN void wl_wait(int line = __builtin_LINE()) {
   me.queued = left;
 }
 
-// PTX's ldmatrix.trans: lanes 0 to 7 name the rows of a block, of which all lanes read.
-template <class T, int G, long N>
-__attribute__((noinline)) static u32 wl_word_across(wl_shared<T, N> p, int line = __builtin_LINE()) {
+// PTX's ldmatrix: lanes 8 b to 8 b + 7 name the rows of block b, of which all lanes read.
+template <class T, int N, bool Across, long M>
+__attribute__((noinline)) static wl_blocks_of<N> wl_sim_ldmatrix(wl_shared<T, M> p, long to_row, int line) {
   wl_sim& s = *wl_sim_now;
   const int first = s.first, lane = s.thread - first;
-  const long row = p.at + wl_to_row_of_block(lane, G);
+  const long row = p.at + to_row;
   wl_sim_exchange(row, 0, line);
-  long rows[2];
-  for (int i = 0; i < 2; ++i) __builtin_memcpy(&rows[i], &s.lanes[first + 2 * (lane % 4) + i].given, sizeof rows[i]);
-  u32 word = 0;
-  for (int i = 0; i < 2; ++i) {
-    T block[8];
-    wl_read<8>(block, wl_shared<T, N>{p.byte, rows[i]}, line);
-    word |= (u32)block[lane / 4] << 16 * i;
+  const auto row_of = [&](int block, int r) {
+    long at;
+    __builtin_memcpy(&at, &s.lanes[first + 8 * block + r].given, sizeof at);
+    return wl_shared<T, M>{p.byte, at};
+  };
+  wl_blocks_of<N> out;
+  for (int b = 0; b < N; ++b) {
+    out.e[b] = 0;
+    for (int i = 0; i < 2; ++i) {
+      T elements[8];
+      wl_read<8>(elements, row_of(b, Across ? 2 * (lane % 4) + i : lane / 4), line);
+      out.e[b] |= (u32)elements[Across ? lane / 4 : 2 * (lane % 4) + i] << 16 * i;
+    }
   }
   wl_sim_exchange(row, 0, line);  // nobody leaves while others read
-  return word;
+  return out;
+}
+template <class T, int N, long G, long D1, long D2, long M>
+WL_FN wl_blocks_of<N> wl_blocks(wl_shared<T, M> p WL_LINE) {
+  const int lane = wl_sim_now->thread - wl_sim_now->first;
+  return wl_sim_ldmatrix<T, N, false>(p, wl_to_row_along<N>(lane, G, D1, D2) WL_PASS);
+}
+template <class T, int N, long G, long D1, long D2, long M>
+WL_FN wl_blocks_of<N> wl_blocks_across(wl_shared<T, M> p WL_LINE) {
+  const int lane = wl_sim_now->thread - wl_sim_now->first;
+  return wl_sim_ldmatrix<T, N, true>(p, wl_to_row_across<N>(lane, G, D1, D2) WL_PASS);
 }
 
 // Matrix instructions. A lane computes its own elements of the sums from the registers of all lanes, by the formulas of

@@ -41,13 +41,16 @@ std::string_view instructions_of(const std::string& binary, const std::string& e
   return cubin ? cubin->named(cat(".text.", entry)) : std::string_view();
 }
 
-// HMMA, by the low 12 bits of an instruction of 16 bytes.
-int64_t count_matrices(std::string_view instructions) {
+// By the low bits of an instruction of 16 bytes.
+constexpr uint64_t kHmma = 0x23c, kLdsm = 0x83b, kWhole = 0xfff;
+constexpr uint64_t kImad = 0x24, kFamily = 0xff;  // moves of registers are multiply-adds, too
+
+int64_t count_of(uint64_t instruction, uint64_t mask, std::string_view instructions) {
   int64_t n = 0;
   for (size_t at = 0; at + 16 <= instructions.size(); at += 16) {
     uint64_t low = 0;
     std::memcpy(&low, instructions.data() + at, sizeof low);
-    n += (low & 0xfff) == 0x23c;
+    n += (low & mask) == instruction;
   }
   return n;
 }
@@ -79,7 +82,12 @@ TEST_P(MatrixCode, HasAnInstructionForEachFragmentAndSpillsNothing) {
       // The loop over K is not unrolled, and nothing is left after it.
       const WaveTile wave = wave_tile(*matrix, schedule[kThreadRows], schedule[kThreadColumns]);
       const int64_t expected = wave.rows / 16 * (wave.columns / 8) * (schedule[kStepK] / 16);
-      EXPECT_EQ(count_matrices(instructions_of(unit->binary, source.entry)), expected);
+      const std::string_view instructions = instructions_of(unit->binary, source.entry);
+      EXPECT_EQ(count_of(kHmma, kWhole, instructions), expected);
+      // Fragments come by fours, in the order in which they are multiplied: there is no move for each.
+      EXPECT_EQ(count_of(kLdsm, kWhole, instructions),
+                (wave.rows + wave.columns) / 16 * (schedule[kStepK] / 16 + schedule[kRegisterStages] - 1));
+      EXPECT_LT(count_of(kImad, kFamily, instructions), expected + 64);
       std::printf("%s: %d registers, %lld HMMA\n", space.text(seed).c_str(), code.registers,
                   static_cast<long long>(expected));
       ++kernels;
