@@ -11,9 +11,9 @@
 namespace wl {
 namespace {
 
-constexpr size_t kMostSeeds = 6, kMatrixSeeds = 4;
+constexpr size_t kMostSeeds = 6, kMatrixSeeds = 3;
 constexpr int64_t kMostLanesStep = 32;                  // elements of K in shared memory without matrix instructions
-constexpr int64_t kMatrixStep = 32, kMatrixVector = 8;  // of seeds; a vector is 16 bytes
+constexpr int64_t kMatrixStep = 64, kMatrixVector = 8;  // of seeds; a vector is 16 bytes
 constexpr int64_t kOtherRegisters = 40;                 // addresses, loop counters, loads in flight
 
 int64_t at_least(int64_t n) {
@@ -129,8 +129,13 @@ void add_matrix_seeds(Space& space, const Machine& machine, const Product& produ
     choices.emplace_back(kAsyncCopies, 1);
     choices.emplace_back(kStages, 3);
   }
-  add_ranked(space, machine, product, kMatrixSeeds, choices, {std::min(kMatrixStep, at_least(product.depth))},
-             {8, 16, 4, 2});
+  const int64_t step = std::min(kMatrixStep, at_least(product.depth));
+  add_ranked(space, machine, product, kMatrixSeeds, choices, {step, step / 2}, {8, 16, 4, 2});
+  // An H200 multiplies faster when the next fragments are read while the last ones are multiplied (bench/README.md),
+  // but with few registers to spare the compiler may spill, so these are not the first.
+  if (step < 2 * info(matrix).k) return;
+  choices.emplace_back(kRegisterStages, 2);
+  add_ranked(space, machine, product, kMatrixSeeds, choices, {step, step / 2}, {8, 16, 4, 2});
 }
 
 void add_lanes_seeds(Space& space, const Machine& machine, const Product& product) {
@@ -182,7 +187,7 @@ Space space_gpu_contract(const Graph& group, const Domain& domain, const Machine
            [&](int64_t k) { return k <= at_least(product.depth) && (matrix || k <= kMostLanesStep); }),
       axis(kThreadRows, {8, 4, 2, 1, 16}, [&](int64_t r) { return r == 8 || r <= most_rows; }),
       axis(kThreadColumns, {8, 4, 2, 16}, [&](int64_t c) { return c == 8 || c <= most_columns; }),
-      axis(kVector, {4, 8, 2}),
+      {kVector, matrix ? std::vector<int64_t>{8, 4, 2} : std::vector<int64_t>{4, 8, 2}},  // 16 bytes first
       axis(kStages, {2, 1, 3, 4, 5}, [&](int64_t stages) { return stages <= 2 || copies; }),
       axis(kUnrollK, {8, 4, 2}),
       axis(kAsyncCopies, {0, 1}, [&](int64_t async) { return async == 0 || copies; }),
