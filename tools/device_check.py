@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Checks Warploom's GPU kernels on a machine that has a GPU but no Warploom.
 
-    tools/device_check.py build FOLDER [--target cuda:sm_90a] [--quick]
+    tools/device_check.py build FOLDER [--target cuda:sm_90a] [--quick] [--candidates N] [--only WORD]...
+          [--plans FILE]
         on this machine, without a GPU: writes compiled and judged candidates of every workload with the oracle's
         values, the programs and every library they need. At most 64 MiB.
     FOLDER/run.sh [RESULT]
@@ -100,7 +101,12 @@ def build(options):
     write_script(folder / "run.sh", RUN)
     shutil.copy(ROOT / "tools" / "torch_peers.py", folder / "torch_peers.py")
     command = [BIN / "device_check", "plan", options.target, BIN / "warploom-runner", folder / "plans"]
-    if subprocess.run(command + (["--quick"] if options.quick else [])).returncode != 0:
+    command += ["--quick"] if options.quick else []
+    command += ["--candidates", str(2 if options.quick else options.candidates)]
+    for word in options.only:
+        command += ["--only", word]
+    command += ["--plans", options.plans] if options.plans else []
+    if subprocess.run(command).returncode != 0:
         fail(f"no plans for {options.target}")
     size = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
     print(f"{folder}: {size / (1 << 20):.1f} MiB, for {options.target}; copy it to the machine and run {folder.name}/run.sh")
@@ -115,6 +121,9 @@ def main():
     make.add_argument("folder")
     make.add_argument("--target", default="cuda:sm_90a")
     make.add_argument("--quick", action="store_true", help="small shapes, one of each op: to try the check itself")
+    make.add_argument("--candidates", type=int, default=12, metavar="N", help="of each workload, at most (default 12)")
+    make.add_argument("--only", action="append", default=[], metavar="WORD", help="workloads whose name has this word")
+    make.add_argument("--plans", metavar="FILE", help="lines 'WORD PLAN': candidates of the workloads whose name has the word")
     make.set_defaults(run=build)
     options = parser.parse_args()
     options.run(options)

@@ -1,23 +1,35 @@
 #!/usr/bin/env python3
-"""torch on the device check's workloads, in the same run: torch_peers.py INDEX RESULT adds its figures to RESULT.
+"""torch on the device check's workloads, in the same run: torch_peers.py INDEX RESULT [--eager] [--seconds S] adds its
+figures to RESULT. With --eager nothing is compiled, and after S seconds the other workloads have no figures.
 
 Each contender runs in a CUDA graph of many calls over rotated arguments whose bytes are three times the L2, after a
 warm-up. The figure is the median over repeated graphs. cuBLAS and cuDNN are measured as torch's matmul and
 convolution, to show what the machine can do."""
 
+import argparse
 import json
 import statistics
 import sys
+import time
 
 import torch
 import torch.nn.functional as F
 
-DTYPES = {"f32": torch.float32, "bf16": torch.bfloat16}
+DTYPES = {"f32": torch.float32, "bf16": torch.bfloat16, "f16": torch.float16}
 
 
 def inputs_of(row):
-    dtype, m, n = DTYPES[row["dtype"]], row["rows"], row["columns"]
+    dtype, shape = DTYPES[row["dtype"]], row["shape"]
     new = lambda *shape: torch.randn(*shape, device="cuda", dtype=dtype)
+    if row["op"] in ("gemm", "gemm_nt", "gemm_bias_gelu"):
+        m, n, k = shape
+        return [new(m, k), new(n, k) if row["op"] == "gemm_nt" else new(k, n), new(n)]
+    if row["op"] == "convolution":  # images are padded already, channels are last
+        batch, side, channels, filters, window = shape
+        last = lambda x: x.to(memory_format=torch.channels_last)
+        padded = side + window - 1
+        return [last(new(batch, channels, padded, padded)), last(new(filters, channels, window, window))]
+    m, n = shape
     if row["op"] == "rotary":
         return [new(m, 32, 128), new(m, 128), new(m, 128)]
     return [new(m, n), new(m, n), new(n), new(n)]
@@ -37,6 +49,10 @@ OPS = {
     "bias_gelu": lambda x, z, g, b: F.gelu(x + g),
     "rotary": rotary,
     "transpose_add": lambda x, z, g, b: x.t() + z,
+    "gemm": lambda a, b, bias: a @ b,
+    "gemm_nt": lambda a, b, bias: a @ b.t(),
+    "gemm_bias_gelu": lambda a, b, bias: F.gelu(torch.addmm(bias, a, b)),
+    "convolution": lambda x, w: F.conv2d(x, w),
 }
 
 
@@ -63,7 +79,7 @@ def median_ns(function, sets):
     return statistics.median(samples)
 
 
-def measure(row, l2_bytes):
+def measure(row, l2_bytes, compiled):
     one = inputs_of(row)
     size = sum(t.numel() * t.element_size() for t in one)
     sets = [one] + [inputs_of(row) for _ in range(min(15, 3 * l2_bytes // size))]
@@ -73,6 +89,8 @@ def measure(row, l2_bytes):
         "eager": lambda: function,
         "max_autotune": lambda: torch.compile(function, mode="max-autotune-no-cudagraphs", dynamic=False),
     }
+    if not compiled:
+        del contenders["max_autotune"]
     for name, make in contenders.items():
         try:
             torch._dynamo.reset()
@@ -96,13 +114,22 @@ def yardsticks():
 
 
 def main():
-    index, path = json.load(open(sys.argv[1])), sys.argv[2]
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("index")
+    parser.add_argument("result")
+    parser.add_argument("--eager", action="store_true")
+    parser.add_argument("--seconds", type=float, default=float("inf"))
+    options = parser.parse_args()
+    begun = time.monotonic()
+    index, path = json.load(open(options.index)), options.result
     result = json.load(open(path))
     properties = torch.cuda.get_device_properties(0)
     l2 = getattr(properties, "L2_cache_size", 64 << 20)
     rows = {row["name"]: row for row in result["workloads"]}
     for row in index["workloads"]:
-        figures = measure(row, l2)
+        if row["name"] not in rows or time.monotonic() - begun > options.seconds:
+            continue
+        figures = measure(row, l2, not options.eager)
         rows[row["name"]]["torch_ns"] = figures
         print(row["name"], figures, file=sys.stderr, flush=True)
     result["torch"] = {"version": torch.__version__, "device": properties.name, **yardsticks()}

@@ -1,8 +1,11 @@
 // Plans and measures the device check (tools/device_check.py is its front end):
-//   device_check plan TARGET RUNNER FOLDER [--quick]   on the machine with Warploom: compiles and judges candidates of
-//                                                      every workload and computes the oracle's values; needs no GPU
-//   device_check run FOLDER RUNNER RESULT              on the machine with the GPU: checks and times the candidates;
-//                                                      needs only the driver
+//   device_check plan TARGET RUNNER FOLDER [--quick] [--candidates N] [--only WORD]... [--plans FILE]
+//       on the machine with Warploom: compiles and judges candidates of every workload, or of those whose name has one
+//       of the words, and computes the oracle's values; needs no GPU. Each line of FILE is a word and a plan, which is
+//       a candidate of the workloads whose name has the word
+//   device_check run FOLDER RUNNER RESULT
+//       on the machine with the GPU: checks and times the candidates; needs only the driver. RESULT is written anew
+//       after every workload
 // Exit codes: 0 done, 1 wrong usage, 3 this machine has no such device (RESULT says so), 7 failed.
 #include <unistd.h>
 
@@ -14,6 +17,8 @@
 #include <set>
 #include <sstream>
 
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_split.h"
 #include "bench/device/plans.h"
 #include "compiler/base/code.h"
 #include "compiler/base/sha256.h"
@@ -33,7 +38,6 @@ namespace {
 
 using Json = nlohmann::json;
 constexpr int kUsage = 1, kNoDevice = 3, kFailed = 7;
-constexpr int kCandidates = 12;
 constexpr int64_t kCopyBytes = int64_t{256} << 20;
 
 std::string read_file(const std::string& path) {
@@ -47,11 +51,34 @@ void write_file(const std::string& path, const std::string& bytes) {
   std::ofstream(path, std::ios::binary) << bytes;
 }
 
-// Returns default schedules first, then what the portfolio proposes before any measurement.
-absl::StatusOr<std::vector<Candidate>> candidates_of(const Graph& graph, const Machine& machine, int wanted) {
+// What a plan asks for.
+struct Wishes {
+  bool quick = false;              // small workloads
+  int candidates = 12;             // of a workload, at most, beside the plans below
+  std::vector<std::string> only;   // words of the names of workloads; empty: all
+  std::vector<std::string> plans;  // lines "WORD PLAN": a plan for the workloads whose name has the word
+};
+
+bool has_one_of(const std::string& name, const std::vector<std::string>& words) {
+  return std::any_of(words.begin(), words.end(),
+                     [&](const std::string& word) { return name.find(word) != std::string::npos; });
+}
+
+// Returns the candidates of a workload: the plans that were asked for; default schedules; then what the portfolio
+// proposes before any measurement.
+absl::StatusOr<std::vector<Candidate>> candidates_of(const DeviceWorkload& workload, const Graph& graph,
+                                                     const Machine& machine, const Wishes& wishes) {
   WL_ASSIGN_OR_RETURN(const Domain domain, analyze(graph, machine));
   WL_ASSIGN_OR_RETURN(const Space space, space_of(graph, domain, machine));
-  std::vector<Point> points = space.seeds;
+  std::vector<Point> points;
+  for (const std::string& line : wishes.plans) {
+    const std::pair<std::string, std::string> parts = absl::StrSplit(line, absl::MaxSplits(' ', 1));
+    if (line.empty() || !has_one_of(workload.name, {parts.first})) continue;
+    WL_ASSIGN_OR_RETURN(Point point, space.parse(parts.second));
+    points.push_back(std::move(point));
+  }
+  const int wanted = static_cast<int>(points.size()) + wishes.candidates;
+  points.insert(points.end(), space.seeds.begin(), space.seeds.end());
   for (Point& point : strategy_named("portfolio").value()->propose(space, {}, 3 * wanted, 1))
     points.push_back(std::move(point));
   std::vector<Candidate> out;
@@ -145,7 +172,7 @@ absl::Status plan_one(Batch batch, const MeasureOptions& options, const std::str
 }
 
 absl::Status plan_workload(const DeviceWorkload& workload, const Graph& graph, const Machine& machine,
-                           const MeasureOptions& options, const std::string& folder, bool quick) {
+                           const MeasureOptions& options, const std::string& folder, const Wishes& wishes) {
   Batch batch;
   batch.id = workload.name;
   batch.problem = {sha256_hex(workload.name), buffers_of(graph)};
@@ -154,11 +181,12 @@ absl::Status plan_workload(const DeviceWorkload& workload, const Graph& graph, c
     WL_ASSIGN_OR_RETURN(Check check, make_check(graph, seed));
     batch.checks.push_back(std::move(check));
   }
-  WL_ASSIGN_OR_RETURN(batch.candidates, candidates_of(graph, machine, quick ? 2 : kCandidates));
+  WL_ASSIGN_OR_RETURN(batch.candidates, candidates_of(workload, graph, machine, wishes));
   return plan_one(std::move(batch), options, cat(folder, "/", workload.name));
 }
 
-int plan(const std::string& target, const std::string& runner, const std::string& folder, bool quick) {
+int plan(const std::string& target, const std::string& runner, const std::string& folder, const Wishes& wishes) {
+  const bool quick = wishes.quick;
   const auto row = target_named(target);
   if (!row.ok()) return kUsage;
   Machine machine;
@@ -174,8 +202,9 @@ int plan(const std::string& target, const std::string& runner, const std::string
   index["copy_bytes"] = quick ? int64_t{1} << 20 : kCopyBytes;
   for (const DeviceWorkload& workload : device_workloads(quick)) {
     if (!status.ok()) break;
+    if (!wishes.only.empty() && !has_one_of(workload.name, wishes.only)) continue;
     const auto graph = parse(workload.graph);
-    status = graph.ok() ? plan_workload(workload, *graph, machine, options, folder, quick) : graph.status();
+    status = graph.ok() ? plan_workload(workload, *graph, machine, options, folder, wishes) : graph.status();
     if (!status.ok()) {
       status = invalid(workload.name, ": ", status.message());
       break;
@@ -183,8 +212,8 @@ int plan(const std::string& target, const std::string& runner, const std::string
     index["workloads"].push_back({{"name", workload.name},
                                   {"op", workload.op},
                                   {"dtype", workload.dtype},
-                                  {"rows", workload.rows},
-                                  {"columns", workload.columns},
+                                  {"shape", workload.shape},
+                                  {"operations", workload.operations},
                                   {"bytes", bytes_moved(*graph)}});
     std::fprintf(stderr, "planned %s\n", workload.name.c_str());
   }
@@ -217,16 +246,21 @@ Json summary(const Batch& batch, const Measured& measured, int64_t bytes) {
   std::map<std::string, int> outcomes;
   int64_t samples = 0;
   for (const Check& check : batch.checks) samples += static_cast<int64_t>(check.samples.size());
-  Json failed = Json::array();
+  Json failed = Json::array(), trials = Json::array();
   for (const Trial& trial : measured.trials) {
     ++outcomes[kOutcomeNames[static_cast<int>(trial.outcome)]];
+    if (trial.outcome == Outcome::kCorrect)
+      trials.push_back({{"plan", trial.plan}, {"ns", median_of(trial.samples_ns)}});
     if (trial.outcome != Outcome::kCorrect)
       failed.push_back({{"plan", trial.plan}, {"message", trial.message}});
     else if (best == nullptr || undisturbed_ns(trial.samples_ns) < undisturbed_ns(best->samples_ns))
       best = &trial;
   }
-  Json out = {
-      {"bytes", bytes}, {"values_checked", samples * outcomes["correct"]}, {"outcomes", outcomes}, {"failed", failed}};
+  Json out = {{"bytes", bytes},
+              {"values_checked", samples * outcomes["correct"]},
+              {"outcomes", outcomes},
+              {"failed", failed},
+              {"trials", trials}};
   if (best == nullptr) return out;
   const double ns = median_of(best->samples_ns);
   out["best"] = {{"plan", best->plan},
@@ -237,6 +271,18 @@ Json summary(const Batch& batch, const Measured& measured, int64_t bytes) {
                  {"bound", best->bound},
                  {"code", code_text(best->code)},
                  {"clock_mhz", best->clock_mhz}};
+  return out;
+}
+
+// Returns a line about a workload's best candidate.
+std::string describe(const Json& row) {
+  std::string out = row["name"].get<std::string>();
+  if (!row["failed"].empty()) append(&out, ", ", row["failed"].size(), " failed: ", row["failed"][0].dump());
+  if (!row.contains("best")) return out;
+  const double ns = row["best"]["ns"];
+  append(&out, ": ", absl::StrFormat("%.1f us, %.0f GB/s", ns / 1e3, row["best"]["gb_per_s"].get<double>()));
+  if (const double operations = row["operations"]; operations > 0)
+    append(&out, absl::StrFormat(", %.1f Tflop/s", operations / ns / 1e3));
   return out;
 }
 
@@ -295,10 +341,12 @@ int run(const std::string& folder, const std::string& runner, const std::string&
       break;
     }
     Json row = summary(batch, *measured, workload["bytes"]);
-    for (const char* key : {"name", "op", "dtype", "rows", "columns"}) row[key] = workload[key];
+    for (const char* key : {"name", "op", "dtype", "shape", "operations"}) row[key] = workload[key];
     wrong += row["failed"].empty() ? 0 : 1;
+    std::fprintf(stderr, "measured %s\n", describe(row).c_str());
     result["workloads"].push_back(std::move(row));
-    std::fprintf(stderr, "measured %s\n", name.c_str());
+    result["status"] = "not finished";
+    write_file(path, result.dump(1) + "\n");
   }
   // The copy is measured before and after, and the better result counts.
   if (status.ok()) status = measure_copy();
@@ -316,10 +364,27 @@ int run(const std::string& folder, const std::string& runner, const std::string&
 }  // namespace wl
 
 int main(int argc, char** argv) {
-  const std::vector<std::string> words(argv + 1, argv + argc);
-  if ((words.size() == 4 || (words.size() == 5 && words[4] == "--quick")) && words[0] == "plan")
-    return wl::plan(words[1], words[2], words[3], words.size() == 5);
+  std::vector<std::string> words(argv + 1, argv + argc);
+  wl::Wishes wishes;
+  while (words.size() > 4 && words[0] == "plan") {
+    const bool valued = words.size() > 5;
+    if (words[4] == "--quick")
+      wishes.quick = true;
+    else if (words[4] == "--candidates" && valued && absl::SimpleAtoi(words[5], &wishes.candidates))
+      ;
+    else if (words[4] == "--only" && valued)
+      wishes.only.push_back(words[5]);
+    else if (words[4] == "--plans" && valued)
+      wishes.plans = absl::StrSplit(wl::read_file(words[5]), '\n');
+    else
+      break;
+    words.erase(words.begin() + 4, words.begin() + (words[4] == "--quick" ? 5 : 6));
+  }
+  if (words.size() == 4 && words[0] == "plan") return wl::plan(words[1], words[2], words[3], wishes);
   if (words.size() == 4 && words[0] == "run") return wl::run(words[1], words[2], words[3]);
-  std::fprintf(stderr, "usage: device_check plan TARGET RUNNER FOLDER [--quick] | run FOLDER RUNNER RESULT\n");
+  std::fprintf(stderr,
+               "usage: device_check plan TARGET RUNNER FOLDER [--quick] [--candidates N] [--only WORD]... [--plans "
+               "FILE] | run FOLDER RUNNER "
+               "RESULT\n");
   return wl::kUsage;
 }

@@ -126,7 +126,7 @@ std::vector<DeviceWorkload> device_workloads(bool quick) {
       const Text t(rows, n, dtype);
       const std::string tail = cat("_", dtype, "_", n);
       const auto put = [&](const char* op, std::string graph) {
-        out.push_back({cat(op, tail), op, dtype, rows, n, std::move(graph)});
+        out.push_back({cat(op, tail), op, dtype, {rows, n}, 0, std::move(graph)});
       };
       put("softmax", softmax(t, false));
       put("log_softmax", softmax(t, true));
@@ -136,16 +136,21 @@ std::vector<DeviceWorkload> device_workloads(bool quick) {
       put("bias_gelu", bias_gelu(t));
     }
     const int64_t tokens = elements / 4096, side = quick ? 128 : 4096;
-    out.push_back({cat("rotary_", dtype), "rotary", dtype, tokens, 4096, rotary(tokens, dtype)});
-    out.push_back({cat("transpose_add_", dtype), "transpose_add", dtype, side, side, transpose_add(side, dtype)});
+    out.push_back({cat("rotary_", dtype), "rotary", dtype, {tokens, 4096}, 0, rotary(tokens, dtype)});
+    out.push_back({cat("transpose_add_", dtype), "transpose_add", dtype, {side, side}, 0, transpose_add(side, dtype)});
     // Small enough to stay in the L2, so that the cost of the launch counts.
     if (!quick) {
       out.push_back(
-          {cat("small_softmax_", dtype), "softmax", dtype, 512, 1024, softmax(Text(512, 1024, dtype), false)});
-      out.push_back({cat("small_layer_norm_", dtype), "residual_layer_norm", dtype, 512, 768,
+          {cat("small_softmax_", dtype), "softmax", dtype, {512, 1024}, 0, softmax(Text(512, 1024, dtype), false)});
+      out.push_back({cat("small_layer_norm_", dtype),
+                     "residual_layer_norm",
+                     dtype,
+                     {512, 768},
+                     0,
                      norm(Text(512, 768, dtype), true, true)});
     }
   }
+  for (DeviceWorkload& product : device_products(quick)) out.push_back(std::move(product));
   return out;
 }
 

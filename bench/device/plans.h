@@ -1,4 +1,4 @@
-// The workloads of the device check: memory-bound groups as graph text, each with at least `bytes` of traffic.
+// The workloads of the device check as graph text: groups that memory bounds, and products.
 #pragma once
 
 #include <cstdint>
@@ -10,11 +10,13 @@ namespace wl {
 struct DeviceWorkload {
   std::string name;  // name of the workload, e.g. "softmax_f32_4096"
   std::string op, dtype;
-  int64_t rows = 0, columns = 0;
+  std::vector<int64_t> shape;  // rows and columns; of products as torch_peers.py reads it
+  double operations = 0;       // additions and multiplications of a product; 0: memory bounds the workload
   std::string graph;
 };
 
 // `quick`: one small workload of each op, for tests of the check itself.
 std::vector<DeviceWorkload> device_workloads(bool quick);
+std::vector<DeviceWorkload> device_products(bool quick);
 
 }  // namespace wl

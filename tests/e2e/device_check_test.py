@@ -48,7 +48,8 @@ def main():
         expect(result["status"] == "measured", result["status"])
         expect(result["device"]["name"] == "Fake GPU" and result["copy_gb_per_s"] > 0, result)
         ops = {row["op"] for row in result["workloads"]}
-        expect({"softmax", "log_softmax", "layer_norm", "rms_norm", "residual_layer_norm", "bias_gelu", "rotary", "transpose_add"} == ops, ops)
+        expected = {"softmax", "log_softmax", "layer_norm", "rms_norm", "residual_layer_norm", "bias_gelu", "rotary", "transpose_add"}
+        expect(expected | {"gemm", "gemm_bias_gelu", "convolution"} == ops, ops)
         for row in result["workloads"]:
             expect(not row["failed"] and row["values_checked"] > 0 and row["best"]["of_copy"] > 0, row)
         print("ok")
