@@ -9,6 +9,7 @@
 // Exit codes: 0 done, 1 wrong usage, 3 this machine has no such device (RESULT says so), 7 failed.
 #include <unistd.h>
 
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
 #include <filesystem>
@@ -17,7 +18,6 @@
 #include <set>
 #include <sstream>
 
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_split.h"
 #include "bench/device/plans.h"
 #include "compiler/base/code.h"
@@ -364,27 +364,29 @@ int run(const std::string& folder, const std::string& runner, const std::string&
 }  // namespace wl
 
 int main(int argc, char** argv) {
-  std::vector<std::string> words(argv + 1, argv + argc);
+  CLI::App app("plans and measures the device check; tools/device_check.py is its front end");
+  app.require_subcommand(1);
+  std::string target, runner, folder, result, plans;
   wl::Wishes wishes;
-  while (words.size() > 4 && words[0] == "plan") {
-    const bool valued = words.size() > 5;
-    if (words[4] == "--quick")
-      wishes.quick = true;
-    else if (words[4] == "--candidates" && valued && absl::SimpleAtoi(words[5], &wishes.candidates))
-      ;
-    else if (words[4] == "--only" && valued)
-      wishes.only.push_back(words[5]);
-    else if (words[4] == "--plans" && valued)
-      wishes.plans = absl::StrSplit(wl::read_file(words[5]), '\n');
-    else
-      break;
-    words.erase(words.begin() + 4, words.begin() + (words[4] == "--quick" ? 5 : 6));
+  CLI::App* const plan = app.add_subcommand("plan", "compile and judge candidates of every workload; needs no GPU");
+  plan->add_option("TARGET", target, "a row of `warploom targets`")->required();
+  plan->add_option("RUNNER", runner, "the program warploom-runner")->required()->check(CLI::ExistingFile);
+  plan->add_option("FOLDER", folder, "where the plans go")->required();
+  plan->add_flag("--quick", wishes.quick, "small workloads, one of each op");
+  plan->add_option("--candidates", wishes.candidates, "of a workload, at most, beside given plans")
+      ->check(CLI::Range(1, 1000));
+  plan->add_option("--only", wishes.only, "workloads whose name has this word")->allow_extra_args(false);
+  plan->add_option("--plans", plans, "lines \"WORD PLAN\": candidates of the workloads whose name has the word")
+      ->check(CLI::ExistingFile);
+  CLI::App* const run = app.add_subcommand("run", "check and time the candidates; needs only the GPU's driver");
+  run->add_option("FOLDER", folder, "with the plans")->required()->check(CLI::ExistingDirectory);
+  run->add_option("RUNNER", runner, "starts the program warploom-runner")->required()->check(CLI::ExistingFile);
+  run->add_option("RESULT", result, "the file to write, JSON")->required();
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? 0 : wl::kUsage;
   }
-  if (words.size() == 4 && words[0] == "plan") return wl::plan(words[1], words[2], words[3], wishes);
-  if (words.size() == 4 && words[0] == "run") return wl::run(words[1], words[2], words[3]);
-  std::fprintf(stderr,
-               "usage: device_check plan TARGET RUNNER FOLDER [--quick] [--candidates N] [--only WORD]... [--plans "
-               "FILE] | run FOLDER RUNNER "
-               "RESULT\n");
-  return wl::kUsage;
+  if (!plans.empty()) wishes.plans = absl::StrSplit(wl::read_file(plans), '\n');
+  return plan->parsed() ? wl::plan(target, runner, folder, wishes) : wl::run(folder, runner, result);
 }

@@ -74,9 +74,9 @@ DeviceWorkload convolution(const std::string& dtype, int64_t batch, int64_t side
 std::vector<DeviceWorkload> device_products(bool quick) {
   std::vector<DeviceWorkload> out;
   if (quick) {
-    out.push_back(gemm("bf16", 128, 128, 64, false));
-    out.push_back(gemm_bias_gelu("f16", 128, 128, 64));
-    out.push_back(convolution("bf16", 1, 8, 32, 32, 3));
+    out.push_back(gemm("bf16", 32, 32, 32, false));
+    out.push_back(gemm_bias_gelu("f16", 32, 32, 32));
+    out.push_back(convolution("bf16", 1, 4, 16, 16, 3));
     return out;
   }
   for (const char* dtype : {"bf16", "f16"}) out.push_back(gemm(dtype, 4096, 4096, 4096, false));

@@ -117,6 +117,7 @@ const ValueProbe kValues[] = {
     {"to f8e5m2", f32, f8e5m2, "wl_to_f8e5m2(x)", WL_OF(x)},
     {"from f16", f16, f32, "wl_from_f16<R>(x)", WL_OF(x)},
     {"from bf16", bf16, f32, "wl_from_bf16<R>(x)", WL_OF(x)},
+    {"exact bf16", bf16, bf16, "wl_exact_bf16(wl_from_bf16<wl_v<f32, wl_n<V>>>(x))", WL_OF(x)},
     {"from f8e4m3fn", f8e4m3fn, f32, "wl_from_f8e4m3fn<R>(x)", WL_OF(x)},
     {"from f8e5m2", f8e5m2, f32, "wl_from_f8e5m2<R>(x)", WL_OF(x)},
 };
