@@ -3,19 +3,12 @@
 
 #include "absl/strings/str_join.h"
 #include "compiler/emit/printer.h"
+#include "compiler/kernel/buffer_checks.h"
 
 namespace wl {
 namespace {
 
-constexpr int64_t kRow = 8;         // elements of a row of a block: 16 bytes
 constexpr int64_t kMostBlocks = 4;  // that one instruction loads
-
-// Whether all addresses that a slice's variables and strides give are multiples of a row.
-bool of_whole_rows(const Affine& offset, int64_t stride) {
-  bool whole = offset.base % kRow == 0 && stride % kRow == 0;
-  for (const auto& [var, coefficient] : offset.terms) whole = whole && coefficient % kRow == 0;
-  return whole;
-}
 
 // Calls `f` for each r bit of a layout with two axes: the axis that it moves along, and the repeat there that it stands
 // for.
@@ -57,10 +50,9 @@ void Printer::print_words(const Instr& instr, const Place& place) {
   if (kernel_.wave > 0) {
     if (lanes != 1 || !place.left.empty()) return fail("a thread loads words one by one, and all of a tile");
     const std::vector<int64_t>& strides = instr.slice.strides;
-    const KernelBuffer& buffer = kernel_.buffers[instr.slice.buffer];
-    if (kernel_.wave == 32 && buffer.level == Level::kShared && buffer.swizzle == Swizzle() &&
-        holds_blocks(tile.layout) && size_of(instr.elements[0]) == 2 && strides[1] == 2 &&
-        of_whole_rows(instr.slice.offset, strides[0]) && buffer.byte_offset % 16 == 0)
+    if (holds_shared_blocks(kernel_, instr) && kernel_.buffers[instr.slice.buffer].swizzle == Swizzle() &&
+        elements_of_word(instr.elements[0]) == 2 && strides[1] == 2 &&
+        begins_rows(instr.slice.offset, strides[0], instr.elements[0]))
       return print_blocks(instr, place, "wl_blocks", strides[0]);
     return set(cat("wl_word<", spell_memory(instr.elements[0], 1), ">(", at, ")"));
   }

@@ -1,7 +1,5 @@
 #include "compiler/emit/rounded.h"
 
-#include <span>
-
 #include "compiler/kernel/instrs.h"
 
 namespace wl {
@@ -13,19 +11,14 @@ bool rounds(const Instr& instr) {
          instr.expr.back().op == Op::cast;
 }
 
-void collect(const Kernel& kernel, std::span<const Instr> body, std::set<TileId>* rounded, std::set<TileId>* others) {
-  for (const Instr& instr : body) {
-    if (instr.op == InstrOp::kLoop) collect(kernel, instr.body, rounded, others);
-    if (info(instr.op).result == InstrResult::kNoResult || instr.result < 0) continue;
-    if (kernel.tiles[instr.result].dtype == DType::bf16) (rounds(instr) ? rounded : others)->insert(instr.result);
-  }
-}
-
 }  // namespace
 
 std::set<TileId> rounded_tiles(const Kernel& kernel) {
   std::set<TileId> rounded, others;
-  collect(kernel, kernel.body, &rounded, &others);
+  each_instr(kernel.body, [&](const Instr& instr) {
+    if (info(instr.op).result == InstrResult::kNoResult || instr.result < 0) return;
+    if (kernel.tiles[instr.result].dtype == DType::bf16) (rounds(instr) ? rounded : others).insert(instr.result);
+  });
   for (const TileId tile : others) rounded.erase(tile);
   return rounded;
 }

@@ -131,6 +131,18 @@ std::string access_problem(const KernelBuffer& buffer, const Slice& slice, const
   return aligned ? "" : "vectors in a swizzled buffer are aligned, and no longer than what stays together";
 }
 
+bool begins_rows(const Affine& offset, int64_t gap, DType element) {
+  const int64_t row = 16 / size_of(element);
+  bool whole = gap % row == 0 && offset.base % row == 0;
+  for (const auto& [var, coefficient] : offset.terms) whole = whole && coefficient % row == 0;
+  return whole;
+}
+
+bool holds_shared_blocks(const Kernel& kernel, const Instr& words) {
+  return kernel.wave == 32 && kernel.buffers[words.slice.buffer].level == Level::kShared &&
+         holds_blocks(kernel.tiles[words.result].layout);
+}
+
 absl::Status check_passes(const Kernel& kernel) {
   const std::vector<Pass> passes = kernel.passes();
   std::set<BufferId> before;

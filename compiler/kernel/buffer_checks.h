@@ -15,6 +15,11 @@ absl::Status check_buffers(const Kernel& kernel);
 std::string access_problem(const KernelBuffer& buffer, const Slice& slice, const Tile& tile, int64_t each,
                            bool indexed);
 
+// Of loads of words by blocks of eight rows of 16 bytes (PTX's ldmatrix), which are `gap` elements apart: whether every
+// row begins at a multiple of 16 bytes, and whether the lanes of a wave hold blocks of shared memory.
+bool begins_rows(const Affine& offset, int64_t gap, DType element);
+bool holds_shared_blocks(const Kernel& kernel, const Instr& words);
+
 // Scratch is stored in the pass that loads it, the workspace in an earlier one, since the blocks of a pass run in any
 // order. Cluster barriers separate the stores to cluster buffers from the loads, and the last load from the block's
 // end.

@@ -215,4 +215,20 @@ struct Kernel {
   bool operator==(const Kernel&) const = default;
 };
 
+// Calls visit(instr) for every instruction of a body, those of loops included.
+template <typename Visit>
+void each_instr(std::vector<Instr>& body, const Visit& visit) {
+  for (Instr& instr : body) {
+    visit(instr);
+    each_instr(instr.body, visit);
+  }
+}
+template <typename Visit>
+void each_instr(const std::vector<Instr>& body, const Visit& visit) {
+  for (const Instr& instr : body) {
+    visit(instr);
+    each_instr(instr.body, visit);
+  }
+}
+
 }  // namespace wl

@@ -241,16 +241,11 @@ class Verifier {
   // Rows of 16 bytes of a block of eight by eight elements, which lanes exchange (PTX's ldmatrix.trans).
   absl::Status check_words_across(const Instr& instr) const {
     const Layout& layout = tile_of(instr.result).layout;
-    const int64_t row = 16 / size_of(instr.elements[0]);
-    const auto whole = [row](int64_t n) { return n % row == 0; };
-    bool aligned = whole(instr.gap) && whole(instr.slice.offset.base);
-    for (const auto& [var, coefficient] : instr.slice.offset.terms) aligned = aligned && whole(coefficient);
     if (layout.rank() != 2 || layout.lanes() != 1 || elements_of_word(instr.elements[0]) != 2 ||
-        instr.slice.strides != std::vector<int64_t>{1, 2 * instr.gap} || !aligned ||
-        !tile_of(instr.result).bound.empty())
+        instr.slice.strides != std::vector<int64_t>{1, 2 * instr.gap} ||
+        !begins_rows(instr.slice.offset, instr.gap, instr.elements[0]) || !tile_of(instr.result).bound.empty())
       return fail(instr, "the words are not of whole rows of 16 bytes");
-    const bool is_shared = kernel_.buffers[instr.slice.buffer].level == Level::kShared;
-    if (!holds_blocks(layout) || kernel_.wave != 32 || !is_shared)
+    if (!holds_shared_blocks(kernel_, instr))
       return fail(instr, "lanes do not hold a block of shared memory of eight rows and four words");
     return absl::OkStatus();
   }

@@ -51,20 +51,4 @@ void each_affine(Instr& instr, const Visit& visit) {
   for (Affine& trips : instr.trips) visit(trips);
 }
 
-// Calls visit(instr) for every instruction of a body, those of loops included.
-template <typename Visit>
-void each_instr(std::vector<Instr>& body, const Visit& visit) {
-  for (Instr& instr : body) {
-    visit(instr);
-    each_instr(instr.body, visit);
-  }
-}
-template <typename Visit>
-void each_instr(const std::vector<Instr>& body, const Visit& visit) {
-  for (const Instr& instr : body) {
-    visit(instr);
-    each_instr(instr.body, visit);
-  }
-}
-
 }  // namespace wl
