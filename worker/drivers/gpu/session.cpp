@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <thread>
 
 #include "absl/strings/str_cat.h"
 #include "compiler/base/status.h"
@@ -16,7 +15,7 @@ namespace {
 
 constexpr size_t kMaxGpuClones = 16;
 constexpr int64_t kChunk = int64_t{4} << 20;  // bytes copied to or from the device at a time
-constexpr size_t kMostFillers = 16;           // threads that generate inputs
+constexpr int64_t kMostFillers = 16;          // threads that generate inputs
 
 }  // namespace
 
@@ -75,31 +74,26 @@ absl::Status GpuSession::allocate() {
 
 // The host's threads generate a chunk each, and this one copies what they have made.
 absl::Status GpuSession::fill() {
-  const auto threads = static_cast<int64_t>(std::max<size_t>(1, std::min(kMostFillers, allowed_cpus().size())));
-  std::vector<char> chunk;
+  int64_t most = 1;  // chunks of an input
+  for (const BufferSpec& spec : problem_.buffers)
+    if (!spec.output) most = std::max(most, (spec.bytes() + kChunk - 1) / kChunk);
+  const auto cpus = static_cast<int64_t>(allowed_cpus().size());
+  Pool fillers(static_cast<int>(std::min({kMostFillers, cpus, most})), false);
+  std::vector<char> chunks(static_cast<size_t>(fillers.threads() * kChunk));
   for (size_t i = 0; i < problem_.buffers.size(); ++i) {
     const BufferSpec& spec = problem_.buffers[i];
     if (spec.output) continue;
-    const int64_t size = size_of(spec.dtype), each = kChunk / size;
-    const int64_t step = std::min(threads * each, (spec.elements() + each - 1) / each * each);
-    chunk.resize(static_cast<size_t>(std::max<int64_t>(step * size, static_cast<int64_t>(chunk.size()))));
+    const int64_t each = kChunk / size_of(spec.dtype), step = fillers.threads() * each;
     for (int64_t at = 0; at < spec.elements(); at += step) {
-      const int64_t n = std::min(step, spec.elements() - at), bytes = n * size;
-      std::vector<std::thread> fillers;
-      for (int64_t part = 0; part < n; part += each) {
-        const auto make = [&spec, &chunk, this, part, at, size, end = std::min(part + each, n)] {
-          fill_range(spec.fill, spec.dtype, problem_.seed, spec.stream, static_cast<uint64_t>(at + part),
-                     static_cast<uint64_t>(at + end), chunk.data() + part * size);
-        };
-        if (part + each < n)
-          fillers.emplace_back(make);
-        else
-          make();
-      }
-      for (std::thread& filler : fillers) filler.join();
+      const int64_t n = std::min(step, spec.elements() - at), bytes = n * size_of(spec.dtype);
+      fillers.each(static_cast<int>((n + each - 1) / each), [&](int thread) {
+        const int64_t begin = thread * each, end = std::min(begin + each, n);
+        fill_range(spec.fill, spec.dtype, problem_.seed, spec.stream, static_cast<uint64_t>(at + begin),
+                   static_cast<uint64_t>(at + end), chunks.data() + thread * kChunk);
+      });
       for (Arguments& arguments : clones_)
         WL_RETURN_IF_ERROR(device_->check(device_->api().to_device(arguments[i].data() + at * size_of(spec.dtype),
-                                                                   chunk.data(), static_cast<size_t>(bytes)),
+                                                                   chunks.data(), static_cast<size_t>(bytes)),
                                           absl::StrCat("filling ", spec.name)));
       alive_(-1);
     }
