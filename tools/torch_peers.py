@@ -87,10 +87,9 @@ def measure(row, l2_bytes, compiled):
     figures = {}
     contenders = {
         "eager": lambda: function,
-        "max_autotune": lambda: torch.compile(function, mode="max-autotune-no-cudagraphs", dynamic=False),
     }
-    if not compiled:
-        del contenders["max_autotune"]
+    if compiled:
+        contenders["max_autotune"] = lambda: torch.compile(function, mode="max-autotune-no-cudagraphs", dynamic=False)
     for name, make in contenders.items():
         try:
             torch._dynamo.reset()

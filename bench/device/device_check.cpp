@@ -249,12 +249,12 @@ Json summary(const Batch& batch, const Measured& measured, int64_t bytes) {
   Json failed = Json::array(), trials = Json::array();
   for (const Trial& trial : measured.trials) {
     ++outcomes[kOutcomeNames[static_cast<int>(trial.outcome)]];
-    if (trial.outcome == Outcome::kCorrect)
-      trials.push_back({{"plan", trial.plan}, {"ns", median_of(trial.samples_ns)}});
-    if (trial.outcome != Outcome::kCorrect)
+    if (trial.outcome != Outcome::kCorrect) {
       failed.push_back({{"plan", trial.plan}, {"message", trial.message}});
-    else if (best == nullptr || undisturbed_ns(trial.samples_ns) < undisturbed_ns(best->samples_ns))
-      best = &trial;
+      continue;
+    }
+    trials.push_back({{"plan", trial.plan}, {"ns", median_of(trial.samples_ns)}});
+    if (best == nullptr || undisturbed_ns(trial.samples_ns) < undisturbed_ns(best->samples_ns)) best = &trial;
   }
   Json out = {{"bytes", bytes},
               {"values_checked", samples * outcomes["correct"]},

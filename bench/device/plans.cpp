@@ -1,51 +1,9 @@
 #include "bench/device/plans.h"
 
-#include "compiler/base/status.h"
+#include "bench/device/text.h"
 
 namespace wl {
 namespace {
-
-// Builds graph text line by line. Values are numbered.
-class Text {
- public:
-  Text(int64_t rows, int64_t columns, std::string dtype)
-      : rows_(rows), columns_(columns), dtype_(std::move(dtype)), full_(cat("[", rows, ",", columns, "]")) {}
-
-  int add(const std::string& what, const std::string& type) {
-    append(&text_, "  %", next_, " = ", what, " : ", type, "\n");
-    return next_++;
-  }
-  // Inputs and outputs have the dtype of memory; arithmetic is in f32.
-  int input(const std::string& name, const std::string& shape) {
-    append(&text_, "  %", next_, " = input \"", name, "\" : ", dtype_, shape, " normal(0,1)\n");
-    const int at = next_++;
-    return dtype_ == "f32" ? at : add(cat("cast %", at), cat("f32", shape));
-  }
-  int full(const std::string& op, int a, int b) { return add(cat(op, " %", a, " %", b), cat("f32", full_)); }
-  int full(const std::string& op, int a) { return add(cat(op, " %", a), cat("f32", full_)); }
-  int row(const std::string& op, int a) { return add(cat(op, " %", a, " axes=[1]"), cat("f32[", rows_, "]")); }
-  int row_constant(double value) {
-    return add(cat("constant ", absl::StrFormat("%.9g", value)), cat("f32[", rows_, "]"));
-  }
-  int constant(double value) { return add(cat("constant ", absl::StrFormat("%.9g", value)), cat("f32", full_)); }
-  int of_rows(const std::string& op, int a, int b) { return add(cat(op, " %", a, " %", b), cat("f32[", rows_, "]")); }
-  // broadcasts a value with one element per row over the columns
-  int spread(int a) { return add(cat("broadcast %", a, " dims=[0]"), cat("f32", full_)); }
-  // broadcasts a value with one element per column over the rows
-  int columns(int a) { return add(cat("broadcast %", a, " dims=[1]"), cat("f32", full_)); }
-  std::string done(int value) {
-    if (dtype_ != "f32") value = add(cat("cast %", value), cat(dtype_, full_));
-    return cat("graph {\n", text_, "  output \"y\" %", value, "\n}\n");
-  }
-  int mean(int a) { return of_rows("mul", row("reduce_sum", a), row_constant(1.0 / static_cast<double>(columns_))); }
-  const std::string& shape() const { return full_; }
-  std::string vector() const { return cat("[", columns_, "]"); }
-
- private:
-  int64_t rows_, columns_;
-  std::string dtype_, full_, text_;
-  int next_ = 0;
-};
 
 std::string softmax(Text t, bool log) {
   const int x = t.input("x", t.shape());
@@ -71,8 +29,7 @@ std::string norm(Text t, bool residual, bool centered) {
 
 std::string bias_gelu(Text t) {
   const int x = t.full("add", t.input("x", t.shape()), t.columns(t.input("bias", t.vector())));
-  const int e = t.full("erf", t.full("mul", x, t.constant(0.70710678)));
-  return t.done(t.full("mul", t.full("mul", x, t.constant(0.5)), t.full("add", e, t.constant(1))));
+  return t.done(t.gelu(x));
 }
 
 // x * cos + (x's second half, x's first half) * sin, for heads of 128; the sine carries the sign. The halves are

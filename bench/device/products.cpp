@@ -1,5 +1,5 @@
 #include "bench/device/plans.h"
-#include "compiler/base/status.h"
+#include "bench/device/text.h"
 
 namespace wl {
 namespace {
@@ -24,49 +24,37 @@ DeviceWorkload workload(const std::string& op, const std::string& dtype, std::ve
 }
 
 DeviceWorkload gemm(const std::string& dtype, int64_t m, int64_t n, int64_t k, bool transposed) {
-  std::string text =
-      cat("graph {\n  %0 = input \"a\" : ", dtype, list({m, k}), " normal(0,1)\n  %1 = input \"b\" : ", dtype,
-          transposed ? list({n, k}) : list({k, n}), " normal(0,1)\n  %2 = contract %0 %1 \"",
-          transposed ? "mk,nk->mn" : "mk,kn->mn", "\" : ", dtype, list({m, n}), "\n  output \"y\" %2\n}\n");
-  return workload(transposed ? "gemm_nt" : "gemm", dtype, {m, n, k}, 2.0 * m * n * k, std::move(text));
+  Text t(m, n, dtype);
+  const int a = t.stored("a", list({m, k})), b = t.stored("b", transposed ? list({n, k}) : list({k, n}));
+  const int y =
+      t.add(cat("contract %", a, " %", b, transposed ? " \"mk,nk->mn\"" : " \"mk,kn->mn\""), dtype + t.shape());
+  return workload(transposed ? "gemm_nt" : "gemm", dtype, {m, n, k}, 2.0 * m * n * k, t.done_with(y));
 }
 
 // GELU(a b + bias) by erf: what a transformer's first layer of a feed-forward block computes.
 DeviceWorkload gemm_bias_gelu(const std::string& dtype, int64_t m, int64_t n, int64_t k) {
-  const std::string full = list({m, n});
-  std::string text =
-      cat("graph {\n  %0 = input \"a\" : ", dtype, list({m, k}), " normal(0,1)\n  %1 = input \"b\" : ", dtype,
-          list({k, n}), " normal(0,1)\n  %2 = input \"bias\" : ", dtype, list({n}),
-          " normal(0,1)\n  %3 = contract %0 %1 \"mk,kn->mn\" : ", dtype, full);
-  int next = 4;
-  const auto add = [&](const std::string& what, const std::string& type) {
-    append(&text, "\n  %", next, " = ", what, " : ", type, full);
-    return next++;
-  };
-  const int bias = add("broadcast %2 dims=[1]", dtype);
-  const int biased = add(cat("add %3 %", bias), dtype);
-  const int x = add(cat("cast %", biased), "f32");
-  const int root = add("constant 0.70710678", "f32"), one = add("constant 1", "f32"), half = add("constant 0.5", "f32");
-  const int erf = add(cat("erf %", add(cat("mul %", x, " %", root), "f32")), "f32");
-  const int factor = add(cat("add %", erf, " %", one), "f32");
-  const int y = add(cat("mul %", add(cat("mul %", x, " %", half), "f32"), " %", factor), "f32");
-  const int out = add(cat("cast %", y), dtype);
-  append(&text, "\n  output \"y\" %", out, "\n}\n");
-  return workload("gemm_bias_gelu", dtype, {m, n, k}, 2.0 * m * n * k, std::move(text));
+  Text t(m, n, dtype);
+  const std::string full = dtype + t.shape();
+  const int a = t.stored("a", list({m, k})), b = t.stored("b", list({k, n})), bias = t.stored("bias", t.vector());
+  const int product = t.add(cat("contract %", a, " %", b, " \"mk,kn->mn\""), full);
+  const int row = t.add(cat("broadcast %", bias, " dims=[1]"), full);
+  const int x = t.add(cat("cast %", t.add(cat("add %", product, " %", row), full)), "f32" + t.shape());
+  return workload("gemm_bias_gelu", dtype, {m, n, k}, 2.0 * m * n * k, t.done(t.gelu(x)));
 }
 
 // A convolution of images with channels last that are padded already; the window is square.
 DeviceWorkload convolution(const std::string& dtype, int64_t batch, int64_t side, int64_t channels, int64_t filters,
                            int64_t window) {
   const int64_t padded = side + window - 1;
-  std::string text = cat("graph {\n  %0 = input \"x\" : ", dtype, list({batch, padded, padded, channels}),
-                         " normal(0,1)\n  %1 = input \"w\" : ", dtype, list({window, window, channels, filters}),
-                         " normal(0,1)\n  %2 = window %0 axes=[1,2] params=[", window, ",1,1,", window,
-                         ",1,1] : ", dtype, list({batch, side, side, channels, window, window}),
-                         "\n  %3 = contract %2 %1 \"bhwkrs,rskn->bhwn\" : ", dtype, list({batch, side, side, filters}),
-                         "\n  output \"y\" %3\n}\n");
+  Text t(batch * side * side, filters, dtype);
+  const int image = t.stored("x", list({batch, padded, padded, channels}));
+  const int weight = t.stored("w", list({window, window, channels, filters}));
+  const int windows = t.add(cat("window %", image, " axes=[1,2] params=[", window, ",1,1,", window, ",1,1]"),
+                            dtype + list({batch, side, side, channels, window, window}));
+  const int y = t.add(cat("contract %", windows, " %", weight, " \"bhwkrs,rskn->bhwn\""),
+                      dtype + list({batch, side, side, filters}));
   return workload("convolution", dtype, {batch, side, channels, filters, window},
-                  2.0 * batch * side * side * channels * filters * window * window, std::move(text));
+                  2.0 * batch * side * side * channels * filters * window * window, t.done_with(y));
 }
 
 }  // namespace
