@@ -130,12 +130,14 @@ void add_matrix_seeds(Space& space, const Machine& machine, const Product& produ
     choices.emplace_back(kStages, 3);
   }
   const int64_t step = std::min(kMatrixStep, at_least(product.depth));
-  add_ranked(space, machine, product, kMatrixSeeds, choices, {step, step / 2}, {8, 16, 4, 2});
   // An H200 multiplies faster when the next fragments are read while the last ones are multiplied (bench/README.md),
   // but with few registers to spare the compiler may spill, so these are not the first.
-  if (step < 2 * info(matrix).k) return;
-  choices.emplace_back(kRegisterStages, 2);
-  add_ranked(space, machine, product, kMatrixSeeds, choices, {step, step / 2}, {8, 16, 4, 2});
+  for (const int64_t sets : {1, 2}) {
+    Chosen with = choices;
+    with.emplace_back(kRegisterStages, sets);
+    if (step >= sets * info(matrix).k)
+      add_ranked(space, machine, product, kMatrixSeeds, with, {step, step / 2}, {8, 16, 4, 2});
+  }
 }
 
 void add_lanes_seeds(Space& space, const Machine& machine, const Product& product) {

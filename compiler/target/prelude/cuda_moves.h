@@ -155,7 +155,7 @@ WL_FN void wl_wait() {}
   }
 WL_MMA_16X8X16(wl_mma_m16n8k16_bf16, "bf16")
 WL_MMA_16X8X16(wl_mma_m16n8k16_f16, "f16")
-// Blocks of shared memory (gpu_moves.h): lanes 8 b to 8 b + 7 name the rows of block b.
+// Blocks of shared memory (gpu_types.h): lanes 8 b to 8 b + 7 name the rows of block b.
 #define WL_LDMATRIX(name, how)                                                               \
   template <int N>                                                                           \
   WL_FN wl_blocks_of<N> name(u32 row) {                                                      \
