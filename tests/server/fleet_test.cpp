@@ -260,11 +260,14 @@ TEST(Restart, UnderALargeFleetMeasuresNothingTwice) {
   std::mutex mutex;
   std::condition_variable measured;
   int batches = 0;
+  // Batches and not plans are counted: within a batch, the fake compiler may propose a plan twice by chance.
+  std::map<std::string, int> times;
   std::vector<std::unique_ptr<FakeWorker>> fleet;
   for (int i = 0; i < fleet_size; ++i) {
-    fleet.push_back(std::make_unique<FakeWorker>(dial(address), cat("w", i), Hooks{.before = [&](const Batch&) {
+    fleet.push_back(std::make_unique<FakeWorker>(dial(address), cat("w", i), Hooks{.before = [&](const Batch& batch) {
                                                    const std::lock_guard lock(mutex);
                                                    ++batches;
+                                                   ++times[batch.id];
                                                    measured.notify_all();
                                                  }}));
   }
@@ -284,13 +287,9 @@ TEST(Restart, UnderALargeFleetMeasuresNothingTwice) {
     service = std::make_unique<Service>(file, lease_s, address);
   }
   for (const std::string& name : names) EXPECT_EQ(service->watch(name).back().state, JobState::kSucceeded);
-  std::map<std::string, int> times;  // by batch and candidate
-  for (const auto& worker : fleet)
-    for (const MeasuredPlan& each : worker->measured()) ++times[cat(each.batch, " ", each.plan)];
   fleet.clear();
-  int twice = 0;
-  for (const auto& [what, count] : times) twice += count > 1;
-  EXPECT_EQ(twice, 0) << "of " << times.size();
+  EXPECT_GT(times.size(), names.size());
+  for (const auto& [batch, count] : times) EXPECT_EQ(count, 1) << batch;
 }
 
 // A worker's idle time passes while its coordinator cannot be reached, too: before it registers, and after.
