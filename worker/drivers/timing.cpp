@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
+#include <numeric>
+#include <utility>
 
 namespace wl {
 namespace {
@@ -10,6 +12,11 @@ namespace {
 constexpr int64_t kShort = 20'000;    // ns; a shorter single call is disturbed by the clock and the launch
 constexpr int64_t kSample = 60'000;   // ns that an inner loop should take
 constexpr int64_t kWarm = 2'000'000;  // ns of warming up, unless one call takes longer
+// ns; a call that takes as long has replaced what is in the caches by its own data, whatever ran before it.
+constexpr int64_t kLong = 100'000'000;
+// ns; where calls take as long on average, so many rounds are enough: what would disturb one is averaged within it.
+constexpr int64_t kVeryLong = 500'000'000;
+constexpr int kRoundsOfVeryLong = 3;
 constexpr double kMedianKnown = 0.015;
 constexpr double kClockMoved = 0.05;
 
@@ -20,23 +27,22 @@ constexpr struct {
   double factor;
 } kLost[] = {{2, 1.5}, {3, 1.25}, {5, 1.1}};
 
-// Warms the slot up and returns the number of calls per sample.
-int64_t warm_up(int slot, const TimedRun& run) {
-  int64_t spent = 0, fastest = INT64_MAX;
-  int runs = 0;
-  do {
-    const int64_t ns = std::max<int64_t>(run(slot, 1), 1);
+// Warms the slot up, beginning with a call that took `ns`, and returns the number of calls per sample.
+int64_t warm_up(int slot, int64_t ns, const TimedRun& run) {
+  int64_t spent = ns, fastest = ns;
+  for (int runs = 1; spent < kWarm && runs < 200; ++runs) {
+    ns = std::max<int64_t>(run(slot, 1), 1);
     spent += ns;
     fastest = std::min(fastest, ns);
-    ++runs;
-  } while (spent < kWarm && runs < 200);
+  }
   return fastest < kShort ? (kSample + fastest - 1) / fastest : 1;
 }
 
 struct Slot {
   int64_t calls = 1;
   int64_t spent = 0;
-  Samples result;
+  int64_t last_ns = 0;  // of the latest call that warmed it up, or sample
+  Samples result = {};
 };
 
 // Runs timed calls and reads the machine's clock after each. 0, or no way to read it, means not known.
@@ -47,6 +53,7 @@ struct Clocked {
 
 void add_sample(int64_t ns, Slot& slot, const Clocked& timed) {
   slot.spent += ns;
+  slot.last_ns = ns / slot.calls;
   slot.result.samples_ns.push_back((ns + slot.calls / 2) / slot.calls);
   if (timed.clock_mhz) slot.result.clocks_mhz.push_back(timed.clock_mhz());
 }
@@ -55,12 +62,37 @@ void take_sample(int index, Slot& slot, const Clocked& timed) {
   add_sample(timed.run(index, slot.calls), slot, timed);
 }
 
-// Makes a slot that is timed alone ready. It has just run for its check, so a first call that takes as long as warming
-// up is a sample already.
-void begin_alone(Slot& slot, const Clocked& timed) {
-  const int64_t first = std::max<int64_t>(timed.run(0, 1), 1);
-  if (first >= kWarm) return add_sample(first, slot, timed);
-  slot.calls = warm_up(0, timed.run);
+// Makes a slot ready. Its first call is a sample already if it takes `is_sample` ns or more.
+void begin(int index, Slot& slot, int64_t is_sample, const Clocked& timed) {
+  const int64_t first = std::max<int64_t>(timed.run(index, 1), 1);
+  if (first >= is_sample) return add_sample(first, slot, timed);
+  slot.last_ns = first;
+  slot.calls = warm_up(index, first, timed.run);
+}
+
+// One sample of every slot, in `order`. Other slots may have evicted a slot's data from the caches, so an untimed call
+// comes first unless the recipe wants cold caches or the slot's calls are long.
+void time_round(const Recipe& recipe, const std::vector<int>& order, std::vector<Slot>& slots, const Clocked& timed) {
+  for (int i : order) {
+    Slot& slot = slots[static_cast<size_t>(i)];
+    if (!recipe.cold && slot.last_ns < kLong) (void)timed.run(i, 1);
+    take_sample(i, slot, timed);
+  }
+}
+
+// Several slots get the same number of rounds: a median over fewer rounds would describe other conditions.
+void time_in_rounds(const Recipe& recipe, std::vector<int> order, std::vector<Slot>& slots, const Clocked& timed) {
+  for (int i : order) begin(i, slots[static_cast<size_t>(i)], INT64_MAX, timed);
+  for (int rounds = 1;; ++rounds) {
+    time_round(recipe, order, slots, timed);
+    std::reverse(order.begin(), order.end());
+    int64_t spent = 0;
+    for (const Slot& slot : slots) spent += slot.spent;
+    const auto n = static_cast<int64_t>(slots.size());
+    const bool very_long = spent >= kVeryLong * n * rounds;
+    if (rounds < (very_long ? std::min(recipe.min_repeats, kRoundsOfVeryLong) : recipe.min_repeats)) continue;
+    if (rounds >= recipe.max_repeats || spent >= recipe.budget_ns * n || very_long) break;
+  }
 }
 
 bool is_moved(int clock, int median) {
@@ -74,7 +106,7 @@ void repeat_at_median_clock(int index, Slot& slot, const Clocked& timed) {
   const int median = median_clock(all);
   for (size_t i = 0; i < all.samples_ns.size(); ++i) {
     if (!is_moved(all.clocks_mhz[i], median)) continue;
-    Slot again{slot.calls, 0, {}};
+    Slot again{.calls = slot.calls};
     take_sample(index, again, timed);
     all.samples_ns[i] = again.result.samples_ns[0];
     all.clocks_mhz[i] = again.result.clocks_mhz[0];
@@ -122,32 +154,21 @@ std::vector<Samples> time_slots(const Recipe& recipe, int slots, const TimedRun&
                                 const std::function<int()>& clock_mhz) {
   const Clocked timed{run, clock_mhz};
   std::vector<Slot> state(static_cast<size_t>(slots));
-  std::vector<int> order;
-  for (int i = 0; i < slots; ++i) {
-    order.push_back(i);
-    if (slots > 1) state[static_cast<size_t>(i)].calls = warm_up(i, run);
-  }
   if (slots == 1) {
-    begin_alone(state[0], timed);
+    // It has just run for its check, so it is warm.
+    begin(0, state[0], kWarm, timed);
     while (state[0].result.samples_ns.empty() || !finished(recipe, state[0])) take_sample(0, state[0], timed);
   } else {
-    // All slots get the same number of rounds: a median over fewer rounds would describe other conditions.
-    for (int64_t spent = 0, round = 0;; ++round) {
-      for (int i : order) {
-        Slot& slot = state[static_cast<size_t>(i)];
-        if (!recipe.cold) (void)run(i, 1);  // other slots may have evicted its data from the cache
-        const int64_t before = slot.spent;
-        take_sample(i, slot, timed);
-        spent += slot.spent - before;
-      }
-      std::reverse(order.begin(), order.end());
-      if (round + 1 < std::max(1, recipe.min_repeats)) continue;
-      if (round + 1 >= recipe.max_repeats || spent >= recipe.budget_ns * slots) break;
-    }
+    std::vector<int> order(state.size());
+    std::iota(order.begin(), order.end(), 0);
+    time_in_rounds(recipe, std::move(order), state, timed);
   }
   std::vector<Samples> results;
-  for (int i : order) repeat_at_median_clock(i, state[static_cast<size_t>(i)], timed);
-  for (Slot& slot : state) results.push_back(std::move(slot.result));
+  for (int i = 0; i < slots; ++i) {
+    Slot& slot = state[static_cast<size_t>(i)];
+    repeat_at_median_clock(i, slot, timed);
+    results.push_back(std::move(slot.result));
+  }
   return results;
 }
 

@@ -150,6 +150,30 @@ TEST(Timing, RoundsAreFairAndAlternate) {
   EXPECT_EQ(rounds, (std::vector<int>{0, 1, 2, 2, 1, 0, 0, 1, 2, 2, 1, 0}));
 }
 
+TEST(Timing, LongKernelsAreNotWarmedUpInEveryRound) {
+  Machine machine{{200'000'000, 1'000'000}, {}};
+  Recipe recipe;
+  recipe.interleave = true;
+  const std::vector<Samples> result = time_slots(recipe, 2, machine.run());
+  ASSERT_EQ(result[0].samples_ns.size(), 5u);
+  ASSERT_EQ(result[1].samples_ns.size(), 5u);
+  EXPECT_EQ(std::count(machine.order.begin(), machine.order.end(), 0), 1 + 5);  // one call warms it up
+  EXPECT_GE(std::count(machine.order.begin(), machine.order.end(), 1), 1 + 2 * 5);
+}
+
+TEST(Timing, ThreeRoundsAreEnoughForVeryLongKernels) {
+  Machine machine{{900'000'000, 1'100'000'000}, {}};
+  Recipe recipe;
+  recipe.interleave = true;
+  EXPECT_EQ(time_slots(recipe, 2, machine.run())[1].samples_ns.size(), 3u);
+  recipe.min_repeats = 2;
+  EXPECT_EQ(time_slots(recipe, 2, machine.run())[1].samples_ns.size(), 2u);
+  // A chain's budget is larger than three of its rounds.
+  recipe.min_repeats = 5;
+  recipe.budget_ns = 30'000'000'000;
+  EXPECT_EQ(time_slots(recipe, 2, machine.run())[1].samples_ns.size(), 3u);
+}
+
 TEST(Timing, MedianIsKnownByOrderStatistics) {
   EXPECT_FALSE(median_is_known({100, 100, 100}, 0.01));
   EXPECT_TRUE(median_is_known(std::vector<int64_t>(7, 100), 0.01));
