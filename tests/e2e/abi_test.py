@@ -1,0 +1,69 @@
+#!/usr/bin/env python3
+"""The C library's ABI is the one that client/c/warploom.abi describes: programs that were linked with an earlier release run with this
+one. After an addition, `abi_test.py --write` describes it anew. What breaks callers needs another number of the object
+(cmake/install.cmake)."""
+
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+
+from harness import BIN, SOURCE, Scratch, expect, skip
+
+KEPT = SOURCE / "client/c/warploom.abi"
+CHANGED = 4  # a bit of abidiff's exit code; 1 and 2 say that it could not compare
+
+
+def described(folder, header):
+    """The ABI of the functions and types that a header declares, as abidw tells it from debug information: of a library in C whose
+    functions do nothing, so that what callers cannot see has no part in it. Also returns the names of its functions."""
+    declared = run("gcc", "-E", "-P", header)
+    functions = re.findall(r"[^;{}#]*\b(warploom_\w+)\s*\([^;{}]*\)\s*;", declared)
+    bodies = re.sub(r"(\bwarploom_\w+\s*\([^;{}]*\))\s*;", r"\1 { __builtin_unreachable(); }", declared)
+    unit, library, text = folder / "unit.c", folder / "libwarploom.so.1", folder / "now.abi"
+    unit.write_text(bodies)
+    run("gcc", "-std=c11", "-g", "-w", "-fPIC", "-shared", f"-Wl,--version-script={SOURCE}/client/c/warploom.map", unit, "-o", library)
+    run("abidw", "--no-corpus-path", "--no-comp-dir-path", "--no-show-locs", "--out-file", text, library)
+    text.write_text(re.sub(r" path='[^']*'", "", text.read_text()))
+    return text, set(functions)
+
+
+def run(*command):
+    done = subprocess.run([str(part) for part in command], capture_output=True, text=True, timeout=600, check=False)
+    expect(done.returncode == 0, f"{command}: exit code {done.returncode}\n{done.stdout}\n{done.stderr[-3000:]}")
+    return done.stdout
+
+
+def difference(kept, now):
+    done = subprocess.run(["abidiff", kept, now], capture_output=True, text=True, timeout=600, check=False)
+    return done.returncode, done.stdout + done.stderr
+
+
+def main():
+    if not shutil.which("abidw"):
+        skip("there is no abidw (Debian's abigail-tools)")
+    with Scratch() as scratch:
+        header = SOURCE / "client/c/warploom.h"
+        now, functions = described(scratch.root, header)
+        exported = run("nm", "-D", "--defined-only", BIN.parent / "libwarploom.so")
+        exported = {line.split()[-1].partition("@")[0] for line in exported.splitlines()}
+        missing = functions ^ {name for name in exported if name.startswith("warploom_")}
+        expect(len(functions) > 20 and not missing, f"declared and not exported, or exported and not declared: {missing}")
+        if "--write" in sys.argv:
+            shutil.copy(now, KEPT)
+            return
+        code, said = difference(KEPT, now)
+        expect(code == 0, f"{said}\nIf callers of the earlier release go on working, `{pathlib.Path(__file__).name} --write` keeps the new one")
+        # It notices what would break callers: a member that moves.
+        before, found, after = header.read_text().partition("size_t struct_size;")
+        expect(found, "warploom.h has no struct to change")
+        changed = scratch.root / "changed"
+        changed.mkdir()
+        (changed / "warploom.h").write_text(before + found + " int inserted[4];" + after)
+        code, said = difference(KEPT, described(changed, changed / "warploom.h")[0])
+        expect(code & CHANGED and not code & 3, f"a member that was inserted was not noticed: {code}\n{said}")
+
+
+if __name__ == "__main__":
+    main()
