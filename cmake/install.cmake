@@ -49,5 +49,14 @@ install(FILES ${PROJECT_BINARY_DIR}/generated/warploomConfig.cmake ${PROJECT_BIN
   DESTINATION ${package} COMPONENT client)
 install(DIRECTORY deploy DESTINATION ${CMAKE_INSTALL_DATADIR}/warploom USE_SOURCE_PERMISSIONS COMPONENT client)
 
+# Manual pages and completions, as the program describes its own commands.
+set(described ${PROJECT_BINARY_DIR}/generated/described)
+add_custom_command(OUTPUT ${described}/man1/warploom.1 COMMAND ${PROJECT_SOURCE_DIR}/tools/describe.sh $<TARGET_FILE:warploom> ${described}
+  DEPENDS warploom ${PROJECT_SOURCE_DIR}/tools/describe.sh VERBATIM)
+install(DIRECTORY ${described}/man1 DESTINATION ${CMAKE_INSTALL_MANDIR} COMPONENT client)
+install(FILES ${described}/bash/warploom DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions COMPONENT client)
+install(FILES ${described}/zsh/_warploom DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/vendor-completions COMPONENT client)
+install(FILES ${described}/fish/warploom.fish DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d COMPONENT client)
+
 # What `make install` builds; the tests build it too.
-add_custom_target(installed DEPENDS ${programs} warploom_library warploom_onnx_reader)
+add_custom_target(installed DEPENDS ${programs} warploom_library warploom_onnx_reader ${described}/man1/warploom.1)

@@ -22,7 +22,8 @@ absl::Status store_error(const absl::Status& status) {
 absl::StatusOr<int> dispatch(Options options, Local& local) {
   if (options.command == "targets") return targets_command(options, local);
   bool embedded = options.server.empty();
-  bool offline = options.command == "run" && is_folder(options.input);  // running a bundle needs no coordinator
+  // A bundle needs no coordinator.
+  const bool offline = options.command == "export" || (options.command == "run" && is_folder(options.input));
   std::shared_ptr<grpc::Channel> channel;
   if (embedded && !offline) {
     if (options.store.empty()) {
@@ -48,6 +49,8 @@ absl::StatusOr<int> dispatch(Options options, Local& local) {
   if (command == "reverify") return reverify_command(context);
   if (command == "top") return top_command(context);
   if (command == "run") return run_command(context);
+  if (command == "export") return export_command(context);
+  if (command == "report") return report_command(context);
   if (command == "inspect") return inspect_command(context);
   return list_command(context);
 }
@@ -71,11 +74,8 @@ absl::Status write_report(const std::string& where, const std::string& text) {
   return absl::OkStatus();
 }
 
-int run_cli(int argc, const char* const* argv, Local& local) {
+int run_cli(Options options, Local& local) {
   std::signal(SIGPIPE, SIG_IGN);
-  auto parsed = parse_options(argc, argv);
-  if (const int* code = std::get_if<int>(&parsed)) return *code;
-  Options& options = std::get<Options>(parsed);
   if (options.log_format == "json") open_log("warploom", LogFormat::kJson);
   options.dial.token = take_token_variable();
   absl::StatusOr<int> code = dispatch(std::move(options), local);

@@ -7,12 +7,21 @@
 #include <memory>
 #include <stop_token>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "client/cli/graph_file.h"
 #include "client/cli/options.h"
+#include "client/cli/progress.h"
 #include "client/cli/service.h"
 
 namespace wl {
+
+// What a machine reaches at most.
+struct Limits {
+  double gflops = 0;                                  // of f32; 0: nothing is known
+  std::vector<std::pair<std::string, double>> rates;  // GB/s by the name of the memory
+};
 
 // This machine, used without a remote coordinator. Each part starts when it is first needed, so that an answer from the
 // store costs no more than opening the store.
@@ -37,6 +46,10 @@ class Local {
   // Returns the object of a kernel, compiled on this machine as a worker compiles what is promoted: the same compiler
   // makes the same bytes of it. InvalidArgument, Unavailable: it cannot be compiled here, and why.
   virtual absl::StatusOr<std::string> build(const Source& source) = 0;
+  // The compilers' options for the instructions of a CPU target. InvalidArgument: there is no such target.
+  virtual absl::StatusOr<std::vector<std::string>> flags_of(const std::string& target) = 0;
+  // What a device reaches at most, by the cost model's rates.
+  virtual absl::StatusOr<Limits> limits_of(const Device& device) = 0;
   // A row of the target table: what compiles and what runs code for it on this machine ("" when nothing does), and what
   // is missing.
   struct TargetRow {
@@ -51,8 +64,8 @@ class Local {
   virtual Gpus gpus() = 0;
 };
 
-// Parses the arguments, executes the command, and returns the exit code.
-int run_cli(int argc, const char* const* argv, Local& local);
+// Executes the command, and returns the exit code.
+int run_cli(Options options, Local& local);
 
 // One function per command, selected by Options::command. exit_code_of() maps a Status to the exit code.
 struct Context {
@@ -60,6 +73,7 @@ struct Context {
   Local& local;
   Service service;
   bool embedded = true;
+  GroupCurves curves = {};  // of what was followed
 };
 absl::StatusOr<int> tune_command(Context& context);  // implements the commands tune and watch
 absl::StatusOr<int> get_command(Context& context);
@@ -67,10 +81,15 @@ absl::StatusOr<int> batch_command(Context& context);
 absl::StatusOr<int> reverify_command(Context& context);
 absl::StatusOr<int> top_command(Context& context);
 absl::StatusOr<int> run_command(Context& context);
+absl::StatusOr<int> export_command(Context& context);
+absl::StatusOr<int> report_command(Context& context);
 absl::StatusOr<int> inspect_command(Context& context);
 absl::StatusOr<int> list_command(Context& context);  // implements the commands of operate.cpp
 absl::StatusOr<int> targets_command(const Options& options, Local& local);
 
+// Of the bundle in options.input the folder, and the program, that the bound extents or the given inputs select.
+absl::StatusOr<std::string> folder_of_size(const Options& options);
+absl::StatusOr<Program> load_size(const Options& options);
 // Where the objects of records come from: the coordinator or, with --build-locally, their sources. DataLoss: the same
 // compilers made other bytes of a source here.
 FetchObject objects_of(Context& context);
@@ -94,6 +113,10 @@ absl::StatusOr<Job> await_job(Context& context, const Job& job, const Await& how
 absl::Status end_orphans(Context& context, const std::string& mine);
 // Returns the Status of a job that has no result; it decides the exit code.
 absl::Status why_no_result(const Job& job);
+// Writes a report of one size as a page of HTML to options.html, if that is not empty. `graph`: its canonical text; may
+// be empty.
+absl::Status write_page(Context& context, const std::string& title, const std::string& report, const Device& device,
+                        const std::string& graph);
 // Writes to a file, or to stdout if `where` is "-". Does nothing if `where` is empty.
 absl::Status write_report(const std::string& where, const std::string& text);
 // Returns a path in the user's cache folder. Error when neither XDG_CACHE_HOME nor HOME is set.

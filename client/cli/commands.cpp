@@ -182,22 +182,31 @@ absl::StatusOr<std::string> text_of_stage(const InspectedGroup& group, const std
 
 }  // namespace
 
+absl::StatusOr<std::string> folder_of_size(const Options& options) {
+  WL_ASSIGN_OR_RETURN(const Bind bind, one_size(options));
+  WL_ASSIGN_OR_RETURN(const std::vector<Bucket> buckets, list_buckets(options.input));
+  size_t bucket = 0;
+  if (buckets.size() > 1 || !bind.empty()) {
+    std::map<std::string, Shape> shapes;
+    for (const auto& [name, path] : options.run.inputs) {
+      WL_ASSIGN_OR_RETURN(std::string bytes, read_file(path));
+      WL_ASSIGN_OR_RETURN(Array array, parse_npy(bytes, path));
+      shapes[name] = array.shape;
+    }
+    WL_ASSIGN_OR_RETURN(bucket, pick_bucket(buckets, bind, shapes));
+  }
+  return buckets[bucket].folder;
+}
+
+absl::StatusOr<Program> load_size(const Options& options) {
+  WL_ASSIGN_OR_RETURN(const std::string folder, folder_of_size(options));
+  return load_bundle(folder);
+}
+
 absl::StatusOr<int> run_command(Context& context) {
   const Options& options = context.options;
   if (is_folder(options.input)) {
-    WL_ASSIGN_OR_RETURN(const Bind bind, one_size(options));
-    WL_ASSIGN_OR_RETURN(const std::vector<Bucket> buckets, list_buckets(options.input));
-    size_t bucket = 0;
-    if (buckets.size() > 1 || !bind.empty()) {
-      std::map<std::string, Shape> shapes;
-      for (const auto& [name, path] : options.run.inputs) {
-        WL_ASSIGN_OR_RETURN(std::string bytes, read_file(path));
-        WL_ASSIGN_OR_RETURN(Array array, parse_npy(bytes, path));
-        shapes[name] = array.shape;
-      }
-      WL_ASSIGN_OR_RETURN(bucket, pick_bucket(buckets, bind, shapes));
-    }
-    WL_ASSIGN_OR_RETURN(Program program, load_bundle(buckets[bucket].folder));
+    WL_ASSIGN_OR_RETURN(Program program, load_size(options));
     return run_and_report(program, options);
   }
   WL_ASSIGN_OR_RETURN(const Bind bind, one_size(options));

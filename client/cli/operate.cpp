@@ -122,8 +122,10 @@ absl::StatusOr<Listing> workers(Context& context) {
 
 absl::StatusOr<Listing> cancel(Context& context) {
   WL_ASSIGN_OR_RETURN(const Job job, context.service.cancel_job(context.options.input));
-  return Listing{
-      cat(job.name, ": ", is_done(job.state) ? kJobStateNames[static_cast<int>(job.state)] : "cancelling", "\n")};
+  const std::string state = is_done(job.state) ? kJobStateNames[static_cast<int>(job.state)] : "cancelling";
+  Listing out{cat(job.name, ": ", state, "\n")};
+  out.json.update({{"name", job.name}, {"state", state}});
+  return out;
 }
 
 absl::StatusOr<Listing> drain(Context& context) {

@@ -1,10 +1,9 @@
-// The command line as data. Parsing accesses only the arguments.
+// The command line as data.
 #pragma once
 
 #include <cstdint>
 #include <map>
 #include <string>
-#include <variant>
 #include <vector>
 
 #include "client/cli/run.h"
@@ -23,8 +22,11 @@ struct Options {
   std::string store;                                 // path of the embedded store; empty = in the user's cache folder
   std::string log_format = "text";                   // or "json"
   std::string json;                                  // path of the JSON report; "-" is stdout, empty writes none
+  std::string html;                                  // path of the report as a page; empty: none
+  std::string progress = "auto";                     // a ProgressForm, or "auto"
   bool build_locally = false;                        // compile kernels here, from their sources
-  std::string out;                                   // folder in which to write the bundle
+  std::string out;                                   // folder in which to write the bundle or export
+  std::string export_name;                           // of an export; empty: as `out` is named
   std::map<std::string, std::vector<int64_t>> bind;  // extents to tune for, by symbolic dimension
   std::vector<std::string> weights;                  // inputs of canonical text whose values stay the same
   TuneOptions tune;
@@ -43,9 +45,5 @@ struct Options {
     bool again = false, status = false, watch = false;
   } reverify = {};
 };
-
-// Returns the options, or the exit code with which to end: --help and --version have been printed to stdout, errors to
-// stderr.
-std::variant<Options, int> parse_options(int argc, const char* const* argv);
 
 }  // namespace wl

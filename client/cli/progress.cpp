@@ -9,6 +9,7 @@
 #include "absl/strings/str_format.h"
 #include "client/cli/report.h"
 #include "client/cli/table.h"
+#include "client/program/json.h"
 #include "compiler/base/status.h"
 
 namespace wl {
@@ -52,7 +53,51 @@ std::string summary(const JobProgress& progress) {
   return text;
 }
 
+ProgressForm form_of(const std::string& form) {
+  if (form == "json") return ProgressForm::kJson;
+  const bool terminal = wants_colour(STDERR_FILENO) || isatty(STDERR_FILENO) != 0;
+  return form == "auto" && terminal ? ProgressForm::kRedrawn : ProgressForm::kLines;
+}
+
 }  // namespace
+
+void GroupCurves::add(const JobProgress& progress) {
+  for (const GroupProgress& group : progress.groups) {
+    if (group.is_default || group.cached || !(group.best_ns > 0)) continue;
+    auto curve = std::find_if(all_.begin(), all_.end(), [&](const Curve& each) { return each.key == group.key; });
+    if (curve == all_.end()) curve = all_.insert(all_.end(), {group.key, group.name, {}});
+    // What is measured again side by side may be slower than what the search said; curves fall.
+    if (curve->best.empty() || group.best_ns < curve->best.back().second)
+      curve->best.emplace_back(group.trials_done, group.best_ns);
+  }
+}
+
+std::string progress_json(const Job& job) {
+  const JobProgress& progress = job.progress;
+  Json json = {{"job", job.name},
+               {"state", kJobStateNames[static_cast<int>(job.state)]},
+               {"phase", progress.phase},
+               {"trials_done", progress.trials_done},
+               {"trials_total", progress.trials_total},
+               {"elapsed_s", progress.elapsed_s},
+               {"left_s", progress.left_s},
+               {"workers", progress.workers},
+               {"groups", Json::array()}};
+  for (const GroupProgress& group : progress.groups) {
+    if (group.is_default) continue;
+    json["groups"].push_back({{"key", group.key},
+                              {"what", group.name},
+                              {"count", group.count},
+                              {"trials_done", group.trials_done},
+                              {"trials_total", group.trials_total},
+                              {"valid", valid(group)},
+                              {"best_ns", group.best_ns},
+                              {"default_ns", group.default_ns},
+                              {"done", group.done},
+                              {"cached", group.cached}});
+  }
+  return line_of(json);
+}
 
 std::vector<std::string> progress_lines(const JobProgress& progress, int rows, int columns) {
   // Kernels that are measured only for comparison appear in the summary alone. Unfinished groups come first when not
@@ -83,6 +128,9 @@ std::vector<std::string> progress_lines(const JobProgress& progress, int rows, i
   return lines;
 }
 
+ProgressDisplay::ProgressDisplay(const std::string& form)
+    : form_(form_of(form)), colour_(wants_colour(STDERR_FILENO)) {}
+
 void ProgressDisplay::clear() {
   if (drawn_ > 0) std::fprintf(stderr, "\x1b[%dF\x1b[J", drawn_);
   std::fflush(stderr);
@@ -91,14 +139,24 @@ void ProgressDisplay::clear() {
 
 void ProgressDisplay::say(const std::string& line) {
   clear();
-  std::fprintf(stderr, "%s\n", line.c_str());
+  std::fprintf(stderr, "%s", (form_ == ProgressForm::kJson ? line_of({{"says", line}}) : line + "\n").c_str());
 }
 
 void ProgressDisplay::show(const Job& job) {
-  if (!terminal_) return show_plain(job);
+  if (form_ == ProgressForm::kLines) return show_plain(job);
   auto now = std::chrono::steady_clock::now();
   if (now - last_ < std::chrono::milliseconds(100) && !is_done(job.state)) return;
   last_ = now;
+  if (form_ == ProgressForm::kRedrawn) return show_terminal(job);
+  ended_ = is_done(job.state);
+  std::fputs(progress_json(job).c_str(), stderr);
+}
+
+void ProgressDisplay::end(const Job& job) {
+  if (form_ == ProgressForm::kJson && !ended_) std::fputs(progress_json(job).c_str(), stderr);
+}
+
+void ProgressDisplay::show_terminal(const Job& job) {
   winsize size{};
   if (ioctl(STDERR_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_col == 0) size = {24, 80, 0, 0};
   std::vector<std::string> lines =

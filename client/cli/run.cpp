@@ -146,7 +146,8 @@ bool RunResult::correct() const {
   return std::all_of(checks.begin(), checks.end(), [](const OutputCheck& check) { return check.wrong == 0; });
 }
 
-absl::StatusOr<RunResult> run_program(const Program& program, const RunOptions& options) {
+absl::StatusOr<RunResult> run_program(const Program& program, const RunOptions& options,
+                                      const std::function<absl::Status(const Executor&)>& after) {
   RunResult result;
   WL_ASSIGN_OR_RETURN(Executor executor,
                       Executor::create(program, {.threads = options.threads, .device = options.device}));
@@ -154,6 +155,7 @@ absl::StatusOr<RunResult> run_program(const Program& program, const RunOptions& 
   result.device = executor.device();
   WL_RETURN_IF_ERROR(fill_inputs(executor, options, result));
   WL_RETURN_IF_ERROR(run_and_check(executor, options, result));
+  if (after) WL_RETURN_IF_ERROR(after(executor));
   if (!options.output_dir.empty()) {
     WL_RETURN_IF_ERROR(make_folders(options.output_dir));
     for (const ProgramOutput& output : program.outputs) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <string>
 #include <vector>
@@ -41,6 +42,9 @@ struct RunResult {
   bool correct() const;
 };
 
-absl::StatusOr<RunResult> run_program(const Program& program, const RunOptions& options);
+// `after` is called once the program has run and has been checked, before it is timed, with the executor that has its
+// values.
+absl::StatusOr<RunResult> run_program(const Program& program, const RunOptions& options,
+                                      const std::function<absl::Status(const Executor&)>& after = nullptr);
 
 }  // namespace wl

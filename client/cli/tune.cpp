@@ -39,8 +39,7 @@ absl::Status budget_is_over(const Context& context, const Job& job, double budge
 
 // Follows a job to its end, on the terminal. The first Ctrl-C ends it early.
 absl::StatusOr<Job> follow(Context& context, const Job& job, Clock::time_point begun) {
-  bool colour = wants_colour(STDERR_FILENO);
-  ProgressDisplay display(colour || (isatty(STDERR_FILENO) != 0), colour);
+  ProgressDisplay display(context.options.progress);
   InterruptGuard guard([&] {
     std::fprintf(stderr, "\nstopping; the best kernels so far are kept (again: stop at once)\n");
     absl::Status status = context.service.cancel_job(job.name).status();
@@ -50,12 +49,17 @@ absl::StatusOr<Job> follow(Context& context, const Job& job, Clock::time_point b
       await_job(context, job,
                 {.budget_s = context.options.tune.budget_s,
                  .begun = begun,
-                 .on_change = [&](const Job& changed) { display.show(changed); },
+                 .on_change =
+                     [&](const Job& changed) {
+                       display.show(changed);
+                       context.curves.add(changed.progress);
+                     },
                  .on_lost =
                      [&](bool lost) {
                        display.say(lost ? "the coordinator is unreachable; waiting for it" : "the coordinator is back");
                      }});
   display.clear();
+  if (done.ok()) display.end(*done);
   return done;
 }
 
@@ -63,6 +67,11 @@ struct Tuned {
   Job job;
   const GraphFile* file = nullptr;  // null if only the job's name is known
 };
+
+std::string page_title(const Options& options, const Bind& bind) {
+  const std::string size = bind_text(bind);
+  return size.empty() ? options.input : cat(options.input, ", ", size);
+}
 
 // Writes tables, bundle and report of finished jobs, one per size, and returns the exit code.
 absl::StatusOr<int> conclude(Context& context, const std::vector<Tuned>& all) {
@@ -84,6 +93,10 @@ absl::StatusOr<int> conclude(Context& context, const std::vector<Tuned>& all) {
     programs.push_back({std::move(program), report_json(job, bind, options.input, /*stable=*/true)});
   }
   WL_RETURN_IF_ERROR(write_report(options.json, reports_json(reports)));
+  // A page is of one size: the last, which the curves are of.
+  WL_RETURN_IF_ERROR(write_page(context, page_title(options, reports.back().bind), reports.back().report,
+                                all.back().job.device.value_or(Device()),
+                                all.back().file != nullptr ? all.back().file->text : ""));
   std::FILE* notes = options.json == "-" ? stderr : stdout;
   if (!programs.empty()) {
     WL_RETURN_IF_ERROR(write_buckets(options.out, programs));
@@ -110,6 +123,8 @@ absl::StatusOr<int> ask_all(Context& context, bool search) {
     files.push_back(std::move(file));
   }
   if (!context.options.out.empty()) WL_RETURN_IF_ERROR(may_become_bundle(context.options.out));
+  if (!context.options.html.empty() && files.size() > 1)
+    return invalid("--html makes a page of one size; --bind asks for ", files.size());
   std::vector<Tuned> all;
   for (const GraphFile& file : files) {
     WL_ASSIGN_OR_RETURN(Job job, ask(context, file, search));
@@ -209,10 +224,8 @@ FetchObject objects_of(Context& context) {
 absl::StatusOr<int> tune_command(Context& context) {
   if (context.options.command == "watch") {
     WL_ASSIGN_OR_RETURN(Job job, context.service.get_job(context.options.input));
-    if (!is_done(job.state)) {
-      if (context.embedded) WL_RETURN_IF_ERROR(context.local.start_worker());
-      WL_ASSIGN_OR_RETURN(job, follow(context, job, Clock::now()));
-    }
+    if (!is_done(job.state) && context.embedded) WL_RETURN_IF_ERROR(context.local.start_worker());
+    WL_ASSIGN_OR_RETURN(job, follow(context, job, Clock::now()));
     return conclude(context, {{std::move(job), nullptr}});
   }
   return ask_all(context, /*search=*/true);

@@ -11,5 +11,7 @@ using Json = nlohmann::ordered_json;
 
 // One line per member, and a final newline. Bytes that are not UTF-8 are replaced.
 std::string text_of(const Json& json);
+// The whole on one line, with a final newline. The same of other bytes.
+std::string line_of(const Json& json);
 
 }  // namespace wl

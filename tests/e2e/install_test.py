@@ -35,6 +35,33 @@ def compiled_by_pkg_config(prefix, libraries, folder, bundle):
     expect("10 requests" in done.stdout, done.stdout + done.stderr)
 
 
+def completed(script, line):
+    """What bash offers at the end of a command line, once it has read the script."""
+    ask = 'source "$1"; COMP_WORDS=($2 "$3"); COMP_CWORD=$((${#COMP_WORDS[@]} - 1)); _warploom; printf "%s\\n" "${COMPREPLY[@]}"'
+    words, _, last = line.rpartition(" ")
+    return run("bash", "-c", ask, "bash", script, words, last).split()
+
+
+def described_as_installed(share):
+    script = share / "bash-completion/completions/warploom"
+    expect(completed(script, "warploom tun") == ["tune"], "commands")
+    expect({"run", "report", "revoke", "reverify", "records"} == set(completed(script, "warploom r")), "several commands")
+    expect(completed(script, "warploom tune --tri") == ["--trials"], "options")
+    expect(completed(script, "warploom tune m.onnx --measure c") == ["cold"], "values")
+    expect(completed(script, f"warploom tune {script.parent}/warp") == [str(script)], "files")
+    expect(completed(script, f"warploom run --weights {script.parent}/warp") == [str(script)], "files of an option")
+    pages = sorted((share / "man/man1").glob("warploom*.1"))
+    expect(len(pages) > 20 and share / "man/man1/warploom-tune.1" in pages, f"{pages}")
+    for page in pages:
+        done = subprocess.run(["groff", "-man", "-ww", "-Tutf8", page], capture_output=True, text=True, timeout=60)
+        expect(done.returncode == 0 and not done.stderr, f"{page.name}: {done.stderr}")
+    expect("candidates per distinct group" in done_text(share / "man/man1/warploom-tune.1"), "the page of tune lacks its options")
+
+
+def done_text(page):
+    return " ".join(run("groff", "-man", "-Tascii", "-P-cbou", page).split())
+
+
 def main():
     if "san.so" in run("ldd", BIN / "warploom"):
         skip("a sanitizer's library is of no use to others")
@@ -58,6 +85,7 @@ def main():
         served = run(other / "build/serve", bundle, 4, 500)
         expect(served.count("500 requests") == 4, served)
 
+        described_as_installed(prefix / "share")
         library = next(prefix.glob("lib*/**/libwarploom.so"))
         needed = run("readelf", "-d", library)
         for other_library in "grpc", "protobuf", "onnx":

@@ -31,7 +31,6 @@ std::string oldest_waiting(const Outcomes& rows, const std::set<std::string>& fo
 // Follows the jobs that are not done, and those that come after them, on the terminal.
 absl::Status follow(Context& context) {
   const Options& options = context.options;
-  const bool colour = wants_colour(STDERR_FILENO);
   std::set<std::string> followed;
   for (bool asked = options.reverify.status;;) {
     WL_ASSIGN_OR_RETURN(const Outcomes rows, context.service.list_reverified("", options.most));
@@ -45,7 +44,7 @@ absl::Status follow(Context& context) {
     }
     followed.insert(next);
     asked = options.reverify.status;
-    ProgressDisplay display(colour || isatty(STDERR_FILENO) != 0, colour);
+    ProgressDisplay display(options.progress);
     const auto done = context.service.watch_job(
         next, [&](const Job& job) { display.show(job); },
         [&](bool lost) {

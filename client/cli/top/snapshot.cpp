@@ -53,10 +53,6 @@ Json worker_json(const WorkerSummary& worker) {
   return json;
 }
 
-std::string line_of(const Json& json) {
-  return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
-}
-
 }  // namespace
 
 absl::StatusOr<Snapshot> take_snapshot(Service& service, const std::string& server) {

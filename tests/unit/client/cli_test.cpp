@@ -1,7 +1,10 @@
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <sstream>
+
 #include "client/cli/exit_code.h"
-#include "client/cli/options.h"
+#include "client/cli/line/parse.h"
 #include "client/cli/progress.h"
 #include "client/cli/report.h"
 #include "client/cli/table.h"
@@ -9,6 +12,9 @@
 
 namespace wl {
 namespace {
+
+using ::testing::HasSubstr;
+using ::testing::MatchesRegex;
 
 std::variant<Options, int> parse_line(std::vector<const char*> words) {
   words.insert(words.begin(), "warploom");
@@ -161,6 +167,61 @@ TEST(Progress, FitsTheTerminal) {
   EXPECT_LE(lines.size(), 10u);
   for (const std::string& line : lines) EXPECT_LE(line.size(), 60u);
   EXPECT_NE(lines[lines.size() - 2].find("22 more"), std::string::npos) << lines[lines.size() - 2];
+}
+
+std::string printed(std::vector<const char*> words) {
+  testing::internal::CaptureStdout();
+  const auto parsed = parse_line(std::move(words));
+  EXPECT_EQ(std::get<int>(parsed), kExitDone);
+  return testing::internal::GetCapturedStdout();
+}
+
+TEST(Completion, IsMadeOfTheCommandsThemselves) {
+  const std::string bash = printed({"completion", "bash"}), zsh = printed({"completion", "zsh"}),
+                    fish = printed({"completion", "fish"});
+  EXPECT_THAT(bash, HasSubstr("'tune --progress') COMPREPLY=($(compgen -W 'auto plain json' -- \"$word\")) ;;"));
+  EXPECT_THAT(bash, HasSubstr("'run --weights') COMPREPLY=($(compgen -f -- \"$word\")) ;;"));
+  EXPECT_THAT(bash, HasSubstr("'tune --trials') COMPREPLY=() ;;"));
+  EXPECT_THAT(zsh, HasSubstr("#compdef warploom\n"));
+  EXPECT_THAT(zsh, HasSubstr(bash));
+  EXPECT_THAT(fish,
+              HasSubstr("complete -c warploom -n '__fish_seen_subcommand_from tune' -l measure -x -a 'cold warm'"));
+  EXPECT_EQ(std::get<int>(parse_line({"completion", "csh"})), kExitUsage);
+}
+
+TEST(Manual, IsMadeOfTheCommandsThemselves) {
+  const std::string all = printed({"manual"}), tune = printed({"manual", "tune"});
+  EXPECT_THAT(all, HasSubstr(".TH WARPLOOM 1"));
+  EXPECT_THAT(all, HasSubstr(".TP\n\\fBtune\\fR\ntune a graph: .onnx, or .graph canonical text\n"));
+  EXPECT_THAT(all, HasSubstr("Exit codes: 0 done"));
+  EXPECT_THAT(tune, HasSubstr("\\fBwarploom tune\\fR [OPTIONS] \\fIFILE\\fR"));
+  EXPECT_THAT(tune, HasSubstr(".TP\n\\fB\\-\\-trials\\fR \\fIN\\fR\n"));
+  EXPECT_THAT(tune, HasSubstr("One of cold, warm.\n"));
+  // No line of text is taken for an instruction: those that begin with a dot are the macros used here.
+  std::istringstream lines(tune);
+  for (std::string line; std::getline(lines, line);) {
+    if (!line.starts_with(".")) continue;
+    EXPECT_THAT(line, MatchesRegex("\\.(TH|SH|TP|br|nf|fi|BR)( .*)?"));
+  }
+  EXPECT_EQ(std::get<int>(parse_line({"manual", "tuna"})), kExitUsage);
+}
+
+TEST(Progress, OfProgramsIsALineOfJson) {
+  Job job;
+  job.name = "jobs/7";
+  job.progress.phase = "search";
+  job.progress.groups.resize(2);
+  job.progress.groups[0].name = "softmax \"a\"";
+  job.progress.groups[0].best_ns = 10;
+  job.progress.groups[1].is_default = true;
+  const std::string line = progress_json(job);
+  EXPECT_EQ(line.find('\n'), line.size() - 1);
+  const auto json = nlohmann::json::parse(line);
+  EXPECT_EQ(json["job"], "jobs/7");
+  EXPECT_EQ(json["phase"], "search");
+  ASSERT_EQ(json["groups"].size(), 1u) << "kernels that are measured for comparison are no groups of the job";
+  EXPECT_EQ(json["groups"][0]["what"], "softmax \"a\"");
+  EXPECT_EQ(json["groups"][0]["best_ns"], 10);
 }
 
 }  // namespace

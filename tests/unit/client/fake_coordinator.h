@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "client/cli/cli.h"
+#include "client/cli/line/parse.h"
 #include "compiler/base/sha256.h"
 #include "proto/wire.h"
 #include "warploom/v1/admin.grpc.pb.h"
@@ -34,6 +35,8 @@ class NoMachine final : public Local {
   absl::StatusOr<std::string> build(const Source&) override {
     return built.empty() ? absl::StatusOr<std::string>(error()) : built;
   }
+  absl::StatusOr<std::vector<std::string>> flags_of(const std::string&) override { return error(); }
+  absl::StatusOr<Limits> limits_of(const Device&) override { return error(); }
   std::vector<TargetRow> targets() override { return {}; }
   Gpus gpus() override { return {}; }
 
@@ -146,7 +149,9 @@ class FakeCoordinator : public testing::Test {
     for (const std::string& word : words) arguments.push_back(word.c_str());
     testing::internal::CaptureStdout();
     testing::internal::CaptureStderr();
-    const int code = run_cli(static_cast<int>(arguments.size()), arguments.data(), machine_);
+    auto parsed = parse_options(static_cast<int>(arguments.size()), arguments.data());
+    const int* refused = std::get_if<int>(&parsed);
+    const int code = refused ? *refused : run_cli(std::get<Options>(std::move(parsed)), machine_);
     said_ = testing::internal::GetCapturedStderr();
     printed_ = testing::internal::GetCapturedStdout();
     return code;

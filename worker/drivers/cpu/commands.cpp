@@ -1,6 +1,8 @@
 // The commands that make an object of a text.
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
 #include "compiler/base/sha256.h"
 #include "worker/drivers/cpu/tables.h"
 
@@ -42,6 +44,13 @@ std::string build_script(const CpuCompiler& compiler, const CpuTarget& target) {
                       kLink, " -o ", kUnitObject, " ", kUnitCode, " -lm -lc 2>/dev/null || exec ", compiler.program,
                       is_preferred_linker(linker) ? "" : " -fuse-ld=lld", " -fPIC -shared -s -Wl,-z,defs -o ",
                       kUnitObject, " ", kUnitCode, "; }");
+}
+
+std::vector<std::string> code_flags(const CpuTarget& target) {
+  std::vector<std::string> out = target.flags;
+  for (const absl::string_view flag : absl::StrSplit(kCompile, ' '))
+    if (flag != "-w" && flag != "-fPIC" && !absl::StartsWith(flag, "-std=")) out.emplace_back(flag);
+  return out;
 }
 
 std::string build_digest(const CpuCompiler& compiler) {

@@ -33,6 +33,9 @@ bool is_preferred_linker(const std::string& linker);
 // The script of /bin/sh that makes kUnitObject of kUnitText in the working folder. It consists of constants alone.
 std::string build_script(const CpuCompiler& compiler, const CpuTarget& target);
 
+// The options that decide what code any compiler makes of a kernel for a target.
+std::vector<std::string> code_flags(const CpuTarget& target);
+
 // Names how objects are made of sources by this compiler: 8 digits that differ where a script differs. They are part of
 // the environment, since they change the bytes of an object.
 std::string build_digest(const CpuCompiler& compiler);

@@ -8,12 +8,16 @@
 #include <memory>
 #include <optional>
 #include <thread>
+#include <utility>
+#include <variant>
 
 #include "absl/strings/str_join.h"
 #include "client/cli/cli.h"
+#include "client/cli/line/parse.h"
 #include "client/cli/report.h"
 #include "client/program/files.h"
 #include "compiler/base/code.h"
+#include "compiler/model/rates.h"
 #include "compiler/target/target.h"
 #include "proto/log.h"
 #include "runtime/gpu_device.h"
@@ -121,6 +125,22 @@ class ThisMachine final : public wl::Local {
 
   absl::StatusOr<std::string> assemble(const wl::Source& source) override;
   absl::StatusOr<std::string> build(const wl::Source& source) override;
+  absl::StatusOr<std::vector<std::string>> flags_of(const std::string& target) override {
+    for (const wl::CpuTarget& row : wl::cpu_targets())
+      if (row.name == target) return wl::code_flags(row);
+    return wl::invalid("no CPU target is named ", target);
+  }
+  absl::StatusOr<wl::Limits> limits_of(const wl::Device& device) override {
+    WL_ASSIGN_OR_RETURN(const wl::Machine machine, wl::machine_of(device));
+    const wl::Rates rates = wl::rates_of(machine);
+    const bool gpu = machine.target->is_gpu();
+    wl::Limits limits{machine.target->arithmetic.flops_per_ns * (gpu ? machine.multiprocessors() : machine.threads),
+                      {}};
+    limits.rates.emplace_back("memory", rates.memory_bytes_per_ns);
+    limits.rates.emplace_back(gpu ? "L2" : "L3", rates.far_bytes_per_ns);
+    if (!gpu) limits.rates.emplace_back("L2", rates.near_bytes_per_ns);
+    return limits;
+  }
 
   std::vector<TargetRow> targets() override;
 
@@ -242,10 +262,12 @@ absl::StatusOr<std::string> ThisMachine::build(const wl::Source& source) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  auto options = wl::parse_options(argc, argv);
+  if (const int* code = std::get_if<int>(&options)) return *code;
   // Log lines of the coordinator and the worker in this process would appear between the lines of the display and the
   // results.
   spdlog::set_level(spdlog::level::warn);
   wl::open_log("warploom", wl::LogFormat::kText);
   ThisMachine machine;
-  return wl::run_cli(argc, argv, machine);
+  return wl::run_cli(std::get<wl::Options>(std::move(options)), machine);
 }

@@ -1,0 +1,29 @@
+// `warploom export`: a bundle as sources of C++ that build with nothing of ours.
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "client/program/executor.h"
+
+namespace wl {
+
+// A file of the export: its path below the folder, and its text or bytes.
+using ExportedFiles = std::vector<std::pair<std::string, std::string>>;
+
+// How the kernels of a target are compiled (Local::flags_of).
+struct ExportOptions {
+  std::string name;                // an identifier: of the files and of every function
+  std::vector<std::string> flags;  // of the compiler
+};
+
+// Returns the files for a program whose inputs, weights and outputs `executor` has in memory, after a run that was
+// checked: sources, weights, and that run as the self-test. Unimplemented: its kernels are for a GPU, or call a
+// library.
+absl::StatusOr<ExportedFiles> exported_files(const Executor& executor, const ExportOptions& options);
+
+// Returns a C identifier that is like the last part of a path: "build/bert-base" gives "bert_base".
+std::string identifier_of(const std::string& path);
+
+}  // namespace wl

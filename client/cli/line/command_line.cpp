@@ -1,0 +1,73 @@
+#include "client/cli/line/command_line.h"
+
+#include "client/cli/line/parts.h"
+
+namespace wl {
+
+CLI::App* command(CLI::App& app, Options& options, const std::string& name, const std::string& says,
+                  const std::string& example) {
+  CLI::App* sub = app.add_subcommand(name, says);
+  sub->footer("Example:\n  " + example);
+  sub->callback([&options, name] { options.command = name; });
+  return sub;
+}
+
+CLI::Option* add_server(CLI::App* sub, Options& options) {
+  CLI::Option* server =
+      sub->add_option("--server", options.server, "coordinator: unix:PATH or HOST:PORT; default: this process")
+          ->type_name("ADDR");
+  const struct {
+    const char* option;
+    std::string* value;
+    const char* says;
+  } rows[] = {
+      {"--tls-ca", &options.dial.tls.ca, "call by TLS; the CA of the coordinator's certificate, in PEM"},
+      {"--tls-cert", &options.dial.tls.cert, "certificate of this client"},
+      {"--tls-key", &options.dial.tls.key, "its private key"},
+      {"--signers", &options.signers, "keys of coordinators, one a line: use no kernel that none of them signed"},
+      {"--token-file", &options.dial.token_file, "has a token of this client; or WARPLOOM_TOKEN is one"},
+  };
+  for (const auto& row : rows) sub->add_option(row.option, *row.value, row.says)->type_name("FILE")->needs(server);
+  return server;
+}
+
+void add_connection(CLI::App* sub, Options& options) {
+  auto* server = add_server(sub, options);
+  sub->add_option("--store", options.store, "store of the embedded mode (default ~/.cache/warploom/store.db)")
+      ->type_name("FILE")
+      ->excludes(server);
+}
+
+void add_json(CLI::App* sub, Options& options) {
+  sub->add_option("--json", options.json, "write a report for programs; - is stdout")->type_name("FILE|-");
+}
+
+CLI::Option* add_html(CLI::App* sub, Options& options) {
+  return sub->add_option("--html", options.html, "write the report as a page of HTML that needs nothing else")
+      ->type_name("FILE");
+}
+
+void add_progress(CLI::App* sub, Options& options) {
+  sub->add_option(
+         "--progress", options.progress,
+         "what goes to stderr meanwhile: auto, plain (a line for every group), or json (a line for every change)")
+      ->capture_default_str()
+      ->check(CLI::IsMember({"auto", "plain", "json"}))
+      ->type_name("FORM");
+}
+
+void add_commands(CLI::App& app, Options& options) {
+  add_graph_commands(app, options);
+  add_fleet_commands(app, options);
+  CLI::App* completion = command(app, options, "completion", "print a shell's completion of this command line",
+                                 "warploom completion bash > /usr/share/bash-completion/completions/warploom");
+  completion->add_option("SHELL", options.input, "bash, zsh or fish")
+      ->required()
+      ->check(CLI::IsMember({"bash", "zsh", "fish"}));
+  CLI::App* manual =
+      command(app, options, "manual", "print the manual page of this program, or of one command, for man",
+              "warploom manual tune | man -l -");
+  manual->add_option("COMMAND", options.input, "a command of this program");
+}
+
+}  // namespace wl

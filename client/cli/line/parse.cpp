@@ -1,0 +1,60 @@
+#include "client/cli/line/parse.h"
+
+#include <iostream>
+
+#include "client/cli/exit_code.h"
+#include "client/cli/line/command_line.h"
+#include "client/cli/line/describe.h"
+
+namespace wl {
+namespace {
+
+// Prints what `completion` and `manual` ask for, which is made of the commands themselves.
+int describe(const CLI::App& app, const Options& options) {
+  if (options.command == "completion") {
+    std::cout << completion_for(app, options.input);
+    return kExitDone;
+  }
+  const absl::StatusOr<std::string> page = manual_page(app, options.input);
+  if (!page.ok()) {
+    std::cerr << "warploom: error: " << page.status().message() << "\n";
+    return kExitUsage;
+  }
+  std::cout << *page;
+  return kExitDone;
+}
+
+}  // namespace
+
+std::variant<Options, int> parse_options(int argc, const char* const* argv) {
+  Options options;
+  CLI::App app("Finds, verifies, stores and hands out the fastest fused kernels for tensor programs.", "warploom");
+  app.set_version_flag("--version", "warploom " WARPLOOM_VERSION);
+  app.require_subcommand(1);
+  app.add_option("--log-format", options.log_format, "text, or json: an object of JSON in each line of the log")
+      ->check(CLI::IsMember({"text", "json"}));
+  app.footer(
+      "Exit codes: 0 done; 1 wrong usage; 2 bad input; 3 not in the store; 4 coordinator or worker unreachable;\n"
+      "  5 no correct candidate; 6 interrupted, best so far kept; 7 internal error.\n"
+      "Example:\n  warploom tune model.onnx --out tuned && warploom run tuned --check");
+
+  add_commands(app, options);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::CallForHelp& ask) {
+    app.exit(ask, std::cout, std::cerr);
+    return kExitDone;
+  } catch (const CLI::CallForVersion& ask) {
+    app.exit(ask, std::cout, std::cerr);
+    return kExitDone;
+  } catch (const CLI::ParseError& error) {
+    std::cerr << "warploom: error: " << error.what() << "\nrun `warploom";
+    for (const CLI::App* sub : app.get_subcommands()) std::cerr << " " << sub->get_name();
+    std::cerr << " --help`\n";
+    return kExitUsage;
+  }
+  if (options.command == "completion" || options.command == "manual") return describe(app, options);
+  return options;
+}
+
+}  // namespace wl

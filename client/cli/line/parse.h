@@ -1,0 +1,14 @@
+// From the arguments of the program to Options. Accesses only the arguments.
+#pragma once
+
+#include <variant>
+
+#include "client/cli/options.h"
+
+namespace wl {
+
+// Returns the options, or the exit code with which to end: --help and --version have been printed to stdout, errors to
+// stderr.
+std::variant<Options, int> parse_options(int argc, const char* const* argv);
+
+}  // namespace wl

@@ -1,0 +1,24 @@
+// What several commands have in common: options, and how a command is added.
+#pragma once
+
+#include <string>
+
+#include "client/cli/line/command_line.h"
+
+namespace wl {
+
+// Adds one command to the command line; its help ends with `example`.
+CLI::App* command(CLI::App& app, Options& options, const std::string& name, const std::string& says,
+                  const std::string& example);
+
+CLI::Option* add_server(CLI::App* sub, Options& options);  // --server, and how it is called
+void add_connection(CLI::App* sub, Options& options);      // --server or --store
+void add_json(CLI::App* sub, Options& options);
+CLI::Option* add_html(CLI::App* sub, Options& options);
+void add_progress(CLI::App* sub, Options& options);
+
+// Commands about one graph or bundle, and those about jobs, records, workers and targets.
+void add_graph_commands(CLI::App& app, Options& options);
+void add_fleet_commands(CLI::App& app, Options& options);
+
+}  // namespace wl

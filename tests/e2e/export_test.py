@@ -1,0 +1,141 @@
+#!/usr/bin/env python3
+"""`warploom export`: a bundle as sources that build elsewhere with gcc and with clang, without a warning, from the exported folder alone;
+the self-test finds wrong kernels and wrong weights; a program of others computes what `warploom run` does; mistakes are refused."""
+
+import json
+import shutil
+import subprocess
+
+import graphs
+import numpy as np
+import onnx
+from harness import BIN, WHOLE, Scratch, expect, skip
+from onnx import TensorProto, helper, numpy_helper
+
+STRICT = "-Wall -Wextra -Werror"
+CALLER = """
+#include <stdio.h>
+#include <stdlib.h>
+#include "@NAME@.h"
+
+int main(int argc, char** argv) {
+  const char* error;
+  @NAME@* model = @NAME@_create(argv[1], argc - 2, &error);
+  float *x = aligned_alloc(64, 4096), *y = aligned_alloc(64, 4096), *again = aligned_alloc(64, 4096);
+  const void* inputs[@NAME@_INPUTS] = {x};
+  void* outputs[@NAME@_OUTPUTS] = {y, again};
+  if (model == NULL) return puts(error), 3;
+  for (int i = 0; i < 6; ++i) x[i] = (float)i;
+  if ((error = @NAME@_run(model, inputs, outputs)) != NULL) return puts(error), 4;
+  for (int i = 0; i < 8; ++i) printf("%g %g ", y[i], again[i]);
+  inputs[0] = x + 1;
+  puts(@NAME@_run(model, inputs, outputs));
+  @NAME@_destroy(model);
+  return 0;
+}
+"""
+
+
+def run(*command, code=0, cwd=None):
+    done = subprocess.run([str(part) for part in command], capture_output=True, text=True, timeout=600, cwd=cwd, check=False)
+    expect(done.returncode == code, f"{command}: exit code {done.returncode}\n{done.stdout[-3000:]}\n{done.stderr[-3000:]}")
+    return done.stdout
+
+
+def built(folder, compiler, flags=STRICT):
+    """Builds an export far from here, in the folder build-COMPILER, and returns that."""
+    build = folder / f"build-{compiler[0]}"
+    languages = [f"-DCMAKE_C_COMPILER={compiler[0]}", f"-DCMAKE_CXX_COMPILER={compiler[1]}", f"-DCMAKE_CXX_FLAGS={flags}"]
+    run("cmake", "-G", "Ninja", "-S", folder, "-B", build, *languages)
+    run("cmake", "--build", build)
+    return build
+
+
+def model_of_one_product(path):
+    """y = x w + b, and the same again as a second output, which no kernel stores."""
+    nodes = [
+        helper.make_node("MatMul", ["x", "w"], ["p"]),
+        helper.make_node("Add", ["p", "b"], ["y"]),
+        helper.make_node("Identity", ["y"], ["again"]),
+    ]
+    tensors = {name: helper.make_tensor_value_info(name, TensorProto.FLOAT, shape) for name, shape in (("x", [2, 3]), ("y", [2, 4]), ("again", [2, 4]))}
+    weights = {"w": np.arange(12, dtype=np.float32).reshape(3, 4), "b": np.ones(4, np.float32)}
+    graph = helper.make_graph(nodes, "g", [tensors["x"]], [tensors["y"], tensors["again"]], [numpy_helper.from_array(v, n) for n, v in weights.items()])
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), path)
+    return np.arange(6, dtype=np.float32).reshape(2, 3) @ weights["w"] + weights["b"]
+
+
+def called_from_c(scratch, store):
+    expected = model_of_one_product(scratch.root / "product.onnx")
+    scratch.run("warploom", "tune", "product.onnx", "--store", store, "--trials", 2, "--out", "product")
+    scratch.run("warploom", "export", "product", "--weights", "product.onnx", "--out", "linear")
+    folder = scratch.root / "linear"
+    build = built(folder, ("cc", "c++"))
+    run(build / "self_test", 2)
+    (folder / "caller.c").write_text(CALLER.replace("@NAME@_INPUTS", "LINEAR_INPUTS").replace("@NAME@_OUTPUTS", "LINEAR_OUTPUTS").replace("@NAME@", "linear"))
+    run("cc", "-std=c11", *STRICT.split(), "-c", folder / "caller.c", "-I", folder, "-o", folder / "caller.o")
+    run("c++", folder / "caller.o", build / "liblinear.a", "-lpthread", "-o", folder / "caller")
+    for threads in [], ["1"], ["1", "2", "3"]:
+        values = run(folder / "caller", folder / "weights.bin", *threads).split()
+        found = np.array(values[:16], np.float32).reshape(8, 2)
+        expect(np.array_equal(found[:, 0], expected.ravel()) and np.array_equal(found[:, 0], found[:, 1]), f"{values}")
+        expect(" ".join(values[16:]) == "an input does not begin at a multiple of 64 bytes", f"{values}")
+    (folder / "short.bin").write_bytes((folder / "weights.bin").read_bytes()[:-1])
+    for wrong in "short.bin", "nothing.bin":
+        expect("of another model" in run(folder / "caller", folder / wrong, code=3), wrong)
+
+
+def self_test_finds(scratch, folder):
+    """A kernel that is wrong, and weights of another model of the same size."""
+    broken = scratch.root / "broken"
+    shutil.copytree(folder, broken, ignore=shutil.ignore_patterns("build-*"))
+    weights = bytearray((broken / "weights.bin").read_bytes())
+    weights[: len(weights) // 2] = bytes(len(weights) // 2)
+    (broken / "weights.bin").write_bytes(weights)
+    build = built(broken, ("cc", "c++"), "-w")
+    expect("WRONG" in run(build / "self_test", code=1), "other weights were not noticed")
+    shutil.copy(folder / "weights.bin", broken)
+    expect("WRONG" not in run(build / "self_test"), "the right weights are right again")
+
+
+def refused(scratch, store):
+    (scratch.root / "softmax.graph").write_text(graphs.SOFTMAX)
+    scratch.run("warploom", "tune", "softmax.graph", "--store", store, "--trials", 1, "--out", "softmax")
+    mine = scratch.root / "mine"
+    mine.mkdir()
+    (mine / "kept").write_text("text")
+    said = scratch.run("warploom", "export", "softmax", "--out", "mine", expect=2).err
+    expect("mine exists and is not an export" in said and (mine / "kept").read_text() == "text", said)
+    said = scratch.run("warploom", "export", "nothing", "--out", "new", expect=2).err
+    expect("nothing" in said and not (scratch.root / "new").exists(), said)
+    said = scratch.run("warploom", "export", "softmax", "--out", "new", "--name", "a-b", expect=2).err
+    expect("--name a-b" in said and "a_b is" in said, said)
+    scratch.run("warploom", "export", "softmax", "--out", "int")  # a folder whose name is a word of C
+    expect((scratch.root / "int/model_int.h").exists(), "the name of the library")
+    scratch.run("warploom", "export", "softmax", "--out", "int", "--name", "again")  # an export is replaced
+    expect(not (scratch.root / "int/model_int.h").exists() and json.loads((scratch.root / "int/export.json").read_text())["name"] == "again", "replaced")
+    run(built(scratch.root / "int", ("cc", "c++")) / "self_test")
+    with open(next((scratch.root / "softmax/kernels").glob("*.cpp")), "a") as source:
+        source.write("// changed\n")
+    said = scratch.run("warploom", "export", "softmax", "--out", "new", expect=2).err
+    expect("kernels/wl_" in said and "has changed" in said and not (scratch.root / "new").exists(), said)
+
+
+def main():
+    if "san.so" in run("ldd", BIN / "warploom"):
+        skip("kernels are the same under a sanitizer")
+    with Scratch() as scratch:
+        store = scratch.root / "s.db"
+        called_from_c(scratch, store)
+        refused(scratch, store)
+        (scratch.root / "layer.graph").write_text(graphs.SOFTMAX_MATMUL)
+        scratch.run("warploom", "tune", "layer.graph", "--weight", "w", "--store", store, "--trials", 4, "--out", "layer")
+        scratch.run("warploom", "export", "layer", "--out", "exported")
+        for compiler in [("gcc", "g++"), ("clang", "clang++")] if WHOLE or shutil.which("clang++") else [("gcc", "g++")]:
+            build = built(scratch.root / "exported", compiler)
+            expect("ok y" in run(build / "self_test", 3), compiler)
+        self_test_finds(scratch, scratch.root / "exported")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,78 @@
+#include "client/cli/page/page.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "client/cli/page/charts.h"
+
+namespace wl {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+Json report_of(const std::string& what) {
+  const Json group = {{"what", what},         {"count", 2},        {"kernels_default", 3}, {"kernels", 1},
+                      {"default_ns", 4e6},    {"best_ns", 1e6},    {"flops", 2e8},         {"bytes", 2e7},
+                      {"bytes_default", 3e6}, {"max_error", 1e-7}, {"bound", 1e-6},        {"plan", "plan 2 vector=8"}};
+  return {
+      {"groups", Json::array({group})},
+      {"covers",
+       Json::array({{{"name", "greedy"}, {"kernels", 1}, {"least_ns", 9e5}, {"chosen", true}, {"why", "least time"}}})},
+      {"totals", {{"default_ns", 8e6}, {"best_ns", 2e6}, {"kernels_default", 6}, {"kernels", 2}, {"trials", 40}}},
+      {"target", {{"name", "cpu:avx2"}, {"device", "a machine"}}},
+      {"environment", {{"compiler", "gcc 12"}, {"host", {{"threads", 2}}}}}};
+}
+
+JobProgress progress_of(int64_t trials, double best_ns) {
+  JobProgress progress;
+  GroupProgress& group = progress.groups.emplace_back();
+  group.key = "k", group.name = "softmax", group.trials_done = trials, group.best_ns = best_ns;
+  return progress;
+}
+
+TEST(Page, ShowsTimesCurvesLimitsAndTheGraph) {
+  GroupCurves curves;
+  curves.add(progress_of(0, 0));
+  curves.add(progress_of(8, 500));
+  curves.add(progress_of(16, 500));
+  curves.add(progress_of(24, 250));
+  curves.add(progress_of(24, 260));  // measured again beside others
+  ASSERT_EQ(curves.all().size(), 1u);
+  EXPECT_EQ(curves.all()[0].best, (std::vector<std::pair<int64_t, double>>{{8, 500}, {24, 250}}));
+  const std::string page = page_html({"bert.onnx",
+                                      report_of("softmax"),
+                                      curves.all(),
+                                      {500, {{"memory", 20}}},
+                                      "<svg id=\"graph\"></svg>",
+                                      "because"});
+  for (const char* part : {"<title>bert.onnx – Warploom</title>", "4.00x", "6 → 2", "Before and after", "The search",
+                           "500 ns", "What the machine allows", "memory 20 GB/s", "500 Gflop/s", "greedy", "least time",
+                           "<svg id=\"graph\"></svg>", "because", "gcc 12", "plan 2 vector=8"})
+    EXPECT_THAT(page, HasSubstr(part));
+  EXPECT_THAT(page, Not(HasSubstr("<script")));
+  EXPECT_THAT(page, Not(HasSubstr("http")));
+}
+
+TEST(Page, LeavesOutWhatNobodyKnows) {
+  const std::string page = page_html({"t", Json::object()});
+  for (const char* part : {"The search", "What the machine allows", "Covers", "The graph"})
+    EXPECT_THAT(page, Not(HasSubstr(part)));
+  EXPECT_THAT(page, HasSubstr("</html>"));
+  const std::string unlimited = page_html({"t", report_of("softmax")});
+  EXPECT_THAT(unlimited, HasSubstr("What the machine allows"));
+  EXPECT_THAT(unlimited, Not(HasSubstr("Gflop/s of multiply-adds")));
+}
+
+TEST(Page, TakesNoNameForMarkup) {
+  const std::string evil = "</title><script>alert('1')</script>\"&";
+  Json report = report_of(evil);
+  report["target"]["device"] = evil;
+  report["covers"][0]["why"] = evil;
+  const std::string page = page_html({evil, report, {{"k", evil, {{1, 20}, {2, 10}}}}, {1, {{evil, 1}}}, "", evil});
+  EXPECT_THAT(page, Not(HasSubstr("<script")));
+  EXPECT_THAT(page, HasSubstr("&lt;script&gt;alert(&#39;1&#39;)&lt;/script&gt;&quot;&amp;"));
+}
+
+}  // namespace
+}  // namespace wl

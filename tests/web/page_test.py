@@ -1,0 +1,75 @@
+#!/usr/bin/env python3
+"""The report as a page of HTML (`--html`), in a real Chromium: of a search and of its bundle, light and dark, narrow, printed, by the
+keyboard; nothing is asked elsewhere and nothing is said in the console."""
+
+import graphs
+from browser import Browser, program
+from harness import Scratch, expect, skip
+from web_test import clean, pictures
+
+
+def opened(browser, path, *texts):
+    browser.open(f"file://{path}")
+    text = browser.text()
+    for part in texts:
+        expect(part in text, f"{path} does not say {part}:\n{text}")
+
+
+def narrow(browser):
+    """Tables and pictures scroll by themselves, the page does not."""
+    browser.size(360, 800)
+    width = browser.js("document.documentElement.scrollWidth")
+    expect(width <= 360, f"the page is {width} wide on a screen of 360")
+    browser.size(1280, 900)
+
+
+def by_keyboard(browser):
+    """What scrolls and what opens is reached by Tab, and opened by Enter."""
+    wanted, seen = browser.js("document.querySelectorAll('[tabindex], summary').length"), set()
+    for _ in range(wanted):
+        browser.press("Tab")
+        seen.add(browser.js("[...document.querySelectorAll('*')].indexOf(document.activeElement)"))
+        if browser.js("document.activeElement.tagName === 'SUMMARY' && !document.activeElement.parentElement.open"):
+            browser.press("Enter")
+            expect(browser.js("document.activeElement.parentElement.open"), "Enter opens what is folded")
+            wanted += browser.js("document.activeElement.parentElement.querySelectorAll('[tabindex]').length")
+    expect(len(seen) >= 4, f"{len(seen)} places were reached")
+    headings = browser.js("[...document.querySelectorAll('h1,h2,h3')].map((one) => Number(one.tagName[1]))")
+    expect(headings[0] == 1 and headings.count(1) == 1, headings)
+    unnamed = browser.js("[...document.querySelectorAll('[role=region], svg[role=img]')].filter((one) => !one.getAttribute('aria-label')).length")
+    expect(unnamed == 0, f"{unnamed} regions and pictures have no name")
+
+
+def printed(browser):
+    browser.call("Emulation.setEmulatedMedia", media="print", features=[{"name": "prefers-color-scheme", "value": "dark"}])
+    colour = browser.js("getComputedStyle(document.body).backgroundColor")
+    expect(colour == "rgb(255, 255, 255)", f"paper is {colour}")
+    browser.call("Emulation.setEmulatedMedia", media="")
+    expect(len(browser.call("Page.printToPDF")["data"]) > 10_000, "the printed page is empty")
+
+
+def main():
+    if not program():
+        skip("there is no Chromium")
+    with Scratch() as scratch:
+        (scratch.root / "layer.graph").write_text(graphs.SOFTMAX_MATMUL)
+        (scratch.root / "sized.graph").write_text(graphs.SOFTMAX)
+        tune = ["warploom", "tune", "layer.graph", "--store", scratch.path("s.db"), "--trials", 8]
+        scratch.run(*tune, "--out", "tuned", "--html", "search.html")
+        scratch.run("warploom", "report", "tuned", "--store", scratch.path("s.db"), "--html", "bundle.html")
+        said = scratch.run("warploom", "report", "nothing", "--store", scratch.path("s.db"), "--html", "new.html", expect=2).err
+        expect("nothing" in said and not (scratch.root / "new.html").exists(), said)
+        scratch.run("warploom", "report", "tuned", "--html", "no/such/folder.html", "--store", scratch.path("s.db"), expect=2)
+        browser = Browser(scratch)
+        opened(browser, scratch.path("bundle.html"), "tuned", "Before and after", "What the machine allows", "The graph", "Environment")
+        opened(browser, scratch.path("search.html"), "layer.graph", "Before and after", "What the machine allows", "The graph")
+        pictures(browser, "report")
+        narrow(browser)
+        by_keyboard(browser)
+        printed(browser)
+        clean(browser, "file://")
+        browser.close()
+
+
+if __name__ == "__main__":
+    main()
