@@ -7,7 +7,7 @@ import sys
 import threading
 
 import graphs
-from harness import BIN, skip
+from harness import BIN, SOURCE, Scratch, listening, skip, until
 
 PACKAGE = BIN.parent / "python"
 CORE = list(PACKAGE.glob("warploom/_core*.so"))
@@ -141,7 +141,7 @@ def test_says_what_was_wrong(folder, model, weights):
     assert error.value.code == 3
     with pytest.raises(warploom.Error, match="nothing"):
         warploom.load(folder / "nothing")
-    with pytest.raises(warploom.TuneError, match="nothing.onnx") as tune_error:
+    with pytest.raises(warploom.ProgramError, match="nothing.onnx") as tune_error:
         warploom.tune(folder / "nothing.onnx", trials=1)
     assert tune_error.value.code == 2
     with pytest.raises(warploom.Error, match="no weight is named v"):
@@ -152,7 +152,7 @@ def test_says_what_was_wrong(folder, model, weights):
 def test_weights_of_canonical_text(folder):
     path = folder / "softmax_matmul.graph"
     path.write_text(graphs.SOFTMAX_MATMUL)
-    with pytest.raises(warploom.TuneError, match="--weight v: the graph has no such input"):
+    with pytest.raises(warploom.ProgramError, match="--weight v: the graph has no such input"):
         warploom.tune(path, trials=1, weight="v")
     model = warploom.tune(path, trials=1, store=folder / "s.db", weight="w")
     assert [t.name for t in model.inputs()] == ["x"] and [t.name for t in model.weights()] == ["w"]
@@ -166,6 +166,99 @@ def test_weights_of_canonical_text(folder):
         softmax = np.exp(x - x.max(axis=1, keepdims=True))
         softmax /= softmax.sum(axis=1, keepdims=True)
         np.testing.assert_allclose(model(x), np.tanh(softmax @ (scale * w)), rtol=1e-4, atol=1e-5)
+
+
+def test_shows_how_far_it_is_and_what_it_found(folder):
+    path = folder / "softmax.graph"
+    path.write_text(graphs.SOFTMAX)
+    changes = []
+    model = warploom.tune(path, trials=2, store=folder / "shown.db", progress=changes.append)
+    assert changes[-1]["trials_done"] == changes[-1]["trials_total"] > 0
+    group = changes[-1]["groups"][0]
+    assert group["done"] and not group["cached"] and 0 < group["best_ns"] <= group["default_ns"]
+    assert all(change["job"] == changes[0]["job"] for change in changes)
+    assert model.report.speed_up == pytest.approx(group["default_ns"] / group["best_ns"], rel=0.5)
+    assert model.report.rows()[-1][0] == "total"
+    assert model.report["groups"][0]["what"] in model.report._repr_html_()
+
+
+def test_report_shows_text_as_text():
+    group = {"what": "<b>", "count": 1, "kernels_default": 2, "kernels": 1, "default_ns": 3e6, "best_ns": 1.5e6}
+    report = warploom.Report(groups=[group], totals=group)
+    assert report.rows() == [["<b>", "1", "2 → 1", "3 ms", "1.5 ms", "2.00x"], ["total", "", "2 → 1", "3 ms", "1.5 ms", "2.00x"]]
+    assert "&lt;b&gt;" in report._repr_html_() and "<b>" not in report._repr_html_()
+    sized = warploom.Report(sizes=[{"bind": {"n": 4}, "report": report}, {"bind": {"n": 8}, "report": report}])
+    assert [row[0] for row in sized.rows()] == ["<b>", "total n=4", "<b>", "total n=8"] and sized.speed_up == 2
+
+
+def test_client_of_a_coordinator(folder, onnx_file, weights):
+    with Scratch() as scratch:
+        address = "unix:" + scratch.path("s")
+        client = warploom.Client(address)
+        with pytest.raises(warploom.ProgramError) as error:
+            client.status()
+        assert error.value.code == 4
+        scratch.start("warploomd", "--store", scratch.path("c.db"), "--listen", address)
+        until(lambda: listening(scratch.path("s")), 30, "the coordinator")
+        assert client.get(onnx_file, bind="batch=3") is None and client.record("0" * 64) is None
+        scratch.start("warploom-worker", "--server", address, "--devices", "cpu", "--sandbox", "none", name="worker")
+        model = client.tune(onnx_file, trials=1, bind="batch=3")
+        x = np.ones((3, K), np.float32)
+        np.testing.assert_allclose(model(x)[0], expected(x, weights)[0], rtol=1e-5, atol=1e-5)
+        stored = client.get(onnx_file, bind="batch=3")
+        np.testing.assert_array_equal(stored(x)[0], model(x)[0])
+        key = model.report["groups"][0]["key"]
+        assert client.record(key)["key"] == key and key in [record["key"] for record in client.records()]
+        jobs = client.jobs()  # newest first; the first asked for what was not there yet
+        assert [job["state"] for job in jobs] == ["succeeded", "succeeded", "not_cached"]
+        job = jobs[1]
+        assert [worker["alive"] for worker in client.workers()] == [True]
+        assert list(client.watch(job["name"]))[-1]["state"] == "succeeded"
+        assert client.wait(job["name"])["groups"] == model.report["groups"]
+        assert client.cancel(job["name"]) == {"format": 1, "name": job["name"], "state": "succeeded"}
+        with pytest.raises(warploom.ProgramError, match="jobs/999"):
+            list(client.watch("jobs/999"))
+
+
+def test_an_interrupt_keeps_the_best(folder):
+    path = folder / "interrupted.graph"
+    path.write_text(graphs.SOFTMAX_MATMUL)
+
+    def interrupt(change):
+        if change["trials_done"] > 0 and not interrupt.sent:
+            interrupt.sent = True
+            raise KeyboardInterrupt
+
+    interrupt.sent = False
+    with pytest.raises(KeyboardInterrupt, match="goes on from here"):
+        warploom.tune(path, trials=100_000, store=folder / "i.db", progress=interrupt)
+    assert interrupt.sent
+
+
+def test_installed_it_needs_no_build_tree(folder, model, monkeypatch):
+    """What a wheel has, at another place: the module, the library and the programs."""
+    place = folder / "site"
+    install = ["cmake", "--install", BIN.parent, "--component", "python", "--prefix", place]
+    subprocess.run(install, check=True, capture_output=True)
+    for written in (SOURCE / "client/python/warploom").rglob("*.py"):
+        target = place / "warploom" / written.relative_to(SOURCE / "client/python/warploom")
+        target.parent.mkdir(exist_ok=True)
+        target.write_text(written.read_text())
+    needed = subprocess.run(["ldd", next(place.glob("warploom/_core*.so"))], capture_output=True, text=True, check=True).stdout
+    assert f"{place}/warploom/lib/libwarploom.so.1" in needed
+    path = folder / "installed.graph"
+    path.write_text(graphs.SOFTMAX)
+    code = f"""
+import numpy, warploom
+model = warploom.tune({str(path)!r}, trials=1, store={str(folder / "installed.db")!r})
+y = model(numpy.ones((32, 200), "f4"))
+warploom.load({str(folder / "tuned")!r}).load_weights({str(folder / "mlp.onnx")!r})
+print(warploom.__file__, warploom._program.program())
+"""
+    environment = {name: value for name, value in os.environ.items() if name != "WARPLOOM_BIN_DIR"} | {"PYTHONPATH": str(place), "PATH": "/usr/bin:/bin"}
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment, check=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.split() == [f"{place}/warploom/__init__.py", f"{place}/warploom/bin/warploom"]
 
 
 if __name__ == "__main__":

@@ -16,7 +16,8 @@ from torch.fx.passes.operator_support import OperatorSupportBase
 
 from .. import _core
 from .._model import Executors, torch_empty
-from .._tune import TuneError, run_tune
+from .._program import ProgramError
+from .._tune import run_tune
 from ._lower import support_of, text_of
 
 log = logging.getLogger("warploom")
@@ -60,7 +61,7 @@ def _bundle_of(text, weights, options):
     if not (folder / "bundle").exists():
         folder.mkdir(parents=True, exist_ok=True)
         (folder / "model.graph").write_text(text)
-        run_tune(folder / "model.graph", folder / "bundle", weight=weights, **options)
+        run_tune(folder / "model.graph", folder / "bundle", weight=weights, progress=False, **options)
     return folder / "bundle"
 
 
@@ -120,7 +121,7 @@ def _compile(gm, example_inputs, *, is_inference, options):
             weights = {i for i, argument in enumerate(node.args) if placeholders.get(argument, -1) in static}
             names = [f"i{n}" for n, argument in enumerate(used) if argument in weights]
             kernels = _Kernels(_bundle_of(text, names, options), used, weights)
-        except (TuneError, _core.Error) as error:
+        except (ProgramError, _core.Error) as error:
             entry["eager"][str(error)] = entry["eager"].get(str(error), 0) + 1
             log.warning("a part of %d operators stays with eager: %s", len(part.graph.nodes), error)
             continue

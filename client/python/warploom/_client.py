@@ -1,0 +1,78 @@
+"""A coordinator, for programs: jobs, records and workers."""
+
+from ._program import Call, ProgramError, call
+from ._report import Report
+from ._tune import follow, open_bundle, run_tune
+
+_MISS = 3  # exit code
+
+
+class Client:
+    """A coordinator, called as a client or an operator. Every method makes calls of its own, so threads may share one.
+
+    server: "HOST:PORT" or "unix:PATH". tls_ca, tls_cert and tls_key are files in PEM, signers a file of the keys that may have signed
+    records, token a token from `warploomd token`. Errors are ProgramError, with the words of the command line.
+    """
+
+    def __init__(self, server, *, tls_ca=None, tls_cert=None, tls_key=None, signers=None, token=None, token_file=None):
+        self.server = server
+        files = {"tls_ca": tls_ca, "tls_cert": tls_cert, "tls_key": tls_key, "signers": signers, "token_file": token_file}
+        self._options = {"server": server, "token": token, **files}
+
+    def tune(self, model, *, out=None, threads=0, progress=None, **options):
+        """As warploom.tune(), by this coordinator's workers."""
+        options |= self._options | {"progress": progress}
+        return open_bundle(model, out, threads=threads, make=lambda folder: run_tune(model, folder, **options))
+
+    def get(self, model, *, out=None, threads=0, **options):
+        """The model with the kernels that the coordinator has, or None where it lacks one. Searches nothing."""
+        try:
+            make = lambda folder: Report(call("get", model, out=folder, **options, **self._options))  # noqa: E731
+            return open_bundle(model, out, threads=threads, make=make)
+        except ProgramError as error:
+            if error.code == _MISS:
+                return None
+            raise
+
+    def record(self, key):
+        """The record that is served for a key, as a dict, or None."""
+        try:
+            return call("get", key, **self._options)
+        except ProgramError as error:
+            if error.code == _MISS:
+                return None
+            raise
+
+    def jobs(self, limit=100):
+        """Jobs, newest first: a list of dicts."""
+        return call("jobs", limit=limit, **self._options)["jobs"]
+
+    def records(self, limit=100):
+        """Stored kernels, newest first: a list of dicts."""
+        return call("records", limit=limit, **self._options)["records"]
+
+    def workers(self):
+        """The workers: a list of dicts."""
+        return call("workers", **self._options)["workers"]
+
+    def status(self):
+        """What the coordinator is, as a dict: its version, its store, whether it is drained."""
+        return call("status", **self._options)
+
+    def watch(self, job):
+        """Yields a dict for every change of a job, given by name, until it ends; see `--progress json`."""
+        with Call("watch", job, progress=True, **self._options) as running:
+            yield from running.progress()
+            running.result()
+
+    def wait(self, job, *, progress=None):
+        """Waits for a job, given by name, and returns its Report. An interrupt ends the job early, with the best so far."""
+        with Call("watch", job, progress=True, **self._options) as running:
+            return follow(running, progress)
+
+    def cancel(self, job):
+        """Ends a job, given by name; the best so far is kept. Returns its `name` and `state`."""
+        return call("cancel", job, **self._options)
+
+    def __repr__(self):
+        return f"warploom.Client({self.server!r})"

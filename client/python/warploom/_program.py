@@ -1,0 +1,118 @@
+"""The program `warploom`, which tunes in processes of its own, and what it says meanwhile."""
+
+import json
+import logging
+import os
+import pathlib
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+
+log = logging.getLogger("warploom")
+
+
+class ProgramError(RuntimeError):
+    """The program's message; `code` is its exit code, as docs/report.md lists them."""
+
+    def __init__(self, message, code):
+        super().__init__(message)
+        self.code = code
+
+
+def program():
+    """The path of the program `warploom`: WARPLOOM_BIN_DIR, the package's own, or that of PATH."""
+    own = pathlib.Path(__file__).parent / "bin"
+    for folder in filter(None, [os.environ.get("WARPLOOM_BIN_DIR"), own]):
+        found = shutil.which("warploom", path=str(folder))
+        if found:
+            return found
+    # The script that pip installs calls this function, so it is not what is looked for.
+    for folder in os.environ.get("PATH", "").split(os.pathsep):
+        found = shutil.which("warploom", path=folder)
+        if found and pathlib.Path(found).read_bytes()[:2] != b"#!":
+            return found
+    raise ProgramError("the program warploom was not found: set WARPLOOM_BIN_DIR to its folder", 7)
+
+
+def _words(options):
+    for name, value in options.items():
+        flag = "--" + name.replace("_", "-")
+        if value is None or value is False:
+            continue
+        if value is True:
+            yield flag
+        else:
+            for one in value if isinstance(value, (list, tuple)) else [value]:
+                yield from (flag, str(one))
+
+
+class Call:
+    """A run of the program with `--json`, which may be followed."""
+
+    def __init__(self, *words, token=None, progress=False, **options):
+        self._folder = tempfile.TemporaryDirectory(prefix="warploom-")
+        self._report = pathlib.Path(self._folder.name) / "report.json"
+        command = [program(), *map(str, words), "--json", str(self._report), *_words(options)]
+        if progress:
+            command += ["--progress", "json"]
+        environment = os.environ | {"WARPLOOM_TOKEN": token} if token else None
+        # In a session of its own, so that an interrupt reaches it once, from here.
+        self._child = subprocess.Popen(
+            command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+            text=True, errors="replace", env=environment, start_new_session=True,
+        )  # fmt: skip
+        self._said = []
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        if self._child.poll() is None:
+            self._child.kill()
+        self._child.stderr.close()
+        self._child.wait()
+        self._folder.cleanup()
+
+    def progress(self):
+        """Yields what `--progress json` says, a dict for every change, until the program ends."""
+        for line in self._child.stderr:
+            if line.startswith("{"):
+                change = json.loads(line)
+                if "says" not in change:
+                    yield change
+                    continue
+                line = change["says"]
+            self._said.append(line.rstrip())
+            log.info("%s", self._said[-1])
+
+    def interrupt(self):
+        """Ends a search early; the best kernels so far are kept. The second time it ends at once."""
+        self._child.send_signal(signal.SIGINT)
+
+    def wait(self):
+        """Waits for the program's end, and returns its exit code."""
+        for _ in self.progress():
+            pass
+        return self._child.wait()
+
+    def result(self):
+        """Waits for the report. Raises ProgramError if the program failed."""
+        code = self.wait()
+        if code != 0:
+            said = [line for line in self._said if line]
+            raise ProgramError(said[-1] if said else f"{self._child.args[1]} ended with {code}", code)
+        return json.loads(self._report.read_text())
+
+
+def call(*words, token=None, **options):
+    """Runs `warploom WORDS` with further options, such as trials=8, and returns its report."""
+    with Call(*words, token=token, **options) as running:
+        return running.result()
+
+
+def main():
+    """The command `warploom` that pip installs."""
+    path = program()
+    os.execv(path, [path, *sys.argv[1:]])
