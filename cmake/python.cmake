@@ -1,8 +1,8 @@
 # The Python package: a module over the C library, and what is written in Python beside it. It lies in python/warploom of the build
-# tree.
+# tree, and in a wheel (pyproject.toml), which has the programs and the library too.
 find_package(Python 3.9 COMPONENTS Interpreter Development.Module QUIET)
 set(python ${Python_EXECUTABLE})
-if(EXISTS ${PROJECT_SOURCE_DIR}/build/venv/bin/python)
+if(NOT SKBUILD AND EXISTS ${PROJECT_SOURCE_DIR}/build/venv/bin/python)
   set(python ${PROJECT_SOURCE_DIR}/build/venv/bin/python)
 endif()
 if(Python_Development.Module_FOUND)
@@ -25,4 +25,24 @@ foreach(module ${modules})
   file(MAKE_DIRECTORY ${folder})
   file(CREATE_LINK ${written}/${module} ${package}/${module} SYMBOLIC)
 endforeach()
-wl_tested(warploom_python)
+
+# So that torch.compile finds the backend by its name, as in an installation.
+set(about ${PROJECT_BINARY_DIR}/python/warploom-${PROJECT_VERSION}.dist-info)
+file(WRITE ${about}/METADATA "Metadata-Version: 2.1\nName: warploom\nVersion: ${PROJECT_VERSION}\n")
+file(WRITE ${about}/entry_points.txt "[torch_dynamo_backends]\nwarploom = warploom.torch:backend\n")
+
+set(python_parts warploom warploom-runner warploom_library warploom_onnx_reader)
+add_custom_target(python_package DEPENDS warploom_python ${python_parts})
+wl_tested(python_package)
+if(NOT WARPLOOM_SANITIZE)
+  # Types of the module for editors and type checkers.
+  nanobind_add_stub(warploom_python_stub MODULE _core PYTHON_PATH ${package} OUTPUT ${package}/_core.pyi DEPENDS warploom_python)
+  add_dependencies(python_package warploom_python_stub)
+  install(FILES ${package}/_core.pyi DESTINATION warploom COMPONENT python EXCLUDE_FROM_ALL)
+endif()
+set_target_properties(warploom_python PROPERTIES INSTALL_RPATH $ORIGIN/lib)
+install(TARGETS warploom_python LIBRARY DESTINATION warploom COMPONENT python EXCLUDE_FROM_ALL)
+# By the names under which they are looked for, since a wheel has no links.
+install(PROGRAMS $<TARGET_FILE:warploom> $<TARGET_FILE:warploom-runner> DESTINATION warploom/bin COMPONENT python EXCLUDE_FROM_ALL)
+install(PROGRAMS $<TARGET_FILE:warploom_library> DESTINATION warploom/lib RENAME libwarploom.so.${abi} COMPONENT python EXCLUDE_FROM_ALL)
+install(PROGRAMS $<TARGET_FILE:warploom_onnx_reader> DESTINATION warploom/lib COMPONENT python EXCLUDE_FROM_ALL)

@@ -1,5 +1,6 @@
 #include "worker/drivers/bubblewrap.h"
 
+#include <link.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -74,6 +75,20 @@ void show_prefix(const std::string& folder, Arguments& arguments) {
   }
 }
 
+// Shows the folders of the libraries that this program has loaded, since what it starts has them too. Those of a wheel
+// are not the system's.
+void show_own_libraries(Arguments& arguments) {
+  std::set<std::string> folders;
+  const auto add = [](dl_phdr_info* info, size_t, void* to) {
+    const fs::path path(info->dlpi_name);
+    if (path.is_absolute())
+      static_cast<std::set<std::string>*>(to)->insert(path.lexically_normal().parent_path().string());
+    return 0;
+  };
+  dl_iterate_phdr(add, &folders);
+  for (const std::string& folder : folders) arguments.show(folder);
+}
+
 void show_gpus(Arguments& arguments) {
   for (int i = 0; i < kMostGpus; ++i) {
     const std::string node = absl::StrCat("/dev/nvidia", i);
@@ -100,6 +115,7 @@ void put_in(const Box& box, Process::Options& options) {
   arguments.add({"--dev", "/dev"});
   if (box.processes) arguments.add({"--proc", "/proc"});
   arguments.add({"--size", absl::StrCat(box.tmp_bytes), "--perms", "0700", "--tmpfs", "/tmp"});
+  show_own_libraries(arguments);
   if (box.gpus) show_gpus(arguments);
   for (const std::string& entry : options.environment)
     for (const char* variable : {"PATH=", "LD_LIBRARY_PATH="})
