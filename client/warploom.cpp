@@ -115,13 +115,16 @@ class ThisMachine final : public wl::Local {
     options.measure.runner = runner;
     options.measure.sandbox = sandbox();
     options.measure.work_dir = fs::temp_directory_path().string();
-    worker_ = std::jthread([channel = channel_, options](std::stop_token stop) {
-      if (absl::Status status = wl::run_agent(channel, options, stop); !status.ok()) {
-        wl::log_end("warploom", wl::cat("worker: ", status.message()));
-      }
+    worker_ = std::jthread([this, channel = channel_, options](std::stop_token stop) {
+      absl::Status status = wl::run_agent(channel, options, stop);
+      if (status.ok()) return;
+      error_ = absl::UnavailableError(wl::cat("the worker has ended: ", status.message()));
+      ended_.request_stop();  // error_ is read by those who see this
     });
     return absl::OkStatus();
   }
+  std::stop_token worker_ended() const override { return ended_.get_token(); }
+  absl::Status worker_error() const override { return ended_.stop_requested() ? error_ : absl::OkStatus(); }
 
   absl::StatusOr<std::string> assemble(const wl::Source& source) override;
   absl::StatusOr<std::string> build(const wl::Source& source) override;
@@ -173,6 +176,8 @@ class ThisMachine final : public wl::Local {
   std::optional<wl::Device> device_;
   bool asked_ = false;
   wl::Gpus found_;
+  absl::Status error_;  // of the worker, once ended_ is requested
+  std::stop_source ended_;
   std::jthread worker_;
 };
 

@@ -41,6 +41,9 @@ class Local {
   virtual std::vector<int64_t> panels(const std::string& target, bool here) = 0;
   // Starts a worker for the coordinator of open(). Repeated calls do nothing.
   virtual absl::Status start_worker() = 0;
+  // Requested once that worker has ended by itself, since it cannot measure; worker_error() then says why.
+  virtual std::stop_token worker_ended() const { return {}; }
+  virtual absl::Status worker_error() const { return absl::OkStatus(); }
   // Returns the assembly text of a kernel, compiled on this machine.
   virtual absl::StatusOr<std::string> assemble(const Source& source) = 0;
   // Returns the object of a kernel, compiled on this machine as a worker compiles what is promoted: the same compiler

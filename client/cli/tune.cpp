@@ -57,8 +57,11 @@ absl::StatusOr<Job> follow(Context& context, const Job& job, Clock::time_point b
                  .on_lost =
                      [&](bool lost) {
                        display.say(lost ? "the coordinator is unreachable; waiting for it" : "the coordinator is back");
-                     }});
+                     },
+                 .stop = context.local.worker_ended()});
   display.clear();
+  // Without the worker of this process nobody measures. What was measured is kept.
+  if (!done.ok()) WL_RETURN_IF_ERROR(context.local.worker_error());
   if (done.ok()) display.end(*done);
   return done;
 }
