@@ -160,7 +160,11 @@ class CpuContract {
   // From one row or column of a packed operand to the next.
   int64_t element_pitch(const Side& side) const { return tiles_ && &side == &a_ ? depth() : 1; }
   // Computes an operand where `expr` is and stores it to its packed copy.
+  bool packs_squares(const Side& side, AtomId along, int64_t depth, int64_t width, int lanes) const;
+  void pack_squares(const Side& side, const Place& at, AtomId along, int64_t depth, int64_t width, int lanes,
+                    const Affine& offset, int64_t pitch);
   void store_packed(const Side& side, TileExpr expr, Affine offset, int64_t pitch);
+  void store_tile(const Side& side, TileId value, Affine offset, int64_t pitch);
   void split_panels(int64_t columns);
   bool splits_whole_row() const;
   void split_whole_row();

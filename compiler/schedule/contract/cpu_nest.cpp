@@ -179,50 +179,6 @@ void CpuContract::emit_tiles(const Place& place, int64_t k_extent, bool resume, 
   }
 }
 
-// Copies a sliver of an operand, rows or columns of one tile, after the elementwise work on it, with k outermost.
-void CpuContract::pack(const Side& side, const Domain& domain, const Place& place, int64_t k_extent, AtomId along,
-                       int64_t width, int lanes, Affine offset, int64_t pitch, std::vector<std::vector<Affine>> bound) {
-  if (dot_) return pack_words(side, domain, place, k_extent, along, width, lanes, offset, pitch, bound);
-  Place at = place;
-  const AtomId last = k_atoms_.empty() ? -1 : k_atoms_.back();
-  const auto extent = [&](size_t i) { return i == 0 ? k_extent : domain_.atoms[k_atoms_[i]].extent; };
-  int64_t stride = pitch;
-  for (size_t i = k_atoms_.size(); i-- > 0;) {
-    if (i + 1 < k_atoms_.size()) {
-      out_.open_loop(k_vars_[i], {fixed(extent(i))});
-      at[k_atoms_[i]] = sum(at[k_atoms_[i]], affine(k_vars_[i]));
-      offset = sum(offset, affine(k_vars_[i], stride));
-    }
-    stride *= extent(i);
-  }
-  const int64_t depth = k_atoms_.empty() ? 1 : extent(k_atoms_.size() - 1);
-  if (const Turns counted = packed_turns(place, along, width, k_extent); !counted.trips.empty()) {
-    at[last] = sum(at[last], counted.first);
-    offset = sum(offset, counted.first, pitch);
-    bound.resize(2);
-    bound[0] = counted.trips;
-  }
-  TileExpr expr{group_, domain, out_, at, last, along, depth, width, lanes, std::move(bound), true, {}, nullptr, {}};
-  store_packed(side, std::move(expr), std::move(offset), pitch);
-  for (size_t i = 0; i + 1 < k_atoms_.size(); ++i) out_.close_loop();
-}
-
-void CpuContract::store_packed(const Side& side, TileExpr expr, Affine offset, int64_t pitch) {
-  const absl::StatusOr<TileId> value = expr.operand(domain_.contract, side.position);
-  if (!value.ok()) return fail(value.status());
-  out_.push_all(std::move(expr.code));
-  TileId packed = *value;
-  if (out_.kernel().tiles[packed].dtype != dtype_) {
-    packed = out_.like(packed, dtype_);
-    out_.push(copy_instr(packed, *value, dtype_));
-  }
-  Slice to;
-  to.buffer = side.buffer;
-  to.offset = std::move(offset);
-  to.strides = {pitch, 1};
-  out_.push(store_instr(packed, std::move(to), false));
-}
-
 void CpuContract::emit_micro(const RowTile& at, const Panels& panels, const Place& place, int64_t k_extent, bool resume,
                              bool last) {
   const Rows& rows = at.rows;

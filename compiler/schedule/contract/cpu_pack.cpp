@@ -1,0 +1,88 @@
+// Packing: copies of an operand's slivers, in the order in which micro-kernels read them.
+#include <utility>
+
+#include "compiler/schedule/contract/cpu.h"
+
+namespace wl {
+
+// Copies a sliver of an operand, rows or columns of one tile, after the elementwise work on it, with k outermost.
+void CpuContract::pack(const Side& side, const Domain& domain, const Place& place, int64_t k_extent, AtomId along,
+                       int64_t width, int lanes, Affine offset, int64_t pitch, std::vector<std::vector<Affine>> bound) {
+  if (dot_) return pack_words(side, domain, place, k_extent, along, width, lanes, offset, pitch, bound);
+  Place at = place;
+  const AtomId last = k_atoms_.empty() ? -1 : k_atoms_.back();
+  const auto extent = [&](size_t i) { return i == 0 ? k_extent : domain_.atoms[k_atoms_[i]].extent; };
+  int64_t stride = pitch;
+  for (size_t i = k_atoms_.size(); i-- > 0;) {
+    if (i + 1 < k_atoms_.size()) {
+      out_.open_loop(k_vars_[i], {fixed(extent(i))});
+      at[k_atoms_[i]] = sum(at[k_atoms_[i]], affine(k_vars_[i]));
+      offset = sum(offset, affine(k_vars_[i], stride));
+    }
+    stride *= extent(i);
+  }
+  const int64_t depth = k_atoms_.empty() ? 1 : extent(k_atoms_.size() - 1);
+  if (const Turns counted = packed_turns(place, along, width, k_extent); !counted.trips.empty()) {
+    at[last] = sum(at[last], counted.first);
+    offset = sum(offset, counted.first, pitch);
+    bound.resize(2);
+    bound[0] = counted.trips;
+  }
+  if (bound.empty() && packs_squares(side, along, depth, width, lanes)) {
+    pack_squares(side, at, along, depth, width, lanes, offset, pitch);
+  } else {
+    TileExpr expr{group_, domain, out_, at, last, along, depth, width, lanes, std::move(bound), true, {}, nullptr, {}};
+    store_packed(side, std::move(expr), std::move(offset), pitch);
+  }
+  for (size_t i = 0; i + 1 < k_atoms_.size(); ++i) out_.close_loop();
+}
+
+// Whether an operand is contiguous along k and not along what a sliver is contiguous along, and both are whole vectors
+// long: then squares of it are loaded in vectors and transposed in registers, which takes a fraction of the time of
+// loading every vector element by element.
+bool CpuContract::packs_squares(const Side& side, AtomId along, int64_t depth, int64_t width, int lanes) const {
+  if (k_atoms_.empty() || along < 0 || lanes <= 1 || !side.direct || size_of(operand_dtype(side)) != 4) return false;
+  const std::vector<int64_t>& strides = side.access.strides;
+  return strides[k_atoms_.back()] == 1 && strides[along] > 1 && depth % lanes == 0 && width % lanes == 0;
+}
+
+void CpuContract::pack_squares(const Side& side, const Place& at, AtomId along, int64_t depth, int64_t width, int lanes,
+                               const Affine& offset, int64_t pitch) {
+  const AtomId last = k_atoms_.back();
+  const VarId square = k_vars_.back();
+  const DType dtype = operand_dtype(side);
+  out_.open_loop(square, {fixed(depth / lanes)});
+  for (int64_t column = 0; column < width; column += lanes) {
+    Place place = at;
+    place[last] = sum(place[last], affine(square, lanes));
+    place[along] = sum(place[along], fixed(column));
+    const TileId across = out_.tile(dtype, {lanes, lanes}, 0, lanes);
+    out_.push(load_instr(across, slice_at(out_.input_buffer(side.access.input), side.access, place, last, along)));
+    TileId turned = out_.tile(dtype, {lanes, lanes}, 1, lanes);
+    out_.push(convert_instr(turned, across));
+    store_tile(side, turned, sum(sum(offset, affine(square, lanes * pitch)), fixed(column)), pitch);
+  }
+  out_.close_loop();
+}
+
+void CpuContract::store_packed(const Side& side, TileExpr expr, Affine offset, int64_t pitch) {
+  const absl::StatusOr<TileId> value = expr.operand(domain_.contract, side.position);
+  if (!value.ok()) return fail(value.status());
+  out_.push_all(std::move(expr.code));
+  store_tile(side, *value, std::move(offset), pitch);
+}
+
+void CpuContract::store_tile(const Side& side, TileId value, Affine offset, int64_t pitch) {
+  TileId packed = value;
+  if (out_.kernel().tiles[packed].dtype != dtype_) {
+    packed = out_.like(packed, dtype_);
+    out_.push(copy_instr(packed, value, dtype_));
+  }
+  Slice to;
+  to.buffer = side.buffer;
+  to.offset = std::move(offset);
+  to.strides = {pitch, 1};
+  out_.push(store_instr(packed, std::move(to), false));
+}
+
+}  // namespace wl
