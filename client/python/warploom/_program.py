@@ -22,9 +22,9 @@ class ProgramError(RuntimeError):
 
 
 def program():
-    """The path of the program `warploom`: WARPLOOM_BIN_DIR, the package's own, or that of PATH."""
-    own = pathlib.Path(__file__).parent / "bin"
-    for folder in filter(None, [os.environ.get("WARPLOOM_BIN_DIR"), own]):
+    """The path of the program `warploom`: WARPLOOM_BIN_DIR, the package's own, the build tree's, or that of PATH."""
+    package = pathlib.Path(__file__).parent
+    for folder in filter(None, [os.environ.get("WARPLOOM_BIN_DIR"), package / "bin", package.parent.parent / "bin"]):
         found = shutil.which("warploom", path=str(folder))
         if found:
             return found
