@@ -26,8 +26,11 @@ class Client:
 
     def get(self, model, *, out=None, threads=0, **options):
         """The model with the kernels that the coordinator has, or None where it lacks one. Searches nothing."""
+
+        def make(folder):
+            return Report(call("get", model, out=folder, **options, **self._options))
+
         try:
-            make = lambda folder: Report(call("get", model, out=folder, **options, **self._options))  # noqa: E731
             return open_bundle(model, out, threads=threads, make=make)
         except ProgramError as error:
             if error.code == _MISS:

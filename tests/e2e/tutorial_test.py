@@ -1,0 +1,55 @@
+#!/usr/bin/env python3
+"""Every command and program of docs/tutorial.md, in order, as a new user would give them."""
+
+import os
+import re
+import subprocess
+import sys
+
+from harness import BIN, PATIENCE, SOURCE, Scratch, expect, kill_group, skip
+
+# For `python torch`: where PyTorch is, after `tools/setup.sh peers`. Without it these programs are left out.
+PEERS = SOURCE / "build/venv-peers/bin/python"
+
+
+def run(scratch, command, environment):
+    process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, cwd=scratch.root,
+                               env=environment, start_new_session=True)  # fmt: skip
+    try:
+        said, _ = process.communicate(timeout=600 * PATIENCE)
+    finally:
+        kill_group(process)
+    expect(process.returncode == 0, f"{command}: exit code {process.returncode}\n{said[-3000:]}")
+    return said
+
+
+def main():
+    package = BIN.parent / "python"
+    if not list(package.glob("warploom/_core*.so")):
+        skip("there is no Python package in this build")
+    if "san.so" in subprocess.run(["ldd", BIN / "warploom"], capture_output=True, text=True, check=True).stdout:
+        skip("Python has no sanitizer")
+    blocks = re.findall(r"^```(console|python torch|python)\n(.*?)^```$", (SOURCE / "docs/tutorial.md").read_text(), re.M | re.S)
+    expect({kind for kind, _ in blocks} == {"console", "python torch", "python"} and len(blocks) >= 8, f"{len(blocks)} blocks")
+    with Scratch() as scratch:
+        environment = scratch.environment | {"PATH": f"{BIN}:{os.environ['PATH']}", "PYTHONPATH": str(package)}
+        for number, (kind, text) in enumerate(blocks):
+            if kind == "console":
+                lines = [line.removeprefix("$ ") for line in text.splitlines()]
+                expect(all(line.startswith("$ ") for line in text.splitlines()), f"a line of block {number} is no command:\n{text}")
+                # Jobs can be named, as in a shell that somebody types into.
+                run(scratch, ["bash", "-m", "-e", "-c", "\n".join(lines)], environment)
+                continue
+            python = PEERS if kind == "python torch" else sys.executable
+            if kind == "python torch" and not PEERS.exists():
+                print("left out: there is no PyTorch")
+                continue
+            program = scratch.root / f"program{number}.py"
+            program.write_text(text)
+            run(scratch, [python, program], environment)
+        for made in "tuned", "again", "fetched", "tuned-by-the-team", "tuned.html", "mlp/build/self_test":
+            expect((scratch.root / made).exists(), f"{made} was not made")
+
+
+if __name__ == "__main__":
+    main()
