@@ -51,17 +51,22 @@ void CpuContract::pack_squares(const Side& side, const Place& at, AtomId along, 
   const AtomId last = k_atoms_.back();
   const VarId square = k_vars_.back();
   const DType dtype = operand_dtype(side);
+  Place place = at;
+  place[last] = sum(place[last], affine(square, lanes));
+  Affine to = sum(offset, affine(square, lanes * pitch));
   out_.open_loop(square, {fixed(depth / lanes)});
-  for (int64_t column = 0; column < width; column += lanes) {
-    Place place = at;
-    place[last] = sum(place[last], affine(square, lanes));
-    place[along] = sum(place[along], fixed(column));
-    const TileId across = out_.tile(dtype, {lanes, lanes}, 0, lanes);
-    out_.push(load_instr(across, slice_at(out_.input_buffer(side.access.input), side.access, place, last, along)));
-    TileId turned = out_.tile(dtype, {lanes, lanes}, 1, lanes);
-    out_.push(convert_instr(turned, across));
-    store_tile(side, turned, sum(sum(offset, affine(square, lanes * pitch)), fixed(column)), pitch);
+  if (width > lanes) {
+    const VarId column = out_.loop_var("square");
+    out_.open_loop(column, {fixed(width / lanes)});
+    place[along] = sum(place[along], affine(column, lanes));
+    to = sum(std::move(to), affine(column, lanes));
   }
+  const TileId across = out_.tile(dtype, {lanes, lanes}, 0, lanes);
+  out_.push(load_instr(across, slice_at(out_.input_buffer(side.access.input), side.access, place, last, along)));
+  const TileId turned = out_.tile(dtype, {lanes, lanes}, 1, lanes);
+  out_.push(convert_instr(turned, across));
+  store_tile(side, turned, std::move(to), pitch);
+  if (width > lanes) out_.close_loop();
   out_.close_loop();
 }
 
