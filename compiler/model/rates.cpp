@@ -54,4 +54,14 @@ Rates rates_of(const Machine& machine) {
   return machine.target->is_gpu() ? gpu_rates(machine) : cpu_rates(machine);
 }
 
+Ceilings ceilings_of(const Machine& machine) {
+  const Rates rates = rates_of(machine);
+  const bool gpu = machine.target->is_gpu();
+  const double units = gpu ? machine.multiprocessors() : machine.threads;
+  Ceilings out{machine.target->arithmetic.flops_per_ns * units, {{"memory", rates.memory_bytes_per_ns}}};
+  out.memories.emplace_back(gpu ? "L2" : "L3", rates.far_bytes_per_ns);
+  if (!gpu) out.memories.emplace_back("L2", rates.near_bytes_per_ns);
+  return out;
+}
+
 }  // namespace wl

@@ -3,6 +3,9 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "compiler/target/target.h"
 
@@ -25,5 +28,13 @@ struct Rates {
   double small_bytes = 0;  // groups that move fewer bytes run on one thread (0: none)
 };
 Rates rates_of(const Machine& machine);
+
+// What a roofline is drawn below: the peak of f32 in Gflop/s, and GB/s by the names of the memories, the farthest
+// first.
+struct Ceilings {
+  double gflops = 0;
+  std::vector<std::pair<std::string, double>> memories;
+};
+Ceilings ceilings_of(const Machine& machine);
 
 }  // namespace wl

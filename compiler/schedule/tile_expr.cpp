@@ -16,6 +16,15 @@ Slice slice_at(BufferId buffer, const Access& access, const Place& place, AtomId
   return out;
 }
 
+TileId turned_square(KernelBuilder& out, DType dtype, const Access& access, const Place& place, AtomId axis0,
+                     AtomId axis1, int lanes, std::vector<Instr>& into) {
+  const TileId across = out.tile(dtype, {lanes, lanes}, 0, lanes);
+  into.push_back(load_instr(across, slice_at(out.input_buffer(access.input), access, place, axis0, axis1)));
+  const TileId along = out.tile(dtype, {lanes, lanes}, 1, lanes);
+  into.push_back(convert_instr(along, across));
+  return along;
+}
+
 TileId TileExpr::tile(DType dtype) const {
   if (layout) return out.tile({dtype, layout(true, true), bound});
   return out.tile(dtype, {extent0, extent1}, lanes > 1 ? 1 : -1, lanes, bound);

@@ -50,7 +50,6 @@ void CpuContract::pack_squares(const Side& side, const Place& at, AtomId along, 
                                const Affine& offset, int64_t pitch) {
   const AtomId last = k_atoms_.back();
   const VarId square = k_vars_.back();
-  const DType dtype = operand_dtype(side);
   Place place = at;
   place[last] = sum(place[last], affine(square, lanes));
   Affine to = sum(offset, affine(square, lanes * pitch));
@@ -61,10 +60,9 @@ void CpuContract::pack_squares(const Side& side, const Place& at, AtomId along, 
     place[along] = sum(place[along], affine(column, lanes));
     to = sum(std::move(to), affine(column, lanes));
   }
-  const TileId across = out_.tile(dtype, {lanes, lanes}, 0, lanes);
-  out_.push(load_instr(across, slice_at(out_.input_buffer(side.access.input), side.access, place, last, along)));
-  const TileId turned = out_.tile(dtype, {lanes, lanes}, 1, lanes);
-  out_.push(convert_instr(turned, across));
+  std::vector<Instr> code;
+  const TileId turned = turned_square(out_, operand_dtype(side), side.access, place, last, along, lanes, code);
+  out_.push_all(std::move(code));
   store_tile(side, turned, std::move(to), pitch);
   if (width > lanes) out_.close_loop();
   out_.close_loop();

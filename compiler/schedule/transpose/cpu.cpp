@@ -134,14 +134,9 @@ class Transpose {
   TileId turned(const Access& access, const Place& place, std::vector<Instr>& into) {
     for (const auto& [known, tile] : squares_known_)
       if (known == access) return tile;
-    const DType dtype = group_.nodes[access.input].dtype;
-    const TileId across = out_.tile(dtype, {lanes_, lanes_}, 0, lanes_);
-    into.push_back(
-        load_instr(across, slice_at(out_.input_buffer(access.input), access, place, domain_.second, domain_.vector)));
-    const TileId along = out_.tile(dtype, {lanes_, lanes_}, 1, lanes_);
-    squares_known_.emplace_back(access, along);
-    into.push_back(convert_instr(along, across));
-    return along;
+    squares_known_.emplace_back(access, turned_square(out_, group_.nodes[access.input].dtype, access, place,
+                                                      domain_.second, domain_.vector, lanes_, into));
+    return squares_known_.back().second;
   }
 
   Instr fetch(const Access& access, const Place& place, AtomId axis0, AtomId axis1, std::vector<int64_t> shape,
