@@ -135,14 +135,8 @@ class ThisMachine final : public wl::Local {
   }
   absl::StatusOr<wl::Limits> limits_of(const wl::Device& device) override {
     WL_ASSIGN_OR_RETURN(const wl::Machine machine, wl::machine_of(device));
-    const wl::Rates rates = wl::rates_of(machine);
-    const bool gpu = machine.target->is_gpu();
-    wl::Limits limits{machine.target->arithmetic.flops_per_ns * (gpu ? machine.multiprocessors() : machine.threads),
-                      {}};
-    limits.rates.emplace_back("memory", rates.memory_bytes_per_ns);
-    limits.rates.emplace_back(gpu ? "L2" : "L3", rates.far_bytes_per_ns);
-    if (!gpu) limits.rates.emplace_back("L2", rates.near_bytes_per_ns);
-    return limits;
+    wl::Ceilings ceilings = wl::ceilings_of(machine);
+    return wl::Limits{ceilings.gflops, std::move(ceilings.memories)};
   }
 
   std::vector<TargetRow> targets() override;

@@ -13,6 +13,7 @@
 #include "client/cli/graph_file.h"
 #include "client/cli/options.h"
 #include "client/cli/progress.h"
+#include "client/cli/report.h"
 #include "client/cli/service.h"
 
 namespace wl {
@@ -90,9 +91,8 @@ absl::StatusOr<int> inspect_command(Context& context);
 absl::StatusOr<int> list_command(Context& context);  // implements the commands of operate.cpp
 absl::StatusOr<int> targets_command(const Options& options, Local& local);
 
-// Of the bundle in options.input the folder, and the program, that the bound extents or the given inputs select.
+// The folder of the bundle in options.input that the bound extents or the given inputs select.
 absl::StatusOr<std::string> folder_of_size(const Options& options);
-absl::StatusOr<Program> load_size(const Options& options);
 // Where the objects of records come from: the coordinator or, with --build-locally, their sources. DataLoss: the same
 // compilers made other bytes of a source here.
 FetchObject objects_of(Context& context);
@@ -118,8 +118,7 @@ absl::Status end_orphans(Context& context, const std::string& mine);
 absl::Status why_no_result(const Job& job);
 // Writes a report of one size as a page of HTML to options.html, if that is not empty. `graph`: its canonical text; may
 // be empty.
-absl::Status write_page(Context& context, const std::string& title, const std::string& report, const Device& device,
-                        const std::string& graph);
+absl::Status write_page(Context& context, const SizedReport& report, const Device& device, const std::string& graph);
 // Writes to a file, or to stdout if `where` is "-". Does nothing if `where` is empty.
 absl::Status write_report(const std::string& where, const std::string& text);
 // Returns a path in the user's cache folder. Error when neither XDG_CACHE_HOME nor HOME is set.

@@ -198,15 +198,11 @@ absl::StatusOr<std::string> folder_of_size(const Options& options) {
   return buckets[bucket].folder;
 }
 
-absl::StatusOr<Program> load_size(const Options& options) {
-  WL_ASSIGN_OR_RETURN(const std::string folder, folder_of_size(options));
-  return load_bundle(folder);
-}
-
 absl::StatusOr<int> run_command(Context& context) {
   const Options& options = context.options;
   if (is_folder(options.input)) {
-    WL_ASSIGN_OR_RETURN(Program program, load_size(options));
+    WL_ASSIGN_OR_RETURN(const std::string folder, folder_of_size(options));
+    WL_ASSIGN_OR_RETURN(Program program, load_bundle(folder));
     return run_and_report(program, options);
   }
   WL_ASSIGN_OR_RETURN(const Bind bind, one_size(options));

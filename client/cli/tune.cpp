@@ -71,11 +71,6 @@ struct Tuned {
   const GraphFile* file = nullptr;  // null if only the job's name is known
 };
 
-std::string page_title(const Options& options, const Bind& bind) {
-  const std::string size = bind_text(bind);
-  return size.empty() ? options.input : cat(options.input, ", ", size);
-}
-
 // Writes tables, bundle and report of finished jobs, one per size, and returns the exit code.
 absl::StatusOr<int> conclude(Context& context, const std::vector<Tuned>& all) {
   const Options& options = context.options;
@@ -97,8 +92,7 @@ absl::StatusOr<int> conclude(Context& context, const std::vector<Tuned>& all) {
   }
   WL_RETURN_IF_ERROR(write_report(options.json, reports_json(reports)));
   // A page is of one size: the last, which the curves are of.
-  WL_RETURN_IF_ERROR(write_page(context, page_title(options, reports.back().bind), reports.back().report,
-                                all.back().job.device.value_or(Device()),
+  WL_RETURN_IF_ERROR(write_page(context, reports.back(), all.back().job.device.value_or(Device()),
                                 all.back().file != nullptr ? all.back().file->text : ""));
   std::FILE* notes = options.json == "-" ? stderr : stdout;
   if (!programs.empty()) {

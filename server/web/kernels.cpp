@@ -82,14 +82,10 @@ absl::StatusOr<WebJson> kernels_json(WebData& data, const WebQuery& query) {
   WebJson json = {{"machine", WebJson()}, {"rates", WebJson::array()}, {"kernels", WebJson::array()}};
   if (!job.device) return json;
   WL_ASSIGN_OR_RETURN(const Machine machine, machine_of(*job.device));
-  const Rates rates = rates_of(machine);
-  const bool gpu = machine.target->is_gpu();
-  const double units = gpu ? machine.multiprocessors() : machine.threads;
+  const Ceilings ceilings = ceilings_of(machine);
   json["machine"] = device_json(*job.device);
-  json["gflops"] = machine.target->arithmetic.flops_per_ns * units;
-  json["rates"].push_back({{"name", "memory"}, {"gbps", rates.memory_bytes_per_ns}});
-  json["rates"].push_back({{"name", gpu ? "L2" : "L3"}, {"gbps", rates.far_bytes_per_ns}});
-  if (!gpu) json["rates"].push_back({{"name", "L2"}, {"gbps", rates.near_bytes_per_ns}});
+  json["gflops"] = ceilings.gflops;
+  for (const auto& [name, rate] : ceilings.memories) json["rates"].push_back({{"name", name}, {"gbps", rate}});
   std::vector<KernelPoint> points;
   if (job.result) {
     points = points_of(*job.result);

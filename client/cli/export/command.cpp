@@ -6,6 +6,7 @@
 #include "client/cli/cli.h"
 #include "client/cli/exit_code.h"
 #include "client/cli/export/export.h"
+#include "client/program/bundle.h"
 #include "client/program/files.h"
 #include "client/program/json.h"
 
@@ -47,7 +48,8 @@ std::string first_wrong(const std::vector<OutputCheck>& checks) {
 absl::StatusOr<int> export_command(Context& context) {
   const Options& options = context.options;
   WL_RETURN_IF_ERROR(may_become_export(options.out));
-  WL_ASSIGN_OR_RETURN(const Program program, load_size(options));
+  WL_ASSIGN_OR_RETURN(const std::string folder, folder_of_size(options));
+  WL_ASSIGN_OR_RETURN(const Program program, load_bundle(folder));
   ExportOptions made{options.export_name.empty() ? identifier_of(options.out) : options.export_name, {}};
   if (made.name != identifier_of(made.name))
     return invalid("--name ", made.name, " is no name for a library of C; ", identifier_of(made.name), " is");

@@ -56,16 +56,17 @@ void grid(std::string* out, const LogScale& x, const LogScale& y) {
   }
 }
 
-std::string text(const Json& json, const char* key) {
-  const auto found = json.find(key);
-  return found != json.end() && found->is_string() ? found->get<std::string>() : "";
-}
-
 }  // namespace
 
 double number_in(const Json& json, const char* key) {
   const auto found = json.find(key);
   return found != json.end() && found->is_number() ? found->get<double>() : 0;
+}
+
+std::string text_in(const Json& json, const char* key) {
+  const auto found = json.find(key);
+  if (found == json.end()) return "";
+  return found->is_string() ? found->get<std::string>() : found->dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
 std::string html_text(std::string_view text) {
@@ -85,7 +86,7 @@ std::string bars_svg(const Json& groups) {
   double y = kTop;
   for (const Json& group : groups) {
     const double count = number_in(group, "count");
-    const std::string name = text(group, "what");
+    const std::string name = text_in(group, "what");
     text_at(&out, kNames - 8, y + 16, "end", name.size() > 34 ? cat(name.substr(0, 33), "…") : name);
     int half = 0;
     for (const char* key : {"default_ns", "best_ns"}) {
@@ -151,7 +152,7 @@ std::string roofline_svg(const Json& groups, const Limits& limits) {
     if (flops <= 0 || bytes <= 0 || ns <= 0) continue;
     points.push_back(
         {flops / bytes, flops / ns,
-         absl::StrFormat("%s: %.3g operations a byte, %.3g G/s", text(group, "what"), flops / bytes, flops / ns)});
+         absl::StrFormat("%s: %.3g operations a byte, %.3g G/s", text_in(group, "what"), flops / bytes, flops / ns)});
   }
   if (points.empty()) return "";
   double low = points[0].intensity, high = low, slow = points[0].gflops, fast = std::max(slow, limits.gflops);

@@ -11,7 +11,10 @@ namespace wl {
 
 std::string html_text(std::string_view text);  // for HTML and SVG: no character of it is markup
 
-double number_in(const Json& json, const char* key);  // 0: there is no such number
+// Values of a report, which may lack what later versions add: 0 and "" where there is none. What is not text is shown
+// as JSON.
+double number_in(const Json& json, const char* key);
+std::string text_in(const Json& json, const char* key);
 
 // A bar for the default kernels of each group and one for the tuned ones, of all its occurrences.
 std::string bars_svg(const Json& groups);

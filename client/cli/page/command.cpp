@@ -5,6 +5,7 @@
 #include "client/cli/exit_code.h"
 #include "client/cli/page/page.h"
 #include "client/program/bucket.h"
+#include "client/program/bundle.h"
 #include "client/program/files.h"
 
 namespace wl {
@@ -32,14 +33,14 @@ Device device_of(const Json& report) {
 
 }  // namespace
 
-absl::Status write_page(Context& context, const std::string& title, const std::string& report, const Device& device,
-                        const std::string& graph) {
+absl::Status write_page(Context& context, const SizedReport& report, const Device& device, const std::string& graph) {
   const Options& options = context.options;
   if (options.html.empty()) return absl::OkStatus();
-  Page page{.title = title,
-            .report = Json::parse(report, nullptr, /*allow_exceptions=*/false),
+  const std::string size = bind_text(report.bind);
+  Page page{.title = size.empty() ? options.input : cat(options.input, ", ", size),
+            .report = Json::parse(report.report, nullptr, /*allow_exceptions=*/false),
             .curves = context.curves.all()};
-  if (page.report.is_discarded()) return absl::DataLossError("the report is no JSON");
+  if (!page.report.is_object()) return absl::DataLossError(cat("the report of ", options.input, " is no report"));
   // A target of a later version has no rates here; its page has no limits.
   if (const auto limits = context.local.limits_of(device); limits.ok()) page.limits = *limits;
   if (!graph.empty()) {
@@ -64,15 +65,11 @@ absl::Status write_page(Context& context, const std::string& title, const std::s
 }
 
 absl::StatusOr<int> report_command(Context& context) {
-  const Options& options = context.options;
-  WL_ASSIGN_OR_RETURN(const Program program, load_size(options));
-  WL_ASSIGN_OR_RETURN(const std::string folder, folder_of_size(options));
+  WL_ASSIGN_OR_RETURN(const std::string folder, folder_of_size(context.options));
+  WL_ASSIGN_OR_RETURN(const Program program, load_bundle(folder));
   WL_ASSIGN_OR_RETURN(const std::string text, read_file(cat(folder, "/report.json")));
-  const Json report = Json::parse(text, nullptr, /*allow_exceptions=*/false);
-  if (!report.is_object()) return absl::DataLossError(cat(folder, "/report.json is no report"));
-  const std::string size = bind_text(program.bind);
-  WL_RETURN_IF_ERROR(write_page(context, size.empty() ? options.input : cat(options.input, ", ", size), text,
-                                device_of(report), program.graph_text));
+  const Device device = device_of(Json::parse(text, nullptr, /*allow_exceptions=*/false));
+  WL_RETURN_IF_ERROR(write_page(context, {program.bind, text}, device, program.graph_text));
   return kExitDone;
 }
 

@@ -12,13 +12,6 @@
 namespace wl {
 namespace {
 
-// A value for people. Reports may lack what later versions add.
-std::string shown(const Json& json, const char* key) {
-  const auto found = json.find(key);
-  if (found == json.end()) return "";
-  return found->is_string() ? found->get<std::string>() : found->dump(-1, ' ', false, Json::error_handler_t::replace);
-}
-
 const Json& part(const Json& json, const char* key) {
   static const Json kNothing = Json::object();
   const auto found = json.find(key);
@@ -68,10 +61,10 @@ std::string figures(const Json& report) {
       {"one kernel per operation", time_text(before)},
       {"tuned", time_text(after)},
       {"speed-up", times_text(before, after)},
-      {"kernels", cat(shown(totals, "kernels_default"), " → ", shown(totals, "kernels"))},
+      {"kernels", cat(text_in(totals, "kernels_default"), " → ", text_in(totals, "kernels"))},
       {"memory traffic",
        absl::StrFormat("%.4g → %.4g MB", number_in(totals, "bytes_default") / 1e6, number_in(totals, "bytes") / 1e6)},
-      {"trials", shown(totals, "trials")},
+      {"trials", text_in(totals, "trials")},
   };
   std::string out = "<ul class=\"figures\">\n";
   for (const auto& [name, value] : all)
@@ -94,8 +87,8 @@ std::string groups_table(const Json& groups) {
     const auto rate = [&](const char* key) {
       return after > 0 ? absl::StrFormat("%.4g", number_in(group, key) / after) : std::string();
     };
-    table.add({shown(group, "what"), shown(group, "count"),
-               cat(shown(group, "kernels_default"), " → ", shown(group, "kernels")), time_text(before),
+    table.add({text_in(group, "what"), text_in(group, "count"),
+               cat(text_in(group, "kernels_default"), " → ", text_in(group, "kernels")), time_text(before),
                time_text(after), times_text(before, after), rate("flops"), rate("bytes"),
                cat(number_text(number_in(group, "max_error")), "/", number_text(number_in(group, "bound")))});
   }
@@ -104,7 +97,7 @@ std::string groups_table(const Json& groups) {
 
 std::string schedules(const Json& groups) {
   HtmlTable table("The schedule of each group's kernel", {{"group", true}, {"schedule", true}});
-  for (const Json& group : groups) table.add({shown(group, "what"), shown(group, "plan")});
+  for (const Json& group : groups) table.add({text_in(group, "what"), text_in(group, "plan")});
   return cat("<details><summary>Schedules</summary>\n", table.text(), "</details>\n");
 }
 
@@ -119,22 +112,22 @@ std::string covers_table(const Json& covers) {
                                                                          {"chosen", true},
                                                                          {"why", true}});
   for (const Json& cover : covers)
-    table.add({shown(cover, "name"), shown(cover, "kernels"), absl::StrFormat("%.4g", number_in(cover, "bytes") / 1e6),
-               time_text(number_in(cover, "kernels_ns")), time_text(number_in(cover, "least_ns")),
-               time_text(number_in(cover, "median_ns")), part(cover, "chosen") == true ? "yes" : "",
-               shown(cover, "why")});
+    table.add({text_in(cover, "name"), text_in(cover, "kernels"),
+               absl::StrFormat("%.4g", number_in(cover, "bytes") / 1e6), time_text(number_in(cover, "kernels_ns")),
+               time_text(number_in(cover, "least_ns")), time_text(number_in(cover, "median_ns")),
+               part(cover, "chosen") == true ? "yes" : "", text_in(cover, "why")});
   return table.text();
 }
 
 std::string environment_table(const Json& report) {
   HtmlTable table("Where it was measured", {{"what", true}, {"value", true}});
   const Json &target = part(report, "target"), &environment = part(report, "environment");
-  table.add({"target", shown(target, "name")});
-  table.add({"device", shown(target, "device")});
+  table.add({"target", text_in(target, "name")});
+  table.add({"device", text_in(target, "device")});
   for (const char* key : {"warploom", "compiler", "driver"})
-    if (!shown(environment, key).empty()) table.add({key, shown(environment, key)});
+    if (!text_in(environment, key).empty()) table.add({key, text_in(environment, key)});
   for (const auto& [key, value] : part(environment, "host").items())
-    table.add({key, shown(part(environment, "host"), key.c_str())});
+    table.add({key, text_in(part(environment, "host"), key.c_str())});
   return table.text();
 }
 
