@@ -52,45 +52,47 @@ def difference(found, wanted):
     return worst
 
 
-def child(name, contender, threads, trials):
-    """Answers each line with one line of JSON: `time SECONDS` with the nanoseconds of every call."""
-    import peers
+class Contender:
+    """A compiled model with its inputs, as peers.serve() wants it."""
 
-    replies = peers.begin(threads)
-    import torch
-    from models import MAKERS
+    def __init__(self, name, contender, threads, trials):
+        import torch
+        from models import MAKERS
 
-    os.environ.pop("LD_PRELOAD", None)  # of this process, and not of compilers and of what tunes
-    torch.set_num_threads(threads)
-    torch.manual_seed(0)
-    model, inputs = MAKERS[name]()
-    model.eval()
-    for parameter in model.parameters():
-        parameter.requires_grad_(False)
-    with torch.no_grad():
-        wanted = model(*inputs) if contender != "eager" else None
-        function = compiled(model, contender, trials)
+        self.version = torch.__version__
+        os.environ.pop("LD_PRELOAD", None)  # of this process, and not of compilers and of what tunes
+        torch.set_num_threads(threads)
+        torch.set_grad_enabled(False)
+        torch.manual_seed(0)
+        model, self.inputs = MAKERS[name]()
+        model.eval()
+        for parameter in model.parameters():
+            parameter.requires_grad_(False)
+        wanted = model(*self.inputs) if contender != "eager" else None
+        self.function = compiled(model, contender, trials)
         start = time.perf_counter()
-        made = function(*inputs)
-        ready = {"first_call_s": round(time.perf_counter() - start, 2), "version": torch.__version__}
-        ready["difference"] = difference(made, wanted) if wanted is not None else 0
+        made = self.function(*self.inputs)
+        self.facts = {"first_call_s": round(time.perf_counter() - start, 2), "difference": difference(made, wanted) if wanted is not None else 0}
         for _ in range(3):
-            function(*inputs)
+            self.call()
         if contender == "warploom":
             import warploom.torch
 
             reports = warploom.torch.report()
-            ready["kernels"] = sum(report["kernels"] for report in reports)
-            ready["eager"] = {why: n for report in reports for why, n in report["eager"].items()}
-        ready["peak_mb"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
-        print(json.dumps(ready), file=replies, flush=True)
-        for line in sys.stdin:
-            samples, end = [], time.perf_counter() + float(line.split()[1])
-            while len(samples) < 3 or time.perf_counter() < end:
-                start = time.perf_counter_ns()
-                function(*inputs)
-                samples.append(time.perf_counter_ns() - start)
-            print(json.dumps({"ns": samples}), file=replies, flush=True)
+            self.facts["kernels"] = sum(report["kernels"] for report in reports)
+            self.facts["eager"] = {why: n for report in reports for why, n in report["eager"].items()}
+        self.facts["peak_mb"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
+
+    def call(self):
+        self.function(*self.inputs)
+
+
+def child(name, contender, threads, trials):
+    import peers
+
+    replies = peers.begin(threads)
+    made = Contender(name, contender, threads, trials)
+    peers.serve(made, made.facts, replies)
 
 
 def measure(name, options):

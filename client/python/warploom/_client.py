@@ -7,6 +7,16 @@ from ._tune import follow, open_bundle, run_tune
 _MISS = 3  # exit code
 
 
+def _unless_missing(ask):
+    """The answer, or None where the store lacks what was asked for."""
+    try:
+        return ask()
+    except ProgramError as error:
+        if error.code == _MISS:
+            return None
+        raise
+
+
 class Client:
     """A coordinator, called as a client or an operator. Every method makes calls of its own, so threads may share one.
 
@@ -30,21 +40,11 @@ class Client:
         def make(folder):
             return Report(call("get", model, out=folder, **options, **self._options))
 
-        try:
-            return open_bundle(model, out, threads=threads, make=make)
-        except ProgramError as error:
-            if error.code == _MISS:
-                return None
-            raise
+        return _unless_missing(lambda: open_bundle(model, out, threads=threads, make=make))
 
     def record(self, key):
         """The record that is served for a key, as a dict, or None."""
-        try:
-            return call("get", key, **self._options)
-        except ProgramError as error:
-            if error.code == _MISS:
-                return None
-            raise
+        return _unless_missing(lambda: call("get", key, **self._options))
 
     def jobs(self, limit=100):
         """Jobs, newest first: a list of dicts."""

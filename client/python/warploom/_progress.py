@@ -4,13 +4,14 @@ import contextlib
 import sys
 
 
-def _bar():
-    notebook = "ipykernel" in sys.modules
-    if not notebook and not sys.stderr.isatty():
+def _bar(progress):
+    if progress is False or (progress is None and "ipykernel" not in sys.modules and not sys.stderr.isatty()):
         return None
     try:
         from tqdm.auto import tqdm  # noqa: PLC0415: optional
     except ImportError:
+        if progress:
+            raise
         return None
     return tqdm(unit="trial", desc="warploom")
 
@@ -22,12 +23,7 @@ def shown(progress):
     if callable(progress):
         yield progress
         return
-    if progress is True:
-        from tqdm.auto import tqdm  # noqa: PLC0415: optional
-
-        bar = tqdm(unit="trial", desc="warploom")
-    else:
-        bar = _bar() if progress is None else None
+    bar = _bar(progress)
     if bar is None:
         yield lambda change: None
         return
