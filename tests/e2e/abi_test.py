@@ -9,7 +9,7 @@ import shutil
 import subprocess
 import sys
 
-from harness import BIN, SOURCE, Scratch, expect, skip
+from harness import BIN, SOURCE, Scratch, expect, skip, tool
 
 KEPT = SOURCE / "client/c/warploom.abi"
 CHANGED = 4  # a bit of abidiff's exit code; 1 and 2 say that it could not compare
@@ -18,21 +18,15 @@ CHANGED = 4  # a bit of abidiff's exit code; 1 and 2 say that it could not compa
 def described(folder, header):
     """The ABI of the functions and types that a header declares, as abidw tells it from debug information: of a library in C whose
     functions do nothing, so that what callers cannot see has no part in it. Also returns the names of its functions."""
-    declared = run("gcc", "-E", "-P", header)
+    declared = tool("gcc", "-E", "-P", header)
     functions = re.findall(r"[^;{}#]*\b(warploom_\w+)\s*\([^;{}]*\)\s*;", declared)
     bodies = re.sub(r"(\bwarploom_\w+\s*\([^;{}]*\))\s*;", r"\1 { __builtin_unreachable(); }", declared)
     unit, library, text = folder / "unit.c", folder / "libwarploom.so.1", folder / "now.abi"
     unit.write_text(bodies)
-    run("gcc", "-std=c11", "-g", "-w", "-fPIC", "-shared", f"-Wl,--version-script={SOURCE}/client/c/warploom.map", unit, "-o", library)
-    run("abidw", "--no-corpus-path", "--no-comp-dir-path", "--no-show-locs", "--out-file", text, library)
+    tool("gcc", "-std=c11", "-g", "-w", "-fPIC", "-shared", f"-Wl,--version-script={SOURCE}/client/c/warploom.map", unit, "-o", library)
+    tool("abidw", "--no-corpus-path", "--no-comp-dir-path", "--no-show-locs", "--out-file", text, library)
     text.write_text(re.sub(r" path='[^']*'", "", text.read_text()))
     return text, set(functions)
-
-
-def run(*command):
-    done = subprocess.run([str(part) for part in command], capture_output=True, text=True, timeout=600, check=False)
-    expect(done.returncode == 0, f"{command}: exit code {done.returncode}\n{done.stdout}\n{done.stderr[-3000:]}")
-    return done.stdout
 
 
 def difference(kept, now):
@@ -46,7 +40,7 @@ def main():
     with Scratch() as scratch:
         header = SOURCE / "client/c/warploom.h"
         now, functions = described(scratch.root, header)
-        exported = run("nm", "-D", "--defined-only", BIN.parent / "libwarploom.so")
+        exported = tool("nm", "-D", "--defined-only", BIN.parent / "libwarploom.so")
         exported = {line.split()[-1].partition("@")[0] for line in exported.splitlines()}
         missing = functions ^ {name for name in exported if name.startswith("warploom_")}
         expect(len(functions) > 20 and not missing, f"declared and not exported, or exported and not declared: {missing}")

@@ -7,7 +7,7 @@ import os
 import subprocess
 import sys
 
-from harness import BIN, SOURCE, Scratch, expect, skip
+from harness import BIN, SOURCE, Scratch, expect, has_sanitizer, skip
 
 FAKE = BIN.parent / "fake_gpu"
 
@@ -26,8 +26,7 @@ def run(scratch, command, code, **environment):
 
 
 def main():
-    libraries = subprocess.run(["ldd", BIN / "device_check"], capture_output=True, text=True).stdout
-    if "san.so" in libraries:
+    if has_sanitizer(BIN / "device_check"):
         skip("a sanitizer's libraries do not travel")
     with Scratch() as scratch:
         folder = scratch.path("check")

@@ -4,12 +4,11 @@ the self-test finds wrong kernels and wrong weights; a program of others compute
 
 import json
 import shutil
-import subprocess
 
 import graphs
 import numpy as np
 import onnx
-from harness import BIN, WHOLE, Scratch, expect, skip
+from harness import BIN, WHOLE, Scratch, expect, has_sanitizer, skip, tool
 from onnx import TensorProto, helper, numpy_helper
 
 STRICT = "-Wall -Wextra -Werror"
@@ -36,18 +35,12 @@ int main(int argc, char** argv) {
 """
 
 
-def run(*command, code=0, cwd=None):
-    done = subprocess.run([str(part) for part in command], capture_output=True, text=True, timeout=600, cwd=cwd, check=False)
-    expect(done.returncode == code, f"{command}: exit code {done.returncode}\n{done.stdout[-3000:]}\n{done.stderr[-3000:]}")
-    return done.stdout
-
-
 def built(folder, compiler, flags=STRICT):
     """Builds an export far from here, in the folder build-COMPILER, and returns that."""
     build = folder / f"build-{compiler[0]}"
     languages = [f"-DCMAKE_C_COMPILER={compiler[0]}", f"-DCMAKE_CXX_COMPILER={compiler[1]}", f"-DCMAKE_CXX_FLAGS={flags}"]
-    run("cmake", "-G", "Ninja", "-S", folder, "-B", build, *languages)
-    run("cmake", "--build", build)
+    tool("cmake", "-G", "Ninja", "-S", folder, "-B", build, *languages)
+    tool("cmake", "--build", build)
     return build
 
 
@@ -71,18 +64,18 @@ def called_from_c(scratch, store):
     scratch.run("warploom", "export", "product", "--weights", "product.onnx", "--out", "linear")
     folder = scratch.root / "linear"
     build = built(folder, ("cc", "c++"))
-    run(build / "self_test", 2)
+    tool(build / "self_test", 2)
     (folder / "caller.c").write_text(CALLER.replace("@NAME@_INPUTS", "LINEAR_INPUTS").replace("@NAME@_OUTPUTS", "LINEAR_OUTPUTS").replace("@NAME@", "linear"))
-    run("cc", "-std=c11", *STRICT.split(), "-c", folder / "caller.c", "-I", folder, "-o", folder / "caller.o")
-    run("c++", folder / "caller.o", build / "liblinear.a", "-lpthread", "-o", folder / "caller")
+    tool("cc", "-std=c11", *STRICT.split(), "-c", folder / "caller.c", "-I", folder, "-o", folder / "caller.o")
+    tool("c++", folder / "caller.o", build / "liblinear.a", "-lpthread", "-o", folder / "caller")
     for threads in [], ["1"], ["1", "2", "3"]:
-        values = run(folder / "caller", folder / "weights.bin", *threads).split()
+        values = tool(folder / "caller", folder / "weights.bin", *threads).split()
         found = np.array(values[:16], np.float32).reshape(8, 2)
         expect(np.array_equal(found[:, 0], expected.ravel()) and np.array_equal(found[:, 0], found[:, 1]), f"{values}")
         expect(" ".join(values[16:]) == "an input does not begin at a multiple of 64 bytes", f"{values}")
     (folder / "short.bin").write_bytes((folder / "weights.bin").read_bytes()[:-1])
     for wrong in "short.bin", "nothing.bin":
-        expect("of another model" in run(folder / "caller", folder / wrong, code=3), wrong)
+        expect("of another model" in tool(folder / "caller", folder / wrong, code=3), wrong)
 
 
 def self_test_finds(scratch, folder):
@@ -93,9 +86,9 @@ def self_test_finds(scratch, folder):
     weights[: len(weights) // 2] = bytes(len(weights) // 2)
     (broken / "weights.bin").write_bytes(weights)
     build = built(broken, ("cc", "c++"), "-w")
-    expect("WRONG" in run(build / "self_test", code=1), "other weights were not noticed")
+    expect("WRONG" in tool(build / "self_test", code=1), "other weights were not noticed")
     shutil.copy(folder / "weights.bin", broken)
-    expect("WRONG" not in run(build / "self_test"), "the right weights are right again")
+    expect("WRONG" not in tool(build / "self_test"), "the right weights are right again")
 
 
 def refused(scratch, store):
@@ -114,7 +107,7 @@ def refused(scratch, store):
     expect((scratch.root / "int/model_int.h").exists(), "the name of the library")
     scratch.run("warploom", "export", "softmax", "--out", "int", "--name", "again")  # an export is replaced
     expect(not (scratch.root / "int/model_int.h").exists() and json.loads((scratch.root / "int/export.json").read_text())["name"] == "again", "replaced")
-    run(built(scratch.root / "int", ("cc", "c++")) / "self_test")
+    tool(built(scratch.root / "int", ("cc", "c++")) / "self_test")
     with open(next((scratch.root / "softmax/kernels").glob("*.cpp")), "a") as source:
         source.write("// changed\n")
     said = scratch.run("warploom", "export", "softmax", "--out", "new", expect=2).err
@@ -122,7 +115,7 @@ def refused(scratch, store):
 
 
 def main():
-    if "san.so" in run("ldd", BIN / "warploom"):
+    if has_sanitizer(BIN / "warploom"):
         skip("kernels are the same under a sanitizer")
     with Scratch() as scratch:
         store = scratch.root / "s.db"
@@ -133,7 +126,7 @@ def main():
         scratch.run("warploom", "export", "layer", "--out", "exported")
         for compiler in [("gcc", "g++"), ("clang", "clang++")] if WHOLE or shutil.which("clang++") else [("gcc", "g++")]:
             build = built(scratch.root / "exported", compiler)
-            expect("ok y" in run(build / "self_test", 3), compiler)
+            expect("ok y" in tool(build / "self_test", 3), compiler)
         self_test_finds(scratch, scratch.root / "exported")
 
 

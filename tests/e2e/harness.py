@@ -132,6 +132,18 @@ def kill_group(process):
         os.killpg(process.pid, signal.SIGKILL)
 
 
+def tool(*command, code=0, cwd=None):
+    """Runs a program that is not ours to its end, and returns what it printed to stdout; fails unless its exit code is `code`."""
+    done = subprocess.run([str(part) for part in command], capture_output=True, text=True, timeout=600 * PATIENCE, cwd=cwd, check=False)
+    expect(done.returncode == code, f"{show(command)}: exit code {done.returncode}\n{done.stdout[-3000:]}\n{done.stderr[-3000:]}")
+    return done.stdout
+
+
+def has_sanitizer(program):
+    """Whether a program or library was built with one: then others cannot load it."""
+    return "san.so" in tool("ldd", program)
+
+
 def until(condition, deadline, what):
     """Polls until condition() is true and returns its value."""
     end = time.monotonic() + deadline * PATIENCE

@@ -7,7 +7,7 @@ import shutil
 import subprocess
 
 import graphs
-from harness import BIN, SOURCE, Scratch, expect, skip
+from harness import BIN, SOURCE, Scratch, expect, has_sanitizer, skip, tool
 
 PROJECT = """cmake_minimum_required(VERSION 3.25)
 project(other LANGUAGES C CXX)
@@ -20,16 +20,10 @@ target_link_libraries(serve PRIVATE warploom::warploom Threads::Threads)
 """
 
 
-def run(*command):
-    done = subprocess.run([str(part) for part in command], capture_output=True, text=True, timeout=600)
-    expect(done.returncode == 0, f"{command}: exit code {done.returncode}\n{done.stdout}\n{done.stderr}")
-    return done.stdout
-
-
 def compiled_by_pkg_config(prefix, libraries, folder, bundle):
     environment = os.environ | {"PKG_CONFIG_PATH": str(libraries / "pkgconfig")}
     flags = subprocess.run(["pkg-config", "--cflags", "--libs", "warploom"], capture_output=True, text=True, env=environment, check=True)
-    run("cc", "-std=c99", "-Wall", "-Wextra", "-Werror", folder / "serve.c", "-o", folder / "served", *flags.stdout.split(), "-lpthread")
+    tool("cc", "-std=c99", "-Wall", "-Wextra", "-Werror", folder / "serve.c", "-o", folder / "served", *flags.stdout.split(), "-lpthread")
     done = subprocess.run([folder / "served", bundle, "1", "10"], capture_output=True, text=True, timeout=60,
                           env={"LD_LIBRARY_PATH": str(libraries)})  # fmt: skip
     expect("10 requests" in done.stdout, done.stdout + done.stderr)
@@ -39,7 +33,7 @@ def completed(script, line):
     """What bash offers at the end of a command line, once it has read the script."""
     ask = 'source "$1"; COMP_WORDS=($2 "$3"); COMP_CWORD=$((${#COMP_WORDS[@]} - 1)); _warploom; printf "%s\\n" "${COMPREPLY[@]}"'
     words, _, last = line.rpartition(" ")
-    return run("bash", "-c", ask, "bash", script, words, last).split()
+    return tool("bash", "-c", ask, "bash", script, words, last).split()
 
 
 def described_as_installed(share):
@@ -59,38 +53,38 @@ def described_as_installed(share):
 
 
 def done_text(page):
-    return " ".join(run("groff", "-man", "-Tascii", "-P-cbou", page).split())
+    return " ".join(tool("groff", "-man", "-Tascii", "-P-cbou", page).split())
 
 
 def main():
-    if "san.so" in run("ldd", BIN / "warploom"):
+    if has_sanitizer(BIN / "warploom"):
         skip("a sanitizer's library is of no use to others")
     with Scratch() as scratch:
         prefix, other = scratch.root / "prefix", scratch.root / "other"
-        run("cmake", "--install", BIN.parent, "--prefix", prefix)
+        tool("cmake", "--install", BIN.parent, "--prefix", prefix)
         other.mkdir()
         (other / "CMakeLists.txt").write_text(PROJECT)
         for example in "run_model.cpp", "serve.c":
             shutil.copy(SOURCE / "examples" / example, other)
-        run("cmake", "-G", "Ninja", "-S", other, "-B", other / "build", f"-DCMAKE_PREFIX_PATH={prefix}")
-        run("cmake", "--build", other / "build")
+        tool("cmake", "-G", "Ninja", "-S", other, "-B", other / "build", f"-DCMAKE_PREFIX_PATH={prefix}")
+        tool("cmake", "--build", other / "build")
         reached = (other / "build/.ninja_deps").read_bytes()
         expect(str(prefix).encode() in reached and str(SOURCE).encode() not in reached, "headers of the source tree were used")
 
         graph = scratch.root / "g.graph"
         graph.write_text(graphs.SOFTMAX)
         bundle, store = scratch.root / "bundle", scratch.root / "s.db"
-        run(prefix / "bin/warploom", "tune", graph, "--trials", 1, "--store", store, "--out", bundle)
-        expect("output " in run(other / "build/run_model", bundle), "the example said nothing of the outputs")
-        served = run(other / "build/serve", bundle, 4, 500)
+        tool(prefix / "bin/warploom", "tune", graph, "--trials", 1, "--store", store, "--out", bundle)
+        expect("output " in tool(other / "build/run_model", bundle), "the example said nothing of the outputs")
+        served = tool(other / "build/serve", bundle, 4, 500)
         expect(served.count("500 requests") == 4, served)
 
         described_as_installed(prefix / "share")
         library = next(prefix.glob("lib*/**/libwarploom.so"))
-        needed = run("readelf", "-d", library)
+        needed = tool("readelf", "-d", library)
         for other_library in "grpc", "protobuf", "onnx":
             expect(f"lib{other_library}" not in needed, f"the library needs {other_library}:\n{needed}")
-        symbols = [line.split()[-1] for line in run("nm", "-D", "--defined-only", library).splitlines()]
+        symbols = [line.split()[-1] for line in tool("nm", "-D", "--defined-only", library).splitlines()]
         foreign = [symbol for symbol in symbols if not symbol.startswith(("warploom_", "WARPLOOM_"))]
         expect(not foreign, f"symbols that are no part of the interface: {foreign[:5]}")
         compiled_by_pkg_config(prefix, library.parent, other, bundle)

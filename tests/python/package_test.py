@@ -7,13 +7,13 @@ import sys
 import threading
 
 import graphs
-from harness import BIN, SOURCE, Scratch, listening, skip, until
+from harness import BIN, SOURCE, Scratch, has_sanitizer, listening, skip, until
 
 PACKAGE = BIN.parent / "python"
 CORE = list(PACKAGE.glob("warploom/_core*.so"))
 if not CORE:
     skip("there is no Python package in this build")
-if "san.so" in subprocess.run(["ldd", CORE[0]], capture_output=True, text=True, check=True).stdout:
+if has_sanitizer(CORE[0]):
     skip("Python has no sanitizer")
 sys.path.insert(0, str(PACKAGE))
 
