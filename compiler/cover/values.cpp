@@ -264,10 +264,7 @@ size_t CoverValues::atoms_alone(NodeId anchor) const {
 }
 
 int64_t CoverValues::bytes_moved(const Group& group) const {
-  int64_t bytes = 0;
-  for (NodeId id : group.reads) bytes += graph_->bytes(id);
-  for (NodeId id : group.stores) bytes += graph_->bytes(id);
-  return bytes;
+  return wl::bytes_moved(*graph_, group);
 }
 
 Cover ordered(const Graph& graph, std::vector<Group> groups) {

@@ -72,11 +72,33 @@ Graph extract(const Graph& graph, const Group& group) {
   return extraction.graph();
 }
 
-int64_t bytes_moved(const Graph& group) {
+int64_t bytes_moved(const Graph& graph, const Group& group) {
+  std::unordered_map<NodeId, int64_t> wanted;  // elements of a value that are read, at most
+  const auto want = [&](NodeId value, int64_t count) {
+    int64_t& known = wanted[value];
+    known = std::min(known + count, elements(graph.nodes[value].shape));
+  };
   int64_t bytes = 0;
-  for (NodeId input : group.inputs()) bytes += group.bytes(input);
-  for (const Output& output : group.outputs) bytes += group.bytes(output.node);
+  for (NodeId store : group.stores) {
+    want(store, elements(graph.nodes[store].shape));
+    bytes += graph.bytes(store);
+  }
+  for (auto op = group.ops.rbegin(); op != group.ops.rend(); ++op) {
+    const Node& node = graph.nodes[*op];
+    const OpClass cls = class_of(node.op);
+    const bool all = cls == OpClass::kReduce || cls == OpClass::kContract;
+    for (NodeId operand : node.operands) want(operand, all ? elements(graph.nodes[operand].shape) : wanted[*op]);
+  }
+  for (NodeId read : group.reads) bytes += wanted[read] * size_of(graph.nodes[read].dtype);
   return bytes;
+}
+
+int64_t bytes_moved(const Graph& group) {
+  Group whole;
+  for (NodeId id = 0; id < static_cast<NodeId>(group.nodes.size()); ++id)
+    (group.nodes[id].op == Op::input ? whole.reads : whole.ops).push_back(id);
+  for (const Output& output : group.outputs) whole.stores.push_back(output.node);
+  return bytes_moved(group, whole);
 }
 
 double contraction_flops(const Graph& group, const Node& contract) {

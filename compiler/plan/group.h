@@ -25,7 +25,10 @@ struct Group {
 // equal text; the buffers are the same.
 Graph extract(const Graph& graph, const Group& group);
 
-int64_t bytes_moved(const Graph& group);                             // inputs read once + outputs written once
+// Bytes that a kernel of the group moves at least: outputs, and inputs once; of an input that is cut or looked up in,
+// no more than there is of what is taken.
+int64_t bytes_moved(const Graph& group);
+int64_t bytes_moved(const Graph& graph, const Group& group);         // of a group of `graph`
 double contraction_flops(const Graph& group, const Node& contract);  // 2 per multiply-add
 double flops_of(const Graph& group);  // 2 per multiply-add of a contraction, 1 per elementwise or reduced element
 

@@ -72,7 +72,10 @@ int64_t largest_up_to(const std::vector<int64_t>& values, int64_t wanted) {
 }
 
 int64_t footprint(const Graph& group) {
-  return bytes_moved(group);
+  int64_t bytes = 0;
+  for (NodeId input : group.inputs()) bytes += group.bytes(input);
+  for (const Output& output : group.outputs) bytes += group.bytes(output.node);
+  return bytes;
 }
 
 int64_t cache_share(const Machine& machine) {

@@ -137,6 +137,29 @@ TEST(Cover, SoftmaxIsOneKernelAndMovesEachByteOnce) {
   EXPECT_EQ(one_per_op(graph).groups.size(), 5u);
 }
 
+TEST(Cover, WhatIsCutOrLookedUpCountsAsFarAsItIsRead) {
+  const Graph graph = graph_of(R"(graph {
+    %0 = input "stack" : f32[12,64,10]
+    %1 = slice %0 starts=[3,0,0] steps=[1,1,1] : f32[1,64,10]
+    %2 = slice %0 starts=[7,0,0] steps=[1,1,1] : f32[1,64,10]
+    %3 = exp %2 : f32[1,64,10]
+    %4 = add %1 %3 : f32[1,64,10]
+    output "y" %4
+  })");
+  const Cover cover = greedy(graph);
+  ASSERT_EQ(cover.groups.size(), 1u);
+  EXPECT_EQ(bytes_moved(graph, cover.groups[0]), 3 * 64 * 10 * 4);
+  EXPECT_EQ(bytes_moved(extract(graph, cover.groups[0])), 3 * 64 * 10 * 4);
+  EXPECT_EQ(bytes_moved(graph_of(R"(graph {
+    %0 = input "words" : f32[30000,8]
+    %1 = input "which" : i64[5,8]
+    %2 = take_along %0 %1 axis=[0] : f32[5,8]
+    %3 = reduce_sum %2 axes=[0] : f32[8]
+    output "y" %3
+  })")),
+            5 * 8 * 4 + 5 * 8 * 8 + 8 * 4);
+}
+
 TEST(Cover, ExpensiveWorkIsNotRepeatedAndCheapWorkIs) {
   const auto text = [](std::string_view op) {
     return cat(R"(graph {
