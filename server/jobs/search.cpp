@@ -9,6 +9,11 @@
 namespace wl {
 namespace {
 
+// Trials of a search are short, and the machine may have been slower in one than in another. But what took so much
+// longer than the best does not win however long it is timed, and a promotion compiles and checks it once more.
+constexpr double kMayWinWithin = 1.3;
+constexpr size_t kFewestFinalists = 3;
+
 // Finalists that are slower than in the search by more than this factor were disturbed by other load.
 constexpr double kDisturbed = 1.15;
 
@@ -151,10 +156,14 @@ Round final_round(const SearchInput& input, int64_t phase, int finalists) {
     if (a->hopeless != b->hopeless) return b->hopeless;
     return undisturbed_ns(a->samples_ns) < undisturbed_ns(b->samples_ns);
   });
-  if (static_cast<int>(correct.size()) > finalists) {
-    correct.resize(finalists);
-    if (std::find(correct.begin(), correct.end(), standard) == correct.end()) correct.push_back(standard);
-  }
+  const double best = undisturbed_ns(correct.front()->samples_ns);
+  const auto may_win = [&](const Trial* trial) {
+    return !trial->hopeless && undisturbed_ns(trial->samples_ns) <= kMayWinWithin * best;
+  };
+  size_t kept = std::min(correct.size(), static_cast<size_t>(finalists));
+  while (kept > kFewestFinalists && !may_win(correct[kept - 1])) --kept;
+  correct.resize(kept);
+  if (std::find(correct.begin(), correct.end(), standard) == correct.end()) correct.push_back(standard);
   for (const Trial* trial : correct) add_candidate(input, trial->trial, trial->plan, &round);
   round.size = static_cast<int64_t>(correct.size());
   return round;

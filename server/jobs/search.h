@@ -57,8 +57,8 @@ Round next_round(const SearchInput& input);
 // The round whose candidates the store has. One that this version cannot generate any more is a rejected trial.
 Round stored_round(const SearchInput& input, int64_t phase, const std::vector<PlannedTrial>& candidates);
 
-// The promotion: the best `finalists` and the first correct trial, normally the default schedule; the default schedule
-// alone while there are no trials.
+// The promotion: the best trials that may win, at most `finalists`, and the first correct one, normally the default
+// schedule; the default schedule alone while there are no trials.
 Round final_round(const SearchInput& input, int64_t phase, int finalists);
 
 // The promotion of a record that was made under another environment (other compilers): its plan and the default

@@ -99,6 +99,25 @@ TEST(Search, ASingleSampleWinsNothing) {
   EXPECT_EQ(winner({timed(0, slow, {1000, 1010, 1020}), timed(1, honest, {900, 1800, 1900})}, {}), slow);
 }
 
+TEST(Search, APromotionHasWhatMayWinAndTheDefault) {
+  const FakeGroup group(*parse(kOneOp));
+  SearchInput input;
+  input.compiler = &group;
+  const auto promoted = [&](std::vector<int64_t> times) {
+    input.trials.clear();
+    for (size_t i = 0; i < times.size(); ++i)
+      input.trials.push_back(timed(static_cast<int64_t>(i), cat("plan ops=2 number=", i), {times[i], times[i]}));
+    std::set<int64_t> numbers;
+    const Round round = final_round(input, 1, kFinalists);
+    for (const Candidate& candidate : round.candidates) numbers.insert(candidate.trial);
+    for (const Trial& trial : round.rejected) numbers.insert(trial.trial);
+    return numbers;
+  };
+  EXPECT_EQ(promoted({2000, 1000, 1250, 1900, 1280, 1500, 1240, 1800}), (std::set<int64_t>{0, 1, 2, 4, 6}));
+  EXPECT_EQ(promoted({3000, 1000, 1900, 1800}), (std::set<int64_t>{0, 1, 2, 3})) << "three at least, and the default";
+  EXPECT_EQ(promoted({1000, 1001, 1002, 1003, 1004, 1005, 1006, 1007, 1008, 1009}).size(), 8u);
+}
+
 TEST(Search, APromotionIsDisturbedWhenMostFinalistsWereFasterBefore) {
   const std::vector<Trial> before = {timed(0, "a", {1000, 1005}), timed(1, "b", {1100}), timed(2, "c", {1200})};
   EXPECT_FALSE(is_disturbed({timed(0, "a", {1010, 1015, 1900}), timed(1, "b", {1120, 1125, 2300})}, before));
