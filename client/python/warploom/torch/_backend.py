@@ -42,11 +42,24 @@ def decompositions():
 
 
 class _Taken(OperatorSupportBase):
-    def __init__(self, reasons):
-        self._reasons = reasons
+    def __init__(self, reasons, views):
+        self._reasons, self._views = reasons, views
 
     def is_node_supported(self, _submodules, node):
-        return self._reasons.get(node, "") is None
+        return node not in self._views and self._reasons.get(node, "") is None
+
+
+def _slices(graph, static):
+    """Slices of arguments that PyTorch makes as views, for nothing: of tensors that are cut into several whose elements lie side
+    by side, as the layers of a cache do. Kernels that read the whole would differ in where they begin, and be tuned one by one.
+    Weights are left out: what is cut of them is cut once, when they are set."""
+    views = set()
+    for i, argument in enumerate(node for node in graph.nodes if node.op == "placeholder"):
+        cuts = [user for user in argument.users if user.target in (aten.select.int, aten.slice.Tensor)]
+        dense = [cut for cut in cuts if isinstance(cut.meta["val"], torch.Tensor) and cut.meta["val"].is_contiguous()]
+        if i not in static and len(dense) > 1:
+            views.update(dense)
+    return views
 
 
 def _cache_folder():
@@ -74,18 +87,21 @@ class _Kernels(torch.nn.Module):
         self._executors = Executors(self._model, threads=torch.get_num_threads())
         # `used`: the arguments that the text has as inputs, "i0" the first of them. Those in `static` are weights.
         self._inputs = [used[int(tensor.name[1:])] for tensor in self._model.inputs()]
-        self._weights = [(f"i{n}", argument) for n, argument in enumerate(used) if argument in static]
+        weights = {tensor.name for tensor in self._model.weights()}
+        self._weights = [(f"i{n}", argument) for n, argument in enumerate(used) if argument in static and f"i{n}" in weights]
         self._outputs = self._model.outputs()
-        self._lock, self._known = threading.Lock(), {}
+        self.weights = len(self._weights)
+        self._lock, self._known = threading.Lock(), []
 
     def _set_weights(self, arguments):
-        """Copies weights whose values have changed since they were last copied."""
-        for name, argument in self._weights:
-            tensor = arguments[argument]
-            now = (tensor.data_ptr(), tensor._version)
-            if self._known.get(name) != now:
-                self._model.set_weight(name, tensor.detach().contiguous())
-                self._known[name] = now
+        """Copies all weights if the values of any have changed: what is computed from several needs all of them."""
+        tensors = [arguments[argument] for _, argument in self._weights]
+        now = [(tensor.data_ptr(), tensor._version) for tensor in tensors]
+        if self._known == now:
+            return
+        for (name, _), tensor in zip(self._weights, tensors):
+            self._model.set_weight(name, tensor.detach().contiguous())
+        self._known = now
 
     def forward(self, *arguments):
         with self._lock:
@@ -104,12 +120,13 @@ def _static_inputs():
 def _compile(gm, example_inputs, *, is_inference, options):
     graph = gm.graph
     reasons = support_of(graph)
-    partitioner = CapabilityBasedPartitioner(gm, _Taken(reasons), allows_single_node_partition=True)
-    parts = partitioner.propose_partitions()
-    fused = partitioner.fuse_partitions(parts)
-    placeholders = {node: i for i, node in enumerate(n for n in graph.nodes if n.op == "placeholder")}
     static = _static_inputs() if is_inference else set()
-    entry = {"nodes": len(reasons), "kernels": 0, "eager": {}}
+    taken = _Taken(reasons, _slices(graph, static))
+    partitioner = CapabilityBasedPartitioner(gm, taken, allows_single_node_partition=True)
+    fused = partitioner.fuse_partitions(partitioner.propose_partitions())
+    # Of the graph once it has been fused: PyTorch may put other nodes in place of its arguments then.
+    placeholders = {node: i for i, node in enumerate(n for n in fused.graph.nodes if n.op == "placeholder")}
+    entry = {"nodes": len(reasons), "kernels": 0, "weights": 0, "eager": {}}
     for reason in filter(None, reasons.values()):
         entry["eager"][reason] = entry["eager"].get(reason, 0) + 1
     for node in list(fused.graph.nodes):
@@ -126,6 +143,7 @@ def _compile(gm, example_inputs, *, is_inference, options):
             log.warning("a part of %d operators stays with eager: %s", len(part.graph.nodes), error)
             continue
         entry["kernels"] += 1
+        entry["weights"] += kernels.weights
         fused.set_submodule(node.target, kernels)
     for reason in entry["eager"]:
         log.info("left to eager: %s", reason)
@@ -149,7 +167,7 @@ def backend(gm, example_inputs, *, options=None):
 
 
 def report():
-    """What was taken of every graph since the process began: its number of operators, of parts that are kernels, and why
-    others stayed with eager."""
+    """What was taken of every graph since the process began: its number of operators, of parts that are kernels, of arguments
+    of those that are weights, and why others stayed with eager."""
     with _LOCK:
         return [dict(entry) for entry in _REPORT]
