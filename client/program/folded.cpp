@@ -41,8 +41,23 @@ absl::Status FoldedWeights::set(const std::string& name, DType dtype, const Shap
                      type_text(dtype, shape));
     }
   }
-  held_[name] = {dtype, shape, std::string(bytes)};
+  if (static_cast<int64_t>(bytes.size()) != elements(shape) * size_of(dtype))
+    return invalid("weight ", name, " is ", type_text(dtype, shape), ", the given array has ", bytes.size(), " bytes");
+  // What only puts one weight in another order needs no copy of it.
+  std::vector<size_t> collecting;
   for (size_t reader : readers) {
+    Folded& folded = all_[reader];
+    const bool alone = folded.weight->from.inputs().size() == 1;
+    const std::optional<std::string> moved = alone ? value_of_moved(*folded.weight, bytes) : std::nullopt;
+    if (moved) {
+      WL_RETURN_IF_ERROR(store(folded, *moved, executor));
+    } else {
+      collecting.push_back(reader);
+    }
+  }
+  if (collecting.empty()) return absl::OkStatus();
+  held_[name] = {dtype, shape, std::string(bytes)};
+  for (size_t reader : collecting) {
     Folded& folded = all_[reader];
     folded.set.insert(name);
     if (folded.set.size() == folded.weight->from.inputs().size()) WL_RETURN_IF_ERROR(compute(folded, executor));
@@ -84,8 +99,6 @@ absl::StatusOr<std::string> FoldedWeights::value(const FoldedWeight& weight) con
     const auto held = held_.find(from.nodes[input].text);
     if (held != held_.end()) arrays[input] = &held->second;
   }
-  if (inputs.size() == 1 && arrays[inputs[0]] != nullptr)
-    if (std::optional<std::string> moved = value_of_moved(weight, arrays[inputs[0]]->bytes)) return *std::move(moved);
   const InputReader read = [&](NodeId input, int64_t index) {
     const auto at = static_cast<uint64_t>(index);
     const Array* array = arrays[input];
@@ -96,8 +109,12 @@ absl::StatusOr<std::string> FoldedWeights::value(const FoldedWeight& weight) con
 }
 
 absl::Status FoldedWeights::compute(Folded& folded, Executor& executor) {
-  const Graph& from = folded.weight->from;
   WL_ASSIGN_OR_RETURN(const std::string bytes, value(*folded.weight));
+  return store(folded, bytes, executor);
+}
+
+absl::Status FoldedWeights::store(Folded& folded, std::string_view bytes, Executor& executor) {
+  const Graph& from = folded.weight->from;
   const Node& node = from.nodes[from.outputs[0].node];
   folded.set.clear();
   folded.computed = true;

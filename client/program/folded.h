@@ -47,6 +47,7 @@ class FoldedWeights {
   // The value of a weight all operands of which are known.
   absl::StatusOr<std::string> value(const FoldedWeight& weight) const;
   absl::Status compute(Folded& folded, Executor& executor);
+  absl::Status store(Folded& folded, std::string_view bytes, Executor& executor);
   bool is_known(const Node& operand) const;
   void forget();
 

@@ -148,8 +148,12 @@ std::vector<TensorInfo> Model::outputs(size_t size) const {
 }
 
 absl::Status Model::set_weight(const std::string& name, const Array& value) {
+  return set_weight(name, value.dtype, value.shape, value.bytes);
+}
+
+absl::Status Model::set_weight(const std::string& name, DType dtype, const Shape& shape, std::string_view bytes) {
   const std::lock_guard lock(impl_->mutex);
-  WL_RETURN_IF_ERROR(impl_->set(name, value.dtype, value.shape, value.bytes));
+  WL_RETURN_IF_ERROR(impl_->set(name, dtype, shape, bytes));
   return impl_->finish();
 }
 

@@ -49,6 +49,7 @@ class Model {
 
   // Copies the values. InvalidArgument when there is no such weight, or it has another dtype or shape.
   absl::Status set_weight(const std::string& name, const Array& value);
+  absl::Status set_weight(const std::string& name, DType dtype, const Shape& shape, std::string_view bytes);
   // Sets every weight for which the .onnx, .npz or .npy file, or the folder of .npy files, has a value. ONNX files need
   // a reader.
   absl::Status load_weights(const std::string& path, OnnxReader onnx = nullptr);

@@ -56,8 +56,9 @@ std::string moved(const Graph& graph, const Node& transpose, std::string_view by
 std::optional<std::string> value_of_moved(const FoldedWeight& weight, std::string_view operand) {
   const std::optional<std::vector<const Node*>> moves = moves_of(weight.from);
   if (!moves) return std::nullopt;
-  std::string bytes(operand);
-  for (size_t i = moves->size(); i-- > 0;) bytes = moved(weight.from, *(*moves)[i], bytes, /*back=*/false);
+  if (moves->empty()) return std::string(operand);
+  std::string bytes = moved(weight.from, *moves->back(), operand, /*back=*/false);
+  for (size_t i = moves->size() - 1; i-- > 0;) bytes = moved(weight.from, *(*moves)[i], bytes, /*back=*/false);
   return bytes;
 }
 

@@ -160,6 +160,7 @@ TEST_F(ModelTest, PutsTheElementsOfAWeightIntoTheOrderInWhichKernelsReadIt) {
                 .value()});
   auto model = loaded(program);
   ASSERT_TRUE(model.ok()) << model.status();
+  EXPECT_TRUE(absl::IsInvalidArgument(model->set_weight("a", DType::f32, {4, 8}, std::string(124, '\0'))));
   ASSERT_TRUE(model->set_weight("a", array_of({4, 8}, 0)).ok());
   const auto outputs = model->run({{"x", array_of({6, 32}, 0)}});
   ASSERT_TRUE(outputs.ok()) << outputs.status();
