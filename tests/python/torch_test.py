@@ -45,10 +45,28 @@ def models(torch):
                 x = torch.cat([layer, x]).softmax(0)[-2:]
             return x
 
+    class Rows(nn.Module):
+        """Operators that are sums of several ops, or whose rows have cases."""
+
+        def __init__(self):
+            super().__init__()
+            self.spread = nn.ConvTranspose2d(4, 6, 3, stride=2, padding=1, output_padding=1, groups=2)
+
+        def forward(self, x, places):
+            pooled, at = functional.max_pool2d(x, 3, stride=2, padding=1, ceil_mode=True, return_indices=True)
+            mean = functional.avg_pool2d(x, 3, stride=2, padding=1, ceil_mode=True, count_include_pad=False)
+            greatest, where = x.max(1)
+            angles = torch.atan2(x, mean.mean()) + x.sinh() + torch.copysign(x, x.sin()) + torch.hypot(x, x + 1)
+            rows = x.flatten(1)
+            picked = rows[places, places.flip(0)], rows.diagonal(1), rows.unfold(1, 3, 2), rows.repeat(1, 2)
+            whole = (places * 7 - 9) // 4, torch.div(places - 9, 4, rounding_mode="trunc")
+            return self.spread(x), pooled, at, mean, greatest, where, angles, x.argmin(), *picked, *whole
+
     return {
         "convolutions": (Convolutions().eval(), (torch.randn(2, 3, 32, 32),)),
         "attention": (Attention().eval(), (torch.randint(0, 50, (2, 7)),)),
         "mixed": (Mixed(), (torch.randn(6, 8),)),
+        "rows": (Rows().eval(), (torch.randn(2, 4, 6, 7), torch.tensor([1, 0, -1, 1]))),
         "stacked": (Stacked(), (torch.randn(2, 8), torch.randn(3, 2, 8))),
     }
 
@@ -106,7 +124,7 @@ def main():
             expect(done.returncode == 0, f"{turn}: {done.stdout}{done.stderr[-3000:]}")
             print(turn, f"{time.perf_counter() - start:.1f} s:", done.stdout.replace("\n", "; "))
         bundles = list((scratch.root / "cache/warploom/torch").glob("*/bundle"))
-        expect(len(bundles) >= 6, f"{bundles}")
+        expect(len(bundles) >= 7, f"{bundles}")
         texts = [bundle.with_name("model.graph").read_text() for bundle in bundles]
         stacked = [text for text in texts if text.count(': f32[2,8]') > 2]
         expect(len(stacked) == 1 and "f32[3,2,8]" not in stacked[0], "layers of a stack are not inputs of their own")

@@ -117,9 +117,14 @@ def div(g, node, x, y):
 
 @row(aten.div.Tensor_mode, aten.div.Scalar_mode)
 def div_mode(g, node, x, y, rounding_mode=None):
-    if result_of(node)[0] not in FLOATS or rounding_mode != "floor":
-        raise Unsupported(f"a division rounded by {rounding_mode} of {result_of(node)[0]}")
-    return pointwise(g, "floor", node, [pointwise(g, "div", node, [x, y])])
+    if rounding_mode is None:
+        return div(g, node, x, y)
+    if result_of(node)[0] in FLOATS:
+        ratio = pointwise(g, "div", node, [x, y])
+        return trunc(g, node, ratio) if rounding_mode == "trunc" else pointwise(g, "floor", node, [ratio])
+    if rounding_mode == "floor":  # a division of integers rounds towards zero
+        x = pointwise(g, "sub", node, [x, pointwise(g, "mod", node, [x, y])])
+    return pointwise(g, "div", node, [x, y])
 
 
 @row(aten.pow.Tensor_Scalar, aten.pow.Tensor_Tensor, aten.pow.Scalar)
@@ -151,7 +156,7 @@ def clamp(g, node, x, low=None, high=None):
     return pointwise(g, "mul", node, [x, 1]) if low is None and high is None else x
 
 
-@row(aten.where.self)
+@row(aten.where.self, torch.ops.prims.where.default)
 def where(g, node, condition, x, y):
     result, shape = result_of(node)
     operands = [prepared(g, operand, result, shape) for operand in (x, y)]

@@ -18,6 +18,7 @@ from .. import _core
 from .._model import Executors, torch_empty
 from .._program import ProgramError
 from .._tune import run_tune
+from ._aten import TABLE
 from ._lower import support_of, text_of
 
 log = logging.getLogger("warploom")
@@ -32,13 +33,16 @@ _FURTHER = [
     aten._safe_softmax, aten.gelu, aten.silu, aten.hardswish, aten.hardsigmoid, aten.leaky_relu, aten.elu, aten.softplus, aten.logit,
     aten._adaptive_avg_pool2d, aten.upsample_nearest2d, aten.pixel_shuffle, aten.native_layer_norm_backward, aten.gelu_backward,
     aten._softmax_backward_data, aten._log_softmax_backward_data, aten.tanh_backward, aten.sigmoid_backward, aten.silu_backward,
-    aten.threshold_backward, aten.embedding_dense_backward, aten.addmm, aten.stack, aten.tril, aten.triu, aten.logsumexp,
-    aten._scaled_dot_product_flash_attention_for_cpu,
+    aten.threshold_backward, aten.embedding_dense_backward, aten.stack, aten.tril, aten.triu, aten.logsumexp,
+    aten._scaled_dot_product_flash_attention_for_cpu, aten._native_batch_norm_legit_functional, aten._batch_norm_with_update_functional,
+    aten.addmv, aten.heaviside,
 ]  # fmt: skip
 
 
 def decompositions():
-    return core_aten_decompositions() | get_decompositions(_FURTHER)
+    """PyTorch's definitions of operators that have no row."""
+    known = dict(core_aten_decompositions().items()) | get_decompositions(_FURTHER)
+    return {operator: function for operator, function in known.items() if operator not in TABLE}
 
 
 class _Taken(OperatorSupportBase):

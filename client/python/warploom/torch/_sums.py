@@ -6,8 +6,9 @@ import torch
 
 from ._aten import pointwise, result_of, row
 from ._text import Unsupported
+from ._views import padded
 
-aten = torch.ops.aten
+aten, prims = torch.ops.aten, torch.ops.prims
 
 
 # Reductions.
@@ -23,8 +24,8 @@ def reduced(g, node, how, x, dims, dtype=None):
     return g.cast(g.reshape(value, shape), result)
 
 
-@row(aten.sum.dim_IntList, aten.sum.default)
-def sum_(g, node, x, dims=None, keepdim=False, dtype=None):
+@row(aten.sum.dim_IntList, aten.sum.default, prims.sum.default)
+def sum_(g, node, x, dims=None, keepdim=False, dtype=None, output_dtype=None):
     return reduced(g, node, "sum", x, dims)
 
 
@@ -43,8 +44,8 @@ for _how, _overload in (("max", aten.amax.default), ("min", aten.amin.default)):
         return reduced(g, node, _how, x, dims)
 
 
-@row(aten.prod.default, aten.prod.dim_int)
-def prod(g, node, x, dim=None, keepdim=False, dtype=None):
+@row(aten.prod.default, aten.prod.dim_int, prims.prod.default)
+def prod(g, node, x, dim=None, keepdim=False, dtype=None, output_dtype=None):
     return reduced(g, node, "prod", x, dim)
 
 
@@ -57,6 +58,11 @@ for _how, _packet in (("max", aten.any), ("min", aten.all)):
 
 @row(aten.var.correction, aten.var.dim)
 def var(g, node, x, dims=None, correction=1, keepdim=False):
+    return variance(g, node.meta["val"], x, dims, correction)[0]
+
+
+@row(prims.var.default)
+def prims_var(g, node, x, dims, correction=1, output_dtype=None):
     return variance(g, node.meta["val"], x, dims, correction)[0]
 
 
@@ -98,19 +104,52 @@ def addmm(g, node, x, a, b, beta=1, alpha=1):
     return pointwise(g, "add", node, [product, x if beta == 1 else pointwise(g, "mul", node, [x, beta])])
 
 
+@row(aten.addbmm.default)
+def addbmm(g, node, x, a, b, beta=1, alpha=1):
+    product = pointwise(g, "mul", node, [g.contract(a, b, "bmk,bkn->mn"), alpha])
+    return pointwise(g, "add", node, [product, pointwise(g, "mul", node, [x, beta])])
+
+
 def each_axis(values, rank):
     """A number for each of `rank` axes, of which one may stand for all."""
     return [values[0]] * rank if len(values) == 1 else list(values)
 
 
+def spread(g, x, stride):
+    """Elements of an image apart, with zeros between them."""
+    for axis, step in enumerate(stride, 2):
+        if step > 1:
+            extent, rank = x.shape[axis], len(x.shape)
+            x = g.reshape(x, [*x.shape[: axis + 1], 1, *x.shape[axis + 1 :]])
+            x = g.pad(x, [0] * (rank + 1), [step - 1 if i == axis + 1 else 0 for i in range(rank + 1)], 0)
+            x = g.reshape(x, [*x.shape[:axis], extent * step, *x.shape[axis + 2 :]])
+            x = g.slice(x, axis, 0, (extent - 1) * step + 1)
+    return x
+
+
+def turned(g, w, groups):
+    """The weight with which a plain convolution of what is spread is a transposed one: taps in turned order, outputs first."""
+    inputs, outputs, *taps = w.shape
+    w = g.transpose(g.reshape(w, [groups, inputs // groups, outputs, *taps]), [0, 2, 1, *range(3, len(taps) + 3)])
+    w = g.reshape(w, [groups * outputs, inputs // groups, *taps])
+    for axis, extent in enumerate(taps, 2):
+        w = g.slice(w, axis, extent - 1, extent, -1) if extent > 1 else w
+    return w
+
+
 @row(aten.convolution.default)
 def convolution(g, node, x, w, bias, stride, padding, dilation, transposed, output_padding, groups):
     rank = len(x.shape) - 2
-    if transposed or rank < 1:
-        raise Unsupported("a transposed convolution")
+    if rank < 1:
+        raise Unsupported("a convolution without axes")
     stride, padding, dilation = (each_axis(values, rank) for values in (stride, padding, dilation))
-    taps = list(w.shape[2:])
-    x = g.pad(x, [0, 0, *padding], [0, 0, *padding], 0)
+    taps, high = list(w.shape[2:]), padding
+    if transposed:
+        x, w = spread(g, x, stride), turned(g, w, groups)
+        padding = [(tap - 1) * step - given for tap, step, given in zip(taps, dilation, padding)]
+        high = [given + more for given, more in zip(padding, each_axis(output_padding, rank))]
+        stride = [1] * rank
+    x = padded(g, x, [0, 0, *padding], [0, 0, *high], 0)
     positions, letters = "pqrstu"[:rank], "hijdef"[:rank]
     if all(tap == 1 for tap in taps):  # a product needs no window
         for axis in range(rank):
@@ -131,29 +170,71 @@ def convolution(g, node, x, w, bias, stride, padding, dilation, transposed, outp
 
 
 # Pools.
-def windows(g, x, size, stride, padding, dilation, ceil_mode, number):
-    """The windows of a pool over the last two axes, with a number around them, and the axes of their taps."""
-    size, stride, padding, dilation = (each_axis(values, 2) for values in (size, stride or size, padding, dilation))
-    if ceil_mode:
-        raise Unsupported("a pool with ceil_mode")
-    lead = len(x.shape) - 2
-    x = g.pad(x, [0] * lead + padding, [0] * lead + padding, number)
-    return g.window(x, range(lead, lead + 2), size, stride, dilation), [lead + 2, lead + 3]
+def windows(g, x, size, stride, padding, dilation, out, number):
+    """The windows of a pool over the last axes, of which `out` are the results' extents, with a number around them, and the axes of
+    their taps."""
+    rank = len(size)
+    lead = len(x.shape) - rank
+    high = [(n - 1) * step + (tap - 1) * far + 1 - extent - low
+            for n, step, tap, far, extent, low in zip(out, stride, size, dilation, x.shape[lead:], padding)]  # fmt: skip
+    x = padded(g, x, [0] * lead + padding, [0] * lead + high, number)
+    return g.window(x, range(lead, lead + rank), size, stride, dilation), [lead + rank + axis for axis in range(rank)]
 
 
-@row(aten.max_pool2d_with_indices.default)
-def max_pool2d(g, node, x, kernel_size, stride=(), padding=(0,), dilation=(1,), ceil_mode=False):
-    if any(user.args[1] != 0 for user in node.users):
-        raise Unsupported("the indices of a pool")
-    value, axes = windows(g, x, kernel_size, stride, padding, dilation, ceil_mode, -math.inf)
-    return (g.reduce("max", value, axes),)
+def pool_of(size, stride, padding, dilation, out):
+    rank = len(size)
+    return size, each_axis(stride or size, rank), each_axis(padding, rank), each_axis(dilation, rank), out
 
 
-@row(aten.avg_pool2d.default)
-def avg_pool2d(g, node, x, kernel_size, stride=(), padding=(0,), ceil_mode=False, count_include_pad=True, divisor_override=None):
-    if any(padding) and not count_include_pad and divisor_override is None:
-        raise Unsupported("an average pool that leaves out padding")
-    value, axes = windows(g, x, kernel_size, stride, padding, (1,), ceil_mode, 0)
+def max_pool(g, node, x, rank, kernel_size, stride=(), padding=(0,), dilation=(1,), ceil_mode=False):
+    size, out = each_axis(kernel_size, rank), [int(n) for n in node.meta["val"][0].shape[-rank:]]
+    pool = pool_of(size, stride, padding, dilation, out)
+    value, axes = windows(g, x, *pool, -math.inf)
+    greatest = g.reduce("max", value, axes)
+    if all(user.args[1] == 0 for user in node.users):
+        return (greatest,)
+    # Where it is: the first place, counted over the axes of the image, whose element equals it.
+    places, image = g.constant(0, "i64", x.shape), x.shape[-rank:]
+    for axis in range(rank):
+        step = g.constant(math.prod(image[axis + 1 :]), "i64", x.shape)
+        places = g.op("add", places, g.op("mul", g.iota(len(x.shape) - rank + axis, "i64", x.shape), step))
+    places, _ = windows(g, places, *pool, 0)
+    kept = [*greatest.shape, *[1] * rank]
+    is_it = g.op("eq", value, g.broadcast(g.reshape(greatest, kept), value.shape))
+    last = g.constant(math.prod(image) - 1, "i64", value.shape)
+    return greatest, g.reduce("min", g.op("select", is_it, places, last), axes)
+
+
+def avg_pool(g, node, x, rank, kernel_size, stride=(), padding=(0,), ceil_mode=False, count_include_pad=True, divisor_override=None):
+    size, out = each_axis(kernel_size, rank), list(result_of(node)[1][-rank:])
+    pool = pool_of(size, stride, padding, (1,), out)
+    value, axes = windows(g, x, *pool, 0)
     total = g.reduce("sum", value, axes)
-    count = divisor_override or math.prod(value.shape[axis] for axis in axes)
-    return g.op("div", total, g.constant(float(count), total.dtype, total.shape))
+    if divisor_override or (not ceil_mode and (count_include_pad or not any(pool[2]))):
+        return g.op("div", total, g.constant(float(divisor_override or math.prod(size)), total.dtype, total.shape))
+    # Windows at the border have fewer elements: they are counted by the pool of ones.
+    ones = g.constant(1, x.dtype, x.shape[-rank:])
+    low = pool[2]
+    if count_include_pad:
+        ones, low = g.constant(1, x.dtype, [n + 2 * more for n, more in zip(ones.shape, low)]), [0] * rank
+    counted, taps = windows(g, ones, *pool[:2], low, *pool[3:], 0)
+    return g.op("div", total, g.broadcast(g.reduce("sum", counted, taps), total.shape))
+
+
+def adaptive(g, node, x, rank, output_size, pool):
+    """A pool whose results' number is given: as a plain one, where its windows are equal."""
+    image, out = x.shape[-rank:], each_axis(output_size, rank) if not isinstance(output_size, int) else [output_size] * rank
+    if any(extent % count for extent, count in zip(image, out)):
+        raise Unsupported("an adaptive pool of windows that differ")
+    size = [extent // count for extent, count in zip(image, out)]
+    return pool(g, node, x, rank, size, size)
+
+
+for _rank, _max, _avg in ((2, aten.adaptive_max_pool2d, None), (3, aten.adaptive_max_pool3d, aten._adaptive_avg_pool3d)):
+    row(_max.default)(lambda g, node, x, size, _rank=_rank: adaptive(g, node, x, _rank, size, max_pool))
+    if _avg is not None:
+        row(_avg.default)(lambda g, node, x, size, _rank=_rank: adaptive(g, node, x, _rank, size, avg_pool))
+
+for _rank, _max, _avg in ((2, aten.max_pool2d_with_indices, aten.avg_pool2d), (3, aten.max_pool3d_with_indices, aten.avg_pool3d)):
+    row(_max.default)(lambda g, node, x, *rest, _rank=_rank, **named: max_pool(g, node, x, _rank, *rest, **named))
+    row(_avg.default)(lambda g, node, x, *rest, _rank=_rank, **named: avg_pool(g, node, x, _rank, *rest, **named))

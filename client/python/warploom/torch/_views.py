@@ -50,6 +50,54 @@ def expand(g, node, x, size, implicit=False):
     return g.broadcast(x, result_of(node)[1])
 
 
+@row(torch.ops.prims.broadcast_in_dim.default)
+def broadcast_in_dim(g, node, x, shape, axes):
+    return g.broadcast(g.reshape(x, [x.shape[axes.index(i)] if i in axes else 1 for i in range(len(shape))]), shape)
+
+
+@row(aten.repeat.default)
+def repeat(g, node, x, times):
+    x = g.reshape(x, [1] * (len(times) - len(x.shape)) + list(x.shape))
+    pairs = [n for pair in zip(times, x.shape) for n in pair]
+    apart = g.reshape(x, [n for extent in x.shape for n in (1, extent)])
+    return g.reshape(g.broadcast(apart, pairs), result_of(node)[1])
+
+
+def at_strides(g, x, size, stride, offset):
+    """Elements of x, whose own lie side by side, at strides."""
+    places = g.constant(offset, "i64", size)
+    for axis, step in enumerate(stride):
+        places = g.op("add", places, g.op("mul", g.iota(axis, "i64", size), g.constant(step, "i64", size)))
+    listed = g.reshape(places, [math.prod(size)])
+    return g.reshape(g.take_along(g.reshape(x, [math.prod(x.shape)]), listed, 0), size)
+
+
+@row(aten.as_strided.default)
+def as_strided(g, node, x, size, stride, offset=None):
+    whole = node.args[0].meta["val"]
+    if not whole.is_contiguous() or whole.storage_offset() != 0:
+        raise Unsupported("strides over what does not lie side by side")
+    steps = [math.prod(size[i + 1 :]) for i in range(len(size))]
+    if not offset and math.prod(size) == math.prod(x.shape) and all(a == b or n == 1 for a, b, n in zip(stride, steps, size)):
+        return g.reshape(x, size)
+    return at_strides(g, x, size, stride, offset or 0)
+
+
+@row(aten.diagonal.default)
+def diagonal(g, node, x, offset=0, first=0, second=1):
+    first, second = first % len(x.shape), second % len(x.shape)
+    steps = [math.prod(x.shape[i + 1 :]) for i in range(len(x.shape))]
+    stride = [step for i, step in enumerate(steps) if i not in (first, second)] + [steps[first] + steps[second]]
+    return at_strides(g, x, result_of(node)[1], stride, offset * steps[second] if offset > 0 else -offset * steps[first])
+
+
+@row(aten.unfold.default)
+def unfold(g, node, x, axis, size, step):
+    if not x.shape:
+        return g.reshape(x, result_of(node)[1])
+    return g.window(x, [axis % len(x.shape)], [size], [step], [1])
+
+
 def start_in(extent, start):
     """Where a slice begins on an axis: at 0 unless said, counted from the end if negative, and inside."""
     start = start or 0
@@ -97,16 +145,21 @@ def cat(g, node, tensors, dim=0):
     return g.concat(parts, dim % len(shape))
 
 
+def padded(g, x, low, high, number):
+    """With a number around it; where there should be less than nothing around it, cut."""
+    for axis in range(len(x.shape)):
+        if low[axis] < 0 or high[axis] < 0:
+            cut = max(-low[axis], 0)
+            x = g.slice(x, axis, cut, x.shape[axis] - cut - max(-high[axis], 0))
+    return g.pad(x, [max(n, 0) for n in low], [max(n, 0) for n in high], number)
+
+
 @row(aten.constant_pad_nd.default)
 def constant_pad(g, node, x, pad, value=0):
     low, high = [0] * len(x.shape), [0] * len(x.shape)
     for i in range(len(pad) // 2):
         low[-1 - i], high[-1 - i] = pad[2 * i], pad[2 * i + 1]
-    for axis in range(len(x.shape)):  # negative padding cuts
-        if low[axis] < 0 or high[axis] < 0:
-            cut = max(-low[axis], 0)
-            x = g.slice(x, axis, cut, x.shape[axis] - cut - max(-high[axis], 0))
-    return g.pad(x, [max(n, 0) for n in low], [max(n, 0) for n in high], value)
+    return padded(g, x, low, high, value)
 
 
 @row(aten.flip.default)
@@ -160,6 +213,12 @@ def full(g, node, *arguments, **options):
     return g.constant(arguments[2] if node.target == aten.new_full.default else arguments[1], *result_of(node))
 
 
+# What is empty has any values.
+@row(aten.empty.memory_format, aten.empty_permuted.default, torch.ops.prims.empty_strided.default)
+def empty(g, node, *arguments, **options):
+    return g.constant(0, *result_of(node))
+
+
 @row(aten.scalar_tensor.default)
 def scalar_tensor(g, node, number, **options):
     return g.constant(number, *result_of(node))
@@ -190,6 +249,8 @@ def embedding(g, node, weight, indices, padding_idx=-1, scale_grad_by_freq=False
 
 @row(aten.index_select.default)
 def index_select(g, node, x, dim, index):
+    if not x.shape:
+        return g.reshape(x, result_of(node)[1])
     return index_along(g, x, index, dim % len(x.shape))
 
 
@@ -205,9 +266,23 @@ def index_along(g, x, index, axis):
 @row(aten.index.Tensor)
 def index(g, node, x, indices):
     given = [i for i, index in enumerate(indices) if index is not None]
-    if len(given) != 1 or indices[given[0]].dtype == "b1":
-        raise Unsupported("an index of several axes, or by a mask")
-    return index_along(g, x, indices[given[0]], given[0])
+    if any(indices[i].dtype in ("b1", "u8") for i in given):
+        raise Unsupported("an index by a mask")
+    if given != list(range(given[0], given[-1] + 1)):  # axes that are not neighbours come first
+        x = g.transpose(x, given + [i for i in range(len(x.shape)) if i not in given])
+        indices, given = [indices[i] for i in given], list(range(len(given)))
+    if len(given) == 1:
+        return index_along(g, x, indices[given[0]], given[0])
+    shape = torch.broadcast_shapes(*(indices[i].shape for i in given))
+    extents, place = [x.shape[i] for i in given], None
+    for i, extent in zip(given, extents):
+        g.bound(indices[i], extent)
+        one = g.broadcast(g.cast(indices[i], "i64"), shape)
+        whole = g.constant(extent, "i64", shape)
+        one = g.op("select", g.op("lt", one, g.constant(0, "i64", shape)), g.op("add", one, whole), one)
+        place = one if place is None else g.op("add", g.op("mul", place, whole), one)
+    first, last = given[0], given[-1]
+    return index_along(g, g.reshape(x, [*x.shape[:first], math.prod(extents), *x.shape[last + 1 :]]), place, first)
 
 
 @row(aten.gather.default)
