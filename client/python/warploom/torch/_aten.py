@@ -58,11 +58,17 @@ UNARY = {
 for _name, _op in UNARY.items():
     row(getattr(aten, _name).default)(lambda g, node, x, _op=_op: pointwise(g, _op, node, [x]))
 
-BINARY = {"mul": "mul", "maximum": "max", "minimum": "min", "fmod": "fmod", "remainder": "mod"}
+BINARY = {"maximum": "max", "minimum": "min", "fmod": "fmod", "remainder": "mod"}
 for _name, _op in BINARY.items():
     for _overload in ("Tensor", "Scalar", "default"):
         if hasattr(getattr(aten, _name), _overload):
             row(getattr(getattr(aten, _name), _overload))(lambda g, node, x, y, _op=_op: pointwise(g, _op, node, [x, y]))
+
+
+@row(aten.mul.Tensor, aten.mul.Scalar)
+def mul(g, node, x, y):
+    return pointwise(g, "logical_and" if result_of(node)[0] == "b1" else "mul", node, [x, y])
+
 
 for _name in ("eq", "ne", "lt", "le", "gt", "ge"):
 

@@ -1,5 +1,6 @@
 """torch.compile(model, backend="warploom")."""
 
+import fcntl
 import functools
 import hashlib
 import logging
@@ -34,8 +35,8 @@ _FURTHER = [
     aten._adaptive_avg_pool2d, aten.upsample_nearest2d, aten.pixel_shuffle, aten.native_layer_norm_backward, aten.gelu_backward,
     aten._softmax_backward_data, aten._log_softmax_backward_data, aten.tanh_backward, aten.sigmoid_backward, aten.silu_backward,
     aten.threshold_backward, aten.embedding_dense_backward, aten.stack, aten.tril, aten.triu, aten.logsumexp,
-    aten._scaled_dot_product_flash_attention_for_cpu, aten._native_batch_norm_legit_functional, aten._batch_norm_with_update_functional,
-    aten.addmv, aten.heaviside,
+    aten._native_batch_norm_legit_functional, aten._batch_norm_with_update_functional, aten.addmv, aten.heaviside, aten.dist,
+    aten.grid_sampler_2d,
 ]  # fmt: skip
 
 
@@ -75,10 +76,14 @@ def _bundle_of(text, weights, options):
     """The folder of the bundle for a graph's text: one that was made before, or a new one."""
     key = hashlib.sha256(repr((_core.version(), text, weights, sorted(options.items()), torch.get_num_threads())).encode()).hexdigest()[:32]
     folder = _cache_folder() / key
-    if not (folder / "bundle").exists():
-        folder.mkdir(parents=True, exist_ok=True)
-        (folder / "model.graph").write_text(text)
-        run_tune(folder / "model.graph", folder / "bundle", weight=weights, progress=False, **options)
+    folder.mkdir(parents=True, exist_ok=True)
+    # Processes of one user tune one after the other: they have one store, and would take times from each other.
+    with open(folder.parent / "lock", "w") as lock:
+        if not (folder / "bundle").exists():
+            fcntl.flock(lock, fcntl.LOCK_EX)
+        if not (folder / "bundle").exists():
+            (folder / "model.graph").write_text(text)
+            run_tune(folder / "model.graph", folder / "bundle", weight=weights, progress=False, **options)
     return folder / "bundle"
 
 

@@ -4,7 +4,7 @@ import operator
 
 import torch
 
-from . import _math, _sums, _views  # noqa: F401: their rows
+from . import _math, _scatter, _sums, _views  # noqa: F401: their rows
 from ._aten import TABLE
 from ._text import GraphText, Unsupported, Value, dtype_name
 

@@ -110,6 +110,33 @@ def addbmm(g, node, x, a, b, beta=1, alpha=1):
     return pointwise(g, "add", node, [product, pointwise(g, "mul", node, [x, beta])])
 
 
+@row(aten._scaled_dot_product_flash_attention_for_cpu.default)
+def attention(g, node, q, k, v, dropout=0.0, is_causal=False, attn_mask=None, scale=None):
+    """The result, and the logarithms of the sums that a backward pass divides by."""
+    if dropout:
+        raise Unsupported("attention with dropout")
+    if q.shape[:2] != k.shape[:2]:
+        raise Unsupported("attention of more heads than there are of keys")
+    rows, keys = q.shape[2], k.shape[2]
+    scores = g.contract(q, k, "bhmd,bhnd->bhmn")
+    scores = g.op("mul", scores, g.constant(1 / math.sqrt(q.shape[3]) if scale is None else scale, q.dtype, scores.shape))
+    if is_causal:
+        seen = g.op("le", g.iota(3, "i32", scores.shape), g.iota(2, "i32", scores.shape))
+        scores = g.op("select", seen, scores, g.constant(-math.inf, q.dtype, scores.shape))
+    if attn_mask is not None:
+        scores = g.op("add", scores, g.broadcast(g.cast(attn_mask, q.dtype), scores.shape))
+    each = [*q.shape[:2], rows, 1]
+
+    def along(value):
+        return g.broadcast(g.reshape(value, each), [*q.shape[:2], rows, keys])
+
+    greatest = g.reduce("max", scores, [3])
+    weights = g.op("exp", g.op("sub", scores, along(greatest)))
+    total = g.reduce("sum", weights, [3])
+    value = g.contract(g.op("div", weights, along(total)), v, "bhmn,bhne->bhme")
+    return value, g.op("add", greatest, g.op("log", total))
+
+
 def each_axis(values, rank):
     """A number for each of `rank` axes, of which one may stand for all."""
     return [values[0]] * rank if len(values) == 1 else list(values)

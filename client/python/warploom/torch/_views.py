@@ -23,12 +23,12 @@ def copy(g, node, x, *rest, **options):
 
 
 @row(aten.view.default, aten._unsafe_view.default, aten.reshape.default, aten.unsqueeze.default, aten.squeeze.dim, aten.squeeze.dims,
-     aten.squeeze.default)  # fmt: skip
+     aten.squeeze.default, aten.view_copy.default)  # fmt: skip
 def view(g, node, x, *_):
     return g.reshape(x, result_of(node)[1])
 
 
-@row(aten.permute.default)
+@row(aten.permute.default, aten.permute_copy.default)
 def permute(g, node, x, dims):
     return g.transpose(x, dims)
 
@@ -72,7 +72,7 @@ def at_strides(g, x, size, stride, offset):
     return g.reshape(g.take_along(g.reshape(x, [math.prod(x.shape)]), listed, 0), size)
 
 
-@row(aten.as_strided.default)
+@row(aten.as_strided.default, aten.as_strided_copy.default)
 def as_strided(g, node, x, size, stride, offset=None):
     whole = node.args[0].meta["val"]
     if not whole.is_contiguous() or whole.storage_offset() != 0:
@@ -111,6 +111,11 @@ def slice_(g, node, x, dim=0, start=None, end=None, step=1):
     return g.slice(x, dim, start, result_of(node)[1][dim], step)
 
 
+@row(aten.narrow_copy.default)
+def narrow(g, node, x, dim, start, length):
+    return g.slice(x, dim % len(x.shape), start_in(x.shape[dim], start), length)
+
+
 @row(aten.select.int)
 def select(g, node, x, dim, index):
     dim %= len(x.shape)
@@ -129,7 +134,7 @@ def split(g, node, x, sizes, dim=0):
     return tuple(parts)
 
 
-@row(aten.unbind.int)
+@row(aten.unbind.int, aten.unbind_copy.int)
 def unbind(g, node, x, dim=0):
     dim %= len(x.shape)
     shape = [n for i, n in enumerate(x.shape) if i != dim]
@@ -271,18 +276,27 @@ def index(g, node, x, indices):
     if given != list(range(given[0], given[-1] + 1)):  # axes that are not neighbours come first
         x = g.transpose(x, given + [i for i in range(len(x.shape)) if i not in given])
         indices, given = [indices[i] for i in given], list(range(len(given)))
+    x, place = merged(g, x, indices, given)
+    return index_along(g, x, place, given[0])
+
+
+def merged(g, x, indices, given):
+    """x with neighbouring axes as one, and where several indices of them point in it."""
     if len(given) == 1:
-        return index_along(g, x, indices[given[0]], given[0])
+        return x, indices[given[0]]
     shape = torch.broadcast_shapes(*(indices[i].shape for i in given))
     extents, place = [x.shape[i] for i in given], None
     for i, extent in zip(given, extents):
         g.bound(indices[i], extent)
-        one = g.broadcast(g.cast(indices[i], "i64"), shape)
-        whole = g.constant(extent, "i64", shape)
-        one = g.op("select", g.op("lt", one, g.constant(0, "i64", shape)), g.op("add", one, whole), one)
-        place = one if place is None else g.op("add", g.op("mul", place, whole), one)
-    first, last = given[0], given[-1]
-    return index_along(g, g.reshape(x, [*x.shape[:first], math.prod(extents), *x.shape[last + 1 :]]), place, first)
+        one = counted(g, g.broadcast(g.cast(indices[i], "i64"), shape), extent)
+        place = one if place is None else g.op("add", g.op("mul", place, g.constant(extent, "i64", shape)), one)
+    return g.reshape(x, [*x.shape[: given[0]], math.prod(extents), *x.shape[given[-1] + 1 :]]), place
+
+
+def counted(g, index, extent):
+    """An index counted from the beginning where it is counted from the end."""
+    whole = g.op("add", index, g.constant(extent, index.dtype, index.shape))
+    return g.op("select", g.op("lt", index, g.constant(0, index.dtype, index.shape)), whole, index)
 
 
 @row(aten.gather.default)
