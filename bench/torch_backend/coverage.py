@@ -1,0 +1,149 @@
+#!/usr/bin/env python3
+"""Twenty models of torchvision, timm and transformers (random weights of a fixed seed; the list was made before any was tried) through the
+backend of torch.compile: whether results are eager's, what is left to eager and why, and how much of a call's time kernels take.
+
+    build/venv-peers/bin/python bench/torch_backend/coverage.py [--only NAME ...] [--trials 1] [--jobs 1]
+
+Needs the packages of tools/requirements-further.txt. Prints a table and writes bench/results/torch/coverage-DATE.json.
+"""
+
+import argparse
+import concurrent.futures
+import datetime
+import json
+import os
+import pathlib
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+import warnings
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+BOUND = 1e-4  # relative to the largest magnitude of an output
+
+VISION = ("mobilenet_v2", "mobilenet_v3_small", "densenet121", "regnet_y_400mf", "squeezenet1_1", "shufflenet_v2_x0_5", "swin_t")
+TIMM = ("resnet26d", "mixer_s32_224", "deit_tiny_patch16_224", "repvgg_a0", "ghostnet_100", "gmlp_ti16_224")
+TEXT = ("bert", "distilbert", "roberta", "albert", "gpt2", "opt", "llama")
+MODELS = VISION + TIMM + TEXT
+
+
+def text_model(name):
+    import transformers
+
+    small = {"num_hidden_layers": 2, "vocab_size": 1000}
+    made = {
+        "bert": lambda: transformers.BertModel(transformers.BertConfig(**small)),
+        "distilbert": lambda: transformers.DistilBertModel(transformers.DistilBertConfig(n_layers=2, vocab_size=1000)),
+        "roberta": lambda: transformers.RobertaModel(transformers.RobertaConfig(**small)),
+        "albert": lambda: transformers.AlbertModel(transformers.AlbertConfig(hidden_size=768, intermediate_size=3072, num_attention_heads=12, **small)),
+        "gpt2": lambda: transformers.GPT2Model(transformers.GPT2Config(n_layer=2, vocab_size=1000, use_cache=False)),
+        "opt": lambda: transformers.OPTModel(transformers.OPTConfig(use_cache=False, **small)),
+        "llama": lambda: transformers.LlamaModel(
+            transformers.LlamaConfig(hidden_size=768, intermediate_size=2048, num_attention_heads=12, num_key_value_heads=4, use_cache=False, **small)
+        ),
+    }
+    return made[name]()
+
+
+def model_of(name):
+    """A module and its input."""
+    import torch
+
+    torch.manual_seed(0)
+    if name in TEXT:
+        return text_model(name), torch.randint(0, 1000, (1, 64))
+    if name in VISION:
+        import torchvision
+
+        return getattr(torchvision.models, name)(), torch.randn(1, 3, 224, 224)
+    import timm
+
+    return timm.create_model(name), torch.randn(1, 3, 224, 224)
+
+
+def tensors_of(made):
+    import torch
+
+    if hasattr(made, "last_hidden_state"):
+        return [made.last_hidden_state]
+    return [made] if isinstance(made, torch.Tensor) else [one for one in made if isinstance(one, torch.Tensor)]
+
+
+def child(name, trials):
+    warnings.simplefilter("ignore")
+    sys.path.insert(0, str(ROOT / "build/release/python"))
+    import torch
+    import warploom.torch
+    from warploom._model import Executors
+
+    torch.set_num_threads(2)
+    torch.set_grad_enabled(False)
+    model, given = model_of(name)
+    model.eval()
+    wanted = tensors_of(model(given))
+    compiled = torch.compile(model, backend="warploom", dynamic=False, options={"trials": trials, "kernels_alone": True})
+    start = time.perf_counter()
+    got = tensors_of(compiled(given))
+    facts = {"name": name, "first_call_s": round(time.perf_counter() - start, 1)}
+    facts["difference"] = max(float((a.double() - b.double()).abs().max()) / max(float(b.abs().max()), 1e-30) for a, b in zip(got, wanted, strict=True))
+    in_kernels, run = [0.0], Executors.run
+
+    def timed(self, *arguments):
+        begun = time.perf_counter()
+        run(self, *arguments)
+        in_kernels[0] += time.perf_counter() - begun
+
+    Executors.run = timed
+    shares = []
+    for _ in range(12):
+        in_kernels[0], start = 0.0, time.perf_counter()
+        compiled(given)
+        shares.append(in_kernels[0] / (time.perf_counter() - start))
+    reports = warploom.torch.report()
+    facts["share"] = round(statistics.median(shares), 3)
+    facts["parts"] = sum(report["kernels"] for report in reports)
+    facts["eager"] = {why: count for report in reports for why, count in report["eager"].items()}
+    print(json.dumps(facts))
+
+
+def run(name, options, cache):
+    command = [sys.executable, __file__, "--child", name, "--trials", str(options.trials)]
+    done = subprocess.run(command, capture_output=True, text=True, env=os.environ | {"XDG_CACHE_HOME": cache})
+    if done.returncode != 0:
+        return {"name": name, "failed": done.stderr.strip()[-300:]}
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def line_of(row):
+    if "failed" in row:
+        return f"| {row['name']} | failed: {row['failed'].splitlines()[-1]} |"
+    left = "; ".join(f"{why} ({count})" for why, count in row["eager"].items()) or "nothing"
+    right = "right" if row["difference"] <= BOUND else "**wrong**"
+    return f"| {row['name']} | {right}, {row['difference']:.0e} | {row['share']:.3f} | {row['parts']} | {left} | {row['first_call_s']:.0f} |"
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--only", nargs="*", default=MODELS, choices=MODELS, help="these models")
+    parser.add_argument("--trials", type=int, default=1, help="trials of each group of operators")
+    parser.add_argument("--jobs", type=int, default=1, help="models at once; times are shares of a call and need a quiet machine")
+    parser.add_argument("--child", help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.child:
+        return child(options.child, options.trials)
+    print("| model | result, largest difference | share of time in kernels | parts | left to eager | first call, s |\n|---|---|---|---|---|---|", flush=True)
+    rows = []
+    with tempfile.TemporaryDirectory() as cache, concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
+        for row in pool.map(lambda name: run(name, options, cache), options.only):
+            print(line_of(row), flush=True)
+            rows.append(row)
+    folder = ROOT / "bench/results/torch"
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / f"coverage-{datetime.datetime.now():%Y%m%d-%H%M}.json").write_text(json.dumps(rows, indent=1) + "\n")
+    return 1 if any("failed" in row or row["difference"] > BOUND for row in rows) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

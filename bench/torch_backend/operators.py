@@ -1,0 +1,160 @@
+#!/usr/bin/env python3
+"""PyTorch's own samples of its operators (OpInfo, forward, float32) through the backend: which give eager's results, which are
+computed by kernels alone, and what is left to eager and why. Correctness, no times.
+
+    build/venv-peers/bin/python bench/torch_backend/operators.py [--only WORD ...] [--samples 1] [--jobs 2]
+
+Needs the packages of tools/requirements-further.txt. Prints a table and writes bench/results/torch/operators-DATE.json.
+"""
+
+import argparse
+import collections
+import concurrent.futures
+import datetime
+import json
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+import warnings
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+AT_ONCE = 12  # operators of one process
+
+# No operators on dense tensors of real numbers with shapes that do not depend on values, or none whose result is determined: what
+# kernels of this project are not for. By name.
+OUTSIDE = {
+    "random numbers": r"cauchy|exponential|geometric|log_normal|normal(/.*)?|uniform|rand.*|multinomial|bernoulli|.*dropout.*|.*rrelu|.*fractional_max.*",
+    "results of any value": r"(new_)?empty.*|resize_.*",
+    "complex numbers": r"fft\..*|stft|.*complex.*|cdouble|cfloat|chalf|polar",
+    "factorisations, and what they solve": r"linalg\.(matrix_sqrth|cholesky.*|cond|det|eig.*|householder.*|inv.*|ldl.*|lstsq.*|lu.*|matrix_rank.*|norm/nuc|pinv.*"
+    r"|polar|qr|slogdet|solve.*|svd.*|tensor.*)|cholesky.*|geqrf|lu.*|ormqr|pinverse|.*svd.*|pca_lowrank|triangular_solve|logdet|matrix_exp|norm/nuc",
+    "special functions": r"special\.(airy.*|bessel.*|.*polynomial.*|erfcx|log_ndtr|ndtri|i0e|i1.*|.*bessel.*|polygamma.*|zeta)|polygamma.*|mvlgamma.*|i0|igammac?|digamma"
+    r"|lgamma|erfinv|nextafter|frexp",
+    "sorting": r"(arg|m)?sort|topk|kthvalue|(nan)?median|mode|(nan)?quantile|searchsorted|bucketize|masked\.median|unique.*|hist.*",
+    "shapes that depend on values": r"nonzero.*|argwhere|masked_select|combinations|repeat_interleave|item|equal|allclose",
+    "sparse tensors, and other devices": r"sparse\..*|to_sparse|jiterator.*|hash_tensor|bmm/triton.*",
+}
+
+
+def outside(name):
+    return next((why for why, names in OUTSIDE.items() if re.fullmatch(names, name)), None)
+
+
+def operators():
+    import torch
+    from torch.testing._internal.common_methods_invocations import op_db
+
+    found = {f"{one.name}/{one.variant_test_name}" if one.variant_test_name else one.name: one for one in op_db if torch.float32 in one.supported_dtypes("cpu")}
+    return {name: one for name, one in found.items() if outside(name) is None}
+
+
+def samples_of(one, count):
+    """The first samples without empty tensors; others if there are none."""
+    import torch
+
+    def is_full(sample):
+        made = (sample.input, sample.args, sample.kwargs, one.op(sample.input, *sample.args, **sample.kwargs))
+        return all(t.numel() > 0 for t in torch.utils._pytree.tree_leaves(made) if isinstance(t, torch.Tensor))
+
+    torch.manual_seed(0)
+    made = list(one.sample_inputs("cpu", torch.float32, requires_grad=False))
+    return ([sample for sample in made[:20] if is_full(sample)] or made)[:count]
+
+
+def tried(one, sample):
+    import torch
+    import warploom.torch
+
+    def function(x, *rest, **named):
+        return one.op(x, *rest, **named)
+
+    wanted = function(sample.input, *sample.args, **sample.kwargs)
+    before = len(warploom.torch.report())
+    torch._dynamo.reset()
+    options = {"trials": 1, "kernels_alone": True}
+    compiled = torch.compile(function, backend="warploom", dynamic=False, options=options)
+    got = compiled(sample.input, *sample.args, **sample.kwargs)
+    entries = warploom.torch.report()[before:]
+    flat = torch.utils._pytree.tree_leaves
+    try:
+        for a, b in zip(flat(got), flat(wanted), strict=True):
+            if isinstance(b, torch.Tensor):
+                torch.testing.assert_close(a, b, rtol=1e-4, atol=1e-5, equal_nan=True)
+    except (AssertionError, ValueError) as error:
+        return "wrong", {str(error).splitlines()[-1] if str(error) else "": 1}
+    left = collections.Counter()
+    for entry in entries:
+        left.update(entry["eager"])
+    if left:
+        return "left to eager", dict(left)
+    return ("kernels" if any(entry["kernels"] for entry in entries) else "nothing to compute"), {}
+
+
+def child(names, samples):
+    warnings.simplefilter("ignore")
+    sys.path.insert(0, str(ROOT / "build/release/python"))
+    import torch
+
+    torch.set_grad_enabled(False)
+    torch.set_num_threads(2)
+    known = operators()
+    for name in names:
+        outcomes = []
+        try:
+            outcomes = [tried(known[name], sample) for sample in samples_of(known[name], samples)]
+        except Exception as error:  # noqa: BLE001: whatever an operator's test raises is its result
+            outcomes = [("failed", {f"{type(error).__name__}: {str(error).strip().splitlines()[0] if str(error).strip() else ''}"[:200]: 1})]
+        order = ["failed", "wrong", "left to eager", "kernels", "nothing to compute"]
+        worst = min(outcomes, key=lambda outcome: order.index(outcome[0])) if outcomes else ("failed", {"no samples": 1})
+        print(json.dumps({"name": name, "outcome": worst[0], "why": worst[1]}), flush=True)
+
+
+def run(names, samples, cache):
+    """The outcomes of some operators, in a process of their own; what ends it counts as a failure."""
+    outcomes, left = [], list(names)
+    while left:
+        command = [sys.executable, __file__, "--child", ",".join(left), "--samples", str(samples)]
+        done = subprocess.run(command, capture_output=True, text=True, env=os.environ | {"XDG_CACHE_HOME": cache})
+        made = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
+        outcomes += made
+        left = left[len(made) :]
+        if left and done.returncode != 0:
+            outcomes.append({"name": left.pop(0), "outcome": "failed", "why": {f"the process ended: {done.returncode}, {done.stderr[-150:]}": 1}})
+        elif left and not made:
+            break
+    return outcomes
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--only", nargs="*", default=[], help="operators whose names have one of these words")
+    parser.add_argument("--samples", type=int, default=1, help="samples of each operator")
+    parser.add_argument("--jobs", type=int, default=2, help="processes at once")
+    parser.add_argument("--child", help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.child:
+        return child(options.child.split(","), options.samples)
+    names = [name for name in operators() if not options.only or any(word in name for word in options.only)]
+    parts = [names[i : i + AT_ONCE] for i in range(0, len(names), AT_ONCE)]
+    with tempfile.TemporaryDirectory() as cache, concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
+        outcomes = [one for part in pool.map(lambda part: run(part, options.samples, cache), parts) for one in part]
+    counts = collections.Counter(one["outcome"] for one in outcomes)
+    for one in outcomes:
+        if one["outcome"] in ("failed", "wrong", "left to eager"):
+            print(f"{one['outcome']}: {one['name']}: {'; '.join(one['why'])[:160]}")
+    asked = sum(counts.values()) - counts["nothing to compute"]
+    print(", ".join(f"{count} {what}" for what, count in counts.most_common()))
+    if asked:
+        print(f"of {asked} operators {counts['kernels']} ({100 * counts['kernels'] / asked:.1f} %) are computed by kernels alone, and right")
+    folder = ROOT / "bench/results/torch"
+    folder.mkdir(parents=True, exist_ok=True)
+    if not options.only:
+        (folder / f"operators-{datetime.datetime.now():%Y%m%d-%H%M}.json").write_text(json.dumps(outcomes, indent=1) + "\n")
+    return 1 if counts["wrong"] else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
