@@ -57,7 +57,7 @@ constexpr Rule kRules[] = {
     {"hoist-broadcast", "f(broadcast a, broadcast b) -> broadcast f(a, b)", rule::hoist_broadcast},
     {"take-elementwise", "take_along of f(a, b) -> f(take_along a, take_along b), when that takes fewer elements",
      rule::take_elementwise},
-    {"take-broadcast", "take_along over a repeated axis -> broadcast", rule::take_broadcast},
+    {"take-broadcast", "take_along over a repeated axis, or one of extent 1 -> broadcast", rule::take_broadcast},
     {"concat-elementwise", "concat(f(a), b) -> select(i < n, f(pad a), pad b), of values in memory",
      rule::concat_elementwise},
 };

@@ -128,9 +128,19 @@ std::optional<NodeId> take_elementwise(Builder& to, const Node& node) {
 }
 
 std::optional<NodeId> take_broadcast(Builder& to, const Node& node) {
-  const Node* wide = operand_of(to, node, Op::take_along, Op::broadcast);
-  if (wide == nullptr || std::binary_search(wide->ints.begin(), wide->ints.end(), node.ints[0])) return std::nullopt;
-  return to.broadcast(wide->operands[0], node.shape, std::vector<int64_t>(wide->ints));
+  if (node.op != Op::take_along) return std::nullopt;
+  const Node whole = to.node(node.operands[0]);
+  if (whole.shape[static_cast<size_t>(node.ints[0])] == 1) {
+    Shape without = whole.shape;
+    without.erase(without.begin() + node.ints[0]);
+    std::vector<int64_t> dims;
+    for (int64_t axis = 0; axis < static_cast<int64_t>(whole.shape.size()); ++axis)
+      if (axis != node.ints[0]) dims.push_back(axis);
+    return to.broadcast(to.reshape(node.operands[0], without), node.shape, dims);
+  }
+  if (whole.op != Op::broadcast || std::binary_search(whole.ints.begin(), whole.ints.end(), node.ints[0]))
+    return std::nullopt;
+  return to.broadcast(whole.operands[0], node.shape, std::vector<int64_t>(whole.ints));
 }
 
 }  // namespace wl::rule

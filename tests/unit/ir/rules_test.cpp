@@ -261,6 +261,12 @@ const Case kCases[] = {
                            b.input("i", DType::i64, {4, 2, 6}, Fill{.low = 0, .high = 9}), 1);
      },
      "%1 = input \"i\" : i64[4,2,6] uniform(0,9)\n%2 = broadcast %0 dims=[0,2] : f32[4,2,6]\n"},
+    {"take-broadcast",
+     [](Builder& b, NodeId x) {
+       return b.take_along(b.reshape(x, {4, 1, 6}), b.input("i", DType::i64, {4, 2, 6}, Fill{.low = 0, .high = 1}), 1);
+     },
+     "%1 = input \"i\" : i64[4,2,6] uniform(0,1)\n%2 = reshape %0 : f32[4,1,6]\n%3 = reshape %2 : f32[4,6]\n"
+     "%4 = broadcast %3 dims=[0,2] : f32[4,2,6]\n"},
 };
 
 TEST(Rules, EachAloneRewritesItsExample) {
