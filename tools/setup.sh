@@ -4,6 +4,7 @@
 #   tools/setup.sh packages   the Debian packages of tools/packages.txt (as root, or as a user who may sudo)
 #   tools/setup.sh python     packages, then build/venv with tools/requirements.txt
 #   tools/setup.sh cluster    python, and the Debian packages of tools/packages-cluster.txt
+#   tools/setup.sh site       packages, then build/venv-site with tools/requirements-site.txt
 #   tools/setup.sh peers      python, then build/venv-peers with tools/requirements-peers.txt (several GB)
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -94,5 +95,9 @@ case "${1:-packages}" in
     cmp -s tools/requirements-peers.txt build/venv-peers/.installed || need_disk 15
     make_venv build/venv-peers tools/requirements-peers.txt
     ;;
-  *) fail "unknown part '$1': expected packages, python, cluster or peers" ;;
+  site)
+    install_packages tools/packages.txt
+    make_venv build/venv-site tools/requirements-site.txt
+    ;;
+  *) fail "unknown part '$1': expected packages, python, cluster, peers or site" ;;
 esac

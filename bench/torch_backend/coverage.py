@@ -60,7 +60,11 @@ def model_of(name):
         return getattr(torchvision.models, name)(), torch.randn(1, 3, 224, 224)
     import timm
 
-    return timm.create_model(name), torch.randn(1, 3, 224, 224)
+    model = timm.create_model(name)
+    for parameter in model.parameters():
+        if parameter.dim() > 1 and not parameter.any():  # some heads begin with zeros, and so would be every result
+            torch.nn.init.normal_(parameter, std=0.02)
+    return model, torch.randn(1, 3, 224, 224)
 
 
 def tensors_of(made):

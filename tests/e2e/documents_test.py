@@ -1,14 +1,17 @@
 #!/usr/bin/env python3
-"""Commands of the documents: every option of every command line is one that the program has, and what README.md says under "Tune a model and
-run it" runs, line by line, as a new user would type it."""
+"""The documents: every option of every command line is one that the program has, every link has a file, and what README.md says under "Tune a
+model and run it" runs, line by line, as a new user would type it."""
 
 import functools
 import re
 import shlex
+import sys
 
 from harness import BIN, SOURCE, Scratch, expect, has_sanitizer, show
 
-PAGES = ("README.md", "docs/tutorial.md", "docs/report.md", "docs/numerics.md", "deploy/README.md", "bench/README.md")
+sys.path.insert(0, str(SOURCE / "tools"))
+import site_pages
+
 PROGRAMS = ("warploom", "warploomd", "warploom-worker", "warploom-train")
 
 MODEL = """graph {
@@ -67,13 +70,17 @@ def run_section(scratch):
 
 def main():
     with Scratch() as scratch:
-        found = 0
-        for page in PAGES:
-            for words in commands_of((SOURCE / page).read_text()):
-                check_options(scratch, page, words)
+        found = links = 0
+        for page in site_pages.pages():
+            text = page.read_text()
+            for words in commands_of(text):
+                check_options(scratch, page.relative_to(SOURCE), words)
                 found += 1
-        expect(found >= 40, f"{found} commands")
-        print(found, "command lines")
+            for link in site_pages.LINK.finditer(text):
+                site_pages.target_of(page, link[2])  # ends the program if there is no such file
+                links += 1
+        expect(found >= 60 and links >= 150, f"{found} commands, {links} links")
+        print(found, "command lines,", links, "links")
         if not has_sanitizer(BIN / "warploom"):
             run_section(scratch)
 
