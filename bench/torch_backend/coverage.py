@@ -12,7 +12,6 @@ import concurrent.futures
 import datetime
 import json
 import os
-import pathlib
 import statistics
 import subprocess
 import sys
@@ -20,8 +19,7 @@ import tempfile
 import time
 import warnings
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
-BOUND = 1e-4  # relative to the largest magnitude of an output
+from compare import BOUND, ROOT, difference
 
 VISION = ("mobilenet_v2", "mobilenet_v3_small", "densenet121", "regnet_y_400mf", "squeezenet1_1", "shufflenet_v2_x0_5", "swin_t")
 TIMM = ("resnet26d", "mixer_s32_224", "deit_tiny_patch16_224", "repvgg_a0", "ghostnet_100", "gmlp_ti16_224")
@@ -67,12 +65,8 @@ def model_of(name):
     return model, torch.randn(1, 3, 224, 224)
 
 
-def tensors_of(made):
-    import torch
-
-    if hasattr(made, "last_hidden_state"):
-        return [made.last_hidden_state]
-    return [made] if isinstance(made, torch.Tensor) else [one for one in made if isinstance(one, torch.Tensor)]
+def result_of(made):
+    return getattr(made, "last_hidden_state", made)
 
 
 def child(name, trials):
@@ -86,12 +80,11 @@ def child(name, trials):
     torch.set_grad_enabled(False)
     model, given = model_of(name)
     model.eval()
-    wanted = tensors_of(model(given))
+    wanted = result_of(model(given))
     compiled = torch.compile(model, backend="warploom", dynamic=False, options={"trials": trials, "kernels_alone": True})
     start = time.perf_counter()
-    got = tensors_of(compiled(given))
-    facts = {"name": name, "first_call_s": round(time.perf_counter() - start, 1)}
-    facts["difference"] = max(float((a.double() - b.double()).abs().max()) / max(float(b.abs().max()), 1e-30) for a, b in zip(got, wanted, strict=True))
+    got = result_of(compiled(given))
+    facts = {"name": name, "first_call_s": round(time.perf_counter() - start, 1), "difference": difference(got, wanted)}
     in_kernels, run = [0.0], Executors.run
 
     def timed(self, *arguments):

@@ -7,21 +7,13 @@ import re
 import shlex
 import sys
 
+import graphs
 from harness import BIN, SOURCE, Scratch, expect, has_sanitizer, show
 
 sys.path.insert(0, str(SOURCE / "tools"))
 import site_pages
 
 PROGRAMS = ("warploom", "warploomd", "warploom-worker", "warploom-train")
-
-MODEL = """graph {
-  %0 = input "x" : f32[24,64] normal(0,1)
-  %1 = input "w" : f32[64,40] normal(0,1)
-  %2 = contract %0 %1 "mk,kn->mn" : f32[24,40]
-  %3 = tanh %2 : f32[24,40]
-  output "y" %3
-}
-"""
 
 
 @functools.cache
@@ -55,7 +47,7 @@ def check_options(scratch, page, words):
 def run_section(scratch):
     text = (SOURCE / "README.md").read_text()
     section = text.split("\n## Tune a model and run it\n")[1].split("\n## ")[0]
-    (scratch.root / "model.graph").write_text(MODEL)
+    (scratch.root / "model.graph").write_text(graphs.LAYER)
     ran = 0
     for words in commands_of(section):
         words = [word.replace("model.onnx", "model.graph") for word in words]

@@ -16,6 +16,16 @@ SOFTMAX_MATMUL = """graph {
 }
 """
 
+# A product of rows by a weight, and a function of it.
+LAYER = """graph {
+  %0 = input "x" : f32[24,64] normal(0,1)
+  %1 = input "w" : f32[64,40] normal(0,1)
+  %2 = contract %0 %1 "mk,kn->mn" : f32[24,40]
+  %3 = tanh %2 : f32[24,40]
+  output "y" %3
+}
+"""
+
 SOFTMAX = """graph {
   %0 = input "x" : f32[32,200] normal(0,1)
   %1 = reduce_max %0 axes=[1] : f32[32]

@@ -4,23 +4,15 @@ must find nothing; fewer otherwise."""
 
 import re
 
+import graphs
 from harness import BIN, Scratch, expect, tool
-
-MODEL = """graph {
-  %0 = input "x" : f32[8,32] normal(0,1)
-  %1 = input "w" : f32[32,16] normal(0,1)
-  %2 = contract %0 %1 "mk,kn->mn" : f32[8,16]
-  %3 = tanh %2 : f32[8,16]
-  output "y" %3
-}
-"""
 
 
 def main():
     watched = "libtsan" in tool("ldd", BIN / "serve")
     requests = 100000 if watched else 2000
     with Scratch() as scratch:
-        (scratch.root / "m.graph").write_text(MODEL)
+        (scratch.root / "m.graph").write_text(graphs.LAYER)
         scratch.run("warploom", "tune", "m.graph", "--weight", "w", "--trials", "2", "--kernels-alone", "--out", "tuned")
         done = scratch.run("serve", "tuned", 8, requests)
         expect("ThreadSanitizer" not in done.err, done.err[-3000:])

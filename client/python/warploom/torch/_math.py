@@ -6,7 +6,7 @@ import math
 import torch
 
 from ._aten import TABLE, prepared, result_of, row
-from ._sums import axes_of
+from ._sums import axes_of, first_place
 from ._text import FLOATS, Unsupported
 
 aten, prims = torch.ops.aten, torch.ops.prims
@@ -162,14 +162,10 @@ def ldexp(g, node, x, y):
 
 
 # Positions of extremes.
-def found(g, how, x, axis, index_dtype="i64"):
+def found(g, how, x, axis):
     """The extreme along an axis, and where it first is; both without the axis."""
-    extent = x.shape[axis]
     value = g.reduce(how, x, [axis])
-    kept = [1 if i == axis else n for i, n in enumerate(x.shape)]
-    is_it = g.op("eq", x, g.broadcast(g.reshape(value, kept), x.shape))
-    places = g.op("select", is_it, g.iota(axis, "i32", x.shape), g.constant(extent - 1, "i32", x.shape))
-    return value, g.cast(g.reduce("min", places, [axis]), index_dtype)
+    return value, g.cast(first_place(g, x, value, [axis], g.iota(axis, "i32", x.shape), x.shape[axis] - 1), "i64")
 
 
 for _how in ("max", "min"):

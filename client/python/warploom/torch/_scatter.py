@@ -32,12 +32,6 @@ def last_update(g, hit, axis):
     return g.op("max", last, none), g.op("ge", last, none)
 
 
-def updates_at(g, updates, numbers, axis):
-    if updates.shape[axis] == 1:
-        return g.broadcast(updates, numbers.shape)
-    return g.take_along(updates, numbers, axis)
-
-
 def combined(g, how, x, hit, updates, axis, with_own=True):
     """x with the updates of each place added, multiplied or compared; `with_own`: what was there counts as one of them."""
     if x.dtype not in FLOATS:
@@ -47,11 +41,14 @@ def combined(g, how, x, hit, updates, axis, with_own=True):
     spread = g.broadcast(g.reshape(updates, [*updates.shape[:axis], 1, *updates.shape[axis:]]), hit.shape)
     kind = {"add": "sum", "mul": "prod"}.get(step, step)
     value = g.reduce(kind, g.op("select", hit, spread, g.constant(neutral, x.dtype, hit.shape)), [axis + 1])
+    if with_own:
+        value = g.op(step, x, value)
+        if how != "mean":
+            return value
     count = g.reduce("sum", g.cast(hit, x.dtype), [axis + 1])
     one, none = (g.constant(number, x.dtype, count.shape) for number in (1, 0))
     if with_own:
-        value = g.op(step, x, value)
-        return g.op("div", value, g.op("add", count, one)) if how == "mean" else value
+        return g.op("div", value, g.op("add", count, one))
     if how == "mean":
         value = g.op("div", value, g.op("max", count, one))
     return g.op("select", g.op("gt", count, none), value, x)
@@ -82,7 +79,7 @@ def index_put(g, node, x, indices, values, accumulate=False):
     else:
         last, is_one = last_update(g, hit, 0)
         along = [1, x.shape[first], 1]
-        taken = updates_at(g, values, g.broadcast(g.reshape(last, along), flat.shape), 1)
+        taken = g.take_along(values, g.broadcast(g.reshape(last, along), flat.shape), 1)
         flat = g.op("select", g.broadcast(g.reshape(is_one, along), flat.shape), taken, flat)
     return g.reshape(flat, shape)
 
@@ -108,7 +105,7 @@ def updates_of(g, src, index, dtype):
 def scatter(g, node, x, dim, index, src):
     axis = along_axis(x, dim, index)
     last, is_one = last_update(g, hits(g, index, x.shape[axis], axis), axis)
-    return g.op("select", is_one, updates_at(g, updates_of(g, src, index, x.dtype), last, axis), x)
+    return g.op("select", is_one, g.take_along(updates_of(g, src, index, x.dtype), last, axis), x)
 
 
 @row(aten.scatter_add.default)

@@ -6,7 +6,7 @@ import torch
 
 from ._aten import pointwise, result_of, row
 from ._text import Unsupported
-from ._views import padded
+from ._views import padded, places_at
 
 aten, prims = torch.ops.aten, torch.ops.prims
 
@@ -196,6 +196,13 @@ def convolution(g, node, x, w, bias, stride, padding, dilation, transposed, outp
     return g.op("add", value, g.broadcast(g.reshape(bias, [bias.shape[0]] + [1] * rank), value.shape))
 
 
+def first_place(g, x, extreme, axes, places, last):
+    """Where an extreme along some axes first is: the least of the places of elements that equal it; `last` if there is none."""
+    kept = [1 if axis in axes else n for axis, n in enumerate(x.shape)]
+    is_it = g.op("eq", x, g.broadcast(g.reshape(extreme, kept), x.shape))
+    return g.reduce("min", g.op("select", is_it, places, g.constant(last, places.dtype, x.shape)), axes)
+
+
 # Pools.
 def windows(g, x, size, stride, padding, dilation, out, number):
     """The windows of a pool over the last axes, of which `out` are the results' extents, with a number around them, and the axes of
@@ -220,16 +227,10 @@ def max_pool(g, node, x, rank, kernel_size, stride=(), padding=(0,), dilation=(1
     greatest = g.reduce("max", value, axes)
     if all(user.args[1] == 0 for user in node.users):
         return (greatest,)
-    # Where it is: the first place, counted over the axes of the image, whose element equals it.
-    places, image = g.constant(0, "i64", x.shape), x.shape[-rank:]
-    for axis in range(rank):
-        step = g.constant(math.prod(image[axis + 1 :]), "i64", x.shape)
-        places = g.op("add", places, g.op("mul", g.iota(len(x.shape) - rank + axis, "i64", x.shape), step))
-    places, _ = windows(g, places, *pool, 0)
-    kept = [*greatest.shape, *[1] * rank]
-    is_it = g.op("eq", value, g.broadcast(g.reshape(greatest, kept), value.shape))
-    last = g.constant(math.prod(image) - 1, "i64", value.shape)
-    return greatest, g.reduce("min", g.op("select", is_it, places, last), axes)
+    image = x.shape[-rank:]  # over whose axes places are counted
+    steps = [0] * (len(x.shape) - rank) + [math.prod(image[axis + 1 :]) for axis in range(rank)]
+    places, _ = windows(g, places_at(g, x.shape, steps), *pool, 0)
+    return greatest, first_place(g, value, greatest, axes, places, math.prod(image) - 1)
 
 
 def avg_pool(g, node, x, rank, kernel_size, stride=(), padding=(0,), ceil_mode=False, count_include_pad=True, divisor_override=None):

@@ -63,12 +63,17 @@ def repeat(g, node, x, times):
     return g.reshape(g.broadcast(apart, pairs), result_of(node)[1])
 
 
-def at_strides(g, x, size, stride, offset):
-    """Elements of x, whose own lie side by side, at strides."""
+def places_at(g, size, stride, offset=0):
+    """Where elements of that shape are in what lies side by side, with a stride for each axis."""
     places = g.constant(offset, "i64", size)
     for axis, step in enumerate(stride):
         places = g.op("add", places, g.op("mul", g.iota(axis, "i64", size), g.constant(step, "i64", size)))
-    listed = g.reshape(places, [math.prod(size)])
+    return places
+
+
+def at_strides(g, x, size, stride, offset):
+    """Elements of x, whose own lie side by side, at strides."""
+    listed = g.reshape(places_at(g, size, stride, offset), [math.prod(size)])
     return g.reshape(g.take_along(g.reshape(x, [math.prod(x.shape)]), listed, 0), size)
 
 
