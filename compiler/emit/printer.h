@@ -87,6 +87,7 @@ class Printer {
   void print_words_across(const Instr& instr, const Place& place);
   void print_blocks(const Instr& instr, const Place& place, const char* function, int64_t gap);
   void print_join(const Instr& instr, const Place& place);
+  void print_part(const Instr& instr, const Place& place);
   void print_dot(const Instr& instr, const Place& place);
   void print_mma(const Instr& instr, const Place&);
   void print_gather(const Instr& instr, const Place& place);

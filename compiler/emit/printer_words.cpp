@@ -106,6 +106,13 @@ void Printer::print_join(const Instr& instr, const Place& place) {
              absl::StrJoin(elements, ", "), ")"));
 }
 
+void Printer::print_part(const Instr& instr, const Place& place) {
+  const int lanes = lanes_of(instr.result);
+  define(instr.result, result_name(instr, place),
+         cat("wl_part_", name_of(instr.elements[0]), "<", spell_type(DType::f32, lanes), ", ", instr.part, ">(",
+             value_of(instr.args[0], place, lanes), ")"));
+}
+
 void Printer::print_dot(const Instr& instr, const Place& place) {
   const int lanes = lanes_of(instr.result);
   const std::string sum = element_name(

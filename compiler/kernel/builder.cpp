@@ -229,6 +229,16 @@ Instr join_instr(TileId result, DType element, std::vector<TileId> elements) {
   return instr;
 }
 
+Instr part_instr(TileId result, DType element, TileId words, int part) {
+  Instr instr;
+  instr.op = InstrOp::kPart;
+  instr.result = result;
+  instr.elements[0] = element;
+  instr.args = {words};
+  instr.part = part;
+  return instr;
+}
+
 Instr dot_instr(TileId sum, DType a_element, TileId a, DType b_element, TileId b) {
   Instr instr;
   instr.op = InstrOp::kDot;

@@ -137,6 +137,7 @@ struct Instr {
   Op combine = Op::add;
   DType elements[2] = {DType::f32, DType::f32};  // of words
   int64_t gap = 1;                               // elements from one element of a word to the next
+  int part = 0;                                  // which element of a word
   MatrixOp matrix = {};
   std::vector<int> axes;
   double value = 0;  // fill; of a load where a guard does not hold

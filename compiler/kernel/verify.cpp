@@ -152,7 +152,13 @@ class Verifier {
   absl::Status operand_element(const Instr& instr) const {
     if (elements_of_word(instr.elements[0]) == 0)
       return fail(instr, cat("no words are made of ", name_of(instr.elements[0])));
-    return tile_of(instr.result).dtype == DType::u32 ? absl::OkStatus() : fail(instr, "words are u32");
+    const TileId words = instr.op == InstrOp::kPart ? instr.args[0] : instr.result;
+    return tile_of(words).dtype == DType::u32 ? absl::OkStatus() : fail(instr, "words are u32");
+  }
+  absl::Status operand_part(const Instr& instr) const {
+    return instr.part >= 0 && instr.part < elements_of_word(instr.elements[0])
+               ? absl::OkStatus()
+               : fail(instr, cat("a word has no element ", instr.part));
   }
   absl::Status operand_gap(const Instr& instr) const {
     return instr.gap > 0 ? absl::OkStatus() : fail(instr, "the elements of a word follow each other");
@@ -255,6 +261,12 @@ class Verifier {
     for (TileId arg : instr.args)
       if (tile_of(arg).dtype != instr.elements[0] || !(tile_of(arg).layout == tile_of(instr.result).layout))
         return fail(instr, cat("%", arg, " has not the words' elements and layout"));
+    return absl::OkStatus();
+  }
+  absl::Status check_part(const Instr& instr) const {
+    const Tile &words = tile_of(instr.args[0]), &result = tile_of(instr.result);
+    if (!is_float(instr.elements[0]) || result.dtype != instr.elements[0] || !(result.layout == words.layout))
+      return fail(instr, "the result has not the words' elements, which are floats, and layout");
     return absl::OkStatus();
   }
   absl::Status check_dot(const Instr& instr) const {

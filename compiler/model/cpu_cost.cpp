@@ -73,7 +73,7 @@ class WorkCounter {
       if (instr.op == InstrOp::kMma)
         add_matrix_steps(instr, steps);
       else
-        add_steps(layout, outer, steps, hints_in(*turns.body));
+        add_steps(layout, outer, steps, hints_in(*turns.body), product_of(instr));
       at(kCall) += calls;
       const Reuse::Loop& branching = is_unrolled(*turns.instr) && loop != outer ? reuse_.loops()[turns.parent] : turns;
       at(kEntry) += branching.entries - calls;
@@ -87,8 +87,16 @@ class WorkCounter {
     return static_cast<int>(hints);
   }
 
+  // Words are multiplied by an instruction of their own where the machine has one.
+  double product_of(const Instr& instr) const {
+    if (instr.op != InstrOp::kDot) return 1;
+    const Arithmetic& rates = machine_.target->arithmetic;
+    const double rate = rates.dots(instr.elements[0], instr.elements[1]);
+    return elements_of_word(instr.elements[0]) / (rate > 0 ? rate : rates.i32);
+  }
+
   // gcc unrolls a loop of two iterations and drops those vectors of the second that have no columns.
-  void add_steps(const Layout& layout, int outer, double steps, int hints) {
+  void add_steps(const Layout& layout, int outer, double steps, int hints, double product) {
     const int height = static_cast<int>(layout.shape[0]), lanes = layout.lanes();
     const int vectors = static_cast<int>((layout.shape[1] + lanes - 1) / lanes);
     int left = vectors;
@@ -103,10 +111,10 @@ class WorkCounter {
       share = share_of_second_turn(loop, outer);
     }
     if (left > 0 && left < vectors) {
-      work_.micro.emplace_back(MicroKernel{kernel_.compiler, height, left, 0, hints}, steps * share);
+      work_.micro.emplace_back(MicroKernel{kernel_.compiler, height, left, 0, hints, product}, steps * share);
       steps *= 1 - share;
     }
-    work_.micro.emplace_back(MicroKernel{kernel_.compiler, height, vectors, 0, hints}, steps);
+    work_.micro.emplace_back(MicroKernel{kernel_.compiler, height, vectors, 0, hints, product}, steps);
   }
 
   // A step takes as long as its products of registers, or as the next ones wait for their sums.
@@ -226,7 +234,7 @@ class WorkCounter {
 
 // A step is limited by two multiply-adds or two loads in a cycle, or by the latency of a multiply-add, four cycles.
 double row_step_ns(const MicroKernel& micro, double fma_per_ns) {
-  const double multiply_adds = static_cast<double>(micro.height) * micro.vectors;
+  const double multiply_adds = static_cast<double>(micro.height) * micro.vectors * micro.product;
   const double loads = micro.height + micro.vectors + micro.hints;
   return std::max({multiply_adds, loads, 8.0}) / fma_per_ns;
 }
@@ -237,7 +245,7 @@ double step_ns_of(const MicroKernel& micro, const CpuCost& cost) {
   const double row = row_step_ns(micro, cost.fma_per_ns);
   const auto found = cost.step_ns.find({micro.compiler, micro.height, micro.vectors});
   if (found == cost.step_ns.end()) return row;
-  return micro.hints == 0 ? found->second : std::max(found->second, row);
+  return micro.hints == 0 && micro.product == 1 ? found->second : std::max(found->second, row);
 }
 
 double micro_ns(const CpuWork& work, const CpuCost& cost) {

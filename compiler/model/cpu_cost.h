@@ -44,10 +44,11 @@ struct MicroKernel {
   int height = 0, vectors = 0;
   double step_ns = 0;  // of one of matrix instructions, by the rate of the target's row; 0: it is of vectors
   int hints = 0;       // lines that a step prefetches, each of which takes the place of a load
+  double product = 1;  // time of one product of vectors, of words for example, in times of a multiply-add of f32
   bool operator==(const MicroKernel&) const = default;
   bool operator<(const MicroKernel& other) const {
-    return std::tie(compiler, height, vectors, step_ns, hints) <
-           std::tie(other.compiler, other.height, other.vectors, other.step_ns, other.hints);
+    return std::tie(compiler, height, vectors, step_ns, hints, product) <
+           std::tie(other.compiler, other.height, other.vectors, other.step_ns, other.hints, other.product);
   }
 };
 

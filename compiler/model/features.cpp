@@ -82,6 +82,8 @@ class FactCounter {
         for (const Instr& part : through_memory(instr)) move(part, times);
       } else if (instr.op == InstrOp::kMap) {
         map(instr, times * repeats(kernel_.tiles[instr.result]));
+      } else if (instr.op == InstrOp::kPart) {
+        facts_.cheap += times * repeats(kernel_.tiles[instr.result]);
       } else if (instr.op == InstrOp::kDot || (instr.op == InstrOp::kMma && kernel_.wave == 0)) {
         facts_.fma += times * repeats(kernel_.tiles[instr.result]);
         keep(instr.result);

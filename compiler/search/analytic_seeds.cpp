@@ -71,7 +71,7 @@ std::vector<int64_t> kind_of(const Space& space, const Point& point) {
   std::vector<int64_t> kind;
   const Schedule s = space.schedule(point);
   for (const Choice choice :
-       {kMr, kNv, kPackA, kPackB, kCopyImage, kTurnTiles, kTileRows, kTileColumns, kAsyncCopies, kMatrix})
+       {kMr, kNv, kPackA, kPackB, kCopyImage, kTurnTiles, kTileRows, kTileColumns, kAsyncCopies, kMatrix, kWiden})
     if (s.has(choice)) kind.push_back(s[choice]);
   return kind;
 }

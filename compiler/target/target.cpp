@@ -41,12 +41,13 @@ constexpr Target kTargets[] = {
     {"cpu:avx2", "cpu", 8, 16, true, {60, 0.5, 0.33}, 12, 60, kAvx2Peak},
     {"cpu:neon", "cpu", 4, 32, false, {40, 0.5, 0.5}, 12, 40, kNarrowPeak},
     {"cpu:generic", "cpu", 4, 16, false, {20, 0.5, 0.2}, 10, 30, kNarrowPeak},
-    // With dot products of words: of u8 with i8, and of bf16.
+    // With dot products of words: of u8 with i8, and of bf16, which take four times as long as multiply-adds of f32 (a
+    // 5th generation Xeon: one in two cycles, where it begins two of those in one).
     {"cpu:avx512_vnni", "cpu", 16, 32, true, {120, 0.5, 0.33, 0, 4}, 18, 100, kAvx512Peak},
-    {"cpu:avx512_bf16", "cpu", 16, 32, true, {120, 0.5, 0.33, 2, 4}, 18, 100, kAvx512Peak},
+    {"cpu:avx512_bf16", "cpu", 16, 32, true, {120, 0.5, 0.33, 0.5, 4}, 18, 100, kAvx512Peak},
     // With tile registers too (Intel's AMX, 4th generation Xeon): by publications, which nobody here has measured, a
     // core multiplies and adds 16 x 16 words in 16 cycles, 512 bf16 or 1024 bytes in a cycle where vectors have 32 f32.
-    {"cpu:amx", "cpu", 16, 32, true, {120, 0.5, 0.33, 2, 4, 0, 16, 32}, 18, 100, kAvx512Peak, {}, kTileRegisters},
+    {"cpu:amx", "cpu", 16, 32, true, {120, 0.5, 0.33, 0.5, 4, 0, 16, 32}, 18, 100, kAvx512Peak, {}, kTileRegisters},
     // name, family, {wave, threads of a block and a unit, blocks, registers of a lane and a unit, shared memory of a
     // block and a unit, units, L2, bytes/ns, banks if not 32}, features, {f32 flops/ns, f64, i32, dots of bf16 and i8,
     // matrices of f16 and bf16}
@@ -115,8 +116,9 @@ double Arithmetic::matrices(DType a, DType b) const {
 }
 
 double Arithmetic::multiply_adds(DType a, DType b, DType sum) const {
-  if (const double rate = dots(a, b); rate > 0) return rate;
-  if (is_float(sum)) return sum == DType::f64 ? f64 : 1;
+  const double rate = dots(a, b);
+  if (is_float(sum)) return sum == DType::f64 ? f64 : std::max(1., rate);
+  if (rate > 0) return rate;
   return size_of(sum) == 8 ? i32 * kLongProduct : i32;
 }
 

@@ -62,13 +62,22 @@ inline const std::vector<Golden> kProducts = {
   %5 = contract %4 %1 "kjhwrs,krsqj->qhw" : i32[32,12,14]
   output "y" %5
 })"},
-    {"bf16_product",
+    {"bf16_product",  // by pairs
      "cpu:avx512_bf16",
-     {},
+     {{"widen", 0}, {"pack_a", 0}},
      R"(graph {
   %0 = input "a" : bf16[96,66] normal(0,1)
   %1 = input "b" : bf16[66,80] normal(0,1)
   %2 = contract %0 %1 "mk,kn->mn" : bf16[96,80]
+  output "y" %2
+})"},
+    {"bf16_parts",  // pairs that lie in panels are taken apart
+     "cpu:avx512_bf16",
+     {{"widen", 1}},
+     R"(graph {
+  %0 = input "a" : bf16[51,24,2] normal(0,1)
+  %1 = input "w" : bf16[2,24,32,2] normal(0,1)
+  %2 = contract %0 %1 "mkj,pkqj->mpq" : bf16[51,2,32]
   output "y" %2
 })"},
     {"bf16_tiles",  // rows that do not fill their tiles, words that do not fill a step, and work on the result

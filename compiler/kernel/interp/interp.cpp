@@ -205,6 +205,15 @@ class Interpreter {
     });
   }
 
+  absl::Status part(const Instr& instr) {
+    const std::vector<double>& words = tile(instr.args[0]);
+    std::vector<double>& result = tile(instr.result);
+    return each(instr.result, [&](Index, int64_t at) {
+      result[at] = element_of(instr.elements[0], words[at], instr.part);
+      return absl::OkStatus();
+    });
+  }
+
   absl::Status dot(const Instr& instr) {
     const DType sum = kernel_.tiles[instr.result].dtype;
     std::vector<double>& result = tile(instr.result);

@@ -134,6 +134,18 @@ struct TextOf<Operand::element> {
 };
 
 template <>
+struct TextOf<Operand::part> {
+  static std::string print(const Kernel&, const Instr& instr) { return cat(" part ", instr.part); }
+  static absl::Status read(ValueReader& from, Instr& instr) {
+    WL_RETURN_IF_ERROR(from.in.expect("part"));
+    int64_t part = 0;
+    WL_RETURN_IF_ERROR(from.in.integer(part, 0, 3));
+    instr.part = static_cast<int>(part);
+    return absl::OkStatus();
+  }
+};
+
+template <>
 struct TextOf<Operand::gap> {
   static std::string print(const Kernel&, const Instr& instr) { return cat(" gap ", instr.gap); }
   static absl::Status read(ValueReader& from, Instr& instr) {

@@ -41,7 +41,7 @@ CpuContract::CpuContract(const Graph& group, const Domain& domain, const Schedul
       whole_(turned_ ? *turned_ : domain),
       image_(copied_image(domain, schedule)),
       slides_on_rows_(image_ && image_->operand != domain.right_operand()),
-      dot_(slides_on_rows_ ? std::nullopt : dot_of(group, whole_, machine, image_)),
+      dot_(slides_on_rows_ ? std::nullopt : dot_of(group, whole_, machine, schedule[kWiden] != 0, image_)),
       tiles_(schedule[kMatrix] != kNoMatrix ? tile_steps(group, whole_, machine, dot_) : std::nullopt),
       flat_(!image_ && !turned_ && !tiles_ ? packed_columns(group, domain, dot_, schedule, machine.target->lanes)
                                            : std::nullopt),
@@ -55,6 +55,7 @@ absl::Status CpuContract::prepare() {
   set_launch(out_.kernel(), "contract", schedule_, machine_);
   if (schedule_[kCopyImage] != kCopyTaps && !image_) return invalid("copy_image where no window slides over an image");
   if (schedule_[kSkipPadding] != 0 && !zeros_) return invalid("skip_padding where no row of a copied image is padding");
+  if (widens() && (image_ || schedule_[kPackB] != 0)) return invalid("widen where words are copied");
   if (turned_ && (domain_.m.empty() || domain_.n.empty())) return invalid("turn_tiles without rows or without columns");
   dtype_ = group_.nodes[domain_.contract].dtype;
   if (is_float(dtype_) && size_of(dtype_) < 4) dtype_ = DType::f32;
@@ -113,7 +114,7 @@ void CpuContract::prepare_operands() {
     if (side->direct) side->access = operand.access;
     side->words = dot_ && has_words(domain_, operand, *dot_);
   }
-  a_.packed = schedule_[kPackA] != 0 || !a_.direct || (dot_ && !a_.words);
+  a_.packed = schedule_[kPackA] != 0 || !a_.direct || (dot_ && !a_.words) || widens();
   if (tiles_ && !has_tile_rows(domain_, domain_.operands[domain_.contract][a_.position], *dot_, *tiles_))
     a_.packed = true;
   b_.packed = flat_ || packs_right(group_, domain_, dot_, schedule_, lanes_);
@@ -126,15 +127,15 @@ void CpuContract::prepare_operands() {
   if (flat_) {
     // Rows a multiple of 4096 bytes apart would share cache sets.
     pitch_ = columns_per_block_;
-    if (pitch_ * size_of(packed_dtype()) % 4096 == 0) pitch_ += lanes_;
-    b_.buffer = out_.shared("b_rows", packed_dtype(), {depth(), pitch_});
+    if (pitch_ * size_of(packed_dtype(b_)) % 4096 == 0) pitch_ += lanes_;
+    b_.buffer = out_.shared("b_rows", packed_dtype(b_), {depth(), pitch_});
   } else if (b_.packed && b_.buffer < 0) {
     pitch_ = nr_;
-    b_.buffer = out_.shared("b_panels", packed_dtype(), {panels_per_block_, depth(), nr_});
+    b_.buffer = out_.shared("b_panels", packed_dtype(b_), {panels_per_block_, depth(), nr_});
   }
   if (a_.packed && a_.buffer < 0)
-    a_.buffer = out_.shared("a_tiles", packed_dtype(),
-                            {row_tiles_ * outer_rows_per_block_, tiles_ ? mr_ : depth(), tiles_ ? depth() : mr_});
+    a_.buffer = out_.shared("a_tiles", packed_dtype(a_),
+                            {row_tiles_ * outer_rows_per_block_, tiles_ ? mr_ : left_depth(), tiles_ ? depth() : mr_});
   if (k_blocks_ > 1) partial_ = out_.shared("partial", dtype_, {partial_rows(), columns_per_block_});
   heavy_ = tiles_ || heavy_epilogue();
   if (heavy_ || turned_ || (image_ && columns_are_pixels())) spill_ = out_.shared("tile", dtype_, {mr_, nr_});

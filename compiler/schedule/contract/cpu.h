@@ -10,6 +10,8 @@
 // each operand: packed copies, and copied images, are words, and an operand in which the elements of a word are
 // neighbours is read as it is. With the choice `matrix` a turn takes several words of each, and multiplies tiles in
 // tile registers (tiles.h); the sums then go through scratch, where the work after the contraction finds row after row.
+// With `widen` nothing is multiplied as words: what is packed is f32, and rows of words, as weights in panels have, are
+// read in place and taken apart in registers.
 //
 // Where B is a window that slides over an image (compiler/plan/image.h), packing copies every tap of it by itself. With
 // copy_image a block's image is copied once instead, with what pads it, as planes of rows, and the micro-kernel reads
@@ -103,6 +105,8 @@ class CpuContract {
                   bool last);
   void emit_k_loop(const RowTile& row_tile, const Panels& panels, const Place& place, int64_t k_extent, bool last,
                    TileId accumulator);
+  // Multiplies the elements of words `b` one by one by those of the left operand's tile, at these turns of the loops.
+  void multiply_parts(const RowTile& row_tile, const std::vector<Affine>& turns, TileId b, TileId accumulator);
   // The loop over k with `tiles_`; the sums have the layout of tile_layout().
   void multiply_tiles(const RowTile& row_tile, const Panels& panels, const Place& place, int64_t k_extent,
                       TileId accumulator);
@@ -124,7 +128,7 @@ class CpuContract {
     return group_.nodes[group_.nodes[domain_.contract].operands[side.position]].dtype;
   }
   // Of the tiles that micro-kernels read.
-  DType read_dtype(const Side& side) const { return side.packed || dot_ ? packed_dtype() : operand_dtype(side); }
+  DType read_dtype(const Side& side) const { return side.packed || dot_ ? packed_dtype(side) : operand_dtype(side); }
   // Part of a tile that is stored: neighbours along the columns, from element `from` of each row of the tile on.
   struct Stored {
     Place at;
@@ -156,7 +160,9 @@ class CpuContract {
   int64_t words_of_turn(size_t k) const { return tiles_ && tiles_->atom == k_atoms_[k] ? tiles_->words : 1; }
   int64_t turns_of(size_t k) const { return turns_of(k, domain_.atoms[k_atoms_[k]].extent); }
   int64_t depth() const { return k_atoms_.empty() ? 1 : turns_of(0, k_block_) * k_inner_; }  // of a packed block
-  DType packed_dtype() const { return dot_ ? DType::u32 : dtype_; }
+  bool widens() const { return dot_ && dot_->widened; }
+  int64_t left_depth() const { return widens() ? depth() * dot_->group : depth(); }
+  DType packed_dtype(const Side& side) const { return dot_ && !(widens() && &side == &a_) ? DType::u32 : dtype_; }
   // From one row or column of a packed operand to the next.
   int64_t element_pitch(const Side& side) const { return tiles_ && &side == &a_ ? depth() : 1; }
   // Computes an operand where `expr` is and stores it to its packed copy.

@@ -36,6 +36,7 @@ Turns CpuContract::turns_that_count(const Region& region, size_t k, const Place&
 // it. No trips: all of it.
 Turns CpuContract::packed_turns(const Place& place, AtomId along, int64_t width, int64_t k_extent) {
   const size_t last = k_atoms_.size() - 1;
+  if (dot_) return {};  // words may have elements that do not count
   if (counted_.empty() || along < 0 || (last == 0 ? k_extent : domain_.atoms[k_atoms_[last]].extent) == 1) return {};
   const std::vector<AtomId>& others = along == row_atom_ ? domain_.n : domain_.m;
   Region region = counted_;

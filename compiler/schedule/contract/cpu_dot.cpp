@@ -5,18 +5,19 @@
 
 namespace wl {
 
-std::optional<Dot> dot_of(const Graph& group, const Domain& domain, const Machine& machine,
+std::optional<Dot> dot_of(const Graph& group, const Domain& domain, const Machine& machine, bool widen,
                           const std::optional<Image>& copied) {
   const Node& product = group.nodes[domain.contract];
   const DType a = group.nodes[product.operands[0]].dtype, b = group.nodes[product.operands[1]].dtype;
   if (!sum_of_dot(a, b)) return std::nullopt;
-  const bool fast = machine.target->arithmetic.dots(a, b) > 0;
+  if (widen && !is_float(a)) return std::nullopt;
+  const bool joined = !widen && machine.target->arithmetic.dots(a, b) > 0;
   Dot best;
   int most = -1;
   for (const AtomId atom : domain.reduced) {
-    const Dot dot{atom, elements_of_word(a)};
+    const Dot dot{atom, elements_of_word(a), widen};
     const int64_t least = copied ? dot.group / 2 + 1 : dot.group;
-    if (domain.atoms[atom].extent < least || (!fast && !has_rows_of_words(domain, dot))) continue;
+    if (domain.atoms[atom].extent < least || (!joined && !has_rows_of_words(domain, dot))) continue;
     if (copied && copied->is_tap(atom)) continue;
     int words = 0;  // operands that need not be packed; rows matter most, since few of them are packed in vain
     for (const int side : {0, 1})
@@ -65,6 +66,26 @@ void CpuContract::pack_words(const Side& side, const Domain& domain, const Place
     store_words(side, expr, elements, sum(offset, turn, word_stride), 0);
   });
   for (size_t i = 0; i + 1 < k_atoms_.size(); ++i) out_.close_loop();
+}
+
+void CpuContract::multiply_parts(const RowTile& row_tile, const std::vector<Affine>& turns, TileId b,
+                                 TileId accumulator) {
+  for (int part = 0; part < dot_->group; ++part) {
+    Affine element;  // within a packed tile
+    for (size_t i = 0; i < k_atoms_.size(); ++i) {
+      const Affine turn = sum(fixed(k_atoms_[i] == dot_->k_atom ? part : 0), turns[i], step_of(i));
+      element = sum(turn, element, i == 0 ? 1 : domain_.atoms[k_atoms_[i]].extent);
+    }
+    const TileId a = out_.tile(packed_dtype(a_), {row_tile.rows.height, 1}, -1, 1);
+    Slice from;
+    from.buffer = a_.buffer;
+    from.offset = sum(sum(fixed(0), row_tile.tile, left_depth() * mr_), element, mr_);
+    from.strides = {1, 0};
+    const TileId factor = out_.like(b, operand_dtype(b_));
+    out_.push(part_instr(factor, operand_dtype(b_), b, part));
+    out_.push(load_instr(a, std::move(from)));
+    out_.push(map_instr(accumulator, Op::fma, dtype_, {a, factor, accumulator}));
+  }
 }
 
 // Calls the body for every word of so many elements, inside a loop over the whole ones, and with how many it has.

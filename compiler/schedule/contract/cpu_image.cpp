@@ -42,19 +42,19 @@ void CpuContract::allocate_image() {
     put([&](AtomId atom) { return atom == image_->channel; });
     put([&](AtomId atom) { return !image_->is_tap(atom); });
     // Pixels a multiple of 512 bytes apart would share few cache sets.
-    if (pitch * size_of(packed_dtype()) % 512 == 0) pitch += line;
+    if (pitch * size_of(packed_dtype(image_side())) % 512 == 0) pitch += line;
   }
   position_pitch_ = pitch;
   row_pitch_ = positions * position_pitch_;
   // Planes begin at cache lines, and not a multiple of 4096 bytes apart, which would share cache sets.
   pitch = (rows * row_pitch_ + line - 1) / line * line;
-  if (pitch * size_of(packed_dtype()) % 4096 == 0) pitch += line;
+  if (pitch * size_of(packed_dtype(image_side())) % 4096 == 0) pitch += line;
   const int64_t plane = pitch;
   put([](AtomId) { return true; });
   // The last panel may read beyond the last plane.
   const int64_t reach =
       rows_are_pixels() ? 0 : columns + (height_ >= 0 ? image_->height.halo() * row_pitch_ : 0) + halo;
-  image_side().buffer = out_.shared(rows_are_pixels() ? "a_image" : "b_image", packed_dtype(),
+  image_side().buffer = out_.shared(rows_are_pixels() ? "a_image" : "b_image", packed_dtype(image_side()),
                                     {pitch + std::max<int64_t>(0, reach - plane)});
 }
 

@@ -151,7 +151,7 @@ void CpuContract::emit_block(const Place& place, int64_t k_extent, bool resume, 
     each_row_tile(place, [&](const RowTile& tile) {
       const int64_t height = tile.rows.height;
       pack(a_, domain_, tile.at, k_extent, row_atom_, height, height > 1 ? machine_.target->lanes : 1,
-           sum(fixed(0), tile.tile, depth() * mr_), tiles_ ? 1 : mr_, {});
+           sum(fixed(0), tile.tile, left_depth() * mr_), tiles_ ? 1 : mr_, {});
     });
   }
   emit_tiles(place, k_extent, resume, last);
@@ -222,6 +222,11 @@ void CpuContract::emit_k_loop(const RowTile& row_tile, const Panels& panels, con
   for (const bool varies : {true, false})
     for (size_t i = 0; i < k_atoms_.size(); ++i)
       if ((has_taps(i) || has_masks(counted_, i)) == varies) open(i);
+  if (widens()) {
+    multiply_parts(row_tile, turns, read_right(row_tile, panels, at, turns, last), accumulator);
+    for (size_t i = 0; i < k_atoms_.size(); ++i) out_.close_loop();
+    return;
+  }
   const TileId a = out_.tile(read_dtype(a_), {rows.height, 1}, -1, 1);
   Slice from;
   if (image_ && rows_are_pixels()) {

@@ -8,7 +8,8 @@ namespace wl {
 // Copies a sliver of an operand, rows or columns of one tile, after the elementwise work on it, with k outermost.
 void CpuContract::pack(const Side& side, const Domain& domain, const Place& place, int64_t k_extent, AtomId along,
                        int64_t width, int lanes, Affine offset, int64_t pitch, std::vector<std::vector<Affine>> bound) {
-  if (dot_) return pack_words(side, domain, place, k_extent, along, width, lanes, offset, pitch, bound);
+  if (dot_ && !dot_->widened)
+    return pack_words(side, domain, place, k_extent, along, width, lanes, offset, pitch, bound);
   Place at = place;
   const AtomId last = k_atoms_.empty() ? -1 : k_atoms_.back();
   const auto extent = [&](size_t i) { return i == 0 ? k_extent : domain_.atoms[k_atoms_[i]].extent; };

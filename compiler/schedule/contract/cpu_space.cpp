@@ -1,13 +1,9 @@
 #include <algorithm>
 #include <utility>
 
-#include "compiler/plan/flat.h"
-#include "compiler/plan/image.h"
 #include "compiler/schedule/axes.h"
 #include "compiler/schedule/contract/contract.h"
-#include "compiler/schedule/contract/dot.h"
-#include "compiler/schedule/contract/in_place.h"
-#include "compiler/schedule/contract/tiles.h"
+#include "compiler/schedule/contract/extents.h"
 
 namespace wl {
 namespace {
@@ -16,81 +12,8 @@ namespace {
 constexpr int64_t kScratchLimit = 64 << 20;
 // Rows of a panel from one that is prefetched to the one that is read then. Memory is slower than fewer rows.
 constexpr int64_t kShortestFetch = 64;
-// The most columns of a panel of which a turned contraction reads a part: a row of it is in one page of memory.
-constexpr int64_t kWidestPanel = 1024;
 // The most rows of a micro-kernel of vectors; others are of tile registers.
 constexpr int64_t kMostVectorRows = 14;
-
-struct Slides {
-  Slide width, height;
-};
-
-// Of the contraction as it is, or turned.
-struct Extents {
-  bool turned = false;
-  bool panels = false;                         // the right operand is in panels
-  bool direct = false;                         // the left operand is read as it is
-  bool in_place = false;                       // the right operand may be read where it lies
-  bool computed = false;                       // and there is work on what is read
-  int64_t right_size = 1;                      // bytes of an element of the right operand in memory
-  bool zeros = false;                          // some rows of the image have taps that are outside of it
-  bool image = false;                          // columns, or rows of a turned contraction, are pixels
-  bool left_image = false;                     // the window is the left operand, and nothing is turned
-  std::optional<Slides> rows_once, once;       // of a window that slides over an image; by kCopyRows and kCopyWhole
-  std::optional<Dot> dot;                      // products are of words
-  bool left_words = true, right_words = true;  // with dot: need not be packed
-  std::optional<TileSteps> tiles;              // words may be multiplied in tile registers
-  bool left_tiles = false;                     // and the left operand need not be packed for that
-  int64_t rows = 1, outer_rows = 1, columns = 1, depth = 1, outer = 1, outer_columns = 1;
-};
-
-std::optional<Slides> slides_of(const std::optional<Image>& image) {
-  return image ? std::optional<Slides>({image->width, image->height}) : std::nullopt;
-}
-
-Extents extents_of(const Graph& group, const Domain& original, bool turn, const Machine& machine) {
-  Extents out;
-  out.turned = turn;
-  const Domain given = turn ? turned(original) : original;
-  const int64_t lanes = machine.target->lanes;
-  out.dot = dot_of(group, given, machine);
-  out.panels = is_in_panels(group, given, out.dot, turn ? kWidestPanel : kMostVectors * lanes);
-  const std::optional<InPlace> right = right_in_place(group, given);
-  out.in_place = right && !given.n.empty() && right->access.strides[given.n.back()] == 1;
-  out.computed = right && right->computed;
-  out.right_size = size_of(
-      group.nodes[right ? right->access.input : group.nodes[given.contract].operands[given.right_operand()]].dtype);
-  out.direct = given.operands[given.contract][1 - given.right_operand()].is_direct();
-  if (out.dot) {
-    out.left_words = has_words(given, given.operands[given.contract][1 - given.right_operand()], *out.dot);
-    out.in_place = out.right_words = has_rows_of_words(given, *out.dot);
-    if (!turn) out.tiles = tile_steps(group, given, machine, out.dot);
-    const Domain::Operand& left = given.operands[given.contract][1 - given.right_operand()];
-    out.left_tiles = out.tiles && has_tile_rows(given, left, *out.dot, *out.tiles);
-  }
-  const std::optional<FlatColumns> flat = out.panels || turn ? std::nullopt : flat_columns(given);
-  const Domain& domain = flat ? flat->domain : given;
-  out.image = flat.has_value() || (turn && domain.m.size() > 1);
-  out.rows_once = slides_of(column_image(original, false));
-  std::optional<Image> image = column_image(original, true);
-  if (!image && !turn && !out.dot) {
-    image = row_image(original, true);  // all of it: its pixels need no lanes of their own
-    out.left_image = image.has_value();
-  }
-  out.once = slides_of(image);
-  out.zeros = (turn || out.left_image) && image && zeros_around(original, *image);
-  // Without taps along a row both are the same.
-  if (out.once && out.once->width.tap < 0) out.rows_once.reset();
-  const auto extent = [&](AtomId a) { return domain.atoms[a].extent; };
-  if (!domain.m.empty()) out.rows = extent(domain.m.back());
-  if (domain.m.size() > 1) out.outer_rows = extent(domain.m[domain.m.size() - 2]);
-  if (!domain.n.empty()) out.columns = extent(domain.n.back());
-  out.depth = extent_of(domain, domain.reduced);
-  out.outer =
-      extent_of(domain, domain.batch) * extent_of(domain, domain.m) / std::max<int64_t>(1, out.rows * out.outer_rows);
-  out.outer_columns = extent_of(domain, domain.n) / std::max<int64_t>(1, out.columns);
-  return out;
-}
 
 int64_t vectors_of(const Extents& e, const Machine& machine) {
   const int64_t lanes = machine.target->lanes;
@@ -173,9 +96,16 @@ bool legal_in_vectors(const Schedule& s, const Extents& e, const Machine& machin
   return mr * nv >= registers / 2 || mr * 2 > e.rows || mr >= 14 || nv * 2 > vectors;
 }
 
-// e: of the contraction; bytes: of an element.
-bool legal_contract(const Schedule& s, const Extents& e, const Machine& machine, int64_t bytes) {
+// Whether what the schedule says of packing and copying words is what the kernel does.
+bool legal_with_words(const Schedule& s, const Extents& e) {
+  if (!e.dot || s[kCopyImage]) return !e.dot || !e.widened;
+  if (e.widened && s[kPackB]) return false;
+  return (e.left_words || s[kPackA] || e.turned) && (e.right_words || s[kPackB] || e.turned);
+}
+
+bool legal_contract(const Schedule& s, const Extents& e, const Machine& machine) {
   if (!(s[kMatrix] == kNoMatrix ? legal_in_vectors(s, e, machine) : legal_in_tiles(s, e, machine))) return false;
+  if (!legal_with_words(s, e)) return false;
   const int64_t nv = s[kNv];
   if (!fits_columns(e, nv, machine)) return false;
   if (s[kNc] != 0 && s[kNc] >= split_extent(e, s[kCopyImage] != 0)) return false;
@@ -194,7 +124,7 @@ bool legal_contract(const Schedule& s, const Extents& e, const Machine& machine,
   }
   if (s[kPrefetch] != 0 && (s[kPackB] || !e.in_place || s[kPrefetch] >= e.depth)) return false;
   if (!s[kPackB] && s[kPrefetch] < kShortestFetch && must_prefetch(e, machine)) return false;
-  if (scratch_of(s, e) * bytes > kScratchLimit) return false;
+  if (scratch_of(s, e) * e.packed_size > kScratchLimit) return false;
   const int64_t tasks = s[kRowTasks] * s[kColumnTasks];
   if (tasks > 1 && tasks > 4 * s[kThreads]) return false;
   return tasks * e.outer >= s[kThreads];
@@ -208,7 +138,7 @@ std::vector<Point> legal_ones(const Space& space, const std::vector<Point>& poin
   return kept;
 }
 
-void add_seeds_of(Space& space, const Extents& e, const Machine& machine, int64_t bytes) {
+void add_seeds_of(Space& space, const Extents& e, const Machine& machine) {
   const int64_t threads = machine.threads;
   const auto first = [&](Choice choice, int64_t wanted) { return largest_up_to(values_of(space, choice), wanted); };
   const auto vectors = [&](int64_t wanted) {
@@ -252,13 +182,15 @@ void add_seeds_of(Space& space, const Extents& e, const Machine& machine, int64_
       // A packed or copied image should stay in the second cache.
       const int64_t depth = std::min(e.depth, int64_t{1024});
       const int64_t in_block = e.once ? image_elements(*e.once, 768, depth) : depth * 768;
-      const int64_t nc = !e.image && !(e.left_image && copies) ? 0 : in_block * bytes <= machine.l2_bytes ? 768 : 192;
+      const int64_t nc = !e.image && !(e.left_image && copies)          ? 0
+                         : in_block * e.packed_size <= machine.l2_bytes ? 768
+                                                                        : 192;
       Chosen seed = {{kMr, first(kMr, mr)},
                      {kNv, vectors(nv)},
                      {kKc, kc},
                      {kNc, nc < split_extent(e) ? nc : 0},
                      {kPackB, e.once && !left ? 1 : pack_b},
-                     {kPackA, e.left_words || (e.turned && e.once) ? 0 : 1},
+                     {kPackA, (e.left_words && !e.left_narrow) || (e.turned && e.once) ? 0 : 1},
                      {kRowTasks, row_tasks},
                      {kColumnTasks, column_tasks},
                      {kPrefetch, prefetch},
@@ -268,6 +200,7 @@ void add_seeds_of(Space& space, const Extents& e, const Machine& machine, int64_
         if (!e.left_tiles) seed.emplace_back(kPackA, 1);
       }
       if (copies && !in_tiles) seed.emplace_back(kCopyImage, kCopyWhole);
+      if (axis_of(space.axes, kWiden) != nullptr) seed.emplace_back(kWiden, e.widened ? 1 : 0);
       if (copies && e.zeros) seed.emplace_back(kSkipPadding, 1);
       if (e.turned) {
         seed.emplace_back(kTurnTiles, 1);
@@ -289,16 +222,17 @@ double used_lanes(const Extents& e, const Machine& machine) {
   return static_cast<double>(used) / static_cast<double>((all + lanes - 1) / lanes * lanes);
 }
 
-// At most eight seeds: of the ways to compute the contraction in turn, two at a time, the one that uses more lanes
-// first; the first legal point where no seed is legal.
-void add_contract_seeds(Space& space, const std::vector<Extents>& ways, const Machine& machine, int64_t bytes) {
+// At most eight seeds: of the ways to compute the contraction in turn, two at a time; the first legal point where no
+// seed is legal. Of a way and the same turned, the one that uses more lanes is first.
+void add_contract_seeds(Space& space, const std::vector<Extents>& ways, const Machine& machine) {
   std::vector<std::vector<Point>> found;
-  for (const Extents& way : ways) {
+  for (size_t i = 0; i < ways.size(); ++i) {
     space.seeds.clear();
-    add_seeds_of(space, way, machine, bytes);
+    add_seeds_of(space, ways[i], machine);
     found.push_back(legal_ones(space, space.seeds));
+    if (ways[i].turned && used_lanes(ways[i], machine) > used_lanes(ways[i - 1], machine))
+      std::swap(found[i - 1], found[i]);
   }
-  if (ways.size() > 1 && used_lanes(ways[1], machine) > used_lanes(ways[0], machine)) std::swap(found[0], found[1]);
   space.seeds.clear();
   constexpr size_t kMost = 8, kInTurn = 2;
   for (size_t i = 0; i < kMost; i += kInTurn)
@@ -312,21 +246,11 @@ void add_contract_seeds(Space& space, const std::vector<Extents>& ways, const Ma
   });
 }
 
-// As it is, and turned where the left operand is in panels, which columns of vectors can be read from.
-std::vector<Extents> ways_of(const Graph& group, const Domain& domain, const Machine& machine) {
-  std::vector<Extents> ways = {extents_of(group, domain, false, machine)};
-  if (domain.m.empty() || domain.n.empty()) return ways;
-  const Extents turn = extents_of(group, domain, true, machine);
-  const int64_t lanes = machine.target->lanes;
-  if (turn.panels && turn.columns * 2 >= lanes && (turn.columns % lanes == 0 || turn.outer_columns == 1))
-    ways.push_back(turn);
-  return ways;
-}
-
 }  // namespace
 
 Space space_contract(const Graph& group, const Domain& domain, const Machine& machine) {
   const std::vector<Extents> ways = ways_of(group, domain, machine);
+  const bool turns = std::ranges::any_of(ways, &Extents::turned);
   const bool parallel = machine.threads > 1;
   const auto any = [&](const auto& admits) { return std::any_of(ways.begin(), ways.end(), admits); };
   const Extents& e = ways[0];
@@ -346,10 +270,10 @@ Space space_contract(const Graph& group, const Domain& domain, const Machine& ma
       axis(kKc, {0, 1024, 768, 512, 256}, [&](int64_t k) { return k == 0 || k < e.depth; }),
       axis(kNc, {0, 768, 192},
            [&](int64_t n) { return n == 0 || any([&](const Extents& w) { return n < split_extent(w); }); }),
-      e.panels && !e.computed            ? axis(kPackB, {0})
-      : e.right_words || ways.size() > 1 ? axis(kPackB, {1, 0})
-                                         : axis(kPackB, {1}),
-      e.left_words || ways.size() > 1 ? axis(kPackA, {0, 1}) : axis(kPackA, {1}),
+      e.panels && !e.computed                                        ? axis(kPackB, {0})
+      : turns || any([](const Extents& w) { return w.right_words; }) ? axis(kPackB, {1, 0})
+                                                                     : axis(kPackB, {1}),
+      turns || any([](const Extents& w) { return w.left_words; }) ? axis(kPackA, {0, 1}) : axis(kPackA, {1}),
       axis(kRowTilesOutermost, {1, 0}),
       axis(
           kRowTasks, {1, 2, 4, 8},
@@ -368,17 +292,22 @@ Space space_contract(const Graph& group, const Domain& domain, const Machine& ma
   if (e.rows_once) copies.values.push_back(kCopyRows);
   if (e.once) copies.values.push_back(kCopyWhole);
   if (copies.values.size() > 1) space.axes.push_back(copies);
-  if (ways.size() > 1) space.axes.push_back(axis(kTurnTiles, {0, 1}));
+  if (turns) space.axes.push_back(axis(kTurnTiles, {0, 1}));
+  if (any([](const Extents& w) { return w.widened; })) {
+    Axis widen(kWiden, {ways[0].widened ? 1 : 0});
+    if (ways.back().widened != ways[0].widened) widen.values.push_back(1 - widen.values[0]);
+    space.axes.push_back(widen);
+  }
   if (e.tiles)
     space.axes.emplace_back(kMatrix, std::vector<int64_t>{kNoMatrix, 1 + static_cast<int64_t>(e.tiles->matrix)});
   if (any([](const Extents& w) { return w.zeros; })) space.axes.push_back(axis(kSkipPadding, {0, 1}));
   add_listed_axes(space, machine);
-  const Node& product = group.nodes[domain.contract];
-  const int64_t bytes = size_of(e.dot ? group.nodes[product.operands[0]].dtype : product.dtype);
   space.legal = [=](const Schedule& s) {
-    return legal_contract(s, ways[static_cast<size_t>(s[kTurnTiles])], machine, bytes);
+    const auto way = std::ranges::find_if(
+        ways, [&](const Extents& w) { return w.turned == (s[kTurnTiles] != 0) && w.widened == (s[kWiden] != 0); });
+    return way != ways.end() && legal_contract(s, *way, machine);
   };
-  add_contract_seeds(space, ways, machine, bytes);
+  add_contract_seeds(space, ways, machine);
   return space;
 }
 

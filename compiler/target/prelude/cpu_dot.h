@@ -78,6 +78,12 @@ WL_FN W wl_join_i8(V a, V b = V{}, V c = V{}, V d = V{}) {
   return wl_join_u8<W>(a, b, c, d);
 }
 
+// Element I of each of the words, as f32.
+template <class V, int I, class W>
+WL_FN V wl_part_bf16(W words) {
+  return __builtin_bit_cast(V, I == 0 ? words << 16 : words & 0xffff0000u);
+}
+
 // sum + a0 b0 + a1 b1. By target: vdpbf16ps takes denormals for zeros and gives none.
 template <class V, class W>
 WL_FN V wl_dot_bf16_bf16(V sum, W a, W b) {

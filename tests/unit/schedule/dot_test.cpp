@@ -10,6 +10,7 @@
 #include "tests/unit/schedule/compare.h"
 #include "tests/unit/schedule/dot_products.h"
 #include "tests/unit/schedule/groups.h"
+#include "tests/unit/schedule/instrs_in.h"
 
 namespace wl {
 namespace {
@@ -18,9 +19,7 @@ using testing::machine_with;
 using testing::parsed;
 
 int dots_in(const std::vector<Instr>& body) {
-  int dots = 0;
-  for (const Instr& instr : body) dots += (instr.op == InstrOp::kDot ? 1 : 0) + dots_in(instr.body);
-  return dots;
+  return testing::instrs_in(body, InstrOp::kDot);
 }
 
 // At most so many points of a space, of those that `wanted` takes.
@@ -35,7 +34,7 @@ std::vector<Point> drawn(const Space& space, int most, uint64_t seed, const std:
 }
 
 TEST(Dot, RandomProductsMeanTheirGraphs) {
-  int kernels = 0, dots = 0, without = 0, panels = 0;
+  int kernels = 0, dots = 0, parts = 0, wide = 0, without = 0, panels = 0;
   const uint64_t first = testing::test_seed(20261126);
   for (uint64_t seed = first; seed < first + static_cast<uint64_t>(testing::scaled(200)); ++seed) {
     SCOPED_TRACE(cat("seed ", seed));
@@ -47,14 +46,16 @@ TEST(Dot, RandomProductsMeanTheirGraphs) {
       if (domain->cls != LoopClass::kContract) continue;
       const Space space = space_of(group, *domain, machine).value();
       const std::vector<Point> points = drawn(space, 4, seed, [](const Point&) { return true; });
-      const auto dot = dot_of(group, *domain, machine);
       testing::expect_meanings(group, *domain, space, machine, points, &kernels,
                                [&](const Kernel& kernel, const Point& point) {
-                                 const bool turn = space.schedule(point)[kTurnTiles] != 0;
-                                 const bool words = (turn ? dot_of(group, turned(*domain), machine) : dot).has_value();
-                                 EXPECT_EQ(dots_in(kernel.body) > 0, words);
-                                 (dot ? dots : without) += 1;
-                                 panels += dot && machine.target->name == "cpu:generic";
+                                 const Schedule schedule = space.schedule(point);
+                                 const bool widen = schedule[kWiden] != 0;
+                                 const Domain of = schedule[kTurnTiles] != 0 ? turned(*domain) : *domain;
+                                 const bool words = dot_of(group, of, machine, widen).has_value();
+                                 EXPECT_EQ(dots_in(kernel.body) > 0, words && !widen);
+                                 EXPECT_EQ(testing::instrs_in(kernel.body, InstrOp::kPart) > 0, words && widen);
+                                 (!words ? widen ? wide : without : widen ? parts : dots) += 1;
+                                 panels += words && machine.target->name == "cpu:generic";
                                  const auto again = parse_kernel(print(kernel));
                                  ASSERT_TRUE(again.ok()) << again.status();
                                  EXPECT_EQ(*again, kernel);
@@ -62,9 +63,14 @@ TEST(Dot, RandomProductsMeanTheirGraphs) {
       if (HasFatalFailure()) return;
     }
   }
-  std::printf("%d kernels, %d with words, %d without, %d of panels on any machine\n", kernels, dots, without, panels);
+  std::printf(
+      "%d kernels, %d with words, %d with words taken apart, %d of bf16 as f32, %d without, %d of panels on any "
+      "machine\n",
+      kernels, dots, parts, wide, without, panels);
   if (testing::scaled(200) >= 50) {
     EXPECT_GT(dots, 50);
+    EXPECT_GT(parts, 10);
+    EXPECT_GT(wide, 10);
     EXPECT_GT(without, 20);
     EXPECT_GT(panels, 4);
   }
@@ -122,6 +128,44 @@ TEST(Dot, PanelsOfWordsArePackedNowhere) {
     const auto kernel = lower(group, domain, space.schedule(seed), machine);
     ASSERT_TRUE(kernel.ok()) << kernel.status();
     for (const KernelBuffer& buffer : kernel->buffers) EXPECT_EQ(buffer.level, Level::kGlobal) << print(*kernel);
+  }
+}
+
+// Words that are taken apart: every way to take or multiply other elements is refused or gives other results.
+TEST(Dot, DamagedPartsAreCaught) {
+  const Machine machine = machine_with(std::string_view("cpu:avx2"));  // which has no instruction for words
+  const Graph group = parsed(R"(graph {
+  %0 = input "a" : bf16[10,6,2] normal(0,1)
+  %1 = input "b" : bf16[2,6,16,2] normal(0,1)
+  %2 = contract %0 %1 "mkj,pkqj->mpq" : bf16[10,2,16]
+  output "y" %2
+})");
+  const Domain domain = analyze(group, machine).value();
+  const Space space = space_of(group, domain, machine).value();
+  const Kernel whole = lower(group, domain, space.schedule(space.seeds[0]), machine).value();
+  ASSERT_EQ(testing::instrs_in(whole.body, InstrOp::kPart) % 2, 0);
+  ASSERT_EQ(testing::compare(group, whole), "");
+  const auto each = [](Kernel& kernel, InstrOp op, const std::function<void(Instr&)>& damage) {
+    testing::each_place(kernel.body, [&](std::vector<Instr>& body, size_t i) {
+      if (body[i].op == op) damage(body[i]);
+    });
+  };
+  const std::vector<std::pair<const char*, std::function<void(Kernel&)>>> damages = {
+      {"the other element", [&](Kernel& k) { each(k, InstrOp::kPart, [](Instr& i) { i.part = 1 - i.part; }); }},
+      {"an element that no word has", [&](Kernel& k) { each(k, InstrOp::kPart, [](Instr& i) { i.part = 2; }); }},
+      {"elements of bytes", [&](Kernel& k) { each(k, InstrOp::kPart, [](Instr& i) { i.elements[0] = DType::u8; }); }},
+      {"words that begin with the second element",
+       [&](Kernel& k) { each(k, InstrOp::kWords, [](Instr& i) { i.slice.offset.base += 1; }); }},
+      {"rows of one element each", [&](Kernel& k) {
+         each(k, InstrOp::kStore, [&](Instr& i) {
+           if (k.buffers[i.slice.buffer].level == Level::kShared) i.slice.strides[0] += 1;
+         });
+       }}};
+  for (const auto& [what, damage] : damages) {
+    Kernel kernel = whole;
+    damage(kernel);
+    ASSERT_FALSE(kernel == whole) << what;
+    EXPECT_TRUE(!verify(kernel).ok() || !testing::compare(group, kernel).empty()) << what;
   }
 }
 

@@ -78,7 +78,8 @@ TEST(Tiles, RandomProductsMeanTheirGraphs) {
   for (uint64_t seed = first; seed < first + static_cast<uint64_t>(testing::scaled(120)); ++seed) {
     SCOPED_TRACE(cat("seed ", seed));
     const Lowered one = lowered(testing::tile_product(seed));
-    const auto steps = tile_steps(one.group, one.domain, one.machine, dot_of(one.group, one.domain, one.machine));
+    const auto steps =
+        tile_steps(one.group, one.domain, one.machine, dot_of(one.group, one.domain, one.machine, false));
     ASSERT_EQ(axis_of(one.space.axes, kMatrix) != nullptr, steps.has_value());
     refused += !steps;
     testing::expect_meanings(one.group, one.domain, one.space, one.machine, points_in_tiles(one.space, 3, seed),

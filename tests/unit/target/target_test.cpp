@@ -31,7 +31,7 @@ TEST(Targets, MultiplyAsTheLoweringDoes) {
     for (const DType narrow : {DType::f16, DType::f8e4m3fn, DType::f8e5m2, DType::f32})
       EXPECT_EQ(arithmetic.multiply_adds(narrow, narrow, narrow), 1);
     const double bf16 = arithmetic.multiply_adds(DType::bf16, DType::bf16, DType::bf16);
-    EXPECT_EQ(bf16, arithmetic.dot_bf16 > 0 ? arithmetic.dot_bf16 : 1);
+    EXPECT_EQ(bf16, std::max(1., arithmetic.dot_bf16));
     for (const DType wide : {DType::f32, DType::f64, DType::i8}) EXPECT_EQ(arithmetic.matrices(wide, wide), 0);
     EXPECT_EQ(arithmetic.matrices(DType::f16, DType::bf16), 0);
     for (const auto& [a, b] : {std::pair{DType::f16, DType::f16}, {DType::bf16, DType::bf16}, {DType::u8, DType::i8}})
