@@ -17,10 +17,10 @@ Slice slice_at(BufferId buffer, const Access& access, const Place& place, AtomId
 }
 
 TileId turned_square(KernelBuilder& out, DType dtype, const Access& access, const Place& place, AtomId axis0,
-                     AtomId axis1, int lanes, std::vector<Instr>& into) {
-  const TileId across = out.tile(dtype, {lanes, lanes}, 0, lanes);
+                     AtomId axis1, int lanes, int64_t width, std::vector<Instr>& into) {
+  const TileId across = out.tile(dtype, {lanes, width}, 0, lanes);
   into.push_back(load_instr(across, slice_at(out.input_buffer(access.input), access, place, axis0, axis1)));
-  const TileId along = out.tile(dtype, {lanes, lanes}, 1, lanes);
+  const TileId along = out.tile(dtype, {lanes, width}, 1, lanes);
   into.push_back(convert_instr(along, across));
   return along;
 }

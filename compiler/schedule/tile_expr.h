@@ -16,10 +16,10 @@ using Place = std::vector<Affine>;
 // The elements of `access` at a place: axis 0 and 1 of the tile run along atoms (-1: none).
 Slice slice_at(BufferId buffer, const Access& access, const Place& place, AtomId axis0, AtomId axis1);
 
-// A square of `access` at a place, lanes x lanes: loaded in vectors along axis0, in which the access is contiguous, and
-// transposed in registers, so that its lanes lie along axis1. Appends to `into`.
+// A square of `access` at a place, lanes x lanes, or its first `width` vectors: loaded in vectors along axis0, in which
+// the access is contiguous, and transposed in registers, so that lanes lie along axis1. Appends to `into`.
 TileId turned_square(KernelBuilder& out, DType dtype, const Access& access, const Place& place, AtomId axis0,
-                     AtomId axis1, int lanes, std::vector<Instr>& into);
+                     AtomId axis1, int lanes, int64_t width, std::vector<Instr>& into);
 
 struct TileExpr {
   const Graph& group;

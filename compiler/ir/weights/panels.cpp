@@ -57,6 +57,14 @@ std::optional<std::string> rows_of(const Einsum& einsum, const std::string& weig
   return outer + "." + summed;
 }
 
+// Whether the product has one row. It waits for its weight, and is computed like a reduction, which takes no words
+// apart.
+bool has_one_row(const Einsum& einsum, const std::string& other, const Shape& shape) {
+  for (size_t axis = 0; axis < other.size(); ++axis)
+    if (has(einsum.out, other[axis]) && shape[axis] > 1) return false;
+  return true;
+}
+
 }  // namespace
 
 std::optional<WeightPanels> panels_of(const Graph& graph, const Node& product, int side,
@@ -89,7 +97,8 @@ std::optional<WeightPanels> panels_of(const Graph& graph, const Node& product, i
     result.split.insert(result.split.begin() + static_cast<std::ptrdiff_t>(axis), shape[axis] / width);
   }
   const auto dtype = [&](int operand) { return graph.nodes[product.operands[operand]].dtype; };
-  const int word = sum_of_dot(dtype(0), dtype(1)) ? elements_of_word(dtype(0)) : 1;
+  const bool words = sum_of_dot(dtype(0), dtype(1)) && !has_one_row(*einsum, other, result.other);
+  const int word = words ? elements_of_word(dtype(0)) : 1;
   const char element = unused_letter(*einsum, panel);
   if (word > 1 && element != 0 && shape[weight.find(deepest)] % word == 0 && has(other, deepest)) {
     split_words(split, result.split, deepest, element, word);

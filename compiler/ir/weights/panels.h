@@ -12,7 +12,7 @@ namespace wl {
 // How a product reads a weight in panels: contract "mk,nk->mn" or "mk,kn->mn" as reshape(contract "mk,pkq->mpq"), and a
 // convolution "khwij,nkij->nhw" as reshape(contract "khwij,pkijq->pqhw"). The q columns of a panel are neighbours in
 // memory, and the rows of a panel follow each other. Products of words (dtype.h) read them
-// as "mkj,pkqj->mpq": the j elements of a word are neighbours, and a row is one of words.
+// as "mkj,pkqj->mpq": the j elements of a word are neighbours, and a row is one of words; products of one row do not.
 struct WeightPanels {
   Shape split;                 // the shape of the weight once its columns are divided into panels
   std::vector<int64_t> order;  // the transposition that makes them panels: for each axis, its number in `split`

@@ -1,4 +1,5 @@
 // Packing: copies of an operand's slivers, in the order in which micro-kernels read them.
+#include <algorithm>
 #include <utility>
 
 #include "compiler/schedule/contract/cpu.h"
@@ -38,13 +39,16 @@ void CpuContract::pack(const Side& side, const Domain& domain, const Place& plac
   for (size_t i = 0; i + 1 < k_atoms_.size(); ++i) out_.close_loop();
 }
 
-// Whether an operand is contiguous along k and not along what a sliver is contiguous along, and both are whole vectors
-// long: then squares of it are loaded in vectors and transposed in registers, which takes a fraction of the time of
-// loading every vector element by element.
+// Whether an operand is contiguous along k and not along what a sliver is contiguous along, and it is whole vectors
+// long, and wide, or wide enough: then squares of it are loaded in vectors and transposed in registers, which takes a
+// fraction of the time of loading every vector element by element.
 bool CpuContract::packs_squares(const Side& side, AtomId along, int64_t depth, int64_t width, int lanes) const {
-  if (k_atoms_.empty() || along < 0 || lanes <= 1 || !side.direct || size_of(operand_dtype(side)) != 4) return false;
+  if (k_atoms_.empty() || along < 0 || lanes <= 1 || !side.direct) return false;
+  const DType dtype = operand_dtype(side);
+  if (size_of(dtype) != 4 && !(is_float(dtype) && size_of(dtype) < 4)) return false;  // of f32 in registers
   const std::vector<int64_t>& strides = side.access.strides;
-  return strides[k_atoms_.back()] == 1 && strides[along] > 1 && depth % lanes == 0 && width % lanes == 0;
+  const bool wide = width % lanes == 0 || (width < lanes && 4 * width >= lanes);
+  return strides[k_atoms_.back()] == 1 && strides[along] > 1 && depth % lanes == 0 && wide;
 }
 
 void CpuContract::pack_squares(const Side& side, const Place& at, AtomId along, int64_t depth, int64_t width, int lanes,
@@ -62,7 +66,8 @@ void CpuContract::pack_squares(const Side& side, const Place& at, AtomId along, 
     to = sum(std::move(to), affine(column, lanes));
   }
   std::vector<Instr> code;
-  const TileId turned = turned_square(out_, operand_dtype(side), side.access, place, last, along, lanes, code);
+  const TileId turned = turned_square(out_, operand_dtype(side), side.access, place, last, along, lanes,
+                                      std::min<int64_t>(width, lanes), code);
   out_.push_all(std::move(code));
   store_tile(side, turned, std::move(to), pitch);
   if (width > lanes) out_.close_loop();

@@ -135,7 +135,7 @@ class Transpose {
     for (const auto& [known, tile] : squares_known_)
       if (known == access) return tile;
     squares_known_.emplace_back(access, turned_square(out_, group_.nodes[access.input].dtype, access, place,
-                                                      domain_.second, domain_.vector, lanes_, into));
+                                                      domain_.second, domain_.vector, lanes_, lanes_, into));
     return squares_known_.back().second;
   }
 

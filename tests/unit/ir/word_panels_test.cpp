@@ -18,9 +18,10 @@ WeightFolding folded(const std::string& text) {
   return fold_weights(parse(text).value(), {"w"}, kPanels).value();
 }
 
-std::string product(const std::string& x, const std::string& w, const std::string& sum, int k) {
-  return cat("graph {\n  %0 = input \"x\" : ", x, "[3,", k, "] normal(0,1)\n  %1 = input \"w\" : ", w, "[", k,
-             ",128] normal(0,1)\n  %2 = contract %0 %1 \"mk,kn->mn\" : ", sum, "[3,128]\n  output \"y\" %2\n}\n");
+std::string product(const std::string& x, const std::string& w, const std::string& sum, int k, int rows = 3) {
+  return cat("graph {\n  %0 = input \"x\" : ", x, "[", rows, ",", k, "] normal(0,1)\n  %1 = input \"w\" : ", w, "[", k,
+             ",128] normal(0,1)\n  %2 = contract %0 %1 \"mk,kn->mn\" : ", sum, "[", rows,
+             ",128]\n  output \"y\" %2\n}\n");
 }
 
 TEST(WordPanels, ProductsReadWords) {
@@ -45,6 +46,7 @@ TEST(WordPanels, ConvolutionsReadWordsOfChannels) {
 
 TEST(WordPanels, OtherProductsReadPanelsOfElements) {
   EXPECT_THAT(print(folded(product("bf16", "bf16", "bf16", 5)).graph), HasSubstr("bf16[2,5,64]")) << "no whole words";
+  EXPECT_THAT(print(folded(product("bf16", "bf16", "bf16", 6, 1)).graph), HasSubstr("bf16[2,6,64]")) << "one row";
   EXPECT_THAT(print(folded(product("u8", "u8", "i32", 8)).graph), HasSubstr("u8[2,8,64]")) << "nothing multiplies them";
   EXPECT_THAT(print(folded(product("f16", "f16", "f16", 8)).graph), HasSubstr("f16[2,8,64]"));
 }
