@@ -6,7 +6,9 @@
 //   copy BYTES   -> {"plain": [ns...], "nt": [ns...]}   one sample per copy that reads BYTES/2 and writes BYTES/2
 //   read BYTES   -> {"read": [ns...]}                   one sample per sum over BYTES
 //   fma          -> {"gflops": [...]}                   one sample per few milliseconds
-//   exp, erf     -> {"gelements": [...]}                of floats to about single precision, likewise
+//   bf16         -> {"gflops": [...]}                   likewise, of bf16 by pairs, or of floats where the machine has
+//   no such instruction exp, erf     -> {"gelements": [...]}                of floats to about single precision,
+//   likewise
 //
 // Every thread works on its own contiguous part, as in a kernel. THREADS includes the calling thread.
 #include <chrono>
@@ -95,6 +97,28 @@ __attribute__((noinline)) float multiply_add(int64_t turns, float seed) {
   for (int c = 0; c < kChains; ++c) sum += chain[c];
   return sum[0];
 }
+
+// The same with products of pairs of bf16, each of which counts as two multiply-adds.
+#if defined(__AVX512BF16__)
+constexpr int kHalvesPerLane = 2;
+__attribute__((noinline)) float multiply_add_bf16(int64_t turns, float seed) {
+  __m512 chain[kChains];
+  for (int c = 0; c < kChains; ++c) chain[c] = _mm512_set1_ps(seed + static_cast<float>(c));
+  const __m512bh a = _mm512_cvtne2ps_pbh(_mm512_set1_ps(seed), _mm512_set1_ps(-seed));
+  for (int64_t i = 0; i < turns; ++i) {
+#pragma GCC unroll 20
+    for (int c = 0; c < kChains; ++c) chain[c] = _mm512_dpbf16_ps(chain[c], a, a);
+  }
+  __m512 sum = chain[0];
+  for (int c = 1; c < kChains; ++c) sum += chain[c];
+  return sum[0];
+}
+#else
+constexpr int kHalvesPerLane = 1;
+float multiply_add_bf16(int64_t turns, float seed) {
+  return multiply_add(turns, seed);
+}
+#endif
 
 __attribute__((noinline)) float sum_of(const Vector* from, int64_t n) {
   Vector sums[8] = {};
@@ -222,13 +246,14 @@ std::vector<double> time_copy(Team& team, double seconds, int64_t bytes, bool nt
   });
 }
 
-std::vector<double> rate_fma(Team& team, double seconds) {
+// Returns gigaflops: what `chains` does in each lane of every chain is so many multiply-adds.
+std::vector<double> rate_of_chains(Team& team, double seconds, float (*chains)(int64_t, float), int multiply_adds) {
   const int64_t turns = 2'000'000;
   std::vector<float> sink(static_cast<size_t>(team.size()) * 64);
   return repeat(seconds, [&] {
     const int64_t start = now_ns();
-    team.run([&](int t) { sink[static_cast<size_t>(t) * 64] = multiply_add(turns, 1.0f); });
-    const double flops = 2.0 * kLanes * kChains * static_cast<double>(turns) * team.size();
+    team.run([&](int t) { sink[static_cast<size_t>(t) * 64] = chains(turns, 1.0f); });
+    const double flops = 2.0 * multiply_adds * kLanes * kChains * static_cast<double>(turns) * team.size();
     return flops / static_cast<double>(now_ns() - start);
   });
 }
@@ -298,13 +323,16 @@ int main(int argc, char** argv) {
     } else if (request == "read") {
       std::cout << "{\"read\": " << list(time_read(team, seconds, bytes)) << "}" << std::endl;
     } else if (request == "fma") {
-      std::cout << "{\"gflops\": " << list(rate_fma(team, seconds)) << "}" << std::endl;
+      std::cout << "{\"gflops\": " << list(rate_of_chains(team, seconds, multiply_add, 1)) << "}" << std::endl;
+    } else if (request == "bf16") {
+      std::cout << "{\"gflops\": " << list(rate_of_chains(team, seconds, multiply_add_bf16, kHalvesPerLane)) << "}"
+                << std::endl;
     } else if (request == "exp" || request == "erf") {
       const std::vector<double> rates =
           request == "exp" ? rate_of<exp_of>(team, seconds) : rate_of<erf_of>(team, seconds);
       std::cout << "{\"gelements\": " << list(rates) << "}" << std::endl;
     } else {
-      std::cerr << "machine_limit: expected 'copy BYTES', 'read BYTES', 'fma', 'exp' or 'erf', found '" << line
+      std::cerr << "machine_limit: expected 'copy BYTES', 'read BYTES', 'fma', 'bf16', 'exp' or 'erf', found '" << line
                 << "'\n";
       return 1;
     }

@@ -16,6 +16,7 @@ import resource
 import sys
 import time
 
+import ml_dtypes
 import numpy as np
 import parts
 import products
@@ -28,6 +29,8 @@ class OnnxRuntime:
     def __init__(self, workload, made, inputs, threads):
         import onnxruntime
 
+        if is_half(workload.model()):
+            raise SystemExit("onnxruntime multiplies no bf16 on CPUs")
         self.version = onnxruntime.__version__
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = threads
@@ -51,14 +54,19 @@ class OnnxRuntime:
         return self.output.numpy()
 
 
-def openvino_compiled(model, threads):
+def is_half(model):
+    """Whether a model has bf16 inputs."""
+    return any(kind == ml_dtypes.bfloat16 for kind in workloads.dtypes(model.graph.input).values())
+
+
+def openvino_compiled(model, threads, precision="f32"):
     import openvino
 
     core = openvino.Core()
     options = {
         "INFERENCE_NUM_THREADS": threads,
         "PERFORMANCE_HINT": "LATENCY",
-        "INFERENCE_PRECISION_HINT": "f32",  # the default is bf16 where the machine has it
+        "INFERENCE_PRECISION_HINT": precision,  # the default is bf16 where the machine has it
     }
     return core.compile_model(core.read_model(model.SerializeToString()), "CPU", options)
 
@@ -66,11 +74,11 @@ def openvino_compiled(model, threads):
 class OpenVinoRequest:
     """A compiled model with its inputs in place."""
 
-    def __init__(self, model, inputs, threads):
+    def __init__(self, model, inputs, threads, precision="f32"):
         import openvino
 
         self.version = openvino.__version__
-        self.compiled = openvino_compiled(model, threads)
+        self.compiled = openvino_compiled(model, threads, precision)
         self.request = self.compiled.create_infer_request()
         self.inputs = [openvino.Tensor(inputs[port.any_name], shared_memory=True) for port in self.compiled.inputs]
         for position, value in enumerate(self.inputs):
@@ -81,8 +89,10 @@ class OpenVinoRequest:
 
 
 class OpenVino(OpenVinoRequest):
+    """Products of bf16 as its users have them: a model of f32 that is computed in bf16."""
+
     def __init__(self, workload, made, inputs, threads):
-        super().__init__(made, inputs, threads)
+        super().__init__(made, inputs, threads, "bf16" if is_half(workload.model()) else "f32")
 
     def result(self):
         return self.request.get_output_tensor(0).data
@@ -99,8 +109,8 @@ class Torch:
         torch.set_float32_matmul_precision("highest")
         weights = set(workloads.weight_names(made))
         names = [i.name for i in made.graph.input if i.name not in weights]
-        self.inputs = [torch.from_numpy(inputs[name]) for name in names]
-        self.module = torch_module(workload.name, {name: torch.from_numpy(inputs[name]) for name in weights}).eval()
+        self.inputs = [torch_tensor(inputs[name]) for name in names]
+        self.module = torch_module(workload.name, {name: torch_tensor(inputs[name]) for name in weights}).eval()
         if self.mode:
             import torch._inductor.config
 
@@ -114,7 +124,16 @@ class Torch:
             self.output = self.module(*self.inputs)
 
     def result(self):
-        return self.output.numpy()
+        return self.output.float().numpy()
+
+
+def torch_tensor(array):
+    """A tensor of an array's memory; torch knows NumPy's own dtypes only."""
+    import torch
+
+    if array.dtype == ml_dtypes.bfloat16:
+        return torch.from_numpy(array.view(np.int16)).view(torch.bfloat16)
+    return torch.from_numpy(array)
 
 
 class TorchCompile(Torch):
@@ -333,6 +352,7 @@ def main():
     inputs = workloads.make_inputs(workload.model())
     made = workload.model(peer=True)
     if peer in ("onnxruntime", "openvino"):
+        inputs = {name: inputs[name].astype(kind) for name, kind in workloads.dtypes(made.graph.input).items()}
         made = with_constant_weights(made, inputs)
     contender = PEERS[peer](workload, made, inputs, threads)
     for _ in range(5):

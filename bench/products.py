@@ -9,7 +9,7 @@ import math
 
 import numpy as np
 import workloads
-from onnx import helper
+from onnx import TensorProto, helper
 from workloads import Workload, constant, scalar, tensor
 
 
@@ -105,6 +105,8 @@ CONVOLUTIONS = {one.name: one for one in (*RESNET50, *UNEVEN, *GROUPED, *DEPTHWI
 # Depth and columns of the weights of BERT base and of LLaMA-7B.
 WEIGHTS = ((768, 768), (768, 3072), (3072, 768), (4096, 4096), (4096, 11008), (11008, 4096))
 ROWS = (1, 8, 16, 32, 128)
+# Rows of such products, and sides of square ones, of bf16.
+HALF_ROWS, HALF_SIDES = (1, 16, 128), (512, 1024, 2048)
 # Rows, depth and columns of linear layers as PyTorch's are, by a transposed weight, and no multiple of 32 columns:
 # classifiers of images, 196 patches and a class, the vocabulary of GPT-2.
 LAYERS = ((1, 2048, 1000), (16, 2048, 1000), (128, 1280, 1000), (64, 768, 197), (8, 768, 50257))
@@ -115,6 +117,18 @@ TOKENS = (512, 2048, 8192)
 def linear(rows, depth, columns):
     node = helper.make_node("MatMul", ["x", "w"], ["y"])
     return lambda: model([node], [tensor("x", rows, depth), tensor("w", depth, columns)], [tensor("y", rows, columns)], ["w"])
+
+
+def halves(rows, depth, columns, constant_weight):
+    """A product of bf16, whose results are bf16 too, and the same in f32, for frameworks that compute that in bf16."""
+    node = helper.make_node("MatMul", ["x", "w"], ["y"])
+    shapes = {"x": (rows, depth), "w": (depth, columns), "y": (rows, columns)}
+
+    def of(dtype):
+        x, w, y = (tensor(name, *shape, dtype=dtype) for name, shape in shapes.items())
+        return lambda: model([node], [x, w], [y], ["w"] if constant_weight else [])
+
+    return of(TensorProto.BFLOAT16), of(TensorProto.FLOAT)
 
 
 def layer(rows, depth, columns):
@@ -161,6 +175,11 @@ def attention_workload(tokens, causal):
     return Workload(f"{name}_{tokens}", f"{title}, {tokens} tokens", attention(tokens, causal), "fma", **work)
 
 
+def halves_workload(name, title, rows, depth, columns, constant_weight):
+    bf16, f32 = halves(rows, depth, columns, constant_weight)
+    return Workload(name, title, bf16, "read" if rows == 1 else "bf16", flops=2 * rows * depth * columns, build_peer=f32)
+
+
 PRODUCTS = (
     *(Workload(f"sgemm_{n}", f"SGEMM {n}x{n}x{n}", workloads.sgemm(n), "fma", flops=2 * n**3) for n in (512, 1024, 2048)),
     *(
@@ -168,6 +187,8 @@ PRODUCTS = (
         for k, n in WEIGHTS
         for m in ROWS
     ),
+    *(halves_workload(f"halves_{n}", f"bf16 {n}x{n}x{n}", n, n, n, False) for n in HALF_SIDES),
+    *(halves_workload(f"halves_{m}x{k}x{n}", f"bf16, {m} rows times {k}x{n}", m, k, n, True) for k, n in WEIGHTS for m in HALF_ROWS),
     *(
         Workload(f"layer_{m}x{k}x{n}", f"{m} rows times {k}x{n}, plus a bias", layer(m, k, n), "read" if m == 1 else "fma", flops=2 * m * k * n)
         for m, k, n in LAYERS
@@ -196,6 +217,7 @@ def torch_functions():
         return {
             "sgemm": lambda _, a, b: a @ b,
             "linear": lambda w, x: x @ w.w,
+            "halves": (lambda w, x: x @ w.w) if "x" in name else lambda _, a, b: a @ b,
             "layer": lambda w, x: F.linear(x, w.w, w.bias),
             "attention": lambda _, q, k, v: F.scaled_dot_product_attention(q, k, v),
             "causal": lambda _, q, k, v: F.scaled_dot_product_attention(q, k, v, is_causal=True),
@@ -227,6 +249,7 @@ def jax_functions(w):
         return {
             "sgemm": lambda a, b: jnp.matmul(a, b),
             "linear": lambda x: x @ w["w"],
+            "halves": (lambda x: x @ w["w"]) if "x" in name else jnp.matmul,
             "layer": lambda x: x @ w["w"].T + w["bias"],
             "attention": lambda q, k, v: attention(q, k, v, False),
             "causal": lambda q, k, v: attention(q, k, v, True),

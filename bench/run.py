@@ -41,6 +41,8 @@ BIN = pathlib.Path(os.environ.get("WARPLOOM_BIN_DIR", ROOT / "build" / "release"
 LIMIT = "limit"
 WARPLOOM = "warploom"
 WITH_LIBRARY = "with_library"
+# The requests to bench/machine_limit whose best rate is the limit: bf16 is multiplied by pairs, or as f32.
+ARITHMETIC = {"fma": ["fma"], "bf16": ["fma", "bf16"]}
 
 
 class Limit:
@@ -58,12 +60,13 @@ class Limit:
     def time(self, seconds):
         for function in self.workload.elementary:
             self.rates.setdefault(function, []).extend(self.child.ask(function)["gelements"])
-        if self.workload.limit != "fma":
+        if self.workload.limit not in ARITHMETIC:
             reply = self.child.ask(f"{self.workload.limit} {self.bytes}")
             for kind, samples in reply.items():
                 self.kinds.setdefault(kind, []).extend(samples)
             return []
-        return [self.workload.flops / rate for rate in self.child.ask("fma")["gflops"]]
+        requests = ARITHMETIC[self.workload.limit]
+        return [self.workload.flops / rate for request in requests for rate in self.child.ask(request)["gflops"]]
 
     def arithmetic_ns(self):
         return sum(self.workload.elementary[function] / max(rates) for function, rates in self.rates.items())
@@ -271,7 +274,7 @@ def bench(workload, options):
 
 def rate(row, nanoseconds):
     """Formats a measurement in the unit of its limit: GF/s or GB/s."""
-    return f"{row['flops'] / nanoseconds:.0f} GF/s" if row["limit"]["kind"] == "fma" else f"{row['bytes'] / nanoseconds:.1f} GB/s"
+    return f"{row['flops'] / nanoseconds:.0f} GF/s" if row["limit"]["kind"] in ARITHMETIC else f"{row['bytes'] / nanoseconds:.1f} GB/s"
 
 
 def print_row(row):

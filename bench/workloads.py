@@ -1,4 +1,4 @@
-"""The workloads of the benchmarks: fp32, static shapes, one ONNX file each.
+"""The workloads of the benchmarks: fp32 but for some products, static shapes, one ONNX file each.
 
 A workload's `bytes` are the bytes that a perfect single kernel moves: every input read once, every output written
 once. Its figure is the time of a copy of as many bytes, or of its multiply-adds or elementary functions at the
@@ -24,7 +24,7 @@ class Workload:
     name: str
     title: str
     build: object  # function without arguments that returns the onnx.ModelProto to tune
-    limit: str  # what bounds the workload: "copy", "read" (if little is written) or "fma"
+    limit: str  # what bounds the workload: "copy", "read" (if little is written), "fma" or "bf16" (multiply-adds of either)
     elementary: dict = dataclasses.field(default_factory=dict)  # numbers of "exp" or "erf", which are the limit where
                                                                 # they are slower
     flops: int = 0  # a multiply and an add count as two; contractions only
@@ -34,8 +34,8 @@ class Workload:
         return self.build_peer() if peer and self.build_peer else self.build()
 
 
-def tensor(name, *shape):
-    return helper.make_tensor_value_info(name, TensorProto.FLOAT, shape)
+def tensor(name, *shape, dtype=TensorProto.FLOAT):
+    return helper.make_tensor_value_info(name, dtype, shape)
 
 
 def integers(name, *shape):
@@ -195,7 +195,8 @@ def make_inputs(made, seed=7):
         if kinds[name].kind == "i":
             inputs[name] = generator.integers(0, 1000, shape, kinds[name])
             continue
-        inputs[name] = generator.standard_normal(shape, dtype=np.float32) * np.float32(deviation) + np.float32(mean)
+        normal = generator.standard_normal(shape, dtype=np.float32) * np.float32(deviation) + np.float32(mean)
+        inputs[name] = normal.astype(kinds[name])
     return inputs
 
 
