@@ -21,8 +21,15 @@ import time
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 sys.path.append(str(ROOT / "bench"))  # whose models.py is another one
 
+RESULTS = ROOT / "bench/results/torch"
 CONTENDERS = ("warploom", "inductor", "max_autotune", "eager")
 BOUND = 1e-4  # relative to the largest magnitude of an output
+
+
+def results_file(prefix="", folder=RESULTS):
+    """The file for what a run that begins now will find."""
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder / f"{prefix}{datetime.datetime.now(datetime.UTC):%Y%m%d-%H%M}.json"
 
 
 def compiled(model, contender, trials):
@@ -154,7 +161,7 @@ def parsed():
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--seconds", type=float, default=0.5, help="per contender and round")
     parser.add_argument("--gap", type=float, default=0.1, help="seconds between contenders")
-    parser.add_argument("--out", type=pathlib.Path, default=ROOT / "bench/results/torch")
+    parser.add_argument("--out", type=pathlib.Path, default=RESULTS)
     return parser.parse_args()
 
 
@@ -164,9 +171,8 @@ def main():
     from models import MAKERS
 
     options = parsed()
-    options.out.mkdir(parents=True, exist_ok=True)
     (ROOT / "build/bench").mkdir(parents=True, exist_ok=True)
-    file = options.out / f"{datetime.datetime.now(datetime.UTC):%Y%m%d-%H%M}.json"
+    file = results_file(folder=options.out)
     rows = []
     for name in options.only or MAKERS:
         rows.append(measure(name, options))

@@ -9,7 +9,6 @@ Needs the packages of tools/requirements-further.txt. Prints a table and writes 
 
 import argparse
 import concurrent.futures
-import datetime
 import json
 import os
 import statistics
@@ -19,7 +18,7 @@ import tempfile
 import time
 import warnings
 
-from compare import BOUND, ROOT, difference
+from compare import BOUND, ROOT, difference, results_file
 
 VISION = ("mobilenet_v2", "mobilenet_v3_small", "densenet121", "regnet_y_400mf", "squeezenet1_1", "shufflenet_v2_x0_5", "swin_t")
 TIMM = ("resnet26d", "mixer_s32_224", "deit_tiny_patch16_224", "repvgg_a0", "ghostnet_100", "gmlp_ti16_224")
@@ -85,14 +84,14 @@ def child(name, trials):
     start = time.perf_counter()
     got = result_of(compiled(given))
     facts = {"name": name, "first_call_s": round(time.perf_counter() - start, 1), "difference": difference(got, wanted)}
-    in_kernels, run = [0.0], Executors.run
+    in_kernels, run = [0.0], Executors.run_at
 
     def timed(self, *arguments):
         begun = time.perf_counter()
         run(self, *arguments)
         in_kernels[0] += time.perf_counter() - begun
 
-    Executors.run = timed
+    Executors.run_at = timed
     shares = []
     for _ in range(12):
         in_kernels[0], start = 0.0, time.perf_counter()
@@ -131,14 +130,12 @@ def main():
     if options.child:
         return child(options.child, options.trials)
     print("| model | result, largest difference | share of time in kernels | parts | left to eager | first call, s |\n|---|---|---|---|---|---|", flush=True)
-    rows = []
+    rows, file = [], results_file("coverage-")
     with tempfile.TemporaryDirectory() as cache, concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
         for row in pool.map(lambda name: run(name, options, cache), options.only):
             print(line_of(row), flush=True)
             rows.append(row)
-    folder = ROOT / "bench/results/torch"
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / f"coverage-{datetime.datetime.now():%Y%m%d-%H%M}.json").write_text(json.dumps(rows, indent=1) + "\n")
+    file.write_text(json.dumps(rows, indent=1) + "\n")
     return 1 if any("failed" in row or row["difference"] > BOUND for row in rows) else 0
 
 

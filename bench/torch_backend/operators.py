@@ -10,17 +10,16 @@ Needs the packages of tools/requirements-further.txt. Prints a table and writes 
 import argparse
 import collections
 import concurrent.futures
-import datetime
 import json
 import os
-import pathlib
 import re
 import subprocess
 import sys
 import tempfile
 import warnings
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+from compare import ROOT, results_file
+
 AT_ONCE = 12  # operators of one process
 
 # No operators on dense tensors of real numbers with shapes that do not depend on values, or none whose result is determined: what
@@ -149,10 +148,8 @@ def main():
     print(", ".join(f"{count} {what}" for what, count in counts.most_common()))
     if asked:
         print(f"of {asked} operators {counts['kernels']} ({100 * counts['kernels'] / asked:.1f} %) are computed by kernels alone, and right")
-    folder = ROOT / "bench/results/torch"
-    folder.mkdir(parents=True, exist_ok=True)
     if not options.only:
-        (folder / f"operators-{datetime.datetime.now():%Y%m%d-%H%M}.json").write_text(json.dumps(outcomes, indent=1) + "\n")
+        results_file("operators-").write_text(json.dumps(outcomes, indent=1) + "\n")
     return 1 if counts["wrong"] else 0
 
 
