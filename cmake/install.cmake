@@ -24,6 +24,14 @@ set(onnx_map ${PROJECT_SOURCE_DIR}/client/onnx_weights/plugin.map)
 target_link_options(warploom_onnx_reader PRIVATE -Wl,--version-script=${onnx_map})
 set_target_properties(warploom_onnx_reader PROPERTIES OUTPUT_NAME warploom-onnx-${PROJECT_VERSION} LINK_DEPENDS ${onnx_map})
 add_dependencies(warploom_library warploom_onnx_reader)
+# What onnxruntime loads to run bundles as nodes of its graphs; it lies beside the library too.
+add_library(warploom_onnxruntime MODULE client/onnxruntime/bundle_op.cpp)
+target_link_libraries(warploom_onnxruntime PRIVATE warploom_library)
+target_include_directories(warploom_onnxruntime PRIVATE ${PROJECT_SOURCE_DIR})
+target_compile_options(warploom_onnxruntime PRIVATE ${WARPLOOM_WARNINGS})
+set(ops_map ${PROJECT_SOURCE_DIR}/client/onnxruntime/custom_ops.map)
+target_link_options(warploom_onnxruntime PRIVATE -Wl,--version-script=${ops_map})
+set_target_properties(warploom_onnxruntime PROPERTIES OUTPUT_NAME warploom-onnxruntime LINK_DEPENDS ${ops_map} INSTALL_RPATH $ORIGIN)
 target_sources(warploom_library INTERFACE FILE_SET HEADERS BASE_DIRS ${PROJECT_SOURCE_DIR}/client/c
   FILES client/c/warploom.h client/c/warploom.hpp)
 file(RELATIVE_PATH to_include /${CMAKE_INSTALL_LIBDIR}/pkgconfig /${CMAKE_INSTALL_INCLUDEDIR})  # so that a prefix may be moved
@@ -38,7 +46,7 @@ foreach(component client coordinator worker)
 endforeach()
 install(TARGETS warploom_library EXPORT warploom LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT client
   FILE_SET HEADERS DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT client)
-install(TARGETS warploom_onnx_reader LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT client)
+install(TARGETS warploom_onnx_reader warploom_onnxruntime LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT client)
 install(FILES ${PROJECT_BINARY_DIR}/generated/warploom.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig COMPONENT client)
 set(package ${CMAKE_INSTALL_LIBDIR}/cmake/warploom)
 install(EXPORT warploom NAMESPACE warploom:: FILE warploomTargets.cmake DESTINATION ${package} COMPONENT client)
@@ -59,4 +67,4 @@ install(FILES ${described}/zsh/_warploom DESTINATION ${CMAKE_INSTALL_DATADIR}/zs
 install(FILES ${described}/fish/warploom.fish DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d COMPONENT client)
 
 # What `make install` builds; the tests build it too.
-add_custom_target(installed DEPENDS ${programs} warploom_library warploom_onnx_reader ${described}/man1/warploom.1)
+add_custom_target(installed DEPENDS ${programs} warploom_library warploom_onnx_reader warploom_onnxruntime ${described}/man1/warploom.1)

@@ -26,12 +26,17 @@ foreach(module ${modules})
   file(CREATE_LINK ${written}/${module} ${package}/${module} SYMBOLIC)
 endforeach()
 
+set(onnxruntime $<TARGET_FILE_NAME:warploom_onnxruntime>)
+add_custom_command(TARGET warploom_onnxruntime POST_BUILD
+  COMMAND ${CMAKE_COMMAND} -E make_directory ${package}/lib
+  COMMAND ${CMAKE_COMMAND} -E create_symlink $<TARGET_FILE:warploom_onnxruntime> ${package}/lib/${onnxruntime} VERBATIM)
+
 # So that torch.compile finds the backend by its name, as in an installation.
 set(about ${PROJECT_BINARY_DIR}/python/warploom-${PROJECT_VERSION}.dist-info)
 file(WRITE ${about}/METADATA "Metadata-Version: 2.1\nName: warploom\nVersion: ${PROJECT_VERSION}\n")
 file(WRITE ${about}/entry_points.txt "[torch_dynamo_backends]\nwarploom = warploom.torch:backend\n")
 
-set(python_parts warploom warploom-runner warploom_library warploom_onnx_reader)
+set(python_parts warploom warploom-runner warploom_library warploom_onnx_reader warploom_onnxruntime)
 add_custom_target(python_package DEPENDS warploom_python ${python_parts})
 wl_tested(python_package)
 if(NOT WARPLOOM_SANITIZE)
@@ -45,4 +50,4 @@ install(TARGETS warploom_python LIBRARY DESTINATION warploom COMPONENT python EX
 # By the names under which they are looked for, since a wheel has no links.
 install(PROGRAMS $<TARGET_FILE:warploom> $<TARGET_FILE:warploom-runner> DESTINATION warploom/bin COMPONENT python EXCLUDE_FROM_ALL)
 install(PROGRAMS $<TARGET_FILE:warploom_library> DESTINATION warploom/lib RENAME libwarploom.so.${abi} COMPONENT python EXCLUDE_FROM_ALL)
-install(PROGRAMS $<TARGET_FILE:warploom_onnx_reader> DESTINATION warploom/lib COMPONENT python EXCLUDE_FROM_ALL)
+install(PROGRAMS $<TARGET_FILE:warploom_onnx_reader> $<TARGET_FILE:warploom_onnxruntime> DESTINATION warploom/lib COMPONENT python EXCLUDE_FROM_ALL)

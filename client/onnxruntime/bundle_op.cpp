@@ -1,0 +1,254 @@
+// A library of onnxruntime's custom operators, with one: warploom::Bundle runs a bundle inside an InferenceSession.
+//
+//     options.register_custom_ops_library("libwarploom-onnxruntime.so")
+//
+// Its inputs and outputs are those of the bundle, in the graph's order. Attributes:
+//   bundle   the folder, which every session verifies and loads
+//   weights  a file with values of weights, as warploom_model_load_weights() reads it; none: ""
+//   threads  at most so many; 0 or none: as many as the kernels were tuned with
+#include <exception>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <utility>
+#include <vector>
+#include <warploom.hpp>
+
+#include "client/onnxruntime/api.h"
+
+namespace wl::ort {
+namespace {
+
+// What a function of onnxruntime returned.
+struct Failed {
+  Status* status;
+};
+
+void check(Status* status) {
+  if (status != nullptr) throw Failed{status};
+}
+
+int code_of(warploom_code code) {
+  switch (code) {
+    case WARPLOOM_INVALID_ARGUMENT:
+      return kInvalidArgument;
+    case WARPLOOM_NOT_FOUND:
+      return kNoSuchFile;
+    case WARPLOOM_UNIMPLEMENTED:
+      return kNotImplemented;
+    default:
+      return kFail;
+  }
+}
+
+// What `body` throws, as onnxruntime has it: no exception passes between the libraries.
+template <typename Body>
+Status* guarded(const Api& api, const Body& body) noexcept {
+  try {
+    body();
+    return nullptr;
+  } catch (const Failed& failed) {
+    return failed.status;
+  } catch (const warploom::Error& error) {
+    return api.create_status(code_of(error.code()), error.what());
+  } catch (const std::exception& error) {
+    return api.create_status(kFail, error.what());
+  } catch (...) {
+    return api.create_status(kFail, "an unknown error");
+  }
+}
+
+// The element of onnxruntime that is the same as ours.
+int element_of(warploom_dtype dtype) {
+  static const std::map<warploom_dtype, Element> kElements = {
+      {WARPLOOM_F64, kF64},   {WARPLOOM_F32, kF32},       {WARPLOOM_F16, kF16},          {WARPLOOM_BF16, kBf16},
+      {WARPLOOM_I64, kI64},   {WARPLOOM_I32, kI32},       {WARPLOOM_I16, kI16},          {WARPLOOM_I8, kI8},
+      {WARPLOOM_U64, kU64},   {WARPLOOM_U32, kU32},       {WARPLOOM_U16, kU16},          {WARPLOOM_U8, kU8},
+      {WARPLOOM_BOOL, kBool}, {WARPLOOM_F8E5M2, kF8E5M2}, {WARPLOOM_F8E4M3FN, kF8E4M3Fn}};
+  const auto found = kElements.find(dtype);
+  return found == kElements.end() ? kUndefined : found->second;
+}
+
+warploom::Error wrong(const std::string& what) {
+  return {WARPLOOM_INVALID_ARGUMENT, "warploom::Bundle: " + what};
+}
+
+// A text attribute; "" where the node has none and it is not needed.
+std::string text_of(const Api& api, const KernelInfo* info, const char* name, bool needed) {
+  size_t size = 0;
+  if (Status* status = api.text_attribute(info, name, nullptr, &size); status != nullptr) {
+    api.release_status(status);
+    if (needed) throw wrong(std::string("the node has no text attribute \"") + name + "\"");
+    return "";
+  }
+  std::string text(size, '\0');
+  check(api.text_attribute(info, name, text.data(), &size));
+  return text.c_str();  // without the zero behind it
+}
+
+int threads_of(const Api& api, const KernelInfo* info) {
+  int64_t threads = 0;
+  if (Status* status = api.integer_attribute(info, "threads", &threads); status != nullptr) api.release_status(status);
+  if (threads < 0 || threads > 4096) throw wrong("threads is " + std::to_string(threads));
+  return static_cast<int>(threads);
+}
+
+// A node of a session. Sessions may be run by several threads at once: each run has an executor of its own.
+class Kernel {
+ public:
+  Kernel(const Api& api, const KernelInfo* info)
+      : api_(api), model_(text_of(api, info, "bundle", true)), threads_(threads_of(api, info)) {
+    if (const std::string weights = text_of(api, info, "weights", false); !weights.empty())
+      model_.load_weights(weights);
+  }
+
+  Status* run(KernelContext* context) noexcept {
+    return guarded(api_, [&] { compute(context); });
+  }
+
+ private:
+  struct Given {
+    const void* data;
+    std::vector<int64_t> shape;
+  };
+
+  Given given(const KernelContext* context, size_t index, const warploom::Tensor& tensor) const {
+    const Value* value = nullptr;
+    check(api_.input(context, index, &value));
+    if (value == nullptr) throw wrong("input " + tensor.name + " is left out");
+    TensorInfo* info = nullptr;
+    check(api_.tensor_info(value, &info));
+    const std::unique_ptr<TensorInfo, void (*)(TensorInfo*)> owner(info, api_.release_tensor_info);
+    int element = 0;
+    size_t rank = 0;
+    check(api_.element(info, &element));
+    check(api_.rank(info, &rank));
+    if (element != element_of(tensor.dtype))
+      throw wrong("input " + tensor.name + " has elements of ONNX type " + std::to_string(element) +
+                  "; the bundle takes " + warploom_dtype_name(tensor.dtype));
+    Given out{nullptr, std::vector<int64_t>(rank)};
+    check(api_.shape(info, out.shape.data(), rank));
+    void* data = nullptr;
+    check(api_.data(const_cast<Value*>(value), &data));
+    out.data = data;
+    return out;
+  }
+
+  // A value for an output with its type and shape.
+  void* taken(KernelContext* context, size_t index, const warploom::Tensor& tensor) const {
+    Value* value = nullptr;
+    check(api_.output(context, index, tensor.shape.data(), tensor.shape.size(), &value));
+    if (value == nullptr) return nullptr;  // nobody reads it
+    TensorInfo* info = nullptr;
+    check(api_.tensor_info(value, &info));
+    const std::unique_ptr<TensorInfo, void (*)(TensorInfo*)> owner(info, api_.release_tensor_info);
+    int element = 0;
+    check(api_.element(info, &element));
+    if (element != element_of(tensor.dtype))
+      throw wrong("the model says that output " + tensor.name + " has elements of ONNX type " +
+                  std::to_string(element) + "; the bundle gives " + warploom_dtype_name(tensor.dtype));
+    void* data = nullptr;
+    check(api_.data(value, &data));
+    return data;
+  }
+
+  void compute(KernelContext* context) {
+    const std::vector<warploom::Tensor> expected = model_.inputs();
+    size_t inputs = 0, outputs = 0;
+    check(api_.input_count(context, &inputs));
+    check(api_.output_count(context, &outputs));
+    const std::vector<warploom::Tensor> results = model_.outputs();
+    if (inputs != expected.size() || outputs != results.size())
+      throw wrong("the node has " + std::to_string(inputs) + " inputs and " + std::to_string(outputs) +
+                  " outputs; the bundle has " + std::to_string(expected.size()) + " and " +
+                  std::to_string(results.size()));
+    std::vector<Given> all;
+    std::vector<std::vector<int64_t>> shapes;
+    for (size_t i = 0; i < inputs; ++i) {
+      all.push_back(given(context, i, expected[i]));
+      shapes.push_back(all.back().shape);
+    }
+    const size_t size = model_.size_of(shapes);
+    warploom::Executor executor = take(size);
+    for (size_t i = 0; i < inputs; ++i) executor.bind_input(i, all[i].data);
+    const std::vector<warploom::Tensor> made = size == 0 ? results : model_.outputs(size);
+    for (size_t i = 0; i < outputs; ++i) executor.bind_output(i, taken(context, i, made[i]));
+    executor.run();
+    // An executor that failed is not kept, so none is bound to memory that is gone.
+    for (size_t i = 0; i < inputs; ++i) executor.bind_input(i, nullptr);
+    for (size_t i = 0; i < outputs; ++i) executor.bind_output(i, nullptr);
+    const std::lock_guard lock(mutex_);
+    idle_[size].push_back(std::move(executor));
+  }
+
+  warploom::Executor take(size_t size) {
+    {
+      const std::lock_guard lock(mutex_);
+      if (std::vector<warploom::Executor>& idle = idle_[size]; !idle.empty()) {
+        warploom::Executor executor = std::move(idle.back());
+        idle.pop_back();
+        return executor;
+      }
+    }
+    return warploom::Executor(model_, size, {threads_, false, {}});
+  }
+
+  const Api& api_;
+  warploom::Model model_;
+  const int threads_;
+  std::mutex mutex_;
+  std::map<size_t, std::vector<warploom::Executor>> idle_;  // by size: those that no run uses
+};
+
+Status* create(const CustomOp*, const Api* api, const KernelInfo* info, void** kernel) {
+  return guarded(*api, [&] { *kernel = new Kernel(*api, info); });
+}
+
+Status* compute(void* kernel, KernelContext* context) {
+  return static_cast<Kernel*>(kernel)->run(context);
+}
+
+constexpr CustomOp kBundle = {.version = kVersion,
+                              .create = nullptr,
+                              .name = [](const CustomOp*) { return "Bundle"; },
+                              .provider = [](const CustomOp*) { return "CPUExecutionProvider"; },
+                              .input_type = [](const CustomOp*, size_t) -> int { return kUndefined; },  // any
+                              .input_types = [](const CustomOp*) -> size_t { return 1; },
+                              .output_type = [](const CustomOp*, size_t) -> int { return kUndefined; },
+                              .output_types = [](const CustomOp*) -> size_t { return 1; },
+                              .compute = nullptr,
+                              .destroy = [](void* kernel) { delete static_cast<Kernel*>(kernel); },
+                              .input_characteristic = [](const CustomOp*, size_t) -> int { return kVariadic; },
+                              .output_characteristic = [](const CustomOp*, size_t) -> int { return kVariadic; },
+                              .input_memory = [](const CustomOp*, size_t) { return 0; },
+                              .least_inputs = [](const CustomOp*) { return 1; },
+                              .inputs_are_alike = [](const CustomOp*) { return 0; },
+                              .least_outputs = [](const CustomOp*) { return 1; },
+                              .outputs_are_alike = [](const CustomOp*) { return 0; },
+                              .create_or_fail = create,
+                              .compute_or_fail = compute,
+                              .infer_shapes = nullptr};
+
+// The domain that all sessions share, and that lives as long as the process: they may end in any order.
+CustomOpDomain* domain(const Api& api) {
+  static std::mutex mutex;
+  static CustomOpDomain* made = nullptr;
+  const std::lock_guard lock(mutex);
+  if (made != nullptr) return made;
+  CustomOpDomain* domain = nullptr;
+  check(api.create_domain("warploom", &domain));
+  check(api.add_op(domain, &kBundle));
+  return made = domain;
+}
+
+}  // namespace
+}  // namespace wl::ort
+
+// What onnxruntime looks for in a library of custom operators. NULL on success.
+extern "C" wl::ort::Status* RegisterCustomOps(wl::ort::SessionOptions* options, const wl::ort::ApiBase* base) {
+  const wl::ort::Api* api = base->get(wl::ort::kVersion);
+  if (api == nullptr)
+    return base->get(1)->create_status(wl::ort::kNotImplemented, "warploom::Bundle needs onnxruntime 1.16 or newer");
+  return wl::ort::guarded(*api, [&] { wl::ort::check(api->add_domain(options, wl::ort::domain(*api))); });
+}
