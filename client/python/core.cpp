@@ -99,6 +99,31 @@ void bind(const warploom::Tensor& tensor, std::vector<std::optional<Array>>& hel
   held[index] = std::move(array);
 }
 
+// Runs with inputs and outputs at these addresses, whose memory has the tensors' sizes, types and order: nothing of
+// that is checked. Binds none of them for longer.
+void run_at(Run& run, const std::vector<uintptr_t>& inputs, const std::vector<uintptr_t>& outputs) {
+  if (inputs.size() != run.inputs.size() || outputs.size() != run.outputs.size())
+    throw warploom::Error(WARPLOOM_INVALID_ARGUMENT,
+                          std::to_string(inputs.size()) + " addresses of inputs and " + std::to_string(outputs.size()) +
+                              " of outputs; the model has " + std::to_string(run.inputs.size()) + " and " +
+                              std::to_string(run.outputs.size()));
+  struct Bound {
+    warploom::Executor& executor;
+    size_t inputs = 0, outputs = 0;
+    ~Bound() {
+      try {
+        while (inputs > 0) executor.bind_input(--inputs, nullptr);
+        while (outputs > 0) executor.bind_output(--outputs, nullptr);
+      } catch (const warploom::Error&) {  // NOLINT(bugprone-empty-catch): those that could be bound can be unbound
+      }
+    }
+  } bound{run.executor};
+  for (const uintptr_t address : inputs)
+    run.executor.bind_input(bound.inputs++, reinterpret_cast<const void*>(address));
+  for (const uintptr_t address : outputs) run.executor.bind_output(bound.outputs++, reinterpret_cast<void*>(address));
+  run.executor.run();
+}
+
 nb::object view(const warploom::Tensor& tensor, void* data, nb::handle owner) {
   std::vector<size_t> shape(tensor.shape.begin(), tensor.shape.end());
   return nb::cast(nb::ndarray<nb::numpy>(data, shape.size(), shape.data(), owner, nullptr, element_of(tensor).in_numpy),
@@ -177,7 +202,8 @@ void define_executor(nb::module_& m) {
              return view(at(run.outputs, index, "output"), const_cast<void*>(run.executor.output(index)), self);
            })
       .def(
-          "run", [](Run& run) { run.executor.run(); }, nb::call_guard<nb::gil_scoped_release>());
+          "run", [](Run& run) { run.executor.run(); }, nb::call_guard<nb::gil_scoped_release>())
+      .def("run_at", &run_at, "inputs"_a, "outputs"_a, nb::call_guard<nb::gil_scoped_release>());
 }
 
 }  // namespace

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """torch.compile(model, backend="warploom"): results are eager's, what is left to eager is named, a second process tunes nothing,
-weights that change are noticed, and training works. Needs PyTorch, which is in build/venv-peers after `tools/setup.sh peers`."""
+weights that change are noticed, sizes may vary, and training works. Needs PyTorch, which is in build/venv-peers after `tools/setup.sh peers`."""
 
 import subprocess
 import sys
@@ -93,6 +93,21 @@ def same(torch, got, wanted):
     return all(torch.allclose(a, b, rtol=1e-4, atol=1e-5) and a.dtype == b.dtype for a, b in pairs)
 
 
+def check_sizes(torch, backend, options):
+    """A function that is called with several sizes has kernels for the first of them, and eager's results for all."""
+    layers = torch.nn.Sequential(torch.nn.Linear(8, 12), torch.nn.GELU(), torch.nn.LayerNorm(12))
+    compiled = torch.compile(lambda x: layers(x).flatten() * x.shape[0], backend="warploom", options=options)
+    backend._backend.MOST_SIZES = 2  # beside the size that is first, of which PyTorch makes a graph of its own
+    before, kernels = len(backend.report()), []
+    with torch.no_grad():
+        for rows in (3, 5, 6, 5, 3, 7, 9):
+            x = torch.randn(rows, 8)
+            expect(same(torch, compiled(x), layers(x).flatten() * rows), f"{rows} rows: wrong results")
+            kernels.append(sum(entry["kernels"] for entry in backend.report()[before:]))
+    expect(kernels == [1, 2, 3, 3, 3, 3, 3], f"sizes: {kernels}, {backend.report()[before:]}")
+    expect(all(not entry["eager"] for entry in backend.report()[before:]), f"sizes: {backend.report()[before:]}")
+
+
 def child():
     sys.path.insert(0, str(BIN.parent / "python"))
     import torch
@@ -118,6 +133,7 @@ def child():
         # Dynamo may take a parameter in twice, and of a convolution's norm it takes the running statistics too.
         expect(taken["weights"] >= len(list(model.parameters())), f"{name}: weights are no constants: {taken}")
 
+    check_sizes(torch, warploom.torch, options)
     for name, (layer, x) in trained(torch).items():
         gradients = []
         for function in (layer, torch.compile(layer, backend="warploom", options=options)):

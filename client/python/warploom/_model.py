@@ -1,5 +1,6 @@
 """A bundle as a function of arrays."""
 
+import functools
 import threading
 
 import numpy as np
@@ -29,11 +30,15 @@ def _empty(tensor):
     return memory[begin : begin + tensor.nbytes].view(dtype).reshape(tensor.shape)
 
 
-def torch_empty(tensor):
-    """A PyTorch tensor for a tensor. They begin at multiples of 64 bytes."""
+def maker_of(tensor):
+    """Makes a PyTorch tensor for a tensor at each call. They begin at multiples of 64 bytes."""
     import torch  # noqa: PLC0415: only callers that have it use it
 
-    return torch.empty(tensor.shape, dtype=getattr(torch, TORCH[tensor.dtype]))
+    return functools.partial(torch.empty, tensor.shape, dtype=getattr(torch, TORCH[tensor.dtype]))
+
+
+def torch_empty(tensor):
+    return maker_of(tensor)()
 
 
 class Executors:
@@ -44,13 +49,28 @@ class Executors:
         self._lock = threading.Lock()
         self._idle = {}  # by size: executors that nobody uses
 
-    def run(self, size, given, results):
-        """Computes arrays from arrays, both in the graph's order. None of them is kept."""
+    def _taken(self, size):
         with self._lock:
             idle = self._idle.setdefault(size, [])
             executor = idle.pop() if idle else None
-        if executor is None:
-            executor = _core.Executor(self._core, size, **self._options)
+        return executor or _core.Executor(self._core, size, **self._options)
+
+    def _give_back(self, size, executor):
+        with self._lock:
+            self._idle[size].append(executor)
+
+    def run_at(self, size, inputs, outputs):
+        """Computes what is at addresses from what is at addresses, both in the graph's order: contiguous memory of the tensors'
+        types and sizes, which the caller vouches for."""
+        executor = self._taken(size)
+        try:
+            executor.run_at(inputs, outputs)
+        finally:
+            self._give_back(size, executor)
+
+    def run(self, size, given, results):
+        """Computes arrays from arrays, both in the graph's order. None of them is kept."""
+        executor = self._taken(size)
         try:
             for index, array in enumerate(given):
                 executor.bind_input(index, array)
@@ -62,8 +82,7 @@ class Executors:
                 executor.bind_output(index, None)
             for index in range(len(given)):
                 executor.bind_input(index, None)
-            with self._lock:
-                idle.append(executor)
+            self._give_back(size, executor)
 
 
 def _is_torch(value):

@@ -4,6 +4,7 @@ import fcntl
 import functools
 import hashlib
 import logging
+import operator
 import os
 import pathlib
 import threading
@@ -12,11 +13,13 @@ import torch
 from torch._decomp import core_aten_decompositions, get_decompositions
 from torch._dynamo.backends.common import aot_autograd
 from torch._guards import TracingContext
+from torch._subclasses.fake_tensor import FakeTensorMode
+from torch.fx.experimental.proxy_tensor import make_fx
 from torch.fx.passes.infra.partitioner import CapabilityBasedPartitioner
 from torch.fx.passes.operator_support import OperatorSupportBase
 
 from .. import _core
-from .._model import Executors, torch_empty
+from .._model import Executors, maker_of
 from .._program import ProgramError
 from .._tune import run_tune
 from ._aten import TABLE
@@ -26,6 +29,7 @@ log = logging.getLogger("warploom")
 aten = torch.ops.aten
 _REPORT = []  # of every graph that was compiled
 _LOCK = threading.Lock()
+MOST_SIZES = 16  # of one graph whose extents vary
 
 # Operators of core ATen that are sums of others here.
 _FURTHER = [
@@ -87,6 +91,17 @@ def _bundle_of(text, weights, options):
     return folder / "bundle"
 
 
+_ADDRESS, _CONTIGUOUS = torch.Tensor.data_ptr, torch.Tensor.contiguous
+_VERSION = operator.attrgetter("_version")
+
+
+def _picker(places):
+    """A function that picks what is at these places of a tuple: a tuple, also of one."""
+    if len(places) > 1:
+        return operator.itemgetter(*places)
+    return lambda given: tuple(given[place] for place in places)
+
+
 class _Kernels(torch.nn.Module):
     """The kernels of a part of a graph, in place of its nodes."""
 
@@ -95,28 +110,31 @@ class _Kernels(torch.nn.Module):
         self._model = _core.Model(str(folder))
         self._executors = Executors(self._model, threads=torch.get_num_threads())
         # `used`: the arguments that the text has as inputs, "i0" the first of them. Those in `static` are weights.
-        self._inputs = [used[int(tensor.name[1:])] for tensor in self._model.inputs()]
+        self._inputs = _picker([used[int(tensor.name[1:])] for tensor in self._model.inputs()])
         weights = {tensor.name for tensor in self._model.weights()}
-        self._weights = [(f"i{n}", argument) for n, argument in enumerate(used) if argument in static and f"i{n}" in weights]
-        self._outputs = self._model.outputs()
-        self.weights = len(self._weights)
+        taken = [(f"i{n}", argument) for n, argument in enumerate(used) if argument in static and f"i{n}" in weights]
+        self._names, self._weights = [name for name, _ in taken], _picker([argument for _, argument in taken])
+        self._outputs = [maker_of(tensor) for tensor in self._model.outputs()]
+        self.weights = len(taken)
         self._lock, self._known = threading.Lock(), []
 
     def _set_weights(self, arguments):
         """Copies all weights if the values of any have changed: what is computed from several needs all of them."""
-        tensors = [arguments[argument] for _, argument in self._weights]
-        now = [(tensor.data_ptr(), tensor._version) for tensor in tensors]
+        tensors = self._weights(arguments)
+        now = [*map(_ADDRESS, tensors), *map(_VERSION, tensors)]
         if self._known == now:
             return
-        for (name, _), tensor in zip(self._weights, tensors):
+        for name, tensor in zip(self._names, tensors, strict=True):
             self._model.set_weight(name, tensor.detach().contiguous())
         self._known = now
 
     def forward(self, *arguments):
         with self._lock:
             self._set_weights(arguments)
-        results = [torch_empty(tensor) for tensor in self._outputs]
-        self._executors.run(0, [arguments[argument].detach().contiguous() for argument in self._inputs], results)
+        results = [make() for make in self._outputs]
+        given = [*map(_CONTIGUOUS, self._inputs(arguments))]  # which keeps copies until the run has ended
+        # Guards of the compiled graph have checked shapes and types.
+        self._executors.run_at(0, [*map(_ADDRESS, given)], [*map(_ADDRESS, results)])
         return results[0] if len(results) == 1 else tuple(results)
 
 
@@ -126,10 +144,55 @@ def _static_inputs():
     return set(metadata.static_input_indices) if metadata is not None else set()
 
 
+def _dynamic_arguments(graph):
+    """Places of the arguments that are extents, or tensors with extents that are not known."""
+
+    def is_dynamic(value):
+        return isinstance(value, torch.SymInt) or (isinstance(value, torch.Tensor) and not all(isinstance(e, int) for e in value.shape))
+
+    placeholders = (node for node in graph.nodes if node.op == "placeholder")
+    return [i for i, node in enumerate(placeholders) if is_dynamic(node.meta.get("val"))]
+
+
+class _ManySizes:
+    """A graph whose extents are known when it is called: kernels for each of the sizes that are seen first, eager for more."""
+
+    def __init__(self, gm, dynamic, static, options):
+        self._gm, self._dynamic, self._static, self._options = gm, _picker(dynamic), static, options
+        self._lock, self._known = threading.Lock(), {}
+
+    def _specialised(self, arguments):
+        """The graph with the extents of these arguments."""
+        mode = FakeTensorMode()
+        given = [mode.from_tensor(a, static_shapes=True) if isinstance(a, torch.Tensor) else a for a in arguments]
+        with torch.no_grad():
+            return make_fx(self._gm)(*given)
+
+    def __call__(self, *arguments):
+        seen = self._dynamic(arguments)
+        size = tuple((*a.shape, *a.stride()) if isinstance(a, torch.Tensor) else a for a in seen)
+        made = self._known.get(size)
+        if made is None:
+            with self._lock:
+                made = self._known.get(size)
+                if made is None and len(self._known) < MOST_SIZES:
+                    made = self._known[size] = _with_kernels(self._specialised(arguments), self._static, self._options)
+            if made is None:
+                log.warning("a graph has been called with more than %d sizes; others stay with eager", MOST_SIZES)
+                made = self._known[size] = self._gm
+        return made(*arguments)
+
+
 def _compile(gm, example_inputs, *, is_inference, options):
+    static = _static_inputs() if is_inference else set()
+    dynamic = _dynamic_arguments(gm.graph)
+    return _ManySizes(gm, dynamic, static, options) if dynamic else _with_kernels(gm, static, options)
+
+
+def _with_kernels(gm, static, options):
+    """A graph with kernels in place of the operators that have them. `static`: places of the arguments that are weights."""
     graph = gm.graph
     reasons = support_of(graph)
-    static = _static_inputs() if is_inference else set()
     taken = _Taken(reasons, _slices(graph, static))
     partitioner = CapabilityBasedPartitioner(gm, taken, allows_single_node_partition=True)
     fused = partitioner.fuse_partitions(partitioner.propose_partitions())
