@@ -101,6 +101,8 @@ class Kernel {
       : api_(api), model_(text_of(api, info, "bundle", true)), threads_(threads_of(api, info)) {
     if (const std::string weights = text_of(api, info, "weights", false); !weights.empty())
       model_.load_weights(weights);
+    inputs_ = model_.inputs();
+    for (size_t size = 0; size < model_.sizes(); ++size) outputs_.push_back(model_.outputs(size));
   }
 
   Status* run(KernelContext* context) noexcept {
@@ -154,26 +156,23 @@ class Kernel {
   }
 
   void compute(KernelContext* context) {
-    const std::vector<warploom::Tensor> expected = model_.inputs();
     size_t inputs = 0, outputs = 0;
     check(api_.input_count(context, &inputs));
     check(api_.output_count(context, &outputs));
-    const std::vector<warploom::Tensor> results = model_.outputs();
-    if (inputs != expected.size() || outputs != results.size())
+    if (inputs != inputs_.size() || outputs != outputs_[0].size())
       throw wrong("the node has " + std::to_string(inputs) + " inputs and " + std::to_string(outputs) +
-                  " outputs; the bundle has " + std::to_string(expected.size()) + " and " +
-                  std::to_string(results.size()));
+                  " outputs; the bundle has " + std::to_string(inputs_.size()) + " and " +
+                  std::to_string(outputs_[0].size()));
     std::vector<Given> all;
     std::vector<std::vector<int64_t>> shapes;
     for (size_t i = 0; i < inputs; ++i) {
-      all.push_back(given(context, i, expected[i]));
+      all.push_back(given(context, i, inputs_[i]));
       shapes.push_back(all.back().shape);
     }
     const size_t size = model_.size_of(shapes);
     warploom::Executor executor = take(size);
     for (size_t i = 0; i < inputs; ++i) executor.bind_input(i, all[i].data);
-    const std::vector<warploom::Tensor> made = size == 0 ? results : model_.outputs(size);
-    for (size_t i = 0; i < outputs; ++i) executor.bind_output(i, taken(context, i, made[i]));
+    for (size_t i = 0; i < outputs; ++i) executor.bind_output(i, taken(context, i, outputs_[size][i]));
     executor.run();
     // An executor that failed is not kept, so none is bound to memory that is gone.
     for (size_t i = 0; i < inputs; ++i) executor.bind_input(i, nullptr);
@@ -197,6 +196,8 @@ class Kernel {
   const Api& api_;
   warploom::Model model_;
   const int threads_;
+  std::vector<warploom::Tensor> inputs_;                // of the first size
+  std::vector<std::vector<warploom::Tensor>> outputs_;  // by size
   std::mutex mutex_;
   std::map<size_t, std::vector<warploom::Executor>> idle_;  // by size: those that no run uses
 };
@@ -246,6 +247,7 @@ CustomOpDomain* domain(const Api& api) {
 }  // namespace wl::ort
 
 // What onnxruntime looks for in a library of custom operators. NULL on success.
+// NOLINTNEXTLINE(readability-identifier-naming): a name of onnxruntime
 extern "C" wl::ort::Status* RegisterCustomOps(wl::ort::SessionOptions* options, const wl::ort::ApiBase* base) {
   const wl::ort::Api* api = base->get(wl::ort::kVersion);
   if (api == nullptr)

@@ -152,8 +152,8 @@ class Verifier {
   absl::Status operand_element(const Instr& instr) const {
     if (elements_of_word(instr.elements[0]) == 0)
       return fail(instr, cat("no words are made of ", name_of(instr.elements[0])));
-    const TileId words = instr.op == InstrOp::kPart ? instr.args[0] : instr.result;
-    return tile_of(words).dtype == DType::u32 ? absl::OkStatus() : fail(instr, "words are u32");
+    if (instr.op == InstrOp::kPart) return absl::OkStatus();  // whose result are elements
+    return tile_of(instr.result).dtype == DType::u32 ? absl::OkStatus() : fail(instr, "words are u32");
   }
   absl::Status operand_part(const Instr& instr) const {
     return instr.part >= 0 && instr.part < elements_of_word(instr.elements[0])
@@ -265,6 +265,7 @@ class Verifier {
   }
   absl::Status check_part(const Instr& instr) const {
     const Tile &words = tile_of(instr.args[0]), &result = tile_of(instr.result);
+    if (words.dtype != DType::u32) return fail(instr, "words are u32");
     if (!is_float(instr.elements[0]) || result.dtype != instr.elements[0] || !(result.layout == words.layout))
       return fail(instr, "the result has not the words' elements, which are floats, and layout");
     return absl::OkStatus();
