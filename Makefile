@@ -4,6 +4,7 @@
 #   make test-cluster   on a real Slurm of one node, and the Debian packages in a fresh Debian 12
 #   make packages    the Debian packages, into build/packages
 #   make install     the programs and the run-time library, to PREFIX (/usr/local)
+#   make wheel       the Python package with all that it loads, for systems as new as this one, into build/wheels
 #   make site        the documentation as pages of HTML, into build/site/html
 #   make bench       the figures that bench/README.md quotes; make bench-peers adds the other frameworks (6 GB of Python packages)
 #   make bench-parts   the memory-bound parts of models, beside the other frameworks
@@ -16,7 +17,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DELETE_ON_ERROR:
-.PHONY: all build install setup python cluster peers demo test test-long test-cluster packages site bench bench-peers bench-parts bench-models bench-cpu-model bench-replay bench-ranker format lint asan tsan fuzz clean
+.PHONY: all build install setup python cluster peers demo test test-long test-cluster packages wheel site bench bench-peers bench-parts bench-models bench-cpu-model bench-replay bench-ranker format lint asan tsan fuzz clean
 
 JOBS ?= $(shell nproc)
 PREFIX ?= /usr/local
@@ -40,6 +41,12 @@ peers:
 site:
 	@tools/setup.sh site
 	build/venv-site/bin/python tools/site_pages.py
+
+wheel:
+	@tools/setup.sh wheel
+	rm -rf build/wheels
+	build/venv-wheel/bin/pip wheel --quiet --no-deps --no-build-isolation --wheel-dir build/wheels/as_built .
+	PATH=build/venv-wheel/bin:$$PATH build/venv-wheel/bin/auditwheel repair --wheel-dir build/wheels build/wheels/as_built/*.whl
 
 # $(call configure_and_build,PRESET,TARGETS)
 define configure_and_build

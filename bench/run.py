@@ -361,6 +361,8 @@ def main():
     options.only = [name for pattern in options.only or every for name in fnmatch.filter(known, pattern)]
     options.contenders = options.contenders or [WARPLOOM, *(peers.PEERS if options.peers else ())]
 
+    # For every process that is started: Warploom tunes for as many threads as there are cores.
+    os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[: options.threads])
     WORK.mkdir(parents=True, exist_ok=True)
     if not options.reuse:
         for left in WORK.glob("store.db*"):

@@ -5,6 +5,7 @@
 #   tools/setup.sh python     packages, then build/venv with tools/requirements.txt
 #   tools/setup.sh cluster    python, and the Debian packages of tools/packages-cluster.txt
 #   tools/setup.sh site       packages, then build/venv-site with tools/requirements-site.txt
+#   tools/setup.sh wheel      packages, then build/venv-wheel with tools/requirements-wheel.txt
 #   tools/setup.sh peers      python, then build/venv-peers with tools/requirements-peers.txt (several GB)
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -99,5 +100,9 @@ case "${1:-packages}" in
     install_packages tools/packages.txt
     make_venv build/venv-site tools/requirements-site.txt
     ;;
-  *) fail "unknown part '$1': expected packages, python, cluster, peers or site" ;;
+  wheel)
+    install_packages tools/packages.txt
+    make_venv build/venv-wheel tools/requirements-wheel.txt
+    ;;
+  *) fail "unknown part '$1': expected packages, python, cluster, peers, site or wheel" ;;
 esac
