@@ -46,7 +46,7 @@ wheel:
 	@tools/setup.sh wheel
 	rm -rf build/wheels
 	build/venv-wheel/bin/pip wheel --quiet --no-deps --no-build-isolation --wheel-dir build/wheels/as_built .
-	PATH=build/venv-wheel/bin:$$PATH build/venv-wheel/bin/auditwheel repair --wheel-dir build/wheels build/wheels/as_built/*.whl
+	PATH=$(CURDIR)/build/venv-wheel/bin:$$PATH build/venv-wheel/bin/auditwheel repair --exclude libwarploom.so.1 --wheel-dir build/wheels build/wheels/as_built/*.whl
 
 # $(call configure_and_build,PRESET,TARGETS)
 define configure_and_build
