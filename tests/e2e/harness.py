@@ -144,6 +144,17 @@ def has_sanitizer(program):
     return "san.so" in tool("ldd", program)
 
 
+def python_package():
+    """The folder of this build's Python package; skips the test if there is none that Python can load."""
+    package = BIN.parent / "python"
+    core = list(package.glob("warploom/_core*.so"))
+    if not core:
+        skip("there is no Python package in this build")
+    if has_sanitizer(core[0]):
+        skip("Python has no sanitizer")
+    return package
+
+
 def until(condition, deadline, what):
     """Polls until condition() is true and returns its value."""
     end = time.monotonic() + deadline * PATIENCE

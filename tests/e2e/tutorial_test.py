@@ -6,7 +6,7 @@ import re
 import subprocess
 import sys
 
-from harness import BIN, PATIENCE, SOURCE, Scratch, expect, has_sanitizer, kill_group, skip
+from harness import BIN, PATIENCE, SOURCE, Scratch, expect, kill_group, python_package
 
 # For `python torch`: where PyTorch is, after `tools/setup.sh peers`. Without it these programs are left out.
 PEERS = SOURCE / "build/venv-peers/bin/python"
@@ -24,11 +24,7 @@ def run(scratch, command, environment):
 
 
 def main():
-    package = BIN.parent / "python"
-    if not list(package.glob("warploom/_core*.so")):
-        skip("there is no Python package in this build")
-    if has_sanitizer(BIN / "warploom"):
-        skip("Python has no sanitizer")
+    package = python_package()
     blocks = re.findall(r"^```(console|python torch|python)\n(.*?)^```$", (SOURCE / "docs/tutorial.md").read_text(), re.M | re.S)
     expect({kind for kind, _ in blocks} == {"console", "python torch", "python"} and len(blocks) >= 8, f"{len(blocks)} blocks")
     with Scratch() as scratch:

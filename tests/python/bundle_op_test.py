@@ -5,15 +5,9 @@ import os
 import sys
 import threading
 
-from harness import BIN, has_sanitizer, skip
+from harness import BIN, python_package
 
-PACKAGE = BIN.parent / "python"
-CORE = list(PACKAGE.glob("warploom/_core*.so"))
-if not CORE:
-    skip("there is no Python package in this build")
-if has_sanitizer(CORE[0]):
-    skip("Python has no sanitizer")
-sys.path.insert(0, str(PACKAGE))
+sys.path.insert(0, str(python_package()))
 
 import numpy as np  # noqa: E402
 import onnx  # noqa: E402

@@ -7,15 +7,9 @@ import sys
 import threading
 
 import graphs
-from harness import BIN, SOURCE, Scratch, has_sanitizer, listening, skip, until
+from harness import BIN, SOURCE, Scratch, listening, python_package, until
 
-PACKAGE = BIN.parent / "python"
-CORE = list(PACKAGE.glob("warploom/_core*.so"))
-if not CORE:
-    skip("there is no Python package in this build")
-if has_sanitizer(CORE[0]):
-    skip("Python has no sanitizer")
-sys.path.insert(0, str(PACKAGE))
+sys.path.insert(0, str(python_package()))
 
 import numpy as np  # noqa: E402
 import onnx  # noqa: E402
