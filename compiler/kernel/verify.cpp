@@ -150,10 +150,9 @@ class Verifier {
     return absl::OkStatus();
   }
   absl::Status operand_element(const Instr& instr) const {
-    if (elements_of_word(instr.elements[0]) == 0)
-      return fail(instr, cat("no words are made of ", name_of(instr.elements[0])));
-    if (instr.op == InstrOp::kPart) return absl::OkStatus();  // whose result are elements
-    return tile_of(instr.result).dtype == DType::u32 ? absl::OkStatus() : fail(instr, "words are u32");
+    return elements_of_word(instr.elements[0]) > 0
+               ? absl::OkStatus()
+               : fail(instr, cat("no words are made of ", name_of(instr.elements[0])));
   }
   absl::Status operand_part(const Instr& instr) const {
     return instr.part >= 0 && instr.part < elements_of_word(instr.elements[0])
@@ -241,11 +240,16 @@ class Verifier {
   absl::Status check_fold(const Instr& instr) const {
     return with_problem(instr, fold_problem(layout_of(instr.args[0]), layout_of(instr.result), instr.axes));
   }
+  absl::Status are_words(const Instr& instr, TileId words) const {
+    return tile_of(words).dtype == DType::u32 ? absl::OkStatus() : fail(instr, "words are u32");
+  }
   absl::Status check_words(const Instr& instr) const {
+    WL_RETURN_IF_ERROR(are_words(instr, instr.result));
     return instr.slice.strides.empty() ? fail(instr, "words are along an axis") : absl::OkStatus();
   }
   // Rows of 16 bytes of a block of eight by eight elements, which lanes exchange (PTX's ldmatrix.trans).
   absl::Status check_words_across(const Instr& instr) const {
+    WL_RETURN_IF_ERROR(are_words(instr, instr.result));
     const Layout& layout = tile_of(instr.result).layout;
     if (layout.rank() != 2 || layout.lanes() != 1 || elements_of_word(instr.elements[0]) != 2 ||
         instr.slice.strides != std::vector<int64_t>{1, 2 * instr.gap} ||
@@ -256,6 +260,7 @@ class Verifier {
     return absl::OkStatus();
   }
   absl::Status check_join(const Instr& instr) const {
+    WL_RETURN_IF_ERROR(are_words(instr, instr.result));
     if (static_cast<int>(instr.args.size()) > elements_of_word(instr.elements[0]))
       return fail(instr, "a word has fewer elements");
     for (TileId arg : instr.args)
@@ -264,8 +269,8 @@ class Verifier {
     return absl::OkStatus();
   }
   absl::Status check_part(const Instr& instr) const {
+    WL_RETURN_IF_ERROR(are_words(instr, instr.args[0]));
     const Tile &words = tile_of(instr.args[0]), &result = tile_of(instr.result);
-    if (words.dtype != DType::u32) return fail(instr, "words are u32");
     if (!is_float(instr.elements[0]) || result.dtype != instr.elements[0] || !(result.layout == words.layout))
       return fail(instr, "the result has not the words' elements, which are floats, and layout");
     return absl::OkStatus();
