@@ -6,9 +6,8 @@
 //   copy BYTES   -> {"plain": [ns...], "nt": [ns...]}   one sample per copy that reads BYTES/2 and writes BYTES/2
 //   read BYTES   -> {"read": [ns...]}                   one sample per sum over BYTES
 //   fma          -> {"gflops": [...]}                   one sample per few milliseconds
-//   bf16         -> {"gflops": [...]}                   likewise, of bf16 by pairs, or of floats where the machine has
-//   no such instruction exp, erf     -> {"gelements": [...]}                of floats to about single precision,
-//   likewise
+//   bf16         -> {"gflops": [...]}                   of bf16 by pairs; of floats without that instruction
+//   exp, erf     -> {"gelements": [...]}                of floats to about single precision, likewise
 //
 // Every thread works on its own contiguous part, as in a kernel. THREADS includes the calling thread.
 #include <chrono>

@@ -11,6 +11,7 @@ namespace {
 
 // The most columns of a panel of which a turned contraction reads a part: a row of it is in one page of memory.
 constexpr int64_t kWidestPanel = 1024;
+
 std::optional<Slides> slides_of(const std::optional<Image>& image) {
   return image ? std::optional<Slides>({image->width, image->height}) : std::nullopt;
 }
@@ -28,15 +29,16 @@ Extents extents_of(const Graph& group, const Domain& original, bool turn, bool w
   out.computed = right && right->computed;
   out.right_size = size_of(
       group.nodes[right ? right->access.input : group.nodes[given.contract].operands[given.right_operand()]].dtype);
-  out.direct = given.operands[given.contract][1 - given.right_operand()].is_direct();
+  const int left_side = 1 - given.right_operand();
+  const Domain::Operand& left = given.operands[given.contract][left_side];
+  out.direct = left.is_direct();
   const Node& product = group.nodes[given.contract];
   out.packed_size = size_of(widen ? DType::f32 : out.dot ? group.nodes[product.operands[0]].dtype : product.dtype);
-  out.left_narrow = (!out.dot || widen) && size_of(group.nodes[product.operands[1 - given.right_operand()]].dtype) < 4;
+  out.left_narrow = (!out.dot || widen) && size_of(group.nodes[product.operands[left_side]].dtype) < 4;
   if (out.dot) {
-    out.left_words = !widen && has_words(given, given.operands[given.contract][1 - given.right_operand()], *out.dot);
+    out.left_words = !widen && has_words(given, left, *out.dot);
     out.in_place = out.right_words = has_rows_of_words(given, *out.dot);
     if (!turn && !widen) out.tiles = tile_steps(group, given, machine, out.dot);
-    const Domain::Operand& left = given.operands[given.contract][1 - given.right_operand()];
     out.left_tiles = out.tiles && has_tile_rows(given, left, *out.dot, *out.tiles);
   }
   const std::optional<FlatColumns> flat = out.panels || turn ? std::nullopt : flat_columns(given);
