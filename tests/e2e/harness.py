@@ -220,9 +220,10 @@ def trials_in(store):
     return sum(count for (count,) in rows_in(store, "SELECT count(*) FROM trials WHERE phase < 1000000"))
 
 
-def leased_in(store):
-    """The names of the workers that have a lease."""
-    return {worker.rsplit("#", 1)[0] for (worker,) in rows_in(store, "SELECT worker FROM batches WHERE state = 'leased'")}
+def leased_in(store, where="TRUE"):
+    """The names of the workers that have a lease of a batch of which the condition holds."""
+    leased = rows_in(store, f"SELECT worker FROM batches WHERE state = 'leased' AND ({where})")
+    return {worker.rsplit("#", 1)[0] for (worker,) in leased}
 
 
 def show(command):
