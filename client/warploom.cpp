@@ -14,8 +14,9 @@
 #include "absl/strings/str_join.h"
 #include "client/cli/cli.h"
 #include "client/cli/line/parse.h"
-#include "client/cli/report.h"
 #include "client/program/files.h"
+#include "client/remote/graph_file.h"
+#include "client/remote/report.h"
 #include "compiler/base/code.h"
 #include "compiler/model/rates.h"
 #include "compiler/target/target.h"
@@ -91,8 +92,7 @@ class ThisMachine final : public wl::Local {
   }
 
   std::vector<int64_t> panels(const std::string& target, bool here) override {
-    const auto row = wl::target_named(target != "cpu" ? target : here ? device().target : "cpu:avx512");
-    return row.ok() ? wl::panel_widths(**row) : std::vector<int64_t>();
+    return wl::panels_for(target == "cpu" && here ? device().target : target);
   }
 
   absl::Status start_worker() override {

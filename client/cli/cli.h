@@ -10,11 +10,11 @@
 #include <utility>
 #include <vector>
 
-#include "client/cli/graph_file.h"
 #include "client/cli/options.h"
 #include "client/cli/progress.h"
-#include "client/cli/report.h"
-#include "client/cli/service.h"
+#include "client/remote/graph_file.h"
+#include "client/remote/report.h"
+#include "client/remote/service.h"
 
 namespace wl {
 
@@ -114,8 +114,6 @@ absl::StatusOr<Job> await_job(Context& context, const Job& job, const Await& how
 // results, and they would take the worker's time. Their trials stay, and searches that they share with the job `mine`
 // continue.
 absl::Status end_orphans(Context& context, const std::string& mine);
-// Returns the Status of a job that has no result; it decides the exit code.
-absl::Status why_no_result(const Job& job);
 // Writes a report of one size as a page of HTML to options.html, if that is not empty. `graph`: its canonical text; may
 // be empty.
 absl::Status write_page(Context& context, const SizedReport& report, const Device& device, const std::string& graph);

@@ -8,13 +8,13 @@
 #include "absl/strings/str_join.h"
 #include "client/cli/cli.h"
 #include "client/cli/exit_code.h"
-#include "client/cli/report.h"
 #include "client/cli/run.h"
 #include "client/cli/table.h"
 #include "client/program/bucket.h"
 #include "client/program/bundle.h"
 #include "client/program/files.h"
 #include "client/program/json.h"
+#include "client/remote/report.h"
 
 namespace wl {
 namespace {

@@ -7,9 +7,9 @@
 #include "absl/strings/str_join.h"
 #include "client/cli/cli.h"
 #include "client/cli/exit_code.h"
-#include "client/cli/report.h"
 #include "client/cli/table.h"
 #include "client/program/json.h"
+#include "client/remote/report.h"
 #include "proto/utc.h"
 
 namespace wl {

@@ -7,9 +7,9 @@
 #include <cstdio>
 
 #include "absl/strings/str_format.h"
-#include "client/cli/report.h"
 #include "client/cli/table.h"
 #include "client/program/json.h"
+#include "client/remote/report.h"
 #include "compiler/base/status.h"
 
 namespace wl {

@@ -10,12 +10,14 @@
 #include "client/cli/exit_code.h"
 #include "client/cli/interrupt.h"
 #include "client/cli/progress.h"
-#include "client/cli/report.h"
+#include "client/cli/report_table.h"
 #include "client/cli/table.h"
 #include "client/cli/values.h"
 #include "client/program/bucket.h"
 #include "client/program/bundle.h"
 #include "client/program/files.h"
+#include "client/remote/ids.h"
+#include "client/remote/report.h"
 #include "compiler/base/sha256.h"
 
 namespace wl {
@@ -133,26 +135,6 @@ absl::StatusOr<int> ask_all(Context& context, bool search) {
 }
 
 }  // namespace
-
-absl::Status why_no_result(const Job& job) {
-  switch (job.state) {
-    case JobState::kFailed:
-      if (job.error.ok()) return absl::InternalError("the job failed without a reason");
-      // No correct kernel was found; the status must not look like a record that the store lacks.
-      if (absl::IsNotFound(job.error)) return absl::FailedPreconditionError(job.error.message());
-      return job.error;
-    case JobState::kCancelled:
-      return absl::CancelledError(
-          "interrupted before every group had a verified kernel; the measurements are kept: run the same command "
-          "again");
-    case JobState::kNotCached: {
-      std::string what = job.error.ok() ? "some group is not in the store" : std::string(job.error.message());
-      return absl::NotFoundError(cat(what, "; `warploom tune ", job.label, "` searches for it"));
-    }
-    default:
-      return absl::InternalError("the job ended without a result");
-  }
-}
 
 absl::StatusOr<Job> await_job(Context& context, const Job& job, const Await& how) {
   Job seen = job;

@@ -1,4 +1,4 @@
-// Values of the command line and of batch files, and those that a request gets by itself.
+// Values of the command line and of batch files.
 #pragma once
 
 #include <cstdint>
@@ -15,12 +15,5 @@ absl::StatusOr<double> parse_seconds(const std::string& text);
 absl::StatusOr<std::pair<std::string, std::string>> parse_assignment(const std::string& text);
 // Parses a list of extents such as "64,128": distinct whole numbers. Error messages quote `text`.
 absl::StatusOr<std::vector<int64_t>> parse_extents(const std::string& list, const std::string& text);
-
-// Returns a random UUIDv4, for request ids.
-std::string new_request_id();
-
-// Returns the trace id of a new job (proto/trace.h): `given` if it is not empty, else that of the environment variable
-// TRACEPARENT, by which tools hand a trace on, else a new one.
-std::string trace_of_job(const std::string& given);
 
 }  // namespace wl

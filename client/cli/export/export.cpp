@@ -10,8 +10,8 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "client/cli/export/files.h"
-#include "client/cli/report.h"
 #include "client/program/files.h"
+#include "client/remote/report.h"
 #include "compiler/base/names.h"
 
 namespace wl {

@@ -5,7 +5,7 @@
 
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_replace.h"
-#include "client/cli/report.h"
+#include "client/remote/report.h"
 #include "compiler/base/status.h"
 
 namespace wl {

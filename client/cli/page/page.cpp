@@ -6,7 +6,7 @@
 #include "absl/strings/str_join.h"
 #include "client/cli/page/charts.h"
 #include "client/cli/page/style.h"
-#include "client/cli/report.h"
+#include "client/remote/report.h"
 #include "compiler/base/status.h"
 
 namespace wl {

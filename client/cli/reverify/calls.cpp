@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <chrono>
 
-#include "client/cli/service.h"
+#include "client/remote/service.h"
 #include "proto/limits.h"
 #include "proto/wire.h"
 #include "warploom/v1/admin.grpc.pb.h"

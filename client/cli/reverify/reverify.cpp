@@ -9,9 +9,9 @@
 #include "client/cli/cli.h"
 #include "client/cli/exit_code.h"
 #include "client/cli/progress.h"
-#include "client/cli/report.h"
 #include "client/cli/table.h"
 #include "client/program/json.h"
+#include "client/remote/report.h"
 
 namespace wl {
 namespace {

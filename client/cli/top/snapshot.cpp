@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <chrono>
 
-#include "client/cli/report.h"
 #include "client/program/json.h"
+#include "client/remote/report.h"
 
 namespace wl {
 namespace {

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "client/cli/service.h"
+#include "client/remote/service.h"
 
 namespace wl {
 

@@ -6,8 +6,8 @@
 #include "client/cli/exit_code.h"
 #include "client/cli/line/parse.h"
 #include "client/cli/progress.h"
-#include "client/cli/report.h"
 #include "client/cli/table.h"
+#include "client/remote/report.h"
 #include "nlohmann/json.hpp"
 
 namespace wl {

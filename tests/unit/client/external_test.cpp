@@ -7,9 +7,9 @@
 #include <filesystem>
 #include <map>
 
-#include "client/cli/graph_file.h"
 #include "client/onnx_weights/visit.h"
 #include "client/program/files.h"
+#include "client/remote/graph_file.h"
 #include "onnx/onnx_pb.h"
 #include "tests/unit/client/programs.h"
 

@@ -3,9 +3,9 @@
 #include <gmock/gmock.h>
 
 #include "client/cli/exit_code.h"
-#include "client/cli/graph_file.h"
-#include "client/cli/service.h"
 #include "client/program/files.h"
+#include "client/remote/graph_file.h"
+#include "client/remote/service.h"
 #include "compiler/ir/text.h"
 #include "proto/limits.h"
 #include "proto/rpc.h"

@@ -1,7 +1,9 @@
-#include "client/cli/report.h"
+#include "client/remote/report.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include "client/cli/report_table.h"
 
 namespace wl {
 namespace {

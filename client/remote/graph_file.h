@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "client/cli/service.h"
 #include "client/program/program.h"
+#include "client/remote/service.h"
 
 namespace wl {
 
@@ -22,10 +22,14 @@ struct GraphFile {
 };
 
 // Reads .onnx, or canonical text (.graph, or a file that begins like it), which does not say itself which of its inputs
-// are weights. Products find their weights in panels of so many columns (Local::panels), none: in their own order.
+// are weights. Products find their weights in panels of so many columns (panels_for()), none: in their own order.
 // Error messages name the file.
 absl::StatusOr<GraphFile> read_graph(const std::string& path, const std::map<std::string, int64_t>& bind,
                                      const std::vector<int64_t>& panels, const std::vector<std::string>& weights = {});
+
+// The widths of panels for read_graph(): of a target, or of CPUs of a kind that is not known yet ("cpu"). None for a
+// target that there is not.
+std::vector<int64_t> panels_for(const std::string& target);
 
 // Returns the object of a record.
 using FetchObject = std::function<absl::StatusOr<std::string>(const KernelRecord& record)>;

@@ -1,4 +1,4 @@
-#include "client/cli/graph_file.h"
+#include "client/remote/graph_file.h"
 
 #include <filesystem>
 #include <set>
@@ -7,6 +7,7 @@
 #include "client/program/files.h"
 #include "compiler/import/import.h"
 #include "compiler/ir/text.h"
+#include "compiler/target/target.h"
 
 namespace wl {
 
@@ -48,6 +49,11 @@ absl::StatusOr<GraphFile> read_graph(const std::string& path, const std::map<std
   }
   file.text = print(file.graph);
   return file;
+}
+
+std::vector<int64_t> panels_for(const std::string& target) {
+  const auto row = target_named(target == "cpu" ? "cpu:avx512" : target);
+  return row.ok() ? panel_widths(**row) : std::vector<int64_t>();
 }
 
 namespace {

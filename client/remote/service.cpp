@@ -1,4 +1,4 @@
-#include "client/cli/service.h"
+#include "client/remote/service.h"
 
 #include <grpcpp/grpcpp.h>
 

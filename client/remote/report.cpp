@@ -1,19 +1,15 @@
-#include "client/cli/report.h"
+#include "client/remote/report.h"
 
 #include <algorithm>
 #include <cmath>
 #include <map>
 #include <set>
 
-#include "client/cli/table.h"
 #include "client/program/json.h"
-#include "compiler/base/libraries.h"
 #include "compiler/ir/text.h"
 
 namespace wl {
 namespace {
-
-constexpr double kBusy = 0.2;  // samples spread more than this were taken beside other load
 
 Json outcomes_json(const OutcomeCounts& outcomes) {
   Json json = Json::object();
@@ -32,6 +28,8 @@ Json device_json(const Device& device) {
           {"l2_bytes", device.l2_bytes}, {"l3_bytes", device.l3_bytes}, {"sandbox", sandbox_of(device)}};
 }
 
+}  // namespace
+
 std::set<std::string> cached_keys(const Job& job) {
   std::set<std::string> keys;
   for (const GroupProgress& group : job.progress.groups) {
@@ -43,16 +41,6 @@ std::set<std::string> cached_keys(const Job& job) {
 std::string source_of(const Job& job, const GroupResult& group, const std::set<std::string>& cached) {
   return job.cached || cached.contains(group.key) ? "cached" : group.source;
 }
-
-std::string rate_text(const GroupResult& group) {
-  if (!(group.best_ns > 0)) return "";
-  // Memory traffic bounds a group with little arithmetic per byte, arithmetic one with much.
-  if (group.flops > 16.0 * static_cast<double>(group.bytes))
-    return absl::StrFormat("%.1f GF/s", group.flops / group.best_ns);
-  return absl::StrFormat("%.1f GB/s", static_cast<double>(group.bytes) / group.best_ns);
-}
-
-}  // namespace
 
 std::string report_json(const Job& job, const Bind& bind, const std::string& file, bool stable) {
   const JobResult& result = *job.result;
@@ -220,70 +208,6 @@ std::string number_text(double x) {
   return absl::StrFormat("%.2g", x);
 }
 
-std::string report_table(const Job& job, bool colour) {
-  const JobResult& result = *job.result;
-  std::set<std::string> cached = cached_keys(job);
-  Table table({{"group"},
-               {"what"},
-               {"count", true},
-               {"kernels", true},
-               {"default", true},
-               {"best", true},
-               {"speed-up", true},
-               {"rate", true},
-               {"error/bound", true},
-               {"from"}},
-              colour);
-  auto speed_up = [](double before, double after) {
-    return before > 0 && after > 0 ? absl::StrFormat("%.2fx", before / after) : std::string("-");
-  };
-  for (size_t i = 0; i < result.groups.size(); ++i) {
-    const GroupResult& group = result.groups[i];
-    table.add({cat("g", i), describe_group(group.graph), cat(group.count),
-               cat(group.kernels_default, " -> ", group.kernels), time_text(group.default_ns), time_text(group.best_ns),
-               speed_up(group.default_ns, group.best_ns), rate_text(group),
-               cat(number_text(group.max_error), "/", number_text(group.bound)), source_of(job, group, cached)});
-  }
-  table.rule();
-  table.add({"total", "", "", cat(result.kernels_default, " -> ", result.kernels), time_text(result.default_ns),
-             time_text(result.best_ns), speed_up(result.default_ns, result.best_ns),
-             result.best_ns > 0 ? absl::StrFormat("%.1f GB/s", static_cast<double>(result.bytes) / result.best_ns) : "",
-             "", cat(job.cached ? 0 : job.progress.trials_done, " trials")});
-  std::string text = table.text();
-  if (result.cover_rounds > 0)
-    append(&text, "cover: chosen again ", result.cover_rounds, result.cover_rounds == 1 ? " time" : " times",
-           result.cover_certified
-               ? "; no other candidate can make it faster\n"
-               : " by measured times; --effort thorough continues until no other cover can be faster\n");
-  for (const TimedCover& cover : result.covers)
-    append(&text, "timed whole: ", cover.name, ", ", cover.kernels, " kernels, ",
-           absl::StrFormat("%.1f MB, ", static_cast<double>(cover.bytes) / 1e6),
-           time_text(undisturbed_ns(cover.samples_ns)), cover.chosen ? "; chosen" : "", cover.why.empty() ? "" : ": ",
-           cover.why, "\n");
-  std::map<std::string_view, std::string> won;  // groups by library
-  for (size_t i = 0; i < result.groups.size(); ++i)
-    if (const Library* const library = library_of_plan(result.groups[i].plan))
-      append(&won[library->name], won[library->name].empty() ? "" : ", ", "g", i);
-  for (const auto& [name, groups] : won)
-    append(&text, name, ": was fastest for ", groups, "; whoever runs these kernels needs the Debian package ",
-           library_named(name)->package, "\n");
-  // A run in one process has nobody else to ask, and nothing to say.
-  const auto confirmed = std::count_if(result.groups.begin(), result.groups.end(),
-                                       [](const GroupResult& group) { return !group.confirmed_by.empty(); });
-  const auto fleet = std::count_if(result.groups.begin(), result.groups.end(), [](const GroupResult& group) {
-    return !group.measured_by.empty() && group.measured_by != kEmbeddedWorker;
-  });
-  if (fleet > 0)
-    append(&text, "confirmed: ", confirmed, " of ", result.groups.size(),
-           " kernels were built to the same bytes and timed by a second worker\n");
-  if (const double spread = spread_of(result); spread > kBusy)
-    append(&text,
-           absl::StrFormat("samples of one kernel spread by %.0f %%: other programs were using the machine, so faster "
-                           "kernels may have been missed; tune again (--retune) when it is idle\n",
-                           100 * spread));
-  return text;
-}
-
 double spread_of(const JobResult& result) {
   double least = 0, median = 0;
   for (const GroupResult& group : result.groups) {
@@ -293,6 +217,26 @@ double spread_of(const JobResult& result) {
     median += count * median_of(group.samples_ns);
   }
   return least > 0 ? median / least - 1 : 0;
+}
+
+absl::Status why_no_result(const Job& job) {
+  switch (job.state) {
+    case JobState::kFailed:
+      if (job.error.ok()) return absl::InternalError("the job failed without a reason");
+      // No correct kernel was found; the status must not look like a record that the store lacks.
+      if (absl::IsNotFound(job.error)) return absl::FailedPreconditionError(job.error.message());
+      return job.error;
+    case JobState::kCancelled:
+      return absl::CancelledError(
+          "interrupted before every group had a verified kernel; the measurements are kept: run the same command "
+          "again");
+    case JobState::kNotCached: {
+      std::string what = job.error.ok() ? "some group is not in the store" : std::string(job.error.message());
+      return absl::NotFoundError(cat(what, "; `warploom tune ", job.label, "` searches for it"));
+    }
+    default:
+      return absl::InternalError("the job ended without a result");
+  }
 }
 
 }  // namespace wl

@@ -1,6 +1,7 @@
-// The report of a tuning job: JSON for programs (docs/report.md documents every key) and tables for people.
+// The report of a tuning job as JSON (docs/report.md documents every key), and what the tables and pages say alike.
 #pragma once
 
+#include <set>
 #include <string>
 #include <vector>
 
@@ -17,6 +18,11 @@ inline constexpr int kReportFormat = 1;
 // the user named. `stable` leaves out everything that is not stored (file, wall clock, whether the answer was cached),
 // so that the same records give the same bytes.
 std::string report_json(const Job& job, const Bind& bind, const std::string& file, bool stable);
+
+// The keys of the groups whose records were in the store, and where a group's record came from: as in GroupResult, or
+// "cached".
+std::set<std::string> cached_keys(const Job& job);
+std::string source_of(const Job& job, const GroupResult& group, const std::set<std::string>& cached);
 
 // The report of one graph at one size. A single report stays as it is; several become one report with a list.
 struct SizedReport {
@@ -38,7 +44,7 @@ std::string number_text(double x);  // formats a number with three digits, e.g. 
 // idle CPU. A larger spread shows that other work ran meanwhile.
 double spread_of(const JobResult& result);
 
-// Returns the table that `tune` prints at its end.
-std::string report_table(const Job& job, bool colour);
+// The Status of a job that is done and has no result; it decides the exit code of `warploom`.
+absl::Status why_no_result(const Job& job);
 
 }  // namespace wl

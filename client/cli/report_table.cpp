@@ -1,0 +1,89 @@
+#include "client/cli/report_table.h"
+
+#include <algorithm>
+#include <map>
+
+#include "client/cli/table.h"
+#include "client/remote/report.h"
+#include "compiler/base/libraries.h"
+
+namespace wl {
+namespace {
+
+constexpr double kBusy = 0.2;  // samples spread more than this were taken beside other load
+
+std::string rate_text(const GroupResult& group) {
+  if (!(group.best_ns > 0)) return "";
+  // Memory traffic bounds a group with little arithmetic per byte, arithmetic one with much.
+  if (group.flops > 16.0 * static_cast<double>(group.bytes))
+    return absl::StrFormat("%.1f GF/s", group.flops / group.best_ns);
+  return absl::StrFormat("%.1f GB/s", static_cast<double>(group.bytes) / group.best_ns);
+}
+
+}  // namespace
+
+std::string report_table(const Job& job, bool colour) {
+  const JobResult& result = *job.result;
+  std::set<std::string> cached = cached_keys(job);
+  Table table({{"group"},
+               {"what"},
+               {"count", true},
+               {"kernels", true},
+               {"default", true},
+               {"best", true},
+               {"speed-up", true},
+               {"rate", true},
+               {"error/bound", true},
+               {"from"}},
+              colour);
+  auto speed_up = [](double before, double after) {
+    return before > 0 && after > 0 ? absl::StrFormat("%.2fx", before / after) : std::string("-");
+  };
+  for (size_t i = 0; i < result.groups.size(); ++i) {
+    const GroupResult& group = result.groups[i];
+    table.add({cat("g", i), describe_group(group.graph), cat(group.count),
+               cat(group.kernels_default, " -> ", group.kernels), time_text(group.default_ns), time_text(group.best_ns),
+               speed_up(group.default_ns, group.best_ns), rate_text(group),
+               cat(number_text(group.max_error), "/", number_text(group.bound)), source_of(job, group, cached)});
+  }
+  table.rule();
+  table.add({"total", "", "", cat(result.kernels_default, " -> ", result.kernels), time_text(result.default_ns),
+             time_text(result.best_ns), speed_up(result.default_ns, result.best_ns),
+             result.best_ns > 0 ? absl::StrFormat("%.1f GB/s", static_cast<double>(result.bytes) / result.best_ns) : "",
+             "", cat(job.cached ? 0 : job.progress.trials_done, " trials")});
+  std::string text = table.text();
+  if (result.cover_rounds > 0)
+    append(&text, "cover: chosen again ", result.cover_rounds, result.cover_rounds == 1 ? " time" : " times",
+           result.cover_certified
+               ? "; no other candidate can make it faster\n"
+               : " by measured times; --effort thorough continues until no other cover can be faster\n");
+  for (const TimedCover& cover : result.covers)
+    append(&text, "timed whole: ", cover.name, ", ", cover.kernels, " kernels, ",
+           absl::StrFormat("%.1f MB, ", static_cast<double>(cover.bytes) / 1e6),
+           time_text(undisturbed_ns(cover.samples_ns)), cover.chosen ? "; chosen" : "", cover.why.empty() ? "" : ": ",
+           cover.why, "\n");
+  std::map<std::string_view, std::string> won;  // groups by library
+  for (size_t i = 0; i < result.groups.size(); ++i)
+    if (const Library* const library = library_of_plan(result.groups[i].plan))
+      append(&won[library->name], won[library->name].empty() ? "" : ", ", "g", i);
+  for (const auto& [name, groups] : won)
+    append(&text, name, ": was fastest for ", groups, "; whoever runs these kernels needs the Debian package ",
+           library_named(name)->package, "\n");
+  // A run in one process has nobody else to ask, and nothing to say.
+  const auto confirmed = std::count_if(result.groups.begin(), result.groups.end(),
+                                       [](const GroupResult& group) { return !group.confirmed_by.empty(); });
+  const auto fleet = std::count_if(result.groups.begin(), result.groups.end(), [](const GroupResult& group) {
+    return !group.measured_by.empty() && group.measured_by != kEmbeddedWorker;
+  });
+  if (fleet > 0)
+    append(&text, "confirmed: ", confirmed, " of ", result.groups.size(),
+           " kernels were built to the same bytes and timed by a second worker\n");
+  if (const double spread = spread_of(result); spread > kBusy)
+    append(&text,
+           absl::StrFormat("samples of one kernel spread by %.0f %%: other programs were using the machine, so faster "
+                           "kernels may have been missed; tune again (--retune) when it is idle\n",
+                           100 * spread));
+  return text;
+}
+
+}  // namespace wl

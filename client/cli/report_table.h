@@ -1,0 +1,13 @@
+// The table that `tune` prints at its end.
+#pragma once
+
+#include <string>
+
+#include "compiler/base/job.h"
+
+namespace wl {
+
+// `job` has a result.
+std::string report_table(const Job& job, bool colour);
+
+}  // namespace wl

@@ -1,0 +1,15 @@
+// What a request gets by itself.
+#pragma once
+
+#include <string>
+
+namespace wl {
+
+// Returns a random UUIDv4, for request ids.
+std::string new_request_id();
+
+// Returns the trace id of a new job (proto/trace.h): `given` if it is not empty, else that of the environment variable
+// TRACEPARENT, by which tools hand a trace on, else a new one.
+std::string trace_of_job(const std::string& given);
+
+}  // namespace wl
