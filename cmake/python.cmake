@@ -36,7 +36,7 @@ set(about ${PROJECT_BINARY_DIR}/python/warploom-${PROJECT_VERSION}.dist-info)
 file(WRITE ${about}/METADATA "Metadata-Version: 2.1\nName: warploom\nVersion: ${PROJECT_VERSION}\n")
 file(WRITE ${about}/entry_points.txt "[torch_dynamo_backends]\nwarploom = warploom.torch:backend\n")
 
-set(python_parts warploom warploom-runner warploom_library warploom_onnx_reader warploom_onnxruntime)
+set(python_parts warploom warploom-runner warploom_library warploom_onnx_reader warploom_remote warploom_onnxruntime)
 add_custom_target(python_package DEPENDS warploom_python ${python_parts})
 wl_tested(python_package)
 if(NOT WARPLOOM_SANITIZE)
@@ -50,4 +50,4 @@ install(TARGETS warploom_python LIBRARY DESTINATION warploom COMPONENT python EX
 # By the names under which they are looked for, since a wheel has no links.
 install(PROGRAMS $<TARGET_FILE:warploom> $<TARGET_FILE:warploom-runner> DESTINATION warploom/bin COMPONENT python EXCLUDE_FROM_ALL)
 install(PROGRAMS $<TARGET_FILE:warploom_library> DESTINATION warploom/lib RENAME libwarploom.so.${abi} COMPONENT python EXCLUDE_FROM_ALL)
-install(PROGRAMS $<TARGET_FILE:warploom_onnx_reader> $<TARGET_FILE:warploom_onnxruntime> DESTINATION warploom/lib COMPONENT python EXCLUDE_FROM_ALL)
+install(PROGRAMS $<TARGET_FILE:warploom_onnx_reader> $<TARGET_FILE:warploom_remote> $<TARGET_FILE:warploom_onnxruntime> DESTINATION warploom/lib COMPONENT python EXCLUDE_FROM_ALL)

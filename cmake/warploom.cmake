@@ -1,7 +1,7 @@
 # One function per kind of target. A library is every *.cpp of some folders except programs' mains; a program is one
 # main.
 
-set(WARPLOOM_MAINS "check_access.cpp;warploomd.cpp;warploom_train.cpp;runner_main.cpp;worker_main.cpp;warploom.cpp")
+set(WARPLOOM_MAINS "check_access.cpp;warploomd.cpp;warploom_train.cpp;runner_main.cpp;worker_main.cpp;warploom.cpp;remote/plugin.cpp")
 
 # wl_library(NAME FOLDERS... [COLD] [RPC] [DEPS warploom libraries] [LIBS others]): the folders inside a folder are named too.
 # COLD: nothing in it takes time when it runs, so that it is compiled quickly. RPC: its sources speak gRPC.

@@ -15,14 +15,18 @@ const warploom_status& kNoMemory = no_memory();
 warploom_code code_of(absl::StatusCode code) {
   switch (static_cast<warploom_code>(code)) {
     case WARPLOOM_OK:
+    case WARPLOOM_CANCELLED:
     case WARPLOOM_INVALID_ARGUMENT:
+    case WARPLOOM_DEADLINE_EXCEEDED:
     case WARPLOOM_NOT_FOUND:
+    case WARPLOOM_PERMISSION_DENIED:
     case WARPLOOM_RESOURCE_EXHAUSTED:
     case WARPLOOM_FAILED_PRECONDITION:
     case WARPLOOM_UNIMPLEMENTED:
     case WARPLOOM_INTERNAL:
     case WARPLOOM_UNAVAILABLE:
     case WARPLOOM_DATA_LOSS:
+    case WARPLOOM_UNAUTHENTICATED:
       return static_cast<warploom_code>(code);
   }
   return WARPLOOM_INTERNAL;

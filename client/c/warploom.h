@@ -1,5 +1,5 @@
-/* The C library of Warploom: runs what `warploom tune MODEL --out DIR` wrote, a bundle, in this process. Needs no
- * compiler, no coordinator and no store.
+/* The C library of Warploom: runs what `warploom tune MODEL --out DIR` wrote, a bundle, in this process, or what a
+ * coordinator has for a model (warploom_client). Needs no compiler and no store, and for bundles no coordinator.
  *
  *     warploom_model* model = NULL;
  *     warploom_executor* executor = NULL;
@@ -11,7 +11,7 @@
  *     if (!status) status = warploom_executor_run(executor);
  *     if (status) fprintf(stderr, "%s\n", warploom_status_message(status));
  *
- * examples/serve.c is a complete program; warploom.hpp wraps the same functions for C++.
+ * examples/serve.c and examples/fetch.c are complete programs; warploom.hpp wraps the same functions for C++.
  *
  * Errors. A function that can fail returns NULL on success, otherwise a status that the caller frees with
  * warploom_status_free(). Nothing that it should have returned is then written. No function throws or ends the process.
@@ -44,14 +44,18 @@ typedef struct warploom_executor warploom_executor;
 /* The canonical codes of gRPC and abseil, those that occur here. */
 typedef enum warploom_code {
   WARPLOOM_OK = 0,
+  WARPLOOM_CANCELLED = 1,           /* the client was freed, or the job was cancelled at the coordinator */
   WARPLOOM_INVALID_ARGUMENT = 3,    /* the caller gave what cannot be; also: no bundle, a bundle of a newer format */
-  WARPLOOM_NOT_FOUND = 5,           /* no file of that name */
-  WARPLOOM_RESOURCE_EXHAUSTED = 8,  /* memory is short */
+  WARPLOOM_DEADLINE_EXCEEDED = 4,   /* a coordinator has not answered in time */
+  WARPLOOM_NOT_FOUND = 5,           /* no file of that name; a coordinator has no such kernel */
+  WARPLOOM_PERMISSION_DENIED = 7,   /* the coordinator does not serve this caller, or nobody trusted signed a kernel */
+  WARPLOOM_RESOURCE_EXHAUSTED = 8,  /* memory or the disk is short, or the coordinator is busy */
   WARPLOOM_FAILED_PRECONDITION = 9, /* a weight has no value yet, or a library that a kernel calls is missing */
   WARPLOOM_UNIMPLEMENTED = 12,
   WARPLOOM_INTERNAL = 13,
-  WARPLOOM_UNAVAILABLE = 14, /* the kernels need a device that this machine lacks */
-  WARPLOOM_DATA_LOSS = 15    /* bytes of the bundle have changed since it was written */
+  WARPLOOM_UNAVAILABLE = 14,    /* the kernels need a device that this machine lacks; the coordinator is not there */
+  WARPLOOM_DATA_LOSS = 15,      /* bytes of the bundle have changed since it was written */
+  WARPLOOM_UNAUTHENTICATED = 16 /* the coordinator does not know this caller */
 } warploom_code;
 
 typedef enum warploom_dtype {
@@ -158,6 +162,61 @@ warploom_status* warploom_executor_bind_output(warploom_executor* executor, size
 
 /* Computes all outputs, and returns when they are there. */
 warploom_status* warploom_executor_run(warploom_executor* executor);
+
+/* Models from a coordinator. All functions of a client may be called from any thread at any time. */
+typedef struct warploom_client warploom_client;
+
+typedef struct warploom_client_options {
+  size_t struct_size;   /* sizeof(warploom_client_options) */
+  const char* server;   /* "HOST:PORT" or "unix:PATH"; NULL: none, only the caches are looked at */
+  const char* cache;    /* folder that keeps bundles for all processes of this machine; NULL: "warploom/bundles" in
+                           the user's cache folder; "": a temporary one. Loading a bundle runs its code, so nobody
+                           else may write there. */
+  uint64_t cache_bytes; /* those used least recently are removed beyond it; 0: 4 GiB */
+  const char* ca;       /* PEM files of TLS, as `warploom --help` describes them; NULL: none */
+  const char* cert;
+  const char* key;
+  const char* token_file; /* has a token of `warploomd token`, and is read for every call; NULL: none; or: */
+  const char* token;
+  const char* signers;   /* file of the keys that may sign records; NULL: any */
+  int64_t fresh_seconds; /* what the cache on disk has is used at once, and asked for again in the background when it
+                            is older; 0: a day; -1: it is never too old */
+} warploom_client_options;
+
+typedef struct warploom_request {
+  size_t struct_size;
+  const char* graph;    /* an .onnx or .graph file; or: */
+  const char* key;      /* the problem key of one kernel, 64 hexadecimal digits; the other is NULL */
+  const char* target;   /* as `warploom tune --target`; NULL: "cpu" */
+  const char* bind;     /* extents of the graph's symbolic dimensions, as "batch=8,n=64"; NULL: none */
+  const char* weights;  /* of a .graph file: names of the inputs whose values stay the same, separated by commas; an
+                           .onnx file says it itself */
+  int64_t trials;       /* at most so many for each distinct group, where the coordinator has nothing; 1: verified
+                           default kernels; 0: nothing is searched */
+  int64_t deadline_ms;  /* how long the call may wait for the coordinator; 0: not at all; -1: as long as it takes */
+  const char* fallback; /* a bundle to load where nothing could be had in time, or the coordinator has an error; NULL:
+                           the call fails */
+} warploom_request;
+
+/* Where a model came from. */
+typedef enum warploom_source {
+  WARPLOOM_FROM_PROCESS = 1, /* an earlier call of this client had loaded it */
+  WARPLOOM_FROM_DISK = 2,
+  WARPLOOM_FROM_COORDINATOR = 3,
+  WARPLOOM_FROM_FALLBACK = 4
+} warploom_source;
+
+/* `options` may be NULL. Connects when something is first asked. */
+warploom_status* warploom_client_open(const warploom_client_options* options, warploom_client** client);
+/* Stops what is being asked, and waits for that. Models stay usable. NULL is allowed. */
+void warploom_client_free(warploom_client* client);
+
+/* Loads the model of a request from this process, the cache on disk, the coordinator, or the fallback: the first that
+ * has it. Each call gives a model with weights of its own. Equal requests at the same time ask once; what is not there
+ * by the deadline is asked on, for later calls; after an error the coordinator is left alone for five seconds, and
+ * calls meanwhile get the same error. `source` may be NULL. */
+warploom_status* warploom_client_load(warploom_client* client, const warploom_request* request, warploom_model** model,
+                                      warploom_source* source);
 
 /* NOLINTEND(readability-identifier-naming, modernize-use-using) */
 

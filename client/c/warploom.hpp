@@ -95,6 +95,8 @@ class Model {
   warploom_model* get() const { return model_.get(); }
 
  private:
+  friend class Client;
+  explicit Model(warploom_model* model) : model_(model, warploom_model_free) {}
   std::unique_ptr<warploom_model, void (*)(warploom_model*)> model_;
 };
 
@@ -135,6 +137,72 @@ class Executor {
 
  private:
   std::unique_ptr<warploom_executor, void (*)(warploom_executor*)> executor_;
+};
+
+struct ClientOptions {
+  std::string server = {};                    // empty: none, only the caches are looked at
+  std::string cache = {};                     // folder; empty: in the user's cache folder
+  std::uint64_t cache_bytes = 0;              // 0: 4 GiB
+  std::string ca = {}, cert = {}, key = {};   // PEM files of TLS
+  std::string token_file = {}, token = {};    // empty: none
+  std::string signers = {};                   // empty: any
+  std::int64_t fresh_seconds = 0;             // 0: a day; -1: kernels are never too old
+};
+
+struct Request {
+  std::string graph = {};         // an .onnx or .graph file; or:
+  std::string key = {};           // the problem key of one kernel
+  std::string target = "cpu";
+  std::string bind = {};          // "batch=8,n=64"
+  std::string weights = {};       // of a .graph file: "w,b"
+  std::int64_t trials = 0;        // 0: nothing is searched
+  std::int64_t deadline_ms = -1;  // -1: as long as it takes
+  std::string fallback = {};      // a bundle; empty: none
+};
+
+// Models from a coordinator, with a cache.
+class Client {
+ public:
+  explicit Client(const ClientOptions& options = {}) : client_(nullptr, warploom_client_free) {
+    warploom_client_options given = {};
+    given.struct_size = sizeof given;
+    given.server = or_null(options.server);
+    given.cache = or_null(options.cache);
+    given.cache_bytes = options.cache_bytes;
+    given.ca = or_null(options.ca);
+    given.cert = or_null(options.cert);
+    given.key = or_null(options.key);
+    given.token_file = or_null(options.token_file);
+    given.token = or_null(options.token);
+    given.signers = or_null(options.signers);
+    given.fresh_seconds = options.fresh_seconds;
+    warploom_client* client = nullptr;
+    check(warploom_client_open(&given, &client));
+    client_.reset(client);
+  }
+
+  // `source`: where the model came from; may be null.
+  Model load(const Request& request, warploom_source* source = nullptr) {
+    warploom_request given = {};
+    given.struct_size = sizeof given;
+    given.graph = or_null(request.graph);
+    given.key = or_null(request.key);
+    given.target = request.target.c_str();
+    given.bind = or_null(request.bind);
+    given.weights = or_null(request.weights);
+    given.trials = request.trials;
+    given.deadline_ms = request.deadline_ms;
+    given.fallback = or_null(request.fallback);
+    warploom_model* model = nullptr;
+    check(warploom_client_load(get(), &given, &model, source));
+    return Model(model);
+  }
+
+  warploom_client* get() const { return client_.get(); }
+
+ private:
+  static const char* or_null(const std::string& text) { return text.empty() ? nullptr : text.c_str(); }
+  std::unique_ptr<warploom_client, void (*)(warploom_client*)> client_;
 };
 
 }  // namespace warploom

@@ -7,20 +7,18 @@
 #include <set>
 
 #include "absl/strings/str_join.h"
-#include "client/program/bundle.h"
 #include "client/program/executor.h"
 #include "client/program/folded.h"
+#include "client/program/loaded.h"
 #include "client/program/replica.h"
 
 namespace wl {
 
 struct Model::Impl {
   ModelOptions options;
-  std::vector<Bucket> buckets;
+  std::shared_ptr<const LoadedBundle> bundle;
   std::mutex mutex;
-  // One per bucket, loaded at its first use; the first one is loaded with the model.
-  std::vector<std::unique_ptr<Program>> programs;
-  std::vector<std::optional<Executor>> executors;
+  std::vector<std::optional<Executor>> executors;  // one per size, made at its first use, the first with the model
   Shared shared;
   std::set<std::string> missing;  // weights of the program that have no value
   std::optional<FoldedWeights> folded;
@@ -32,18 +30,10 @@ struct Model::Impl {
   absl::Status finish();
   absl::Status set(const std::string& name, DType dtype, const Shape& shape, std::string_view bytes);
 
-  absl::Status load_program(size_t bucket);
   absl::Status open(size_t bucket);
-  bool is_weight(const std::string& name) const { return wl::is_weight(*programs[0], name); }
+  bool is_weight(const std::string& name) const { return wl::is_weight(bundle->first(), name); }
   absl::StatusOr<int> weight_buffer(const std::string& name) const;
 };
-
-absl::Status Model::Impl::load_program(size_t bucket) {
-  if (programs[bucket]) return absl::OkStatus();
-  WL_ASSIGN_OR_RETURN(Program program, load_bundle(buckets[bucket].folder));
-  programs[bucket] = std::make_unique<Program>(std::move(program));
-  return absl::OkStatus();
-}
 
 absl::Status Model::Impl::check_complete() const {
   std::set<std::string> without = folded->missing();
@@ -61,11 +51,10 @@ absl::Status Model::Impl::finish() {
 
 absl::Status Model::Impl::open(size_t bucket) {
   if (executors[bucket]) return absl::OkStatus();
-  WL_RETURN_IF_ERROR(load_program(bucket));
+  WL_ASSIGN_OR_RETURN(const Program* program, bundle->program(bucket));
   WL_ASSIGN_OR_RETURN(
       Executor executor,
-      Executor::create(*programs[bucket], {.threads = options.threads, .pin = options.pin, .device = options.device},
-                       &shared));
+      Executor::create(*program, {.threads = options.threads, .pin = options.pin, .device = options.device}, &shared));
   executors[bucket].emplace(std::move(executor));
   return absl::OkStatus();
 }
@@ -82,9 +71,9 @@ absl::Status Model::Impl::set(const std::string& name, DType dtype, const Shape&
 }
 
 absl::StatusOr<int> Model::Impl::weight_buffer(const std::string& name) const {
-  if (const int buffer = input_buffer(*programs[0], name); buffer >= 0 && is_weight(name)) return buffer;
+  if (const int buffer = input_buffer(bundle->first(), name); buffer >= 0 && is_weight(name)) return buffer;
   std::string names;
-  for (const std::string& weight : programs[0]->weights) {
+  for (const std::string& weight : bundle->first().weights) {
     if (!folded->is_folded(weight)) append(&names, names.empty() ? "" : ", ", weight);
   }
   return invalid("no weight is named ", name, "; the weights are ", names.empty() ? "none" : names);
@@ -96,14 +85,18 @@ Model& Model::operator=(Model&&) noexcept = default;
 Model::~Model() = default;
 
 absl::StatusOr<Model> Model::load(const std::string& folder, const ModelOptions& options) {
+  WL_ASSIGN_OR_RETURN(std::shared_ptr<const LoadedBundle> bundle, LoadedBundle::load(folder));
+  return of(std::move(bundle), options);
+}
+
+absl::StatusOr<Model> Model::of(std::shared_ptr<const LoadedBundle> bundle, const ModelOptions& options) {
   auto impl = std::make_shared<Impl>();
   impl->options = options;
-  WL_ASSIGN_OR_RETURN(impl->buckets, list_buckets(folder));
-  impl->programs.resize(impl->buckets.size());
-  impl->executors.resize(impl->buckets.size());
+  impl->bundle = std::move(bundle);
+  impl->executors.resize(impl->bundle->buckets().size());
   WL_RETURN_IF_ERROR(impl->open(0));
   // The bundle contains the values of small weights.
-  const Program& first = *impl->programs[0];
+  const Program& first = impl->bundle->first();
   impl->folded.emplace(first);
   for (size_t i = 0; i < first.buffers.size(); ++i) {
     const ProgramBuffer& buffer = first.buffers[i];
@@ -120,13 +113,13 @@ absl::StatusOr<Model> Model::load(const std::string& folder, const ModelOptions&
 
 std::vector<Bind> Model::sizes() const {
   std::vector<Bind> sizes;
-  for (const Bucket& bucket : impl_->buckets) sizes.push_back(bucket.bind);
+  for (const Bucket& bucket : impl_->bundle->buckets()) sizes.push_back(bucket.bind);
   return sizes;
 }
 
 std::vector<TensorInfo> Model::inputs(size_t size) const {
   std::vector<TensorInfo> infos;
-  for (const TensorInfo& buffer : impl_->buckets.at(size).inputs) {
+  for (const TensorInfo& buffer : impl_->bundle->buckets().at(size).inputs) {
     if (!impl_->is_weight(buffer.name)) infos.push_back(buffer);
   }
   return infos;
@@ -134,7 +127,7 @@ std::vector<TensorInfo> Model::inputs(size_t size) const {
 
 std::vector<TensorInfo> Model::weights() const {
   std::vector<TensorInfo> infos;
-  for (const TensorInfo& buffer : impl_->buckets[0].inputs) {
+  for (const TensorInfo& buffer : impl_->bundle->buckets()[0].inputs) {
     if (impl_->is_weight(buffer.name) && !impl_->folded->is_folded(buffer.name)) infos.push_back(buffer);
   }
   for (TensorInfo& operand : impl_->folded->operands()) {
@@ -144,7 +137,7 @@ std::vector<TensorInfo> Model::weights() const {
 }
 
 std::vector<TensorInfo> Model::outputs(size_t size) const {
-  return impl_->buckets.at(size).outputs;
+  return impl_->bundle->buckets().at(size).outputs;
 }
 
 absl::Status Model::set_weight(const std::string& name, const Array& value) {
@@ -181,17 +174,17 @@ absl::Status Model::generate_weights(uint64_t seed) {
 }
 
 absl::StatusOr<size_t> Model::size_of(const std::map<std::string, Shape>& shapes) const {
-  return pick_bucket(impl_->buckets, {}, shapes);
+  return pick_bucket(impl_->bundle->buckets(), {}, shapes);
 }
 
 absl::StatusOr<Replica> Model::replica(size_t size, const ExecutorOptions& options) {
-  if (size >= impl_->buckets.size())
-    return invalid("there is no size ", size, "; the model was tuned for ", impl_->buckets.size());
+  if (size >= impl_->bundle->buckets().size())
+    return invalid("there is no size ", size, "; the model was tuned for ", impl_->bundle->buckets().size());
   const std::lock_guard lock(impl_->mutex);
-  WL_RETURN_IF_ERROR(impl_->load_program(size));
+  WL_ASSIGN_OR_RETURN(const Program* program, impl_->bundle->program(size));
   Shared shared = impl_->shared;
   shared.pool = nullptr;
-  WL_ASSIGN_OR_RETURN(Executor executor, Executor::create(*impl_->programs[size], options, &shared));
+  WL_ASSIGN_OR_RETURN(Executor executor, Executor::create(*program, options, &shared));
   return Replica(impl_, std::move(executor));
 }
 
@@ -215,10 +208,10 @@ absl::StatusOr<std::map<std::string, Array>> Model::run(const std::map<std::stri
   WL_RETURN_IF_ERROR(impl_->check_complete());
   std::map<std::string, Shape> shapes;
   for (const auto& [name, array] : inputs) shapes[name] = array.shape;
-  WL_ASSIGN_OR_RETURN(const size_t bucket, pick_bucket(impl_->buckets, {}, shapes));
+  WL_ASSIGN_OR_RETURN(const size_t bucket, pick_bucket(impl_->bundle->buckets(), {}, shapes));
   WL_RETURN_IF_ERROR(impl_->open(bucket));
   Executor& executor = *impl_->executors[bucket];
-  const Program& program = *impl_->programs[bucket];
+  const Program& program = executor.program();
   std::set<std::string> known;
   for (size_t i = 0; i < program.buffers.size(); ++i) {
     const ProgramBuffer& buffer = program.buffers[i];

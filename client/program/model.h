@@ -19,6 +19,7 @@
 
 namespace wl {
 
+class LoadedBundle;
 class Replica;
 struct ExecutorOptions;
 
@@ -35,6 +36,9 @@ class Model {
   // Errors are those of load_bundle(). ResourceExhausted: memory is short. Unavailable: the kernels need a GPU that
   // this machine lacks.
   static absl::StatusOr<Model> load(const std::string& folder, const ModelOptions& options = {});
+  // A model of a bundle that others may have too. It has weights of its own. Errors are those of load(), but for what
+  // is wrong with the bundle.
+  static absl::StatusOr<Model> of(std::shared_ptr<const LoadedBundle> bundle, const ModelOptions& options = {});
   Model(Model&&) noexcept;
   Model& operator=(Model&&) noexcept;
   ~Model();

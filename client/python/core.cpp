@@ -3,6 +3,7 @@
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
@@ -161,6 +162,41 @@ void define_model(nb::module_& m) {
           "name"_a, "array"_a.noconvert());
 }
 
+void define_client(nb::module_& m) {
+  nb::class_<warploom::Client>(m, "Client")
+      .def(
+          "__init__",
+          [](warploom::Client* client, const std::string& server, const std::string& cache, const std::string& ca,
+             const std::string& cert, const std::string& key, const std::string& signers, const std::string& token_file,
+             const std::string& token) {
+            warploom::ClientOptions options;
+            options.server = server;
+            options.cache = cache;
+            options.ca = ca;
+            options.cert = cert;
+            options.key = key;
+            options.signers = signers;
+            options.token_file = token_file;
+            options.token = token;
+            new (client) warploom::Client(options);
+          },
+          "server"_a, "cache"_a = "", "ca"_a = "", "cert"_a = "", "key"_a = "", "signers"_a = "", "token_file"_a = "",
+          "token"_a = "")
+      .def(
+          "load",
+          [](warploom::Client& client, const std::string& graph, const std::string& key, const std::string& target,
+             const std::string& bind, const std::string& weights, int64_t trials, int64_t deadline_ms,
+             const std::string& fallback) {
+            static const char* const kSources[] = {"", "process", "disk", "coordinator", "fallback"};
+            const warploom::Request request{graph, key, target, bind, weights, trials, deadline_ms, fallback};
+            warploom_source source = WARPLOOM_FROM_PROCESS;
+            warploom::Model model = client.load(request, &source);
+            return std::pair<warploom::Model, std::string>(std::move(model), kSources[source]);
+          },
+          "graph"_a, "key"_a, "target"_a, "bind"_a, "weights"_a, "trials"_a, "deadline_ms"_a, "fallback"_a,
+          nb::call_guard<nb::gil_scoped_release>());
+}
+
 void define_executor(nb::module_& m) {
   nb::class_<Run>(m, "Executor")
       .def(
@@ -224,4 +260,5 @@ NB_MODULE(_core, m) {
   });
   define_model(m);
   define_executor(m);
+  define_client(m);
 }

@@ -15,6 +15,8 @@ find_package(warploom 0.1 REQUIRED)
 find_package(Threads REQUIRED)
 add_executable(run_model run_model.cpp)
 add_executable(serve serve.c)
+add_executable(fetch fetch.c)
+target_link_libraries(fetch PRIVATE warploom::warploom)
 target_link_libraries(run_model PRIVATE warploom::warploom)
 target_link_libraries(serve PRIVATE warploom::warploom Threads::Threads)
 """
@@ -64,7 +66,7 @@ def main():
         tool("cmake", "--install", BIN.parent, "--prefix", prefix)
         other.mkdir()
         (other / "CMakeLists.txt").write_text(PROJECT)
-        for example in "run_model.cpp", "serve.c":
+        for example in "run_model.cpp", "serve.c", "fetch.c":
             shutil.copy(SOURCE / "examples" / example, other)
         tool("cmake", "-G", "Ninja", "-S", other, "-B", other / "build", f"-DCMAKE_PREFIX_PATH={prefix}")
         tool("cmake", "--build", other / "build")
@@ -78,6 +80,11 @@ def main():
         expect("output " in tool(other / "build/run_model", bundle), "the example said nothing of the outputs")
         served = tool(other / "build/serve", bundle, 4, 500)
         expect(served.count("500 requests") == 4, served)
+
+        # What asks a coordinator is installed too: it says that there is none.
+        asked = subprocess.run([other / "build/fetch", graph, f"unix:{scratch.path('none')}"], capture_output=True, text=True, timeout=120,
+                               env=scratch.environment)  # fmt: skip
+        expect(asked.returncode == 2 and "no coordinator answers" in asked.stderr, asked.stderr)
 
         described_as_installed(prefix / "share")
         library = next(prefix.glob("lib*/**/libwarploom.so"))

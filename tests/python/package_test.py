@@ -206,6 +206,16 @@ def test_client_of_a_coordinator(folder, onnx_file, weights):
         assert client.record(key)["key"] == key and key in [record["key"] for record in client.records()]
         jobs = client.jobs()  # newest first; the first asked for what was not there yet
         assert [job["state"] for job in jobs] == ["succeeded", "succeeded", "not_cached"]
+        served = warploom.Client(address, cache=scratch.path("cache"))
+        for source in "coordinator", "process":
+            fetched = served.fetch(onnx_file, bind={"batch": 3})
+            fetched.load_weights(onnx_file)
+            assert fetched.source == source
+            np.testing.assert_array_equal(fetched(x)[0], model(x)[0])
+        assert served.fetch(key=key).source == "coordinator"
+        with pytest.raises(warploom.Error, match="no kernels in time"):
+            served.fetch(onnx_file, bind={"batch": 9}, trials=500, deadline=0)
+        assert warploom.Client("unix:none", cache=scratch.path("cache")).fetch(key=key, fallback=folder / "tuned").source == "fallback"
         job = jobs[1]
         assert [worker["alive"] for worker in client.workers()] == [True]
         assert list(client.watch(job["name"]))[-1]["state"] == "succeeded"

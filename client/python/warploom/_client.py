@@ -1,5 +1,9 @@
 """A coordinator, for programs: jobs, records and workers."""
 
+import threading
+
+from . import _core
+from ._model import Model
 from ._program import Call, ProgramError, call
 from ._report import Report
 from ._tune import follow, open_bundle, run_tune
@@ -21,11 +25,12 @@ class Client:
     """A coordinator, called as a client or an operator. Every method makes calls of its own, so threads may share one.
 
     server: "HOST:PORT" or "unix:PATH". tls_ca, tls_cert and tls_key are files in PEM, signers a file of the keys that may have signed
-    records, token a token from `warploomd token`. Errors are ProgramError, with the words of the command line.
+    records, token a token from `warploomd token`, cache the folder of what fetch() keeps (none: in the user's cache folder). Errors are ProgramError, with the words of the command line.
     """
 
-    def __init__(self, server, *, tls_ca=None, tls_cert=None, tls_key=None, signers=None, token=None, token_file=None):
+    def __init__(self, server, *, tls_ca=None, tls_cert=None, tls_key=None, signers=None, token=None, token_file=None, cache=None):
         self.server = server
+        self._cache, self._core, self._lock = str(cache or ""), None, threading.Lock()
         files = {"tls_ca": tls_ca, "tls_cert": tls_cert, "tls_key": tls_key, "signers": signers, "token_file": token_file}
         self._options = {"server": server, "token": token, **files}
 
@@ -41,6 +46,36 @@ class Client:
             return Report(call("get", model, out=folder, **options, **self._options))
 
         return _unless_missing(lambda: open_bundle(model, out, threads=threads, make=make))
+
+    def fetch(
+        self, model=None, *, key=None, target="cpu", bind=None, weights=(), trials=0, deadline=None, fallback=None, threads=0
+    ):
+        """The model with the kernels that this process, the cache on disk or the coordinator has, for programs that serve.
+
+        model: an .onnx or .graph file; or key: that of one kernel. trials: of a search where the coordinator has nothing; 1: verified
+        default kernels; 0: none. deadline: seconds that the call may wait for the coordinator; None: as long as it takes. What is not
+        there in time is asked on in the background, for later calls. fallback: the folder of a bundle to load instead of an
+        error. The model says in `source` which it was. Weights are to be set. Errors are warploom.Error.
+        """
+        request = {
+            "graph": str(model or ""),
+            "key": key or "",
+            "target": target,
+            "bind": ",".join(f"{name}={extent}" for name, extent in (bind or {}).items()),
+            "weights": ",".join(weights),
+            "trials": trials,
+            "deadline_ms": -1 if deadline is None else int(1000 * deadline),
+            "fallback": str(fallback or ""),
+        }
+        core, source = self._fetcher().load(**request)
+        return Model(core, threads=threads, source=source)
+
+    def _fetcher(self):
+        with self._lock:
+            if self._core is None:
+                given = {name.removeprefix("tls_"): value for name, value in self._options.items() if value}
+                self._core = _core.Client(cache=self._cache, **{name: str(value) for name, value in given.items()})
+        return self._core
 
     def record(self, key):
         """The record that is served for a key, as a dict, or None."""

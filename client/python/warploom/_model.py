@@ -96,9 +96,10 @@ class Model:
     DLPack, on the CPU. They are used in place where they are contiguous and begin at a multiple of 64 bytes, as PyTorch's do.
     """
 
-    def __init__(self, folder, *, threads=0, pin=False, device=""):
+    def __init__(self, folder, *, threads=0, pin=False, device="", source=""):
         """Loads the bundle in `folder`, of at most `threads` threads (0: as many as it was tuned with)."""
-        self._core = _core.Model(str(folder))
+        self._core = folder if isinstance(folder, _core.Model) else _core.Model(str(folder))
+        self.source = source  # of Client.fetch(): "process", "disk", "coordinator" or "fallback"
         self._executors = Executors(self._core, threads=threads, pin=pin, device=device or "")
         self._inputs = [self._core.inputs(size) for size in range(len(self._core.sizes))]
         self._outputs = [self._core.outputs(size) for size in range(len(self._core.sizes))]

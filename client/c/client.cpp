@@ -1,0 +1,150 @@
+#include "client/fetch/client.h"
+
+#include <chrono>
+#include <cstdlib>
+#include <optional>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_split.h"
+#include "client/c/handles.h"
+#include "client/c/plugin.h"
+#include "client/c/structs.h"
+#include "client/program/files.h"
+#include "compiler/base/sha256.h"
+
+using wl::invalid;
+
+// NOLINTBEGIN(readability-identifier-naming): names of C
+struct warploom_client {
+  explicit warploom_client(wl::ClientOptions options) : client(std::move(options)) {}
+  wl::Client client;
+};
+// NOLINTEND(readability-identifier-naming)
+
+static_assert(WARPLOOM_FROM_PROCESS == static_cast<int>(wl::BundleFrom::kProcess) + 1 &&
+                  WARPLOOM_FROM_FALLBACK == static_cast<int>(wl::BundleFrom::kFallback) + 1,
+              "the numbers of the header are part of the ABI");
+
+namespace wl {
+namespace {
+
+std::string text_of(const char* given) {
+  return given == nullptr ? "" : given;
+}
+
+absl::Status ask_lazily(const CoordinatorAddress& address, const BundleRequest& request, const std::string& folder,
+                        const std::stop_token& stop) {
+  static const auto* const kRemote = new Plugin("client", "coordinators are asked by");
+  WL_ASSIGN_OR_RETURN(void* const symbol, kRemote->symbol("warploom_ask"));
+  absl::Status result;
+  reinterpret_cast<void (*)(const CoordinatorAddress&, const BundleRequest&, const std::string&, const std::stop_token&,
+                            absl::Status&)>(symbol)(address, request, folder, stop, result);
+  return result;
+}
+
+absl::StatusOr<ClientOptions> options_of(const warploom_client_options& given) {
+  ClientOptions options;
+  const CoordinatorAddress address{.server = text_of(given.server),
+                                   .ca = text_of(given.ca),
+                                   .cert = text_of(given.cert),
+                                   .key = text_of(given.key),
+                                   .signers = text_of(given.signers),
+                                   .token_file = text_of(given.token_file),
+                                   .token = text_of(given.token)};
+  if (!address.token.empty() && !address.token_file.empty())
+    return invalid("a token and a token_file are given; give one");
+  // Bundles that others signed are others' bundles.
+  std::string signers;
+  if (!address.signers.empty()) {
+    WL_ASSIGN_OR_RETURN(signers, read_file(address.signers));
+  }
+  options.identity = Encoder("warploom.coordinator", 1)
+                         .text(address.server)
+                         .text(address.token_file)
+                         .text(address.token)
+                         .text(signers)
+                         .hash();
+  if (!address.server.empty()) {
+    options.ask = [address](const BundleRequest& request, const std::string& folder, const std::stop_token& stop) {
+      return ask_lazily(address, request, folder, stop);
+    };
+  }
+  if (given.cache == nullptr) {
+    WL_ASSIGN_OR_RETURN(options.cache, default_cache_folder());
+  } else {
+    options.cache = given.cache;
+  }
+  if (given.cache_bytes > INT64_MAX) return invalid("cache_bytes are ", given.cache_bytes, "; expected fewer");
+  if (given.cache_bytes > 0) options.cache_bytes = static_cast<int64_t>(given.cache_bytes);
+  if (given.fresh_seconds < -1) return invalid("fresh_seconds are ", given.fresh_seconds, "; expected -1 or more");
+  if (given.fresh_seconds > 0) options.fresh = std::chrono::seconds(given.fresh_seconds);
+  if (given.fresh_seconds == -1) options.fresh = std::nullopt;
+  return options;
+}
+
+absl::StatusOr<Bind> bind_of(const std::string& text) {
+  Bind bind;
+  for (const absl::string_view item : absl::StrSplit(text, ',', absl::SkipEmpty())) {
+    const std::pair<absl::string_view, absl::string_view> parts = absl::StrSplit(item, absl::MaxSplits('=', 1));
+    int64_t extent = 0;
+    if (parts.first.empty() || !absl::SimpleAtoi(parts.second, &extent) || extent < 0)
+      return invalid("bind: expected NAME=N with a whole number, found \"", item, "\" in \"", text, "\"");
+    if (!bind.emplace(parts.first, extent).second) return invalid("bind: ", parts.first, " is given twice");
+  }
+  return bind;
+}
+
+absl::StatusOr<BundleRequest> request_of(const warploom_request& given) {
+  BundleRequest request;
+  request.graph = text_of(given.graph);
+  request.key = text_of(given.key);
+  if (given.target != nullptr) request.target = given.target;
+  WL_ASSIGN_OR_RETURN(request.bind, bind_of(text_of(given.bind)));
+  request.weights = absl::StrSplit(text_of(given.weights), ',', absl::SkipEmpty());
+  request.trials = given.trials;
+  return request;
+}
+
+absl::StatusOr<std::optional<Client::Clock::time_point>> deadline_of(int64_t ms) {
+  constexpr int64_t kLongest = int64_t{1000} * 3600 * 24 * 365;
+  if (ms < -1 || ms > kLongest) return invalid("deadline_ms is ", ms, "; expected -1 to ", kLongest);
+  if (ms == -1) return std::nullopt;
+  return Client::Clock::now() + std::chrono::milliseconds(ms);
+}
+
+}  // namespace
+}  // namespace wl
+
+extern "C" {
+
+warploom_status* warploom_client_open(const warploom_client_options* given, warploom_client** client) {
+  return wl::guarded([&]() -> absl::Status {
+    if (client == nullptr) return invalid("warploom_client_open: client may not be NULL");
+    WL_ASSIGN_OR_RETURN(wl::ClientOptions options, wl::options_of(wl::taken(given)));
+    *client = new warploom_client(std::move(options));
+    return absl::OkStatus();
+  });
+}
+
+void warploom_client_free(warploom_client* client) {
+  delete client;
+}
+
+warploom_status* warploom_client_load(warploom_client* client, const warploom_request* given, warploom_model** model,
+                                      warploom_source* source) {
+  return wl::guarded([&]() -> absl::Status {
+    if (client == nullptr || given == nullptr || model == nullptr)
+      return invalid("warploom_client_load: client, request and model may not be NULL");
+    const warploom_request request = wl::taken(given);
+    WL_ASSIGN_OR_RETURN(const auto deadline, wl::deadline_of(request.deadline_ms));
+    WL_ASSIGN_OR_RETURN(const wl::BundleRequest asked, wl::request_of(request));
+    WL_ASSIGN_OR_RETURN(const wl::Client::Found found,
+                        client->client.load(asked, deadline, wl::text_of(request.fallback)));
+    WL_ASSIGN_OR_RETURN(wl::Model loaded, wl::Model::of(found.bundle));
+    *model = new warploom_model(std::move(loaded));
+    if (source != nullptr) *source = static_cast<warploom_source>(static_cast<int>(found.from) + 1);
+    return absl::OkStatus();
+  });
+}
+
+}  // extern "C"

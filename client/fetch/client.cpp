@@ -1,0 +1,174 @@
+#include "client/fetch/client.h"
+
+#include <sys/stat.h>
+
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <utility>
+
+#include "client/program/files.h"
+#include "compiler/base/sha256.h"
+
+namespace wl {
+namespace {
+
+namespace fs = std::filesystem;
+
+// A folder that is removed with its last user.
+struct Temporary {
+  std::string path;
+  ~Temporary() {
+    std::error_code ignored;
+    if (!path.empty()) fs::remove_all(path, ignored);
+  }
+};
+
+// What the files of an entry need.
+struct Hold {
+  std::shared_ptr<const void> entry, folder;
+};
+
+std::string named(const BundleRequest& request) {
+  return request.key.empty() ? request.graph : cat("key ", request.key);
+}
+
+}  // namespace
+
+Client::Client(ClientOptions options) : options_(std::move(options)) {
+  if (options_.cache.empty()) {
+    const auto made = std::make_shared<Temporary>();
+    std::error_code ignored;
+    std::string path = (fs::temp_directory_path(ignored) / "warploom-bundles.XXXXXX").string();
+    if (::mkdtemp(path.data()) != nullptr) made->path = path;
+    options_.cache = path;  // if it could not be made, adding an entry says why
+    temporary_ = made;
+  }
+  disk_ = std::make_unique<DiskCache>(options_.cache, options_.cache_bytes);
+}
+
+Client::~Client() {
+  stop_.request_stop();
+  std::vector<std::jthread> threads;
+  const std::lock_guard lock(mutex_);
+  for (auto& [key, slot] : slots_) threads.push_back(std::move(slot.thread));
+}
+
+// What decides which kernels are right for the request: the bytes of its graph, not their path.
+absl::StatusOr<std::string> Client::key_of(const BundleRequest& request) {
+  if (request.graph.empty() == request.key.empty())
+    return invalid("a request has either a graph file or the key of a kernel; found ",
+                   request.graph.empty() ? "neither" : "both");
+  if (request.trials < 0) return invalid("trials are ", request.trials, "; expected 0 or more");
+  std::string graph;
+  if (!request.graph.empty()) {
+    struct stat now = {};
+    if (::stat(request.graph.c_str(), &now) != 0)
+      return invalid("cannot read ", request.graph, ": ", std::strerror(errno));
+    const int64_t changed = now.st_mtim.tv_sec * int64_t{1'000'000'000} + now.st_mtim.tv_nsec;
+    {
+      const std::lock_guard lock(mutex_);
+      const Digest& known = digests_[request.graph];
+      if (known.bytes == now.st_size && known.changed_ns == changed) graph = known.sha256;
+    }
+    if (graph.empty()) {
+      WL_ASSIGN_OR_RETURN(const std::string bytes, read_file(request.graph));
+      graph = sha256_hex(bytes);
+      const std::lock_guard lock(mutex_);
+      digests_[request.graph] = {now.st_size, changed, graph};
+    }
+  }
+  Encoder encoder("warploom.bundle", 1);
+  encoder.text(WARPLOOM_VERSION).text(options_.identity).text(graph).text(request.key).text(request.target);
+  encoder.text(bind_text(request.bind)).integer(request.trials);
+  encoder.integer(static_cast<int64_t>(request.weights.size()));
+  for (const std::string& weight : request.weights) encoder.text(weight);
+  return encoder.hash();
+}
+
+std::optional<Client::Found> Client::from_disk(const std::string& key) {
+  // A damaged entry is removed, and one before it may do.
+  while (const auto entry = disk_->find(key)) {
+    auto bundle = LoadedBundle::load(entry->folder, std::make_shared<const Hold>(Hold{entry->hold, temporary_}));
+    if (!bundle.ok()) {
+      if (!DiskCache::remove(*entry)) return {};
+      continue;
+    }
+    const std::lock_guard lock(mutex_);
+    Slot& slot = slots_[key];
+    slot.bundle = *bundle;
+    slot.made = entry->made;
+    return Found{*std::move(bundle), BundleFrom::kDisk};
+  }
+  return {};
+}
+
+absl::Status Client::asked(const std::string& key, const BundleRequest& request) try {
+  const auto write = [&](const std::string& folder) { return options_.ask(request, folder, stop_.get_token()); };
+  WL_ASSIGN_OR_RETURN(const DiskCache::Entry entry, disk_->add(key, write));
+  if (from_disk(key)) return absl::OkStatus();
+  return absl::DataLossError(cat(entry.folder, " cannot be read although it was just written"));
+} catch (const std::bad_alloc&) {
+  return absl::ResourceExhaustedError("memory is short");
+} catch (const std::exception& error) {
+  return absl::InternalError(error.what());
+}
+
+// Needs the lock. Does nothing while it is being asked, or was in vain a moment ago.
+void Client::begin_asking(const std::string& key, const BundleRequest& request) {
+  Slot& slot = slots_[key];
+  if (options_.ask == nullptr || slot.asking || Clock::now() < slot.again) return;
+  // A thread that has asked before does not take the lock any more, so it is joined at once.
+  slot.thread = std::jthread([this, key, request, &slot] {
+    const absl::Status status = asked(key, request);
+    const std::lock_guard lock(mutex_);
+    slot.asking = false;
+    slot.error = status;
+    slot.again = Clock::now() + options_.pause;
+    changed_.notify_all();
+  });
+  slot.asking = true;
+}
+
+absl::StatusOr<Client::Found> Client::await(const std::string& key, const BundleRequest& request,
+                                            std::optional<Clock::time_point> deadline) {
+  std::unique_lock lock(mutex_);
+  const Slot& slot = slots_[key];
+  const auto done = [&slot] { return !slot.asking; };
+  if (!deadline) changed_.wait(lock, done);
+  if (deadline && !changed_.wait_until(lock, *deadline, done))
+    return absl::DeadlineExceededError(cat(named(request),
+                                           ": no kernels in time; the coordinator is still being asked, "
+                                           "and a later call has them"));
+  if (slot.bundle != nullptr) return Found{slot.bundle, BundleFrom::kCoordinator};
+  return slot.error;
+}
+
+absl::StatusOr<Client::Found> Client::load(const BundleRequest& request, std::optional<Clock::time_point> deadline,
+                                           const std::string& fallback) {
+  WL_ASSIGN_OR_RETURN(const std::string key, key_of(request));
+  std::optional<Found> found;
+  {
+    const std::lock_guard lock(mutex_);
+    if (const Slot& slot = slots_[key]; slot.bundle != nullptr) found = {slot.bundle, BundleFrom::kProcess};
+  }
+  if (!found) found = from_disk(key);
+  {
+    const std::lock_guard lock(mutex_);
+    const bool old = options_.fresh && std::chrono::system_clock::now() - slots_[key].made > *options_.fresh;
+    if (!found || old) begin_asking(key, request);
+  }
+  if (found) return *std::move(found);
+  std::shared_ptr<const LoadedBundle> other;
+  if (!fallback.empty()) {
+    WL_ASSIGN_OR_RETURN(other, LoadedBundle::load(fallback));
+  }
+  absl::StatusOr<Found> answer = options_.ask != nullptr
+                                     ? await(key, request, deadline)
+                                     : absl::NotFoundError(cat(named(request), ": no kernels in the cache ",
+                                                               options_.cache, ", and no coordinator is named to ask"));
+  if (!answer.ok() && other != nullptr) return Found{std::move(other), BundleFrom::kFallback};
+  return answer;
+}
+
+}  // namespace wl

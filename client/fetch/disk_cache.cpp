@@ -1,0 +1,166 @@
+#include "client/fetch/disk_cache.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <vector>
+
+#include "absl/strings/numbers.h"
+#include "client/program/files.h"
+
+namespace wl {
+namespace {
+
+namespace fs = std::filesystem;
+using Clock = std::chrono::system_clock;
+
+// What a process that has ended left half-written is removed after this time.
+constexpr auto kAbandoned = std::chrono::hours(1);
+
+struct Lock {
+  explicit Lock(int of) : fd(of) {}
+  Lock(const Lock&) = delete;
+  Lock& operator=(const Lock&) = delete;
+  ~Lock() { ::close(fd); }
+  int fd;
+};
+
+// A shared or an exclusive lock on a folder, while it lives; null: others have it, or the folder is gone.
+std::shared_ptr<const void> locked(const fs::path& folder, int how) {
+  const int fd = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (fd < 0) return nullptr;
+  std::shared_ptr<const void> hold = std::make_shared<const Lock>(fd);
+  if (::flock(fd, how | LOCK_NB) != 0) return nullptr;
+  // Another process may have renamed it before it was locked.
+  struct stat of_lock = {}, of_path = {};
+  if (::fstat(fd, &of_lock) != 0 || ::stat(folder.c_str(), &of_path) != 0) return nullptr;
+  return of_lock.st_ino == of_path.st_ino && of_lock.st_dev == of_path.st_dev ? hold : nullptr;
+}
+
+// When an entry was made, by its name; nothing for a folder that is no entry.
+std::optional<Clock::time_point> made_at(const fs::path& folder) {
+  const std::string name = folder.filename().string();
+  int64_t ns = 0;
+  if (!absl::SimpleAtoi(name.substr(0, name.find('-')), &ns) || name.find('-') == std::string::npos) return {};
+  return Clock::time_point(std::chrono::duration_cast<Clock::duration>(std::chrono::nanoseconds(ns)));
+}
+
+std::vector<fs::path> folders_in(const fs::path& folder) {
+  std::vector<fs::path> out;
+  std::error_code error;
+  for (fs::directory_iterator at(folder, error), end; !error && at != end; at.increment(error)) {
+    std::error_code ignored;
+    if (at->is_directory(ignored) && !at->is_symlink(ignored)) out.push_back(at->path());
+  }
+  return out;
+}
+
+struct Kept {
+  fs::path folder;
+  int64_t bytes = 0;
+  fs::file_time_type used;
+};
+
+Kept kept_at(const fs::path& folder) {
+  std::error_code ignored;
+  Kept kept{folder, 0, fs::last_write_time(folder, ignored)};
+  for (fs::recursive_directory_iterator at(folder, ignored), end; !ignored && at != end; at.increment(ignored)) {
+    std::error_code gone;
+    const auto size = at->is_regular_file(gone) ? at->file_size(gone) : 0;
+    if (!gone) kept.bytes += static_cast<int64_t>(size);
+  }
+  return kept;
+}
+
+// Removes a folder that nobody holds; others see all of it or nothing. Returns whether it is gone.
+bool removed(const fs::path& folder) {
+  const std::shared_ptr<const void> mine = locked(folder, LOCK_EX);
+  if (mine == nullptr) return false;
+  const fs::path aside = folder.parent_path() / cat(".", folder.filename().string(), ".gone");
+  std::error_code error;
+  fs::rename(folder, aside, error);
+  if (error) return false;
+  fs::remove_all(aside, error);
+  return true;
+}
+
+}  // namespace
+
+std::optional<DiskCache::Entry> DiskCache::find(const std::string& key) const {
+  std::vector<std::pair<Clock::time_point, fs::path>> entries;
+  for (const fs::path& folder : folders_in(fs::path(folder_) / key))
+    if (const auto made = made_at(folder)) entries.emplace_back(*made, folder);
+  std::sort(entries.rbegin(), entries.rend());
+  for (const auto& [made, folder] : entries) {
+    const std::shared_ptr<const void> hold = locked(folder, LOCK_SH);
+    if (hold == nullptr) continue;
+    ::utimensat(AT_FDCWD, folder.c_str(), nullptr, 0);  // it was used now; a cache that cannot be written serves too
+    return Entry{folder.string(), hold, made};
+  }
+  return {};
+}
+
+absl::StatusOr<DiskCache::Entry> DiskCache::add(const std::string& key,
+                                                const std::function<absl::Status(const std::string&)>& write) {
+  const Clock::time_point now = Clock::now();
+  const int64_t ns = std::chrono::duration_cast<std::chrono::nanoseconds>(now.time_since_epoch()).count();
+  const fs::path folder = fs::path(folder_) / key / cat(ns, "-", ::getpid());
+  WL_RETURN_IF_ERROR(make_folders(folder.parent_path().string()));
+  if (const absl::Status written = write(folder.string()); !written.ok()) {
+    std::error_code has_others;
+    fs::remove(folder.parent_path(), has_others);
+    return written;
+  }
+  const std::shared_ptr<const void> hold = locked(folder, LOCK_SH);
+  if (hold == nullptr) return absl::UnavailableError(cat(folder.string(), " was removed while it was written"));
+  evict();
+  return Entry{folder.string(), hold, now};
+}
+
+bool DiskCache::remove(const Entry& entry) {
+  const fs::path folder(entry.folder), aside = folder.parent_path() / cat(".", folder.filename().string(), ".gone");
+  std::error_code error;
+  fs::rename(folder, aside, error);
+  if (error) return false;
+  fs::remove_all(aside, error);
+  return true;
+}
+
+void DiskCache::evict() const {
+  std::vector<Kept> kept;
+  int64_t bytes = 0;
+  for (const fs::path& of_key : folders_in(folder_)) {
+    for (const fs::path& folder : folders_in(of_key)) {
+      std::error_code error;
+      if (made_at(folder)) {
+        kept.push_back(kept_at(folder));
+        bytes += kept.back().bytes;
+      } else if (fs::file_time_type::clock::now() - fs::last_write_time(folder, error) > kAbandoned && !error) {
+        fs::remove_all(folder, error);
+      }
+    }
+  }
+  std::sort(kept.begin(), kept.end(), [](const Kept& a, const Kept& b) { return a.used < b.used; });
+  for (const Kept& entry : kept) {
+    if (bytes <= most_bytes_) return;
+    if (!removed(entry.folder)) continue;
+    bytes -= entry.bytes;
+    std::error_code not_empty;
+    fs::remove(entry.folder.parent_path(), not_empty);
+  }
+}
+
+absl::StatusOr<std::string> default_cache_folder() {
+  const char* cache = std::getenv("XDG_CACHE_HOME");
+  if (cache != nullptr && cache[0] == '/') return cat(cache, "/warploom/bundles");
+  const char* home = std::getenv("HOME");
+  if (home != nullptr && home[0] == '/') return cat(home, "/.cache/warploom/bundles");
+  return absl::FailedPreconditionError("no place for the cache: neither XDG_CACHE_HOME nor HOME is set; name a folder");
+}
+
+}  // namespace wl

@@ -1,0 +1,111 @@
+#include "client/remote/ask.h"
+
+#include <chrono>
+#include <utility>
+#include <vector>
+
+#include "client/program/bundle.h"
+#include "client/remote/graph_file.h"
+#include "client/remote/ids.h"
+#include "client/remote/report.h"
+#include "client/remote/service.h"
+#include "compiler/ir/text.h"
+#include "proto/signing.h"
+
+namespace wl {
+namespace {
+
+absl::StatusOr<Service> service_at(const CoordinatorAddress& address, std::stop_token stop) {
+  DialOptions dial;
+  dial.tls = {.cert = address.cert, .key = address.key, .ca = address.ca};
+  dial.token_file = address.token_file;
+  dial.token = address.token;
+  std::vector<Signer> signers;
+  if (!address.signers.empty()) {
+    WL_ASSIGN_OR_RETURN(signers, read_signers(address.signers));
+  }
+  WL_ASSIGN_OR_RETURN(const Service service, Service::at(address.server, dial, std::move(signers)));
+  return service.limited(std::chrono::minutes(2), std::move(stop));
+}
+
+absl::StatusOr<Job> job_for(Service& service, const BundleRequest& request, const GraphFile& file,
+                            std::stop_token stop) {
+  TuneOptions options;
+  options.target = request.target;
+  options.trials = request.trials;
+  options.require_cached = request.trials == 0;
+  WL_ASSIGN_OR_RETURN(Job job, service.create_job(new_request_id(), file.text, options, file.label, trace_of_job("")));
+  if (!is_done(job.state)) {
+    WL_ASSIGN_OR_RETURN(job, service.watch_job(
+                                 job.name, [](const Job&) {}, [](bool) {}, {.stop = std::move(stop)}));
+  }
+  if (!job.result) return why_no_result(job);
+  return job;
+}
+
+// A record as the result of a job for its group alone.
+JobResult result_of(const KernelRecord& record, const GraphFile& file) {
+  JobResult result;
+  result.device = record.device;
+  result.environment = record.environment;
+  result.graph_hash = graph_hash(file.graph);
+  GroupResult& group = result.groups.emplace_back();
+  group.key = record.key;
+  group.graph = record.graph;
+  group.count = 1;
+  group.plan = record.plan;
+  group.record_digest = record.digest;
+  group.source = "cached";
+  group.samples_ns = record.samples_ns;
+  group.best_ns = result.best_ns = median_of(record.samples_ns);
+  group.default_ns = result.default_ns = median_of(record.default_samples_ns);
+  group.bytes = result.bytes = record.bytes;
+  group.flops = record.flops;
+  group.ops = record.ops;
+  group.max_error = record.max_error;
+  group.bound = record.bound;
+  group.measured_by = record.measured_by;
+  group.confirmed_by = record.confirmed_by;
+  result.kernels = result.kernels_default = group.kernels_default = 1;
+  Step& step = result.steps.emplace_back();
+  // Its buffers are the inputs of the graph in its order, then the outputs.
+  const std::vector<NodeId> inputs = file.graph.inputs();
+  for (size_t i = 0; i < record.problem.buffers.size(); ++i) {
+    const BufferSpec& buffer = record.problem.buffers[i];
+    const int number = static_cast<int>(i);
+    const bool known = buffer.output ? result.outputs.size() < file.graph.outputs.size() : i < inputs.size();
+    if (!known) break;  // fetch_program() and lay_out() refuse what does not fit the graph
+    const std::string& name =
+        buffer.output ? file.graph.outputs[result.outputs.size()].name : file.graph.nodes[inputs[i]].text;
+    result.buffers.push_back(
+        {name, buffer.dtype, buffer.shape, buffer.output ? ResultBuffer::Kind::kOutput : ResultBuffer::Kind::kInput});
+    (buffer.output ? result.outputs : result.inputs).push_back({name, number});
+    step.arguments.push_back(number);
+  }
+  return result;
+}
+
+}  // namespace
+
+absl::Status ask_coordinator(const CoordinatorAddress& address, const BundleRequest& request, const std::string& folder,
+                             std::stop_token stop) {
+  WL_ASSIGN_OR_RETURN(Service service, service_at(address, stop));
+  GraphFile file;
+  Job job;
+  if (request.key.empty()) {
+    WL_ASSIGN_OR_RETURN(file, read_graph(request.graph, request.bind, panels_for(request.target), request.weights));
+    WL_ASSIGN_OR_RETURN(job, job_for(service, request, file, std::move(stop)));
+  } else {
+    WL_ASSIGN_OR_RETURN(const KernelRecord record, service.get_record(request.key));
+    file.text = record.graph;
+    file.label = record.key;
+    WL_ASSIGN_OR_RETURN(file.graph, parse(record.graph));
+    job.label = record.key;
+    job.result = result_of(record, file);
+  }
+  const auto object_of = [&](const KernelRecord& record) { return service.get_blob(record.object_sha256); };
+  WL_ASSIGN_OR_RETURN(const Program program, fetch_program(service, object_of, *job.result, file));
+  return write_bundle(folder, program, report_json(job, file.bind, file.label, /*stable=*/true));
+}
+
+}  // namespace wl

@@ -1,0 +1,71 @@
+#!/usr/bin/env python3
+"""A program of the C library runs what a coordinator has: from the coordinator, then from the cache, whatever becomes of the coordinator
+meanwhile; by graph and by key; with a deadline and a fallback when nobody answers; and what it says when it cannot."""
+
+import signal
+
+import graphs
+from harness import Scratch, expect, listening, until
+
+SOURCES = {"process": "this process", "cache": "the cache", "coordinator": "the coordinator", "fallback": "the fallback"}
+
+
+def fetched(scratch, source, *arguments):
+    done = scratch.run("fetch", *arguments)
+    expect(done.out.startswith(f"from {SOURCES[source]} in "), f"{arguments}: expected {source}\n{done.out}{done.err}")
+
+
+def refused(scratch, says, *arguments):
+    done = scratch.run("fetch", *arguments, expect=2)
+    expect(says in done.err, f"{arguments}: expected {says}\n{done.err}")
+
+
+def serve(scratch, server):
+    coordinator = scratch.start("warploomd", "--store", "a.db", "--listen", server, name="coordinator")
+    until(lambda: listening(server.removeprefix("unix:")), 30, "the coordinator listens")
+    return coordinator
+
+
+def damage(folder):
+    """Changes a byte of the newest kernel under a folder."""
+    kernel = max(folder.rglob("*.so"), key=lambda path: path.stat().st_mtime_ns)
+    kernel.write_bytes(kernel.read_bytes()[:-1] + b"?")
+
+
+def main():
+    with Scratch() as scratch:
+        cache, server = scratch.root / "cache", f"unix:{scratch.path('s')}"
+        scratch.environment["XDG_CACHE_HOME"] = str(cache)
+        (scratch.root / "m.graph").write_text(graphs.SOFTMAX)
+        (scratch.root / "other.graph").write_text(graphs.EXP)
+        coordinator = serve(scratch, server)
+        worker = scratch.start("warploom-worker", "--server", server, name="worker")
+        workers = ("warploom", "workers", "--server", server, "--json", "-")
+        until(lambda: scratch.run(*workers).json()["workers"], 60, "the worker registers")
+        refused(scratch, "not in the store", "m.graph", server)
+        fetched(scratch, "coordinator", "m.graph", server, 2)
+        fetched(scratch, "cache", "m.graph", server, 2)
+        fetched(scratch, "coordinator", "m.graph", server)  # nothing is searched: the store has it now
+        damage(cache)
+        fetched(scratch, "coordinator", "m.graph", server)
+        records = scratch.run("warploom", "records", "--server", server, "--json", "-").json()["records"]
+        for record in records:
+            fetched(scratch, "coordinator", record["key"], server)
+        refused(scratch, "no record of 000", "0" * 64, server)
+
+        worker.process.send_signal(signal.SIGKILL)
+        coordinator.process.send_signal(signal.SIGSTOP)
+        fetched(scratch, "cache", "m.graph", server)
+        bundle = max(cache.rglob("manifest.json"), key=lambda path: path.stat().st_mtime_ns).parent
+        refused(scratch, "no kernels in time", "other.graph", server, 1, 50)
+        fetched(scratch, "fallback", "other.graph", server, 1, 50, bundle)
+        coordinator.kill()
+        fetched(scratch, "cache", records[0]["key"], server)
+        refused(scratch, "no coordinator answers", "other.graph", server, 1)
+        fetched(scratch, "fallback", "other.graph", server, 1, -1, bundle)
+        refused(scratch, "expected a folder", "other.graph", server, 1, -1, "none")
+        refused(scratch, "nothing.onnx", "nothing.onnx", server)
+
+
+if __name__ == "__main__":
+    main()

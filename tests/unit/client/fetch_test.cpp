@@ -1,0 +1,248 @@
+// Where a program's kernels come from, with a coordinator that the test decides about.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <latch>
+#include <mutex>
+#include <thread>
+
+#include "client/fetch/client.h"
+#include "client/program/bundle.h"
+#include "client/program/model.h"
+#include "tests/unit/client/programs.h"
+
+namespace wl {
+namespace {
+
+using testing::HasSubstr;
+namespace fs = std::filesystem;
+
+// A coordinator that has a bundle for each request, says how often it was asked, and may be slow or wrong.
+class FetchTest : public ProgramsTest {
+ protected:
+  void SetUp() override {
+    program_ = program_of("y[i] = x[i] + w[i];");
+    if (program_.steps.empty()) GTEST_SKIP() << "no C compiler on this machine";
+    request_.graph = root_ + "/g.graph";
+    ASSERT_TRUE(write_file(request_.graph, program_.graph_text).ok());
+    fallback_ = root_ + "/fallback";
+    ASSERT_TRUE(write_bundle(fallback_, program_, "{}").ok());
+  }
+  ClientOptions options() {
+    ClientOptions options;
+    options.cache = root_ + "/cache";
+    options.pause = std::chrono::milliseconds(0);
+    options.ask = [this](const BundleRequest&, const std::string& folder, const std::stop_token& stop) -> absl::Status {
+      ++asked_;
+      if (!answers_.try_wait()) {
+        std::mutex mutex;
+        std::condition_variable_any stopped;
+        std::unique_lock lock(mutex);
+        while (!answers_.try_wait() && !stop.stop_requested())
+          stopped.wait_for(lock, stop, std::chrono::milliseconds(1), [] { return false; });
+      }
+      if (stop.stop_requested()) return absl::CancelledError("stopped");
+      if (!error_.ok()) return error_;
+      return write_bundle(folder, program_, "{}");
+    };
+    return options;
+  }
+  static std::optional<Client::Clock::time_point> in(int64_t ms) {
+    return Client::Clock::now() + std::chrono::milliseconds(ms);
+  }
+  // The folders of entries in the cache that are complete.
+  std::vector<fs::path> entries() const {
+    std::vector<fs::path> out;
+    for (const auto& key : fs::directory_iterator(root_ + "/cache"))
+      for (const auto& entry : fs::directory_iterator(key.path()))
+        if (entry.path().filename().string().front() != '.') out.push_back(entry.path());
+    return out;
+  }
+
+  Program program_;
+  BundleRequest request_;
+  std::string fallback_;
+  std::atomic<int> asked_ = 0;
+  std::latch answers_{1};  // it waits until this is open
+  absl::Status error_;
+};
+
+TEST_F(FetchTest, LooksInTheProcessThenOnDiskThenAsks) {
+  answers_.count_down();
+  {
+    Client client(options());
+    EXPECT_EQ(client.load(request_, {})->from, BundleFrom::kCoordinator);
+    EXPECT_EQ(client.load(request_, {})->from, BundleFrom::kProcess);
+    const auto found = client.load(request_, in(0));
+    ASSERT_TRUE(found.ok());
+    auto model = Model::of(found->bundle);
+    ASSERT_TRUE(model.ok());
+    EXPECT_EQ(model->inputs().size(), 1u);
+  }
+  Client again(options());
+  EXPECT_EQ(again.load(request_, in(0))->from, BundleFrom::kDisk);
+  EXPECT_EQ(again.load(request_, in(0))->from, BundleFrom::kProcess);
+  EXPECT_EQ(asked_, 1);
+}
+
+TEST_F(FetchTest, WhatDecidesAboutKernelsIsTheKey) {
+  answers_.count_down();
+  Client client(options());
+  ASSERT_TRUE(client.load(request_, {}).ok());
+  std::vector<BundleRequest> others(4, request_);
+  others[0].target = "cpu:avx2";
+  others[1].bind = {{"n", 3}};
+  others[2].trials = 5;
+  others[3].weights = {"w"};
+  for (const BundleRequest& other : others) EXPECT_EQ(client.load(other, {})->from, BundleFrom::kCoordinator);
+  // Another path with the same bytes is the same; other bytes in the same file are not.
+  BundleRequest copy = request_;
+  copy.graph = root_ + "/copy.graph";
+  fs::copy(request_.graph, copy.graph);
+  EXPECT_EQ(client.load(copy, {})->from, BundleFrom::kProcess);
+  ASSERT_TRUE(write_file(copy.graph, program_.graph_text + " ").ok());
+  EXPECT_EQ(client.load(copy, {})->from, BundleFrom::kCoordinator);
+  ClientOptions elsewhere = options();
+  elsewhere.identity = "another coordinator";
+  EXPECT_EQ(Client(elsewhere).load(request_, {})->from, BundleFrom::kCoordinator);
+}
+
+TEST_F(FetchTest, ReturnsByTheDeadlineAndGoesOn) {
+  Client client(options());
+  const auto late = client.load(request_, in(20));
+  EXPECT_TRUE(absl::IsDeadlineExceeded(late.status())) << late.status();
+  EXPECT_EQ(client.load(request_, in(0), fallback_)->from, BundleFrom::kFallback);
+  answers_.count_down();
+  EXPECT_EQ(client.load(request_, {})->from, BundleFrom::kCoordinator);
+  EXPECT_EQ(asked_, 1);
+}
+
+TEST_F(FetchTest, AsksOnceForManyThreads) {
+  Client client(options());
+  std::vector<std::jthread> threads;
+  std::atomic<int> loaded = 0;
+  for (int i = 0; i < 8; ++i)
+    threads.emplace_back([&] {
+      const auto found = client.load(request_, {});
+      loaded += found.ok() ? 1 : 0;
+    });
+  answers_.count_down();
+  threads.clear();
+  EXPECT_EQ(loaded, 8);
+  EXPECT_EQ(asked_, 1);
+  EXPECT_EQ(entries().size(), 1u);
+}
+
+TEST_F(FetchTest, SaysWhatTheCoordinatorSaidAndLeavesItAlone) {
+  answers_.count_down();
+  error_ = absl::NotFoundError("no record of the key");
+  ClientOptions patient = options();
+  patient.pause = std::chrono::hours(1);
+  Client client(patient);
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(client.load(request_, {}).status(), error_);
+  EXPECT_EQ(asked_, 1);
+  EXPECT_EQ(client.load(request_, {}, fallback_)->from, BundleFrom::kFallback);
+  Client hasty(options());
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(hasty.load(request_, {}).status(), error_);
+  EXPECT_EQ(asked_, 4);
+  EXPECT_TRUE(entries().empty());
+}
+
+TEST_F(FetchTest, EndsWhileItAsks) {
+  auto client = std::make_unique<Client>(options());
+  EXPECT_FALSE(client->load(request_, in(0)).ok());
+  client.reset();  // hangs if nothing stops what it asks
+  EXPECT_EQ(entries().size(), 0u);
+}
+
+TEST_F(FetchTest, DamagedEntriesAreAskedForAgain) {
+  answers_.count_down();
+  ASSERT_TRUE(Client(options()).load(request_, {}).ok());
+  const fs::path object = entries().at(0) / "kernels/wl_k.so";
+  std::string bytes = read_file(object.string()).value();
+  bytes[bytes.size() / 2] ^= 1;
+  ASSERT_TRUE(write_file(object.string(), bytes).ok());
+  Client client(options());
+  EXPECT_EQ(client.load(request_, {})->from, BundleFrom::kCoordinator);
+  EXPECT_EQ(asked_, 2);
+  EXPECT_EQ(entries().size(), 1u);
+}
+
+TEST_F(FetchTest, OldEntriesServeAndAreRenewed) {
+  answers_.count_down();
+  ASSERT_TRUE(Client(options()).load(request_, {}).ok());
+  ClientOptions impatient = options();
+  impatient.fresh = std::chrono::seconds(0);
+  {
+    Client client(impatient);
+    EXPECT_EQ(client.load(request_, in(0))->from, BundleFrom::kDisk);
+    while (entries().size() < 2) std::this_thread::yield();
+  }
+  const int before = asked_;
+  ClientOptions never = options();
+  never.fresh = std::nullopt;
+  EXPECT_EQ(Client(never).load(request_, in(0))->from, BundleFrom::kDisk);
+  EXPECT_EQ(asked_, before);
+}
+
+TEST_F(FetchTest, RemovesWhatWasUsedLeastRecentlyAndNobodyHolds) {
+  answers_.count_down();
+  ClientOptions small = options();
+  small.cache_bytes = 1;
+  Client holder(small);
+  const auto held = holder.load(request_, {});
+  ASSERT_TRUE(held.ok());
+  BundleRequest other = request_;
+  for (int64_t trials = 1; trials <= 3; ++trials) {
+    other.trials = trials;
+    ASSERT_TRUE(Client(small).load(other, {}).ok());
+  }
+  // The held one, and the last, which its own client held when it was added.
+  EXPECT_EQ(entries().size(), 2u);
+  auto model = Model::of(held->bundle);
+  ASSERT_TRUE(model.ok()) << model.status();
+  EXPECT_EQ(Client(small).load(request_, {})->from, BundleFrom::kDisk);
+  EXPECT_EQ(asked_, 4);
+}
+
+TEST_F(FetchTest, ATemporaryCacheEndsWithItsLastUser) {
+  answers_.count_down();
+  ClientOptions own = options();
+  own.cache.clear();
+  absl::StatusOr<Client::Found> found = absl::UnknownError("");
+  { found = Client(own).load(request_, {}); }
+  ASSERT_TRUE(found.ok()) << found.status();
+  const fs::path folder = found->bundle->buckets()[0].folder;
+  EXPECT_TRUE(fs::exists(folder));
+  EXPECT_TRUE(Model::of(found->bundle).ok());
+  found = absl::UnknownError("");
+  EXPECT_FALSE(fs::exists(folder.parent_path().parent_path()));
+}
+
+TEST_F(FetchTest, RefusesWhatCannotBe) {
+  answers_.count_down();
+  Client client(options());
+  EXPECT_THAT(client.load({}, {}).status().message(), HasSubstr("either a graph file or the key"));
+  BundleRequest both = request_;
+  both.key = "k";
+  EXPECT_THAT(client.load(both, {}).status().message(), HasSubstr("found both"));
+  BundleRequest missing = request_;
+  missing.graph = root_ + "/none.onnx";
+  EXPECT_THAT(client.load(missing, {}).status().message(), HasSubstr("none.onnx"));
+  BundleRequest negative = request_;
+  negative.trials = -1;
+  EXPECT_TRUE(absl::IsInvalidArgument(client.load(negative, {}).status()));
+  EXPECT_TRUE(absl::IsInvalidArgument(client.load(request_, {}, root_ + "/nothing").status()));
+  ClientOptions alone = options();
+  alone.ask = nullptr;
+  alone.cache = root_ + "/empty";
+  EXPECT_THAT(Client(alone).load(request_, {}).status().message(), HasSubstr("no coordinator is named"));
+  EXPECT_EQ(Client(alone).load(request_, {}, fallback_)->from, BundleFrom::kFallback);
+  ClientOptions unwritable = options();
+  unwritable.cache = request_.graph;  // a file
+  EXPECT_FALSE(Client(unwritable).load(request_, {}).ok());
+}
+
+}  // namespace
+}  // namespace wl
