@@ -48,20 +48,22 @@ absl::Status FoldedWeights::set(const std::string& name, DType dtype, const Shap
   for (size_t reader : readers) {
     Folded& folded = all_[reader];
     const bool alone = folded.weight->from.inputs().size() == 1;
-    const std::optional<std::string> moved = alone ? value_of_moved(*folded.weight, bytes) : std::nullopt;
-    if (moved) {
-      WL_RETURN_IF_ERROR(store(folded, *moved, executor));
+    if (alone && write_moved(*folded.weight, bytes, static_cast<char*>(executor.data(folded.buffer)))) {
+      WL_RETURN_IF_ERROR(done(folded, executor));
     } else {
       collecting.push_back(reader);
     }
   }
-  if (collecting.empty()) return absl::OkStatus();
-  held_[name] = {dtype, shape, std::string(bytes)};
+  bool needed = false;
   for (size_t reader : collecting) {
     Folded& folded = all_[reader];
     folded.set.insert(name);
-    if (folded.set.size() == folded.weight->from.inputs().size()) WL_RETURN_IF_ERROR(compute(folded, executor));
+    if (folded.set.size() == folded.weight->from.inputs().size())
+      WL_RETURN_IF_ERROR(compute(folded, executor, {{name, {dtype, bytes.data()}}}));
+    needed = needed || is_needed(folded, name);
   }
+  held_.erase(name);
+  if (needed) held_[name] = {dtype, shape, std::string(bytes)};
   forget();
   return absl::OkStatus();
 }
@@ -78,47 +80,50 @@ absl::Status FoldedWeights::finish(Executor& executor) {
   return absl::OkStatus();
 }
 
-// Forgets large operands that no unfinished weight needs. Small ones stay, since the bundle has a value for them that
-// may be outdated.
-void FoldedWeights::forget() {
-  std::set<std::string> needed;
-  for (const Folded& folded : all_) {
-    for (NodeId input : folded.weight->from.inputs()) {
-      const Node& node = folded.weight->from.nodes[input];
-      if (!folded.set.empty() || !node.fill.literal.empty()) needed.insert(node.text);
-    }
-  }
-  std::erase_if(held_, [&](const auto& held) { return !needed.contains(held.first); });
+// Whether a weight may still be computed from an operand. Small ones are always kept, since the bundle has a value for
+// them that may be outdated.
+bool FoldedWeights::is_needed(const Folded& folded, const std::string& operand) {
+  const Graph& from = folded.weight->from;
+  const std::vector<NodeId> inputs = from.inputs();
+  return std::any_of(inputs.begin(), inputs.end(), [&](NodeId input) {
+    const Node& node = from.nodes[input];
+    return node.text == operand && (!folded.set.empty() || !node.fill.literal.empty());
+  });
 }
 
-absl::StatusOr<std::string> FoldedWeights::value(const FoldedWeight& weight) const {
-  const Graph& from = weight.from;
-  const std::vector<NodeId> inputs = from.inputs();
-  std::vector<const Array*> arrays(from.nodes.size(), nullptr);
-  for (NodeId input : inputs) {
-    const auto held = held_.find(from.nodes[input].text);
-    if (held != held_.end()) arrays[input] = &held->second;
+// Forgets operands that no weight needs.
+void FoldedWeights::forget() {
+  std::erase_if(held_, [&](const auto& held) {
+    const std::vector<size_t>& readers = operands_.at(held.first);
+    return std::none_of(readers.begin(), readers.end(),
+                        [&](size_t reader) { return is_needed(all_[reader], held.first); });
+  });
+}
+
+absl::Status FoldedWeights::compute(Folded& folded, Executor& executor,
+                                    const std::map<std::string, Given>& given) const {
+  const Graph& from = folded.weight->from;
+  std::vector<Given> values(from.nodes.size());
+  for (NodeId input : from.inputs()) {
+    const std::string& name = from.nodes[input].text;
+    if (const auto held = held_.find(name); held != held_.end())
+      values[input] = {held->second.dtype, held->second.bytes.data()};
+    if (const auto now = given.find(name); now != given.end()) values[input] = now->second;
   }
   const InputReader read = [&](NodeId input, int64_t index) {
     const auto at = static_cast<uint64_t>(index);
-    const Array* array = arrays[input];
-    return array != nullptr ? load_element(array->dtype, array->bytes.data(), at)
-                            : from.nodes[input].fill.literal[static_cast<size_t>(at)];
+    const Given& value = values[input];
+    return value.bytes != nullptr ? load_element(value.dtype, value.bytes, at)
+                                  : from.nodes[input].fill.literal[static_cast<size_t>(at)];
   };
-  return value_of(weight, read);
+  WL_RETURN_IF_ERROR(write_value(*folded.weight, read, static_cast<char*>(executor.data(folded.buffer))));
+  return done(folded, executor);
 }
 
-absl::Status FoldedWeights::compute(Folded& folded, Executor& executor) {
-  WL_ASSIGN_OR_RETURN(const std::string bytes, value(*folded.weight));
-  return store(folded, bytes, executor);
-}
-
-absl::Status FoldedWeights::store(Folded& folded, std::string_view bytes, Executor& executor) {
-  const Graph& from = folded.weight->from;
-  const Node& node = from.nodes[from.outputs[0].node];
+absl::Status FoldedWeights::done(Folded& folded, Executor& executor) {
   folded.set.clear();
   folded.computed = true;
-  return executor.set(folded.buffer, node.dtype, node.shape, bytes);
+  return executor.send(folded.buffer);
 }
 
 absl::Status FoldedWeights::generate(uint64_t seed, Executor& executor) {

@@ -1,5 +1,6 @@
 // Weights that a model computes from others before its first run (ir/fold_weights.h). Operands are collected until all
-// are known; then the weight is computed in double precision, and large operands are freed.
+// are known; then the weight is computed in double precision, and large operands are freed. The last operand is not
+// copied, so memory is least where small ones are set first.
 #pragma once
 
 #include <map>
@@ -44,11 +45,17 @@ class FoldedWeights {
     bool computed = false;      // whether it was ever computed; the bundle has small ones computed
     std::set<std::string> set;  // operands that were set since it was last computed
   };
-  // The value of a weight all operands of which are known.
-  absl::StatusOr<std::string> value(const FoldedWeight& weight) const;
-  absl::Status compute(Folded& folded, Executor& executor);
-  absl::Status store(Folded& folded, std::string_view bytes, Executor& executor);
+  // Values that are somebody else's.
+  struct Given {
+    DType dtype = DType::f32;
+    const char* bytes = nullptr;
+  };
+  // Computes a weight all operands of which are known, or given by name.
+  absl::Status compute(Folded& folded, Executor& executor, const std::map<std::string, Given>& given = {}) const;
+  // Its value is in the executor's memory.
+  static absl::Status done(Folded& folded, Executor& executor);
   bool is_known(const Node& operand) const;
+  static bool is_needed(const Folded& folded, const std::string& operand);
   void forget();
 
   std::vector<Folded> all_;  // the program's folded weights, in its order

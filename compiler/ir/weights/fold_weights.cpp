@@ -233,8 +233,9 @@ class Cutter {
       otherwise.literal.clear();
       return otherwise;
     }
-    WL_ASSIGN_OR_RETURN(const std::string bytes, value_of(folded, generated_inputs(from, 0)));
     const Node& value = from.nodes[from.outputs[0].node];
+    std::string bytes(static_cast<size_t>(from.bytes(from.outputs[0].node)), '\0');
+    WL_RETURN_IF_ERROR(write_value(folded, generated_inputs(from, 0), bytes.data()));
     Fill fill;
     for (int64_t i = 0; i < elements(value.shape); ++i)
       fill.literal.push_back(load_element(value.dtype, bytes.data(), static_cast<uint64_t>(i)));
@@ -257,20 +258,19 @@ class Cutter {
 
 }  // namespace
 
-absl::StatusOr<std::string> value_of(const FoldedWeight& weight, const InputReader& operands) {
+absl::Status write_value(const FoldedWeight& weight, const InputReader& operands, char* value) {
   constexpr int64_t kElements = 1 << 16;  // number of elements of a weight computed at a time
   const NodeId result = weight.from.outputs[0].node;
   const Node& node = weight.from.nodes[result];
   const int64_t count = elements(node.shape);
-  std::string bytes(static_cast<size_t>(weight.from.bytes(result)), '\0');
   for (int64_t begin = 0; begin < count; begin += kElements) {
     Query query{result, std::vector<int64_t>(static_cast<size_t>(std::min(kElements, count - begin)))};
     std::iota(query.indices.begin(), query.indices.end(), begin);
     WL_ASSIGN_OR_RETURN(const auto values, evaluate(weight.from, operands, {query}, BeforeJumps::kRounded));
     for (size_t i = 0; i < query.indices.size(); ++i)
-      store_element(node.dtype, bytes.data(), static_cast<uint64_t>(query.indices[i]), values[0][i].value);
+      store_element(node.dtype, value, static_cast<uint64_t>(query.indices[i]), values[0][i].value);
   }
-  return bytes;
+  return absl::OkStatus();
 }
 
 absl::StatusOr<WeightFolding> fold_weights(const Graph& graph, const std::vector<std::string>& weights,

@@ -21,11 +21,12 @@ struct FoldedWeight {
   Graph from;
 };
 
-// Returns the value of a folded weight given its operands, row-major in the memory form of its dtype.
-absl::StatusOr<std::string> value_of(const FoldedWeight& weight, const InputReader& operands);
-// Returns the same of one that has the elements of one weight in another order, from that weight's bytes, which takes a
-// few nanoseconds for an element; nullopt: it is computed.
-std::optional<std::string> value_of_moved(const FoldedWeight& weight, std::string_view operand);
+// Writes the value of a folded weight given its operands, row-major in the memory form of its dtype, to `value`.
+// Weights are most of a model's memory, so they are computed where they stay.
+absl::Status write_value(const FoldedWeight& weight, const InputReader& operands, char* value);
+// Writes the same of one that has the elements of one weight in another order, from that weight's bytes, which takes a
+// few nanoseconds for an element; false, and nothing is written: it is computed.
+bool write_moved(const FoldedWeight& weight, std::string_view operand, char* value);
 // The other way: the bytes of that one weight, `from`'s only input, from those of the folded one.
 std::optional<std::string> operand_of_moved(const FoldedWeight& weight, std::string_view value);
 

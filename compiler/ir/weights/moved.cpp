@@ -27,46 +27,51 @@ IndexMap map_of(const Graph& graph, const Node& transpose) {
 
 // Moves elements of kSize bytes from where the map leads, or with `back` to there.
 template <size_t kSize>
-std::string moved(std::string_view bytes, const IndexMap& map, bool back) {
-  std::string out(bytes.size(), '\0');
+void move(std::string_view bytes, const IndexMap& map, bool back, char* out) {
   IndexCursor cursor(map);
   for (size_t i = 0; i < bytes.size() / kSize; ++i) {
     const auto other = static_cast<size_t>(cursor(static_cast<int64_t>(i)));
     std::memcpy(&out[(back ? other : i) * kSize], &bytes[(back ? i : other) * kSize], kSize);
   }
-  return out;
 }
 
-std::string moved(const Graph& graph, const Node& transpose, std::string_view bytes, bool back) {
+void move(const Graph& graph, const Node& transpose, std::string_view bytes, bool back, char* out) {
   const IndexMap map = map_of(graph, transpose);
   switch (size_of(transpose.dtype)) {
     case 1:
-      return moved<1>(bytes, map, back);
+      return move<1>(bytes, map, back, out);
     case 2:
-      return moved<2>(bytes, map, back);
+      return move<2>(bytes, map, back, out);
     case 4:
-      return moved<4>(bytes, map, back);
+      return move<4>(bytes, map, back, out);
     default:
-      return moved<8>(bytes, map, back);
+      return move<8>(bytes, map, back, out);
   }
 }
 
 }  // namespace
 
-std::optional<std::string> value_of_moved(const FoldedWeight& weight, std::string_view operand) {
+bool write_moved(const FoldedWeight& weight, std::string_view operand, char* value) {
   const std::optional<std::vector<const Node*>> moves = moves_of(weight.from);
-  if (!moves) return std::nullopt;
-  if (moves->empty()) return std::string(operand);
-  std::string bytes = moved(weight.from, *moves->back(), operand, /*back=*/false);
-  for (size_t i = moves->size() - 1; i-- > 0;) bytes = moved(weight.from, *(*moves)[i], bytes, /*back=*/false);
-  return bytes;
+  if (!moves) return false;
+  if (moves->empty()) std::memcpy(value, operand.data(), operand.size());
+  std::string before;  // of a transpose that is not the first
+  for (size_t i = moves->size(); i-- > 0;) {
+    move(weight.from, *(*moves)[i], operand, /*back=*/false, value);
+    if (i > 0) operand = before.assign(value, operand.size());
+  }
+  return true;
 }
 
 std::optional<std::string> operand_of_moved(const FoldedWeight& weight, std::string_view value) {
   const std::optional<std::vector<const Node*>> moves = moves_of(weight.from);
   if (!moves) return std::nullopt;
   std::string bytes(value);
-  for (const Node* move : *moves) bytes = moved(weight.from, *move, bytes, /*back=*/true);
+  for (const Node* transpose : *moves) {
+    std::string before(bytes.size(), '\0');
+    move(weight.from, *transpose, bytes, /*back=*/true, before.data());
+    bytes = std::move(before);
+  }
   return bytes;
 }
 

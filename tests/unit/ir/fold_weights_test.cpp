@@ -109,10 +109,12 @@ TEST(FoldWeights, WhatIsMadeAnIntegerIsRoundedAsStoredValuesAre) {
     output "bucket" %8
   })");
   const double distances[] = {15, 16, 32, 64};
-  const auto bytes = value_of({"bucket", graph}, [&](NodeId, int64_t index) { return distances[index]; });
-  ASSERT_TRUE(bytes.ok()) << bytes.status();
+  char bytes[4 * 8];
+  ASSERT_TRUE(write_value(
+                  {"bucket", graph}, [&](NodeId, int64_t index) { return distances[index]; }, bytes)
+                  .ok());
   std::vector<double> buckets;
-  for (int64_t i = 0; i < 4; ++i) buckets.push_back(load_element(DType::i64, bytes->data(), static_cast<uint64_t>(i)));
+  for (int64_t i = 0; i < 4; ++i) buckets.push_back(load_element(DType::i64, bytes, static_cast<uint64_t>(i)));
   EXPECT_THAT(buckets, ElementsAre(1, 2, 4, 6));
 }
 

@@ -111,8 +111,10 @@ class _Kernels(torch.nn.Module):
         self._executors = Executors(self._model, threads=torch.get_num_threads())
         # `used`: the arguments that the text has as inputs, "i0" the first of them. Those in `static` are weights.
         self._inputs = _picker([used[int(tensor.name[1:])] for tensor in self._model.inputs()])
-        weights = {tensor.name for tensor in self._model.weights()}
+        weights = {tensor.name: tensor.nbytes for tensor in self._model.weights()}
         taken = [(f"i{n}", argument) for n, argument in enumerate(used) if argument in static and f"i{n}" in weights]
+        # Small ones first: a large one that is multiplied with a small one is not kept until that is there.
+        taken.sort(key=lambda weight: weights[weight[0]])
         self._names, self._weights = [name for name, _ in taken], _picker([argument for _, argument in taken])
         self._outputs = [maker_of(tensor) for tensor in self._model.outputs()]
         self.weights = len(taken)
