@@ -44,11 +44,11 @@ GpuKernel::~GpuKernel() {
   if (module_ != nullptr) (void)device_->api().module_unload(module_);
 }
 
-absl::Status GpuKernel::launch(int64_t grid, int threads, std::span<void*> arguments) const {
+absl::Status GpuKernel::launch(int64_t grid, int threads, std::span<void*> arguments, void* stream) const {
   if (grid == 0) return absl::OkStatus();
   return device_->check(
       device_->api().launch(function_, static_cast<unsigned>(grid), 1, 1, static_cast<unsigned>(threads), 1, 1,
-                            static_cast<unsigned>(shared_bytes_), device_->stream(), arguments.data(), nullptr),
+                            static_cast<unsigned>(shared_bytes_), stream, arguments.data(), nullptr),
       absl::StrCat("launching ", entry_, " (", grid, " blocks of ", threads, " threads, ", shared_bytes_,
                    " bytes of shared memory)"));
 }

@@ -26,7 +26,11 @@ class GpuKernel {
   const std::string& entry() const { return entry_; }
   // Puts a launch into the device's stream without waiting. `arguments` are the addresses of the values. A grid of 0
   // launches nothing.
-  absl::Status launch(int64_t grid, int threads, std::span<void*> arguments) const;
+  absl::Status launch(int64_t grid, int threads, std::span<void*> arguments) const {
+    return launch(grid, threads, arguments, device_->stream());
+  }
+  // The same into a stream of the device's context.
+  absl::Status launch(int64_t grid, int threads, std::span<void*> arguments, void* stream) const;
 
  private:
   const GpuDevice* device_ = nullptr;

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cstring>
+#include <optional>
 
 #include "client/c/handles.h"
 #include "client/c/structs.h"
@@ -10,7 +11,7 @@ namespace {
 using Side = warploom_executor::Side;
 
 Side side_of(const Program& program, int buffer) {
-  return {buffer, static_cast<size_t>(program.buffers[static_cast<size_t>(buffer)].bytes()), nullptr};
+  return {buffer, static_cast<size_t>(program.buffers[static_cast<size_t>(buffer)].bytes())};
 }
 
 absl::Status no_such(const char* what, size_t index, size_t count) {
@@ -20,9 +21,37 @@ absl::Status no_such(const char* what, size_t index, size_t count) {
 // Lets kernels use the memory in place if they can; otherwise runs copy.
 void bind(warploom_executor& executor, Side& side, void* data) {
   side.copied = nullptr;
+  side.on_device = false;
   if (executor.replica.bind(side.buffer, data)) return;
   executor.replica.bind(side.buffer, nullptr);
   side.copied = data;
+}
+
+// Whether an output is an input too, or another output.
+bool is_shared(const warploom_executor& executor, const Side& side) {
+  const auto shares = [&](const Side& other) { return &other != &side && other.buffer == side.buffer; };
+  return std::any_of(executor.inputs.begin(), executor.inputs.end(), shares) ||
+         std::any_of(executor.outputs.begin(), executor.outputs.end(), shares);
+}
+
+absl::Status bind_device(warploom_executor& executor, Side& side, void* data, bool shared) {
+  // What a shared buffer is bound to is the other side's.
+  WL_RETURN_IF_ERROR(shared ? executor.replica.needs_gpu() : executor.replica.bind_device(side.buffer, data));
+  side.copied = shared ? data : nullptr;
+  side.on_device = data != nullptr;
+  return absl::OkStatus();
+}
+
+// To where the caller wants results that kernels have not written there.
+absl::Status copy_results(const warploom_executor& executor, std::optional<void*> stream) {
+  for (const Side& output : executor.outputs) {
+    if (output.copied == nullptr) continue;
+    if (output.on_device)
+      WL_RETURN_IF_ERROR(executor.replica.copy_on_device(output.buffer, output.copied, stream));
+    else
+      std::memcpy(output.copied, executor.replica.data(output.buffer), output.bytes);
+  }
+  return absl::OkStatus();
 }
 
 }  // namespace
@@ -90,14 +119,42 @@ warploom_status* warploom_executor_bind_output(warploom_executor* executor, size
   return wl::guarded([&]() -> absl::Status {
     if (index >= executor->outputs.size()) return wl::no_such("output", index, executor->outputs.size());
     wl::Side& side = executor->outputs[index];
-    const auto shares = [&](const wl::Side& other) { return &other != &side && other.buffer == side.buffer; };
-    const bool shared = std::any_of(executor->inputs.begin(), executor->inputs.end(), shares) ||
-                        std::any_of(executor->outputs.begin(), executor->outputs.end(), shares);
-    if (shared)
+    if (wl::is_shared(*executor, side)) {
       side.copied = data;
-    else
+      side.on_device = false;
+    } else {
       wl::bind(*executor, side, data);
+    }
     return absl::OkStatus();
+  });
+}
+
+warploom_status* warploom_executor_bind_device_input(warploom_executor* executor, size_t index, const void* data) {
+  return wl::guarded([&]() -> absl::Status {
+    if (index >= executor->inputs.size()) return wl::no_such("input", index, executor->inputs.size());
+    return wl::bind_device(*executor, executor->inputs[index], const_cast<void*>(data), /*shared=*/false);
+  });
+}
+
+warploom_status* warploom_executor_bind_device_output(warploom_executor* executor, size_t index, void* data) {
+  return wl::guarded([&]() -> absl::Status {
+    if (index >= executor->outputs.size()) return wl::no_such("output", index, executor->outputs.size());
+    wl::Side& side = executor->outputs[index];
+    return wl::bind_device(*executor, side, data, wl::is_shared(*executor, side));
+  });
+}
+
+warploom_status* warploom_executor_launch(warploom_executor* executor, void* stream) {
+  return wl::guarded([&]() -> absl::Status {
+    const wl::Program& program = executor->replica.program();
+    for (const std::vector<wl::Side>* sides : {&executor->inputs, &executor->outputs})
+      for (const wl::Side& side : *sides)
+        if (!side.on_device && executor->replica.threads() == 0)
+          return absl::FailedPreconditionError(wl::cat(program.buffers[static_cast<size_t>(side.buffer)].name,
+                                                       " is in the host's memory, which a launch in a stream neither "
+                                                       "reads nor writes; bind memory of the device"));
+    WL_RETURN_IF_ERROR(executor->replica.launch(stream));
+    return wl::copy_results(*executor, stream);
   });
 }
 
@@ -106,9 +163,7 @@ warploom_status* warploom_executor_run(warploom_executor* executor) {
     for (const wl::Side& input : executor->inputs)
       if (input.copied != nullptr) std::memcpy(executor->replica.data(input.buffer), input.copied, input.bytes);
     WL_RETURN_IF_ERROR(executor->replica.run());
-    for (const wl::Side& output : executor->outputs)
-      if (output.copied != nullptr) std::memcpy(output.copied, executor->replica.data(output.buffer), output.bytes);
-    return absl::OkStatus();
+    return wl::copy_results(*executor, std::nullopt);
   });
 }
 

@@ -28,6 +28,7 @@ struct warploom_executor {
     int buffer = -1;         // of the program
     size_t bytes = 0;        // of its elements
     void* copied = nullptr;  // the caller's memory, where a run copies
+    bool on_device = false;  // whether the caller's memory is the device's
   };
 
   wl::Replica replica;

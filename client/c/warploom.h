@@ -163,6 +163,17 @@ warploom_status* warploom_executor_bind_output(warploom_executor* executor, size
 /* Computes all outputs, and returns when they are there. */
 warploom_status* warploom_executor_run(warploom_executor* executor);
 
+/* The same for kernels for GPUs with memory of the device's that runs on it, in place; other kernels:
+ * WARPLOOM_FAILED_PRECONDITION. It begins at a multiple of 64 bytes, as what drivers allocate does. What is bound so is
+ * not copied from or to the host, and warploom_executor_input() and _output() are not of it. NULL, or binding memory of
+ * the host's, ends it. */
+warploom_status* warploom_executor_bind_device_input(warploom_executor* executor, size_t index, const void* data);
+warploom_status* warploom_executor_bind_device_output(warploom_executor* executor, size_t index, void* data);
+/* Puts all kernels into a stream (CUstream, hipStream_t) of the device's primary context, and does not wait for them;
+ * the stream may be one that is captured. All inputs and outputs are bound to memory of the device's. Launches of one
+ * executor run one after the other: in one stream, or ordered by events. */
+warploom_status* warploom_executor_launch(warploom_executor* executor, void* stream);
+
 /* Models from a coordinator. All functions of a client may be called from any thread at any time. */
 typedef struct warploom_client warploom_client;
 

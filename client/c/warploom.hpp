@@ -132,6 +132,14 @@ class Executor {
   void bind_input(std::size_t index, const void* data) { check(warploom_executor_bind_input(get(), index, data)); }
   void bind_output(std::size_t index, void* data) { check(warploom_executor_bind_output(get(), index, data)); }
   void run() { check(warploom_executor_run(get())); }
+  // On GPUs.
+  void bind_device_input(std::size_t index, const void* data) {
+    check(warploom_executor_bind_device_input(get(), index, data));
+  }
+  void bind_device_output(std::size_t index, void* data) {
+    check(warploom_executor_bind_device_output(get(), index, data));
+  }
+  void launch(void* stream) { check(warploom_executor_launch(get(), stream)); }
 
   warploom_executor* get() const { return executor_.get(); }
 

@@ -120,6 +120,7 @@ absl::StatusOr<Executor> Executor::create(const Program& program, const Executor
 
 bool Executor::bind(int buffer, void* memory) {
   const ProgramBuffer& value = program_->buffers[static_cast<size_t>(buffer)];
+  if (gpu_) gpu_->bind(buffer, nullptr);
   if (memory == nullptr) memory = own_[static_cast<size_t>(buffer)];
   if (memory == data(buffer)) return true;
   const bool usable = reinterpret_cast<uintptr_t>(memory) % kArgumentAlignment == 0 && value.place != Place::kArena &&
@@ -132,6 +133,28 @@ bool Executor::bind(int buffer, void* memory) {
       if (args[a] == buffer) calls_[step].args[a] = memory;
   }
   return true;
+}
+
+absl::Status Executor::needs_gpu() const {
+  if (gpu_) return absl::OkStatus();
+  return absl::FailedPreconditionError("the kernels run on CPUs, where there is no device memory and no stream");
+}
+
+absl::Status Executor::bind_device(int buffer, void* memory) {
+  WL_RETURN_IF_ERROR(needs_gpu());
+  if (reinterpret_cast<uintptr_t>(memory) % kArgumentAlignment != 0)
+    return invalid(program_->buffers[buffer].name, ": its device memory has to begin at a multiple of ",
+                   kArgumentAlignment, " bytes");
+  gpu_->bind(buffer, memory);
+  return absl::OkStatus();
+}
+
+absl::Status Executor::launch(void* stream) const {
+  return gpu_ ? gpu_->launch_on(stream) : needs_gpu();
+}
+
+absl::Status Executor::copy_on_device(int buffer, void* to, std::optional<void*> stream) const {
+  return gpu_ ? gpu_->copy(buffer, to, stream) : needs_gpu();
 }
 
 absl::Status Executor::generate(int buffer, uint64_t seed) {
@@ -181,9 +204,11 @@ absl::Status Executor::run() {
     return absl::OkStatus();
   }
   WL_RETURN_IF_ERROR(gpu_->run());
-  for (size_t i = 0; i < arguments_.size(); ++i) {
-    if (program_->buffers[i].place != Place::kOutput) continue;
-    WL_RETURN_IF_ERROR(gpu_->read(static_cast<int>(i), arguments_[i]));
+  for (const ProgramOutput& output : program_->outputs) {
+    // What is an input too is there already, unless it is in the device's memory alone.
+    const bool is_input = program_->buffers[output.buffer].place == Place::kInput;
+    if (is_input == gpu_->is_bound(output.buffer))
+      WL_RETURN_IF_ERROR(gpu_->read(output.buffer, arguments_[output.buffer]));
   }
   return absl::OkStatus();
 }

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -62,8 +63,21 @@ class Executor {
   // and nothing has changed, where kernels cannot use it in place: it does not begin at a multiple of 64 bytes, the
   // buffer is a weight or an intermediate, or kernels run on a GPU.
   bool bind(int buffer, void* memory);
-  // Copies an input's memory in the host to the GPU's, as set() does; nothing on CPUs.
-  absl::Status send(int buffer) { return gpu_ ? gpu_->write(buffer, data(buffer)) : absl::OkStatus(); }
+  // Copies an input's memory in the host to the GPU's, as set() does; nothing on CPUs, and where device memory is
+  // bound.
+  absl::Status send(int buffer) {
+    return gpu_ && !gpu_->is_bound(buffer) ? gpu_->write(buffer, data(buffer)) : absl::OkStatus();
+  }
+  // FailedPrecondition: kernels run on CPUs.
+  absl::Status needs_gpu() const;
+  // Lets runs use memory of the GPU's for an input or output, in place of the executor's own; nullptr: its own again.
+  // FailedPrecondition: kernels run on CPUs. InvalidArgument: it does not begin at a multiple of 64 bytes.
+  absl::Status bind_device(int buffer, void* memory);
+  // Puts all kernels into a stream of the GPU's (CUstream, hipStream_t) without waiting. Nothing is copied from or to
+  // the host. Errors are those of bind_device() and run().
+  absl::Status launch(void* stream) const;
+  // Puts a copy of a buffer to memory of the GPU's into a stream; without one, waits until it is there.
+  absl::Status copy_on_device(int buffer, void* to, std::optional<void*> stream) const;
   // Poisons everything that the kernels should write, so that unwritten elements are found.
   absl::Status poison_results();
   // Poisons only the buffers that this step should write.

@@ -56,6 +56,7 @@ absl::StatusOr<std::unique_ptr<GpuProgram>> GpuProgram::load(const Program& prog
                         GpuKernel::load(*gpu->shared_.device, image, kernel.source.entry, kernel.source.scratch_bytes));
     gpu->kernels_.push_back(std::move(loaded));
   }
+  gpu->own_ = gpu->addresses_;
   WL_ASSIGN_OR_RETURN(gpu->timer_, GpuTimer::create(*gpu->shared_.device));
   if (shared != nullptr) *shared = gpu->shared_;
   return gpu;
@@ -107,7 +108,7 @@ absl::Status GpuProgram::read(int buffer, void* to) const {
                       cat("copying ", value.name, " from the device"));
 }
 
-absl::Status GpuProgram::launch(int step) const {
+absl::Status GpuProgram::launch(int step, void* stream) const {
   const ProgramStep& call = program_->steps[step];
   const Source& source = program_->kernels[call.kernel].source;
   std::vector<void*> values, arguments;
@@ -118,16 +119,42 @@ absl::Status GpuProgram::launch(int step) const {
   int pass = 0;
   arguments.push_back(&pass);
   for (; pass < source.passes; ++pass)
-    WL_RETURN_IF_ERROR(kernels_[call.kernel].launch(source.grid, source.threads, arguments));
+    WL_RETURN_IF_ERROR(kernels_[call.kernel].launch(source.grid, source.threads, arguments, stream));
   return absl::OkStatus();
+}
+
+void GpuProgram::bind(int buffer, void* memory) {
+  void* const now = memory != nullptr ? memory : own_[buffer];
+  if (now == addresses_[buffer]) return;
+  addresses_[buffer] = now;
+  graph_ = GpuGraph();  // which has the addresses of before
+  runs_ = 0;
+}
+
+absl::Status GpuProgram::launch_all_on(void* stream) const {
+  for (int step = 0; step < static_cast<int>(program_->steps.size()); ++step) WL_RETURN_IF_ERROR(launch(step, stream));
+  return absl::OkStatus();
+}
+
+// Not by a graph of ours: the caller may be capturing one.
+absl::Status GpuProgram::launch_on(void* stream) const {
+  WL_RETURN_IF_ERROR(shared_.device->use());
+  return launch_all_on(stream);
+}
+
+absl::Status GpuProgram::copy(int buffer, void* to, std::optional<void*> into) const {
+  const GpuDevice& device = *shared_.device;
+  const auto bytes = static_cast<size_t>(program_->buffers[buffer].bytes());
+  if (bytes == 0) return absl::OkStatus();
+  WL_RETURN_IF_ERROR(device.use());
+  const std::string doing = cat("copying ", program_->buffers[buffer].name);
+  WL_RETURN_IF_ERROR(device.check(device.api().copy(to, addresses_[buffer], bytes, into.value_or(stream())), doing));
+  return into ? absl::OkStatus() : device.wait(nullptr, doing);
 }
 
 // Capturing a graph pays from the second run on.
 absl::Status GpuProgram::launch_all() {
-  const auto plainly = [&]() -> absl::Status {
-    for (int step = 0; step < static_cast<int>(program_->steps.size()); ++step) WL_RETURN_IF_ERROR(launch(step));
-    return absl::OkStatus();
-  };
+  const auto plainly = [&] { return launch_all_on(stream()); };
   if (++runs_ == 2) {
     WL_ASSIGN_OR_RETURN(graph_, GpuGraph::capture(*shared_.device, plainly));
   }
@@ -142,7 +169,7 @@ absl::Status GpuProgram::run() {
 
 absl::Status GpuProgram::run_step(int step) const {
   WL_RETURN_IF_ERROR(shared_.device->use());
-  WL_RETURN_IF_ERROR(launch(step));
+  WL_RETURN_IF_ERROR(launch(step, stream()));
   return shared_.device->wait(nullptr, cat("running ", program_->kernels[program_->steps[step].kernel].source.entry));
 }
 
@@ -158,7 +185,7 @@ absl::StatusOr<std::vector<int64_t>> GpuProgram::time(int repeats) {
 
 absl::StatusOr<int64_t> GpuProgram::time_step(int step) {
   WL_RETURN_IF_ERROR(shared_.device->use());
-  return timer_.time([&] { return launch(step); }, nullptr,
+  return timer_.time([&] { return launch(step, stream()); }, nullptr,
                      cat("timing ", program_->kernels[program_->steps[step].kernel].source.entry));
 }
 

@@ -5,6 +5,7 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -34,6 +35,13 @@ class GpuProgram {
   // Copy all bytes of a buffer from and to the host.
   absl::Status write(int buffer, const void* from) const;
   absl::Status read(int buffer, void* to) const;
+  // Lets launches from now on use device memory of the caller's for a buffer; null: its own again.
+  void bind(int buffer, void* memory);
+  bool is_bound(int buffer) const { return addresses_[buffer] != own_[buffer]; }
+  // Puts all steps into a stream of the device's context without waiting.
+  absl::Status launch_on(void* stream) const;
+  // Puts a copy of a buffer to device memory into a stream; without one, waits until it is there.
+  absl::Status copy(int buffer, void* to, std::optional<void*> stream) const;
   // Launch all steps, or one, and wait until they are done.
   absl::Status run();
   absl::Status run_step(int step) const;
@@ -44,14 +52,17 @@ class GpuProgram {
 
  private:
   GpuProgram() = default;
+  void* stream() const { return shared_.device->stream(); }
   absl::Status allocate();
-  absl::Status launch(int step) const;
+  absl::Status launch(int step, void* stream) const;
+  absl::Status launch_all_on(void* stream) const;
   absl::Status launch_all();
 
   const Program* program_ = nullptr;
   GpuShared shared_;
   std::vector<std::shared_ptr<GpuBuffer>> buffers_;  // owners of the device memory that addresses_ points to
-  std::vector<char*> addresses_;                     // device addresses of all buffers, by number
+  std::vector<void*> own_;                           // device addresses of all buffers, by number
+  std::vector<void*> addresses_;                     // the same, or what is bound
   GpuBuffer work_;                                   // the workspace of kernels with several passes
   std::vector<GpuKernel> kernels_;
   GpuTimer timer_;

@@ -188,11 +188,19 @@ absl::StatusOr<Replica> Model::replica(size_t size, const ExecutorOptions& optio
   return Replica(impl_, std::move(executor));
 }
 
+absl::Status Replica::check_weights() const {
+  if (model_->complete.load(std::memory_order_acquire)) return absl::OkStatus();
+  const std::lock_guard lock(model_->mutex);
+  return model_->check_complete();
+}
+
+absl::Status Replica::launch(void* stream) {
+  WL_RETURN_IF_ERROR(check_weights());
+  return executor_.launch(stream);
+}
+
 absl::Status Replica::run() {
-  if (!model_->complete.load(std::memory_order_acquire)) {
-    const std::lock_guard lock(model_->mutex);
-    WL_RETURN_IF_ERROR(model_->check_complete());
-  }
+  WL_RETURN_IF_ERROR(check_weights());
   if (executor_.threads() == 0) {  // a GPU's inputs are copied when they are sent
     for (size_t i = 0; i < program().buffers.size(); ++i) {
       const ProgramBuffer& buffer = program().buffers[i];

@@ -21,28 +21,15 @@
 #include <memory>
 #include <sstream>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "tests/fake_gpu/facts.h"
 #include "tests/fake_gpu/image.h"
 
 namespace {
 
-enum Error {
-  kOk = 0,
-  kInvalidValue = 1,
-  kOutOfMemory = 2,
-  kInvalidImage = 200,
-  kOperatingSystem = 304,
-  kNotFound = 500,
-  kNotReady = 600,
-  kIllegalAddress = 700,
-  kOutOfResources = 701,
-  kAssert = 710,
-  kStack = 714,
-  kIllegalInstruction = 715,
-  kMisaligned = 716,
-  kLaunchFailed = 719
-};
+using namespace fake_gpu;
 
 using Block = void (*)(long, void* const*, char*);
 
@@ -63,10 +50,17 @@ struct Graph {
   std::vector<std::function<int()>> launches;
 };
 
+// A stream of a program that uses the library: what is put into it runs when the program asks whether it has ended. The
+// streams that the library makes, which have no flags, run everything at once.
+struct Stream {
+  std::vector<std::function<int()>> waiting;
+};
+
 int sticky = kOk;
 bool hung = false;
 size_t allocated = 0;
 std::map<void*, size_t> memory;
+std::map<void*, Stream> streams;
 Graph* capturing = nullptr;
 std::vector<char> arena(size_t{2} << 20);
 
@@ -121,8 +115,19 @@ int run_kernel(const Kernel& kernel, unsigned grid, unsigned threads, int pass, 
   return kOk;
 }
 
+int put(void* stream, const std::function<int()>& work) {
+  if (capturing != nullptr) {
+    capturing->launches.emplace_back(work);
+    return kOk;
+  }
+  const auto lazy = streams.find(stream);
+  if (lazy == streams.end()) return work();
+  lazy->second.waiting.push_back(work);
+  return kOk;
+}
+
 int launch(void* function, unsigned grid, unsigned gy, unsigned gz, unsigned threads, unsigned by, unsigned bz,
-           unsigned shared, void*, void** arguments, void**) {
+           unsigned shared, void* stream, void** arguments, void**) {
   if (sticky != kOk) return sticky;
   const Kernel& kernel = *static_cast<Kernel*>(function);
   if (gy != 1 || gz != 1 || by != 1 || bz != 1 || grid == 0 || threads == 0 || threads > 1024 || shared > 232448)
@@ -133,10 +138,8 @@ int launch(void* function, unsigned grid, unsigned gy, unsigned gz, unsigned thr
   std::vector<void*> values;
   for (int i = 0; i < kernel.arguments; ++i) values.push_back(*static_cast<void**>(arguments[i]));
   const int pass = kernel.numbered ? *static_cast<int*>(arguments[kernel.arguments]) : 0;
-  auto call = [&kernel, grid, threads, pass, values] { return run_kernel(kernel, grid, threads, pass, values); };
-  if (capturing == nullptr) return call();
-  capturing->launches.emplace_back(call);
-  return kOk;
+  return put(stream,
+             [&kernel, grid, threads, pass, values] { return run_kernel(kernel, grid, threads, pass, values); });
 }
 
 int load(void** out, const void* image) {
@@ -184,42 +187,6 @@ int release(void* at) {
   memory.erase(row);
   std::free(at);
   return kOk;
-}
-
-// Returns attributes of the fake device, by their number in each API.
-int attribute(int* value, int number, bool cuda) {
-  static const std::map<int, int> kCuda = {{16, 4},  {38, 1 << 20}, {13, 1'000'000}, {36, 2'000'000},
-                                           {37, 64}, {75, 9},       {76, 0},         {81, 228 << 10}};
-  static const std::map<int, int> kHip = {{63, 4},  {19, 1 << 20}, {5, 1'000'000}, {60, 2'000'000},
-                                          {59, 64}, {23, 9},       {61, 0},        {10002, 64 << 10}};
-  const char* capability = std::getenv("WARPLOOM_FAKE_CAPABILITY");  // compute capability of the device, e.g. "80"
-  if (cuda && capability != nullptr && (number == 75 || number == 76)) {
-    *value = number == 75 ? std::atoi(capability) / 10 : std::atoi(capability) % 10;
-    return kOk;
-  }
-  const auto& rows = cuda ? kCuda : kHip;
-  const auto row = rows.find(number);
-  *value = row != rows.end() ? row->second : 0;
-  return kOk;
-}
-
-const char* name_of(int error) {
-  switch (error) {
-    case kInvalidValue:
-      return "ERROR_INVALID_VALUE";
-    case kOutOfMemory:
-      return "ERROR_OUT_OF_MEMORY";
-    case kOutOfResources:
-      return "ERROR_LAUNCH_OUT_OF_RESOURCES";
-    case kIllegalAddress:
-      return "ERROR_ILLEGAL_ADDRESS";
-    case kMisaligned:
-      return "ERROR_MISALIGNED_ADDRESS";
-    case kLaunchFailed:
-      return "ERROR_LAUNCH_FAILED";
-    default:
-      return "ERROR_OTHER";
-  }
 }
 
 int query() {
@@ -289,9 +256,12 @@ WL_BOTH(cuMemcpyDtoH_v2, hipMemcpyDtoH, (void* to, void* from, size_t bytes), {
   if (query() == 0) std::memcpy(to, from, bytes);
   return query();
 })
-WL_BOTH(cuMemcpyDtoDAsync_v2, hipMemcpyDtoDAsync, (void* to, void* from, size_t bytes, void*), {
-  if (query() == 0) std::memcpy(to, from, bytes);
-  return query();
+WL_BOTH(cuMemcpyDtoDAsync_v2, hipMemcpyDtoDAsync, (void* to, void* from, size_t bytes, void* stream), {
+  const auto copy = [=] {
+    if (query() == 0) std::memcpy(to, from, bytes);
+    return query();
+  };
+  return streams.contains(stream) ? put(stream, copy) : copy();
 })
 WL_BOTH(cuMemsetD32Async, hipMemsetD32Async, (void* to, unsigned word, size_t words, void*), {
   // On a wedged HIP device the fill writes wrong values.
@@ -299,12 +269,21 @@ WL_BOTH(cuMemsetD32Async, hipMemsetD32Async, (void* to, unsigned word, size_t wo
   std::fill_n(static_cast<unsigned*>(to), words, value);
   return query();
 })
-WL_BOTH(cuStreamCreate, hipStreamCreateWithFlags, (void** stream, unsigned), {
+WL_BOTH(cuStreamCreate, hipStreamCreateWithFlags, (void** stream, unsigned flags), {
+  static std::vector<std::unique_ptr<char>> handles;
   *stream = &memory;
+  if (flags == 0) return 0;
+  *stream = handles.emplace_back(new char).get();
+  streams[*stream];
   return 0;
 })
 WL_BOTH(cuStreamDestroy_v2, hipStreamDestroy, (void*), { return 0; })
-WL_BOTH(cuStreamQuery, hipStreamQuery, (void*), { return query(); })
+WL_BOTH(cuStreamQuery, hipStreamQuery, (void* stream), {
+  if (const auto lazy = streams.find(stream); lazy != streams.end())
+    for (const auto& work : std::exchange(lazy->second.waiting, {}))
+      if (const int error = work(); error != kOk) return error;
+  return query();
+})
 WL_BOTH(cuModuleLoadData, hipModuleLoadData, (void** module, const void* image), { return load(module, image); })
 WL_BOTH(cuModuleUnload, hipModuleUnload, (void* module), {
   delete static_cast<Module*>(module);

@@ -85,6 +85,23 @@ TEST_F(LibraryTest, SaysWhatAModelIs) {
 }
 
 // A caller that was built with an older header has fewer members in its structs.
+TEST_F(LibraryTest, KernelsForCpusHaveNoStream) {
+  warploom_model* model = nullptr;
+  warploom_executor* executor = nullptr;
+  ASSERT_EQ(warploom_model_load(folder_.c_str(), nullptr, &model), nullptr);
+  ASSERT_EQ(warploom_model_generate_weights(model, 1), nullptr);
+  ASSERT_EQ(warploom_executor_create(model, 0, nullptr, &executor), nullptr);
+  alignas(64) float memory[6 * 32] = {};
+  for (warploom_status* status :
+       {warploom_executor_bind_device_input(executor, 0, memory),
+        warploom_executor_bind_device_output(executor, 0, memory), warploom_executor_launch(executor, nullptr)})
+    EXPECT_THAT(message(status), HasSubstr("9: the kernels run on CPUs"));
+  EXPECT_THAT(message(warploom_executor_bind_device_input(executor, 7, memory)), HasSubstr("there is no input 7"));
+  EXPECT_EQ(warploom_executor_run(executor), nullptr);
+  warploom_executor_free(executor);
+  warploom_model_free(model);
+}
+
 TEST_F(LibraryTest, WritesOnlyTheMembersThatACallerKnows) {
   warploom_model* model = nullptr;
   ASSERT_EQ(warploom_model_load(folder_.c_str(), nullptr, &model), nullptr);

@@ -1,0 +1,119 @@
+// launch_in_stream BUNDLE: runs a bundle for GPUs by the C library with memory of the host, then with memory of the
+// device in a stream of its own, and compares every output. On the fake driver, what is in such a stream runs when its
+// owner asks for it, so nothing may be there before. Exits with 1 and says what differs.
+#include <cstdio>
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "client/c/warploom.hpp"
+#include "compiler/base/status.h"
+#include "runtime/gpu_device.h"
+
+namespace {
+
+constexpr unsigned kNonBlocking = 1;
+constexpr unsigned char kPoison = 0xA5;
+
+[[noreturn]] void fail(const std::string& why) {
+  std::fprintf(stderr, "launch_in_stream: %s\n", why.c_str());
+  std::exit(1);
+}
+
+void expect(int error, const char* what) {
+  if (error != 0) fail(wl::cat(what, ": error ", error));
+}
+
+void expect_refused(const std::function<void()>& call, warploom_code code, const std::string& says) {
+  try {
+    call();
+  } catch (const warploom::Error& error) {
+    if (error.code() == code && std::string(error.what()).find(says) != std::string::npos) return;
+    fail(wl::cat("expected ", static_cast<int>(code), ", ", says, "; found ", static_cast<int>(error.code()), ", ",
+                 error.what()));
+  }
+  fail(wl::cat("expected an error: ", says));
+}
+
+struct Memory {
+  Memory(const wl::GpuApi& api, size_t bytes) : host(bytes, static_cast<char>(kPoison)) {
+    expect(api.allocate(&device, bytes), "allocating");
+    expect(api.to_device(device, host.data(), bytes), "copying to the device");
+  }
+  std::vector<char> host;
+  void* device = nullptr;
+};
+
+void fill(void* memory, size_t bytes, size_t input) {
+  auto* const values = static_cast<float*>(memory);  // the test's inputs are f32
+  for (size_t i = 0; i < bytes / sizeof(float); ++i) values[i] = static_cast<float>((i * 7 + input * 3) % 23) / 8;
+}
+
+void run(const std::string& folder, const std::string& family) {
+  warploom::Model model(folder);
+  model.generate_weights(1);
+  warploom::Executor host(model), device(model);
+  const auto inputs = model.inputs(), outputs = model.outputs();
+  for (size_t i = 0; i < inputs.size(); ++i) fill(host.input(i), inputs[i].bytes, i);
+  host.run();
+
+  const wl::GpuApi& api = *wl::gpu_api(family).value();
+  const auto opened = wl::GpuDevice::open(family + ":0");
+  if (!opened.ok()) fail(std::string(opened.status().message()));
+  void* stream = nullptr;
+  expect(api.stream_create(&stream, kNonBlocking), "making a stream");
+  expect_refused([&] { device.launch(stream); }, WARPLOOM_FAILED_PRECONDITION, inputs[0].name);
+  std::vector<Memory> given, made;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    Memory& memory = given.emplace_back(api, inputs[i].bytes);
+    std::memcpy(memory.host.data(), host.input(i), inputs[i].bytes);
+    expect(api.to_device(memory.device, memory.host.data(), inputs[i].bytes), "copying an input");
+    device.bind_device_input(i, memory.device);
+  }
+  for (size_t i = 0; i < outputs.size(); ++i)
+    device.bind_device_output(i, made.emplace_back(api, outputs[i].bytes).device);
+  expect_refused([&] { device.bind_device_input(0, static_cast<char*>(given[0].device) + 4); },
+                 WARPLOOM_INVALID_ARGUMENT, "multiple of 64");
+
+  const auto compare = [&](const char* when) {
+    for (size_t i = 0; i < outputs.size(); ++i) {
+      Memory& memory = made[i];
+      expect(api.to_host(memory.host.data(), memory.device, memory.host.size()), "copying an output");
+      if (std::memcmp(memory.host.data(), host.output(i), memory.host.size()) != 0)
+        fail(wl::cat(outputs[i].name, " differs ", when));
+      expect(api.to_device(memory.device, std::vector<char>(memory.host.size(), static_cast<char>(kPoison)).data(),
+                           memory.host.size()),
+             "poison");
+    }
+  };
+  for (int time = 0; time < 3; ++time) {
+    device.launch(stream);
+    for (Memory& memory : made) {
+      expect(api.to_host(memory.host.data(), memory.device, memory.host.size()), "copying an output");
+      for (const char byte : memory.host)
+        if (static_cast<unsigned char>(byte) != kPoison) fail("it ran before its stream did");
+    }
+    while (api.stream_query(stream) == api.not_ready) {
+    }
+    compare("in a stream");
+  }
+  for (int time = 0; time < 3; ++time) {  // by a graph from the second time on
+    device.run();
+    compare("with memory of the device");
+  }
+  // Half of it in the host's memory again.
+  device.bind_input(0, host.input(0));
+  std::vector<char> back(outputs[0].bytes);
+  device.bind_output(0, back.data());
+  device.run();
+  if (std::memcmp(back.data(), host.output(0), back.size()) != 0) fail("an output differs in the host's memory");
+  expect_refused([&] { device.launch(stream); }, WARPLOOM_FAILED_PRECONDITION, "host's memory");
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc != 3) fail("usage: launch_in_stream BUNDLE cuda|hip");
+  run(argv[1], argv[2]);
+  std::printf("outputs are equal\n");
+}
