@@ -25,27 +25,32 @@ IndexMap map_of(const Graph& graph, const Node& transpose) {
   return IndexMap(transpose.shape, moved, 0);
 }
 
-// Moves elements of kSize bytes from where the map leads, or with `back` to there.
+// Moves elements of kSize bytes from where the maps lead, one after the other, or with `back` to there.
 template <size_t kSize>
-void move(std::string_view bytes, const IndexMap& map, bool back, char* out) {
-  IndexCursor cursor(map);
+void move(std::string_view bytes, const std::vector<IndexMap>& maps, bool back, char* out) {
+  std::vector<IndexCursor> cursors(maps.begin(), maps.end());
   for (size_t i = 0; i < bytes.size() / kSize; ++i) {
-    const auto other = static_cast<size_t>(cursor(static_cast<int64_t>(i)));
+    auto index = static_cast<int64_t>(i);
+    for (IndexCursor& cursor : cursors) index = cursor(index);
+    const auto other = static_cast<size_t>(index);
     std::memcpy(&out[(back ? other : i) * kSize], &bytes[(back ? i : other) * kSize], kSize);
   }
 }
 
-void move(const Graph& graph, const Node& transpose, std::string_view bytes, bool back, char* out) {
-  const IndexMap map = map_of(graph, transpose);
-  switch (size_of(transpose.dtype)) {
+// `moves`: the transposes, from the output.
+void move(const Graph& graph, const std::vector<const Node*>& moves, std::string_view bytes, bool back, char* out) {
+  std::vector<IndexMap> maps;
+  maps.reserve(moves.size());
+  for (const Node* transpose : moves) maps.push_back(map_of(graph, *transpose));
+  switch (size_of(graph.nodes[graph.outputs[0].node].dtype)) {
     case 1:
-      return move<1>(bytes, map, back, out);
+      return move<1>(bytes, maps, back, out);
     case 2:
-      return move<2>(bytes, map, back, out);
+      return move<2>(bytes, maps, back, out);
     case 4:
-      return move<4>(bytes, map, back, out);
+      return move<4>(bytes, maps, back, out);
     default:
-      return move<8>(bytes, map, back, out);
+      return move<8>(bytes, maps, back, out);
   }
 }
 
@@ -54,24 +59,15 @@ void move(const Graph& graph, const Node& transpose, std::string_view bytes, boo
 bool write_moved(const FoldedWeight& weight, std::string_view operand, char* value) {
   const std::optional<std::vector<const Node*>> moves = moves_of(weight.from);
   if (!moves) return false;
-  if (moves->empty()) std::memcpy(value, operand.data(), operand.size());
-  std::string before;  // of a transpose that is not the first
-  for (size_t i = moves->size(); i-- > 0;) {
-    move(weight.from, *(*moves)[i], operand, /*back=*/false, value);
-    if (i > 0) operand = before.assign(value, operand.size());
-  }
+  move(weight.from, *moves, operand, /*back=*/false, value);
   return true;
 }
 
 std::optional<std::string> operand_of_moved(const FoldedWeight& weight, std::string_view value) {
   const std::optional<std::vector<const Node*>> moves = moves_of(weight.from);
   if (!moves) return std::nullopt;
-  std::string bytes(value);
-  for (const Node* transpose : *moves) {
-    std::string before(bytes.size(), '\0');
-    move(weight.from, *transpose, bytes, /*back=*/true, before.data());
-    bytes = std::move(before);
-  }
+  std::string bytes(value.size(), '\0');
+  move(weight.from, *moves, value, /*back=*/true, bytes.data());
   return bytes;
 }
 
