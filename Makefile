@@ -17,7 +17,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DELETE_ON_ERROR:
-.PHONY: all build install setup python cluster peers demo test test-long test-cluster packages wheel site bench bench-peers bench-parts bench-models bench-cpu-model bench-replay bench-ranker format lint asan tsan fuzz clean
+.PHONY: all build install setup python cluster peers demo test test-long test-cluster packages wheel site bench bench-all bench-peers bench-parts bench-models bench-cpu-model bench-replay bench-ranker format lint asan tsan fuzz clean
 
 JOBS ?= $(shell nproc)
 PREFIX ?= /usr/local
@@ -109,6 +109,10 @@ bench-peers: peers build
 
 bench-parts: peers build
 	build/venv/bin/python bench/run.py --peers --parts
+
+bench-all: peers build
+	build/venv-peers/bin/pip install -q --no-deps -r tools/requirements-further.txt
+	build/venv/bin/python bench/report/everything.py
 
 bench-models: python peers build
 	build/venv/bin/python bench/models.py $(MODELS)
