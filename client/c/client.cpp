@@ -74,6 +74,7 @@ absl::StatusOr<ClientOptions> options_of(const warploom_client_options& given) {
   } else {
     options.cache = given.cache;
   }
+  if (!options.cache.empty()) WL_RETURN_IF_ERROR(prepare_cache(options.cache));
   if (given.cache_bytes > INT64_MAX) return invalid("cache_bytes are ", given.cache_bytes, "; expected fewer");
   if (given.cache_bytes > 0) options.cache_bytes = static_cast<int64_t>(given.cache_bytes);
   if (given.fresh_seconds < -1) return invalid("fresh_seconds are ", given.fresh_seconds, "; expected -1 or more");

@@ -181,8 +181,8 @@ typedef struct warploom_client_options {
   size_t struct_size;   /* sizeof(warploom_client_options) */
   const char* server;   /* "HOST:PORT" or "unix:PATH"; NULL: none, only the caches are looked at */
   const char* cache;    /* folder that keeps bundles for all processes of this machine; NULL: "warploom/bundles" in
-                           the user's cache folder; "": a temporary one. Loading a bundle runs its code, so nobody
-                           else may write there. */
+                           the user's cache folder; "": a temporary one. Loading a bundle runs its code, so a
+                           folder where others may write is refused. */
   uint64_t cache_bytes; /* those used least recently are removed beyond it; 0: 4 GiB */
   const char* ca;       /* PEM files of TLS, as `warploom --help` describes them; NULL: none */
   const char* cert;

@@ -6,7 +6,9 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdlib>
+#include <cstring>
 #include <filesystem>
 #include <vector>
 
@@ -153,6 +155,22 @@ void DiskCache::evict() const {
     std::error_code not_empty;
     fs::remove(entry.folder.parent_path(), not_empty);
   }
+}
+
+absl::Status prepare_cache(const std::string& folder) {
+  if (const fs::path parent = fs::path(folder).parent_path(); !parent.empty())
+    WL_RETURN_IF_ERROR(make_folders(parent.string()));
+  if (::mkdir(folder.c_str(), 0700) != 0 && errno != EEXIST)
+    return invalid("cannot create folder ", folder, ": ", std::strerror(errno));
+  struct stat facts = {};
+  if (::stat(folder.c_str(), &facts) != 0) return invalid("cannot read ", folder, ": ", std::strerror(errno));
+  if (!S_ISDIR(facts.st_mode)) return invalid("the cache ", folder, " is not a folder");
+  const bool own = facts.st_uid == ::geteuid(), open = (facts.st_mode & (S_IWGRP | S_IWOTH)) != 0;
+  if (own && !open) return absl::OkStatus();
+  return absl::FailedPreconditionError(cat("the cache ", folder,
+                                           own ? " may be written by others" : " belongs to another user",
+                                           ", who could let this program run their code; name another folder",
+                                           own ? cat(", or run chmod go-w ", folder) : ""));
 }
 
 absl::StatusOr<std::string> default_cache_folder() {

@@ -43,6 +43,10 @@ class DiskCache {
   int64_t most_bytes_;
 };
 
+// Makes the folder of a cache, which nobody but its user may enter, if there is none. FailedPrecondition: it belongs to
+// another user, or others may write there. InvalidArgument: it cannot be made.
+absl::Status prepare_cache(const std::string& folder);
+
 // "bundles" in the user's cache folder. FailedPrecondition: neither XDG_CACHE_HOME nor HOME is set.
 absl::StatusOr<std::string> default_cache_folder();
 

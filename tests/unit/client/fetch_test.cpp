@@ -1,6 +1,7 @@
 // Where a program's kernels come from, with a coordinator that the test decides about.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <latch>
@@ -242,6 +243,22 @@ TEST_F(FetchTest, RefusesWhatCannotBe) {
   ClientOptions unwritable = options();
   unwritable.cache = request_.graph;  // a file
   EXPECT_FALSE(Client(unwritable).load(request_, {}).ok());
+}
+
+TEST_F(FetchTest, ACacheIsItsUsersAlone) {
+  const std::string folder = root_ + "/deep/cache";
+  ASSERT_TRUE(prepare_cache(folder).ok());
+  EXPECT_EQ(fs::status(folder).permissions(), fs::perms::owner_all);
+  EXPECT_TRUE(prepare_cache(folder).ok());
+  fs::permissions(folder, fs::perms::owner_all | fs::perms::group_write);
+  EXPECT_THAT(prepare_cache(folder).message(), HasSubstr("may be written by others"));
+  EXPECT_TRUE(absl::IsInvalidArgument(prepare_cache(request_.graph)));  // a file
+  EXPECT_TRUE(absl::IsInvalidArgument(prepare_cache(request_.graph + "/cache")));
+  if (::geteuid() == 0) {
+    fs::permissions(folder, fs::perms::owner_all);
+    ASSERT_EQ(::chown(folder.c_str(), 65534, 65534), 0);
+    EXPECT_THAT(prepare_cache(folder).message(), HasSubstr("belongs to another user"));
+  }
 }
 
 }  // namespace
