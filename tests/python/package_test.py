@@ -174,7 +174,9 @@ def test_shows_how_far_it_is_and_what_it_found(folder):
     totals = model.report["totals"]
     assert model.report.speed_up == pytest.approx(totals["default_ns"] / totals["best_ns"])
     assert model.report.rows()[-1][0] == "total"
-    assert model.report["groups"][0]["what"] in model.report._repr_html_()
+    shown = model.report._repr_html_()
+    assert model.report["groups"][0]["what"] in shown
+    assert model.report.page.startswith("<!DOCTYPE html>") and shown.count("<iframe") == 1 and shown.count("<html") == 0
 
 
 def test_report_shows_text_as_text():

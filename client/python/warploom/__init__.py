@@ -4,7 +4,7 @@
 
     model = warploom.tune("model.onnx", trials=64)   # or warploom.load("tuned"), a bundle that was made before
     y = model(x)                                     # NumPy arrays or PyTorch tensors, on the CPU
-    model.report                                     # a table in a notebook
+    model.report                                     # a table and a page in a notebook
 
     team = warploom.Client("kernels.lab:7411")       # a coordinator: tune, get, jobs, records, workers, watch, cancel
 """

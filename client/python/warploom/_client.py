@@ -6,7 +6,7 @@ from . import _core
 from ._model import Model
 from ._program import Call, ProgramError, call
 from ._report import Report
-from ._tune import follow, open_bundle, run_tune
+from ._tune import follow, open_bundle, run_tune_with_page
 
 _MISS = 3  # exit code
 
@@ -37,7 +37,7 @@ class Client:
     def tune(self, model, *, out=None, threads=0, progress=None, **options):
         """As warploom.tune(), by this coordinator's workers."""
         options |= self._options | {"progress": progress}
-        return open_bundle(model, out, threads=threads, make=lambda folder: run_tune(model, folder, **options))
+        return open_bundle(model, out, threads=threads, make=lambda folder: run_tune_with_page(model, folder, **options))
 
     def get(self, model, *, out=None, threads=0, **options):
         """The model with the kernels that the coordinator has, or None where it lacks one. Searches nothing."""

@@ -1,4 +1,4 @@
-"""The report of a search: a dict with the keys that docs/report.md describes, which notebooks show as a table."""
+"""The report of a search: a dict with the keys that docs/report.md describes, which notebooks show as a table and a page."""
 
 import html
 
@@ -22,7 +22,13 @@ def _row(cells, tag="td"):
 
 
 class Report(dict):
-    """What `warploom tune --json` writes. With several sizes it has `sizes`, and a report for each."""
+    """What `warploom tune --json` writes. With several sizes it has `sizes`, and a report for each.
+
+    page: the page that `--html` writes, with search curves, roofline and the fused graph; None for several sizes, and for what no
+    search of this process made.
+    """
+
+    page = None
 
     @property
     def speed_up(self):
@@ -54,4 +60,9 @@ class Report(dict):
 
     def _repr_html_(self):
         heads = _row(["group", "count", "kernels", "default", "best", "speed-up"], "th")
-        return f"<table>{heads}{''.join(map(_row, self.rows()))}</table>"
+        table = f"<table>{heads}{''.join(map(_row, self.rows()))}</table>"
+        if self.page is None:
+            return table
+        # A document of its own, whose styles are not the notebook's.
+        frame = f'<iframe srcdoc="{html.escape(self.page)}" title="Report" style="width: 100%; height: 60em; border: 1px solid #8886"></iframe>'
+        return f"{table}<details><summary>Search, roofline and graph</summary>{frame}</details>"

@@ -38,6 +38,17 @@ def run_tune(path, out, *, progress=None, token=None, **options):
         return follow(running, progress)
 
 
+def run_tune_with_page(path, out, **options):
+    """The same; the report has a page too, unless several sizes are tuned, of which there is none."""
+    if "," in str(options.get("bind", "")) or options.get("html"):
+        return run_tune(path, out, **options)
+    with tempfile.TemporaryDirectory(prefix="warploom-") as folder:
+        page = pathlib.Path(folder) / "report.html"
+        report = run_tune(path, out, html=page, **options)
+        report.page = page.read_text()
+    return report
+
+
 def open_bundle(path, out, *, threads, make):
     """Has `make(folder)` write a bundle of the graph in `path` into `out`, or into a folder that lives as long as the model, and loads
     it. Its weights are those of an .onnx file. make's result is the model's `report`."""
@@ -61,4 +72,4 @@ def tune(model, *, out=None, target=None, server=None, trials=None, store=None, 
     far are kept, and KeyboardInterrupt is raised.
     """
     options |= {"target": target, "server": server, "trials": trials, "store": store, "progress": progress}
-    return open_bundle(model, out, threads=threads, make=lambda folder: run_tune(model, folder, **options))
+    return open_bundle(model, out, threads=threads, make=lambda folder: run_tune_with_page(model, folder, **options))
