@@ -114,21 +114,12 @@ HEADS, HEAD_SIZE = 12, 64
 TOKENS = (512, 2048, 8192)
 
 
-def linear(rows, depth, columns):
-    node = helper.make_node("MatMul", ["x", "w"], ["y"])
-    return lambda: model([node], [tensor("x", rows, depth), tensor("w", depth, columns)], [tensor("y", rows, columns)], ["w"])
-
-
-def halves(rows, depth, columns, constant_weight):
-    """A product of bf16, whose results are bf16 too, and the same in f32, for frameworks that compute that in bf16."""
+def product(rows, depth, columns, constant_weight=True, dtype=TensorProto.FLOAT):
+    """The product of two matrices of a type, whose result is of it too."""
     node = helper.make_node("MatMul", ["x", "w"], ["y"])
     shapes = {"x": (rows, depth), "w": (depth, columns), "y": (rows, columns)}
-
-    def of(dtype):
-        x, w, y = (tensor(name, *shape, dtype=dtype) for name, shape in shapes.items())
-        return lambda: model([node], [x, w], [y], ["w"] if constant_weight else [])
-
-    return of(TensorProto.BFLOAT16), of(TensorProto.FLOAT)
+    x, w, y = (tensor(name, *shape, dtype=dtype) for name, shape in shapes.items())
+    return lambda: model([node], [x, w], [y], ["w"] if constant_weight else [])
 
 
 def layer(rows, depth, columns):
@@ -176,14 +167,15 @@ def attention_workload(tokens, causal):
 
 
 def halves_workload(name, title, rows, depth, columns, constant_weight):
-    bf16, f32 = halves(rows, depth, columns, constant_weight)
+    """A product of bf16, and the same in f32 for frameworks that compute that in bf16."""
+    bf16, f32 = (product(rows, depth, columns, constant_weight, dtype) for dtype in (TensorProto.BFLOAT16, TensorProto.FLOAT))
     return Workload(name, title, bf16, "read" if rows == 1 else "bf16", flops=2 * rows * depth * columns, build_peer=f32)
 
 
 PRODUCTS = (
     *(Workload(f"sgemm_{n}", f"SGEMM {n}x{n}x{n}", workloads.sgemm(n), "fma", flops=2 * n**3) for n in (512, 1024, 2048)),
     *(
-        Workload(f"linear_{m}x{k}x{n}", f"{m} rows times {k}x{n}", linear(m, k, n), "read" if m == 1 else "fma", flops=2 * m * k * n)
+        Workload(f"linear_{m}x{k}x{n}", f"{m} rows times {k}x{n}", product(m, k, n), "read" if m == 1 else "fma", flops=2 * m * k * n)
         for k, n in WEIGHTS
         for m in ROWS
     ),
@@ -193,7 +185,7 @@ PRODUCTS = (
         Workload(f"layer_{m}x{k}x{n}", f"{m} rows times {k}x{n}, plus a bias", layer(m, k, n), "read" if m == 1 else "fma", flops=2 * m * k * n)
         for m, k, n in LAYERS
     ),
-    Workload("linear_512x768x3072", "512 rows times 768x3072", linear(512, 768, 3072), "fma", flops=2 * 512 * 768 * 3072),
+    Workload("linear_512x768x3072", "512 rows times 768x3072", product(512, 768, 3072), "fma", flops=2 * 512 * 768 * 3072),
     Workload("linear_gelu_512x768x3072", "the same + bias + GELU(erf)", linear_gelu(512, 768, 3072), "fma", flops=2 * 512 * 768 * 3072),
     *(Workload(one.name, f"convolution {one.name[5:]}", one.model, "fma", flops=one.flops) for one in (*RESNET50, *UNEVEN, *GROUPED)),
     *(Workload(one.name, f"depthwise {one.channels}x{one.side}x{one.side}, {one.window}x{one.window}", one.model, "copy", flops=one.flops) for one in DEPTHWISE),

@@ -96,13 +96,9 @@ case "${1:-packages}" in
     cmp -s tools/requirements-peers.txt build/venv-peers/.installed || need_disk 15
     make_venv build/venv-peers tools/requirements-peers.txt
     ;;
-  site)
+  site | wheel)
     install_packages tools/packages.txt
-    make_venv build/venv-site tools/requirements-site.txt
-    ;;
-  wheel)
-    install_packages tools/packages.txt
-    make_venv build/venv-wheel tools/requirements-wheel.txt
+    make_venv "build/venv-$1" "tools/requirements-$1.txt"
     ;;
   *) fail "unknown part '$1': expected packages, python, cluster, peers, site or wheel" ;;
 esac
