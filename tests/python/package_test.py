@@ -218,6 +218,10 @@ def test_client_of_a_coordinator(folder, onnx_file, weights):
         with pytest.raises(warploom.Error, match="no kernels in time"):
             served.fetch(onnx_file, bind={"batch": 9}, trials=500, deadline=0)
         assert warploom.Client("unix:none", cache=scratch.path("cache")).fetch(key=key, fallback=folder / "tuned").source == "fallback"
+        (scratch.root / "signers").write_text(f"{'ab' * 32} somebody else\n")
+        with pytest.raises(warploom.Error, match="signed by") as error:
+            warploom.Client(address, cache=scratch.path("cache"), signers=scratch.path("signers")).fetch(key=key)
+        assert error.value.code == 7
         job = jobs[1]
         assert [worker["alive"] for worker in client.workers()] == [True]
         assert list(client.watch(job["name"]))[-1]["state"] == "succeeded"
