@@ -69,12 +69,11 @@ absl::StatusOr<ClientOptions> options_of(const warploom_client_options& given) {
       return ask_lazily(address, request, folder, stop);
     };
   }
+  std::string cache = text_of(given.cache);
   if (given.cache == nullptr) {
-    WL_ASSIGN_OR_RETURN(options.cache, default_cache_folder());
-  } else {
-    options.cache = given.cache;
+    WL_ASSIGN_OR_RETURN(cache, default_cache_folder());
   }
-  if (!options.cache.empty()) WL_RETURN_IF_ERROR(prepare_cache(options.cache));
+  WL_ASSIGN_OR_RETURN(options.cache, cache.empty() ? temporary_cache() : open_cache(cache));
   if (given.cache_bytes > INT64_MAX) return invalid("cache_bytes are ", given.cache_bytes, "; expected fewer");
   if (given.cache_bytes > 0) options.cache_bytes = static_cast<int64_t>(given.cache_bytes);
   if (given.fresh_seconds < -1) return invalid("fresh_seconds are ", given.fresh_seconds, "; expected -1 or more");

@@ -15,15 +15,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// A folder that is removed with its last user.
-struct Temporary {
-  std::string path;
-  ~Temporary() {
-    std::error_code ignored;
-    if (!path.empty()) fs::remove_all(path, ignored);
-  }
-};
-
 // What the files of an entry need.
 struct Hold {
   std::shared_ptr<const void> entry, folder;
@@ -35,17 +26,8 @@ std::string named(const BundleRequest& request) {
 
 }  // namespace
 
-Client::Client(ClientOptions options) : options_(std::move(options)) {
-  if (options_.cache.empty()) {
-    const auto made = std::make_shared<Temporary>();
-    std::error_code ignored;
-    std::string path = (fs::temp_directory_path(ignored) / "warploom-bundles.XXXXXX").string();
-    if (::mkdtemp(path.data()) != nullptr) made->path = path;
-    options_.cache = path;  // if it could not be made, adding an entry says why
-    temporary_ = made;
-  }
-  disk_ = std::make_unique<DiskCache>(options_.cache, options_.cache_bytes);
-}
+Client::Client(ClientOptions options)
+    : options_(std::move(options)), disk_(options_.cache.folder, options_.cache_bytes) {}
 
 Client::~Client() {
   stop_.request_stop();
@@ -88,8 +70,9 @@ absl::StatusOr<std::string> Client::key_of(const BundleRequest& request) {
 
 std::optional<Client::Found> Client::from_disk(const std::string& key) {
   // A damaged entry is removed, and one before it may do.
-  while (const auto entry = disk_->find(key)) {
-    auto bundle = LoadedBundle::load(entry->folder, std::make_shared<const Hold>(Hold{entry->hold, temporary_}));
+  while (const auto entry = disk_.find(key)) {
+    auto bundle =
+        LoadedBundle::load(entry->folder, std::make_shared<const Hold>(Hold{entry->hold, options_.cache.hold}));
     if (!bundle.ok()) {
       if (!DiskCache::remove(*entry)) return {};
       continue;
@@ -105,7 +88,7 @@ std::optional<Client::Found> Client::from_disk(const std::string& key) {
 
 absl::Status Client::asked(const std::string& key, const BundleRequest& request) try {
   const auto write = [&](const std::string& folder) { return options_.ask(request, folder, stop_.get_token()); };
-  WL_ASSIGN_OR_RETURN(const DiskCache::Entry entry, disk_->add(key, write));
+  WL_ASSIGN_OR_RETURN(const DiskCache::Entry entry, disk_.add(key, write));
   if (from_disk(key)) return absl::OkStatus();
   return absl::DataLossError(cat(entry.folder, " cannot be read although it was just written"));
 } catch (const std::bad_alloc&) {
@@ -163,10 +146,10 @@ absl::StatusOr<Client::Found> Client::load(const BundleRequest& request, std::op
   if (!fallback.empty()) {
     WL_ASSIGN_OR_RETURN(other, LoadedBundle::load(fallback));
   }
-  absl::StatusOr<Found> answer = options_.ask != nullptr
-                                     ? await(key, request, deadline)
-                                     : absl::NotFoundError(cat(named(request), ": no kernels in the cache ",
-                                                               options_.cache, ", and no coordinator is named to ask"));
+  absl::StatusOr<Found> answer =
+      options_.ask != nullptr ? await(key, request, deadline)
+                              : absl::NotFoundError(cat(named(request), ": no kernels in the cache ",
+                                                        options_.cache.folder, ", and no coordinator is named to ask"));
   if (!answer.ok() && other != nullptr) return Found{std::move(other), BundleFrom::kFallback};
   return answer;
 }

@@ -24,7 +24,7 @@ enum class BundleFrom { kProcess, kDisk, kCoordinator, kFallback };
 struct ClientOptions {
   Ask ask = nullptr;     // null: there is no coordinator, and only the caches are looked at
   std::string identity;  // distinguishes coordinators and whom they are trusted to be; part of the key of the cache
-  std::string cache;     // folder; empty: a temporary one, which ends with its last user
+  CacheFolder cache;
   int64_t cache_bytes = int64_t{4} << 30;
   // A bundle that is older is used, and asked for again in the background; absent: it is never too old.
   std::optional<std::chrono::seconds> fresh = std::chrono::hours(24);
@@ -71,8 +71,7 @@ class Client {
                               std::optional<Clock::time_point> deadline);
 
   ClientOptions options_;
-  std::shared_ptr<const void> temporary_;  // the cache folder, if it is this client's own
-  std::unique_ptr<DiskCache> disk_;
+  const DiskCache disk_;
   std::stop_source stop_;
   std::mutex mutex_;
   std::condition_variable changed_;

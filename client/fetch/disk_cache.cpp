@@ -108,7 +108,7 @@ std::optional<DiskCache::Entry> DiskCache::find(const std::string& key) const {
 }
 
 absl::StatusOr<DiskCache::Entry> DiskCache::add(const std::string& key,
-                                                const std::function<absl::Status(const std::string&)>& write) {
+                                                const std::function<absl::Status(const std::string&)>& write) const {
   const Clock::time_point now = Clock::now();
   const int64_t ns = std::chrono::duration_cast<std::chrono::nanoseconds>(now.time_since_epoch()).count();
   const fs::path folder = fs::path(folder_) / key / cat(ns, "-", ::getpid());
@@ -157,7 +157,7 @@ void DiskCache::evict() const {
   }
 }
 
-absl::Status prepare_cache(const std::string& folder) {
+absl::StatusOr<CacheFolder> open_cache(const std::string& folder) {
   if (const fs::path parent = fs::path(folder).parent_path(); !parent.empty())
     WL_RETURN_IF_ERROR(make_folders(parent.string()));
   if (::mkdir(folder.c_str(), 0700) != 0 && errno != EEXIST)
@@ -166,11 +166,29 @@ absl::Status prepare_cache(const std::string& folder) {
   if (::stat(folder.c_str(), &facts) != 0) return invalid("cannot read ", folder, ": ", std::strerror(errno));
   if (!S_ISDIR(facts.st_mode)) return invalid("the cache ", folder, " is not a folder");
   const bool own = facts.st_uid == ::geteuid(), open = (facts.st_mode & (S_IWGRP | S_IWOTH)) != 0;
-  if (own && !open) return absl::OkStatus();
+  if (own && !open) return CacheFolder{folder};
   return absl::FailedPreconditionError(cat("the cache ", folder,
                                            own ? " may be written by others" : " belongs to another user",
                                            ", who could let this program run their code; name another folder",
                                            own ? cat(", or run chmod go-w ", folder) : ""));
+}
+
+absl::StatusOr<CacheFolder> temporary_cache() {
+  struct Temporary {
+    explicit Temporary(std::string made) : path(std::move(made)) {}
+    Temporary(const Temporary&) = delete;
+    Temporary& operator=(const Temporary&) = delete;
+    ~Temporary() {
+      std::error_code ignored;
+      fs::remove_all(path, ignored);
+    }
+    std::string path;
+  };
+  std::error_code error;
+  std::string path = (fs::temp_directory_path(error) / "warploom-bundles.XXXXXX").string();
+  if (error || ::mkdtemp(path.data()) == nullptr)
+    return absl::UnavailableError(cat("cannot create a temporary folder ", path, ": ", std::strerror(errno)));
+  return CacheFolder{path, std::make_shared<const Temporary>(path)};
 }
 
 absl::StatusOr<std::string> default_cache_folder() {

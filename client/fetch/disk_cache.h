@@ -33,7 +33,7 @@ class DiskCache {
   std::optional<Entry> find(const std::string& key) const;
   // Adds an entry that `write` makes, which is given the path of a folder that does not exist. Errors are those of
   // `write`, or that the cache cannot be written.
-  absl::StatusOr<Entry> add(const std::string& key, const std::function<absl::Status(const std::string&)>& write);
+  absl::StatusOr<Entry> add(const std::string& key, const std::function<absl::Status(const std::string&)>& write) const;
   // Removes an entry whatever its use is: it is damaged. False: it cannot be removed.
   static bool remove(const Entry& entry);
 
@@ -43,9 +43,16 @@ class DiskCache {
   int64_t most_bytes_;
 };
 
+// The folder of a cache, and what it needs to stay.
+struct CacheFolder {
+  std::string folder;
+  std::shared_ptr<const void> hold = nullptr;
+};
 // Makes the folder of a cache, which nobody but its user may enter, if there is none. FailedPrecondition: it belongs to
 // another user, or others may write there. InvalidArgument: it cannot be made.
-absl::Status prepare_cache(const std::string& folder);
+absl::StatusOr<CacheFolder> open_cache(const std::string& folder);
+// A new folder, which is removed when nobody holds it any more. Unavailable: it cannot be made.
+absl::StatusOr<CacheFolder> temporary_cache();
 
 // "bundles" in the user's cache folder. FailedPrecondition: neither XDG_CACHE_HOME nor HOME is set.
 absl::StatusOr<std::string> default_cache_folder();

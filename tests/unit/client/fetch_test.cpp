@@ -32,7 +32,7 @@ class FetchTest : public ProgramsTest {
   }
   ClientOptions options() {
     ClientOptions options;
-    options.cache = root_ + "/cache";
+    options.cache.folder = root_ + "/cache";
     options.pause = std::chrono::milliseconds(0);
     options.ask = [this](const BundleRequest&, const std::string& folder, const std::stop_token& stop) -> absl::Status {
       ++asked_;
@@ -210,9 +210,10 @@ TEST_F(FetchTest, RemovesWhatWasUsedLeastRecentlyAndNobodyHolds) {
 TEST_F(FetchTest, ATemporaryCacheEndsWithItsLastUser) {
   answers_.count_down();
   ClientOptions own = options();
-  own.cache.clear();
+  own.cache = temporary_cache().value();
+  EXPECT_EQ(fs::status(own.cache.folder).permissions(), fs::perms::owner_all);
   absl::StatusOr<Client::Found> found = absl::UnknownError("");
-  { found = Client(own).load(request_, {}); }
+  found = Client(std::move(own)).load(request_, {});
   ASSERT_TRUE(found.ok()) << found.status();
   const fs::path folder = found->bundle->buckets()[0].folder;
   EXPECT_TRUE(fs::exists(folder));
@@ -237,27 +238,27 @@ TEST_F(FetchTest, RefusesWhatCannotBe) {
   EXPECT_TRUE(absl::IsInvalidArgument(client.load(request_, {}, root_ + "/nothing").status()));
   ClientOptions alone = options();
   alone.ask = nullptr;
-  alone.cache = root_ + "/empty";
+  alone.cache.folder = root_ + "/empty";
   EXPECT_THAT(Client(alone).load(request_, {}).status().message(), HasSubstr("no coordinator is named"));
   EXPECT_EQ(Client(alone).load(request_, {}, fallback_)->from, BundleFrom::kFallback);
   ClientOptions unwritable = options();
-  unwritable.cache = request_.graph;  // a file
+  unwritable.cache.folder = request_.graph;  // a file
   EXPECT_FALSE(Client(unwritable).load(request_, {}).ok());
 }
 
 TEST_F(FetchTest, ACacheIsItsUsersAlone) {
   const std::string folder = root_ + "/deep/cache";
-  ASSERT_TRUE(prepare_cache(folder).ok());
+  ASSERT_TRUE(open_cache(folder).ok());
   EXPECT_EQ(fs::status(folder).permissions(), fs::perms::owner_all);
-  EXPECT_TRUE(prepare_cache(folder).ok());
+  EXPECT_TRUE(open_cache(folder).ok());
   fs::permissions(folder, fs::perms::owner_all | fs::perms::group_write);
-  EXPECT_THAT(prepare_cache(folder).message(), HasSubstr("may be written by others"));
-  EXPECT_TRUE(absl::IsInvalidArgument(prepare_cache(request_.graph)));  // a file
-  EXPECT_TRUE(absl::IsInvalidArgument(prepare_cache(request_.graph + "/cache")));
+  EXPECT_THAT(open_cache(folder).status().message(), HasSubstr("may be written by others"));
+  EXPECT_TRUE(absl::IsInvalidArgument(open_cache(request_.graph).status()));  // a file
+  EXPECT_TRUE(absl::IsInvalidArgument(open_cache(request_.graph + "/cache").status()));
   if (::geteuid() == 0) {
     fs::permissions(folder, fs::perms::owner_all);
     ASSERT_EQ(::chown(folder.c_str(), 65534, 65534), 0);
-    EXPECT_THAT(prepare_cache(folder).message(), HasSubstr("belongs to another user"));
+    EXPECT_THAT(open_cache(folder).status().message(), HasSubstr("belongs to another user"));
   }
 }
 
