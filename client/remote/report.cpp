@@ -6,6 +6,7 @@
 #include <set>
 
 #include "client/program/json.h"
+#include "compiler/base/libraries.h"
 #include "compiler/ir/text.h"
 
 namespace wl {

@@ -211,6 +211,7 @@ int listen_locally() {
 
 }  // namespace
 
+// NOLINTBEGIN(readability-identifier-naming): names of the drivers
 // X(both names, arguments, body): functions that are the same in both APIs.
 #define WL_BOTH(cuda, hip, parameters, ...) \
   extern "C" int cuda parameters __VA_ARGS__ extern "C" int hip parameters __VA_ARGS__
@@ -377,3 +378,4 @@ extern "C" int hipGetDeviceProperties(void* out, int) {
   std::memcpy(static_cast<char*>(out) + 1160, "gfx90a:sramecc+:xnack-", 23);
   return 0;
 }
+// NOLINTEND(readability-identifier-naming)
