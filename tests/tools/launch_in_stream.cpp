@@ -1,8 +1,11 @@
 // launch_in_stream BUNDLE: runs a bundle for GPUs by the C library with memory of the host, then with memory of the
 // device in a stream of its own, and compares every output. On the fake driver, what is in such a stream runs when its
 // owner asks for it, so nothing may be there before. Exits with 1 and says what differs.
+#include <algorithm>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -35,13 +38,21 @@ void expect_refused(const std::function<void()>& call, warploom_code code, const
   fail(wl::cat("expected an error: ", says));
 }
 
+// Memory of the device, and a copy of it in the host's.
 struct Memory {
-  Memory(const wl::GpuApi& api, size_t bytes) : host(bytes, static_cast<char>(kPoison)) {
-    expect(api.allocate(&device, bytes), "allocating");
-    expect(api.to_device(device, host.data(), bytes), "copying to the device");
+  Memory(const wl::GpuDevice& on, size_t bytes)
+      : device(wl::GpuBuffer::create(on, static_cast<int64_t>(bytes)).value()), host(bytes) {
+    poison(on.api());
   }
+  void poison(const wl::GpuApi& api) {
+    std::fill(host.begin(), host.end(), static_cast<char>(kPoison));
+    send(api);
+  }
+  void send(const wl::GpuApi& api) { expect(api.to_device(device.data(), host.data(), host.size()), "sending"); }
+  void fetch(const wl::GpuApi& api) { expect(api.to_host(host.data(), device.data(), host.size()), "fetching"); }
+
+  wl::GpuBuffer device;
   std::vector<char> host;
-  void* device = nullptr;
 };
 
 void fill(void* memory, size_t bytes, size_t input) {
@@ -64,32 +75,32 @@ void run(const std::string& folder, const std::string& family) {
   expect(api.stream_create(&stream, kNonBlocking), "making a stream");
   expect_refused([&] { device.launch(stream); }, WARPLOOM_FAILED_PRECONDITION, inputs[0].name);
   std::vector<Memory> given, made;
+  given.reserve(inputs.size());
+  made.reserve(outputs.size());
   for (size_t i = 0; i < inputs.size(); ++i) {
-    Memory& memory = given.emplace_back(api, inputs[i].bytes);
+    Memory& memory = given.emplace_back(**opened, inputs[i].bytes);
     std::memcpy(memory.host.data(), host.input(i), inputs[i].bytes);
-    expect(api.to_device(memory.device, memory.host.data(), inputs[i].bytes), "copying an input");
-    device.bind_device_input(i, memory.device);
+    memory.send(api);
+    device.bind_device_input(i, memory.device.data());
   }
   for (size_t i = 0; i < outputs.size(); ++i)
-    device.bind_device_output(i, made.emplace_back(api, outputs[i].bytes).device);
-  expect_refused([&] { device.bind_device_input(0, static_cast<char*>(given[0].device) + 4); },
-                 WARPLOOM_INVALID_ARGUMENT, "multiple of 64");
+    device.bind_device_output(i, made.emplace_back(**opened, outputs[i].bytes).device.data());
+  expect_refused([&] { device.bind_device_input(0, given[0].device.data() + 4); }, WARPLOOM_INVALID_ARGUMENT,
+                 "multiple of 64");
 
   const auto compare = [&](const char* when) {
     for (size_t i = 0; i < outputs.size(); ++i) {
       Memory& memory = made[i];
-      expect(api.to_host(memory.host.data(), memory.device, memory.host.size()), "copying an output");
+      memory.fetch(api);
       if (std::memcmp(memory.host.data(), host.output(i), memory.host.size()) != 0)
         fail(wl::cat(outputs[i].name, " differs ", when));
-      expect(api.to_device(memory.device, std::vector<char>(memory.host.size(), static_cast<char>(kPoison)).data(),
-                           memory.host.size()),
-             "poison");
+      memory.poison(api);
     }
   };
   for (int time = 0; time < 3; ++time) {
     device.launch(stream);
     for (Memory& memory : made) {
-      expect(api.to_host(memory.host.data(), memory.device, memory.host.size()), "copying an output");
+      memory.fetch(api);
       for (const char byte : memory.host)
         if (static_cast<unsigned char>(byte) != kPoison) fail("it ran before its stream did");
     }
@@ -108,6 +119,7 @@ void run(const std::string& folder, const std::string& family) {
   device.run();
   if (std::memcmp(back.data(), host.output(0), back.size()) != 0) fail("an output differs in the host's memory");
   expect_refused([&] { device.launch(stream); }, WARPLOOM_FAILED_PRECONDITION, "host's memory");
+  expect(api.stream_destroy(stream), "ending a stream");
 }
 
 }  // namespace
