@@ -146,10 +146,11 @@ warploom_status* warploom_executor_bind_device_output(warploom_executor* executo
 
 warploom_status* warploom_executor_launch(warploom_executor* executor, void* stream) {
   return wl::guarded([&]() -> absl::Status {
+    WL_RETURN_IF_ERROR(executor->replica.needs_gpu());
     const wl::Program& program = executor->replica.program();
     for (const std::vector<wl::Side>* sides : {&executor->inputs, &executor->outputs})
       for (const wl::Side& side : *sides)
-        if (!side.on_device && executor->replica.threads() == 0)
+        if (!side.on_device)
           return absl::FailedPreconditionError(wl::cat(program.buffers[static_cast<size_t>(side.buffer)].name,
                                                        " is in the host's memory, which a launch in a stream neither "
                                                        "reads nor writes; bind memory of the device"));

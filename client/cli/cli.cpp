@@ -58,10 +58,8 @@ absl::StatusOr<int> dispatch(Options options, Local& local) {
 }  // namespace
 
 absl::StatusOr<std::string> default_store() {
-  const char* cache = std::getenv("XDG_CACHE_HOME");
-  if (cache != nullptr && cache[0] == '/') return cat(cache, "/warploom/store.db");
-  const char* home = std::getenv("HOME");
-  if (home != nullptr && home[0] == '/') return cat(home, "/.cache/warploom/store.db");
+  const std::string folder = user_cache_folder();
+  if (!folder.empty()) return cat(folder, "/store.db");
   return invalid("no place for the store: neither XDG_CACHE_HOME nor HOME is set; give --store FILE");
 }
 

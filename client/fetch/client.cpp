@@ -68,20 +68,22 @@ absl::StatusOr<std::string> Client::key_of(const BundleRequest& request) {
   return encoder.hash();
 }
 
+absl::StatusOr<Client::Found> Client::take(const std::string& key, const DiskCache::Entry& entry) {
+  auto hold = std::make_shared<const Hold>(Hold{entry.hold, options_.cache.hold});
+  WL_ASSIGN_OR_RETURN(std::shared_ptr<const LoadedBundle> bundle, LoadedBundle::load(entry.folder, std::move(hold)));
+  const std::lock_guard lock(mutex_);
+  Slot& slot = slots_[key];
+  slot.bundle = bundle;
+  slot.made = entry.made;
+  return Found{std::move(bundle), BundleFrom::kDisk};
+}
+
 std::optional<Client::Found> Client::from_disk(const std::string& key) {
   // A damaged entry is removed, and one before it may do.
   while (const auto entry = disk_.find(key)) {
-    auto bundle =
-        LoadedBundle::load(entry->folder, std::make_shared<const Hold>(Hold{entry->hold, options_.cache.hold}));
-    if (!bundle.ok()) {
-      if (!DiskCache::remove(*entry)) return {};
-      continue;
-    }
-    const std::lock_guard lock(mutex_);
-    Slot& slot = slots_[key];
-    slot.bundle = *bundle;
-    slot.made = entry->made;
-    return Found{*std::move(bundle), BundleFrom::kDisk};
+    absl::StatusOr<Found> found = take(key, *entry);
+    if (found.ok()) return *std::move(found);
+    if (!DiskCache::remove(*entry)) break;
   }
   return {};
 }
@@ -89,8 +91,7 @@ std::optional<Client::Found> Client::from_disk(const std::string& key) {
 absl::Status Client::asked(const std::string& key, const BundleRequest& request) try {
   const auto write = [&](const std::string& folder) { return options_.ask(request, folder, stop_.get_token()); };
   WL_ASSIGN_OR_RETURN(const DiskCache::Entry entry, disk_.add(key, write));
-  if (from_disk(key)) return absl::OkStatus();
-  return absl::DataLossError(cat(entry.folder, " cannot be read although it was just written"));
+  return take(key, entry).status();
 } catch (const std::bad_alloc&) {
   return absl::ResourceExhaustedError("memory is short");
 } catch (const std::exception& error) {

@@ -64,6 +64,7 @@ class Client {
     Clock::time_point again;  // not to be asked before
   };
   absl::StatusOr<std::string> key_of(const BundleRequest& request);
+  absl::StatusOr<Found> take(const std::string& key, const DiskCache::Entry& entry);
   std::optional<Found> from_disk(const std::string& key);
   absl::Status asked(const std::string& key, const BundleRequest& request);
   void begin_asking(const std::string& key, const BundleRequest& request);

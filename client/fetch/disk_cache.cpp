@@ -79,10 +79,8 @@ Kept kept_at(const fs::path& folder) {
   return kept;
 }
 
-// Removes a folder that nobody holds; others see all of it or nothing. Returns whether it is gone.
+// Removes a folder; others see all of it or nothing. Returns whether it is gone.
 bool removed(const fs::path& folder) {
-  const std::shared_ptr<const void> mine = locked(folder, LOCK_EX);
-  if (mine == nullptr) return false;
   const fs::path aside = folder.parent_path() / cat(".", folder.filename().string(), ".gone");
   std::error_code error;
   fs::rename(folder, aside, error);
@@ -125,12 +123,7 @@ absl::StatusOr<DiskCache::Entry> DiskCache::add(const std::string& key,
 }
 
 bool DiskCache::remove(const Entry& entry) {
-  const fs::path folder(entry.folder), aside = folder.parent_path() / cat(".", folder.filename().string(), ".gone");
-  std::error_code error;
-  fs::rename(folder, aside, error);
-  if (error) return false;
-  fs::remove_all(aside, error);
-  return true;
+  return removed(entry.folder);
 }
 
 void DiskCache::evict() const {
@@ -150,7 +143,8 @@ void DiskCache::evict() const {
   std::sort(kept.begin(), kept.end(), [](const Kept& a, const Kept& b) { return a.used < b.used; });
   for (const Kept& entry : kept) {
     if (bytes <= most_bytes_) return;
-    if (!removed(entry.folder)) continue;
+    const std::shared_ptr<const void> mine = locked(entry.folder, LOCK_EX);
+    if (mine == nullptr || !removed(entry.folder)) continue;
     bytes -= entry.bytes;
     std::error_code not_empty;
     fs::remove(entry.folder.parent_path(), not_empty);
@@ -192,10 +186,8 @@ absl::StatusOr<CacheFolder> temporary_cache() {
 }
 
 absl::StatusOr<std::string> default_cache_folder() {
-  const char* cache = std::getenv("XDG_CACHE_HOME");
-  if (cache != nullptr && cache[0] == '/') return cat(cache, "/warploom/bundles");
-  const char* home = std::getenv("HOME");
-  if (home != nullptr && home[0] == '/') return cat(home, "/.cache/warploom/bundles");
+  const std::string folder = user_cache_folder();
+  if (!folder.empty()) return cat(folder, "/bundles");
   return absl::FailedPreconditionError("no place for the cache: neither XDG_CACHE_HOME nor HOME is set; name a folder");
 }
 

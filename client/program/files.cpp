@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 
@@ -65,6 +66,13 @@ absl::Status write_file(const std::string& path, std::string_view bytes) {
 bool is_folder(const std::string& path) {
   std::error_code ignored;
   return fs::is_directory(path, ignored);
+}
+
+std::string user_cache_folder() {
+  const char* cache = std::getenv("XDG_CACHE_HOME");
+  if (cache != nullptr && cache[0] == '/') return cat(cache, "/warploom");
+  const char* home = std::getenv("HOME");
+  return home != nullptr && home[0] == '/' ? cat(home, "/.cache/warploom") : "";
 }
 
 absl::Status make_folders(const std::string& path) {

@@ -17,6 +17,9 @@ absl::Status write_file(const std::string& path, std::string_view bytes);
 
 bool is_folder(const std::string& path);
 
+// The folder of Warploom in the user's cache folder; "" if neither XDG_CACHE_HOME nor HOME is set.
+std::string user_cache_folder();
+
 // Creates a folder and its parents.
 absl::Status make_folders(const std::string& path);
 

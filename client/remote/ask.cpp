@@ -49,23 +49,12 @@ JobResult result_of(const KernelRecord& record, const GraphFile& file) {
   result.device = record.device;
   result.environment = record.environment;
   result.graph_hash = graph_hash(file.graph);
-  GroupResult& group = result.groups.emplace_back();
-  group.key = record.key;
-  group.graph = record.graph;
+  GroupResult& group = result.groups.emplace_back(group_of(record));
   group.count = 1;
-  group.plan = record.plan;
-  group.record_digest = record.digest;
   group.source = "cached";
-  group.samples_ns = record.samples_ns;
-  group.best_ns = result.best_ns = median_of(record.samples_ns);
   group.default_ns = result.default_ns = median_of(record.default_samples_ns);
-  group.bytes = result.bytes = record.bytes;
-  group.flops = record.flops;
-  group.ops = record.ops;
-  group.max_error = record.max_error;
-  group.bound = record.bound;
-  group.measured_by = record.measured_by;
-  group.confirmed_by = record.confirmed_by;
+  result.best_ns = group.best_ns;
+  result.bytes = group.bytes;
   result.kernels = result.kernels_default = group.kernels_default = 1;
   Step& step = result.steps.emplace_back();
   // Its buffers are the inputs of the graph in its order, then the outputs.

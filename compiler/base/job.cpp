@@ -67,4 +67,23 @@ std::string record_digest(const KernelRecord& record) {
   return out.hash();
 }
 
+GroupResult group_of(const KernelRecord& record) {
+  GroupResult group;
+  group.key = record.key;
+  group.graph = record.graph;
+  group.ops = record.ops;
+  group.bytes = record.bytes;
+  group.flops = record.flops;
+  group.best_ns = median_of(record.samples_ns);
+  group.samples_ns = record.samples_ns;
+  group.trials = record.outcomes;
+  group.max_error = record.max_error;
+  group.bound = record.bound;
+  group.plan = record.plan;
+  group.record_digest = record.digest;
+  group.measured_by = record.measured_by;
+  group.confirmed_by = record.confirmed_by;
+  return group;
+}
+
 }  // namespace wl

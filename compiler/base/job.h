@@ -121,6 +121,9 @@ struct GroupResult {
   bool operator==(const GroupResult&) const = default;
 };
 
+// What a record says of its group: all but how often that occurs, what its default costs, and where it came from.
+GroupResult group_of(const KernelRecord& record);
+
 struct ResultBuffer {
   enum class Kind : uint8_t { kIntermediate, kInput, kOutput };
   std::string name;

@@ -9,9 +9,6 @@ namespace {
 // A fused group is replaced by its parts only where they are faster by more than noise.
 constexpr double kSplitGain = 0.97;
 
-double best_of(const KernelRecord& record) {
-  return median_of(record.samples_ns);
-}
 double default_of(const KernelRecord& record) {
   return median_of(record.default_samples_ns);
 }
@@ -184,7 +181,7 @@ class Assembler {
     if (!is_new) return known->second;
     const PlannedGroup& planned = plan_.groups[group];
     const KernelRecord& record = records_.at(planned.key);
-    GroupResult out;
+    GroupResult out = group_of(record);
     out.key = planned.key;
     out.graph = planned.text;
     out.ops = planned.ops;
@@ -193,15 +190,6 @@ class Assembler {
                                                     : "cached";
     out.bytes = planned.bytes;
     out.flops = planned.flops;
-    out.best_ns = best_of(record);
-    out.samples_ns = record.samples_ns;
-    out.trials = record.outcomes;
-    out.max_error = record.max_error;
-    out.bound = record.bound;
-    out.plan = record.plan;
-    out.record_digest = record.digest;
-    out.measured_by = record.measured_by;
-    out.confirmed_by = record.confirmed_by;
     const std::vector<int> parts = default_parts(plan_, chosen);
     for (int p : parts) {
       const PlannedGroup& part = plan_.groups[plan_.levels.back().launches[p].group];
