@@ -91,7 +91,7 @@ def in_a_stream(scratch, family, target):
     graph.write_text(TWO_KERNELS.replace("}\n", '  output "x again" %0\n  output "y again" %5\n}\n'))
     bundle = scratch.path(f"{family}_stream")
     scratch.run("warploom", "tune", graph, "--target", target, "--trials", 1, "--out", bundle)
-    scratch.run("launch_in_stream", bundle, family)
+    scratch.run("launch_in_stream", bundle, family, "lazy")
 
 
 def spilling(scratch, file):
