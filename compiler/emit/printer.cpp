@@ -14,6 +14,7 @@ Printer::Printer(const Kernel& kernel, std::string entry, int lanes)
       register_tiles_(register_tiles(kernel)),
       rounded_tiles_(rounded_tiles(kernel)),
       in_tile_registers_(tiles_in_registers(kernel)),
+      near_(near_factors(kernel)),
       width_(kernel.vector_lanes()) {}
 
 void Printer::fail(std::string message) {

@@ -11,6 +11,7 @@
 #include "compiler/emit/rounded.h"
 #include "compiler/emit/stretch.h"
 #include "compiler/emit/writer.h"
+#include "compiler/kernel/near.h"
 #include "compiler/kernel/tile_registers.h"
 
 namespace wl {
@@ -90,6 +91,9 @@ class Printer {
   void print_part(const Instr& instr, const Place& place);
   void print_dot(const Instr& instr, const Place& place);
   void print_mma(const Instr& instr, const Place&);
+  void print_near_factor(const Instr& instr);
+  void print_near_mma(const Instr& instr);
+  void print_barrier(const Instr&, const Place&);
   void print_gather(const Instr& instr, const Place& place);
   std::string call_field(std::string_view field, const Instr& instr, const Place& place);
   // The variable that an instruction defines at a place.
@@ -145,6 +149,12 @@ class Printer {
   Writer out_;
   std::set<TileId> register_tiles_, rounded_tiles_;
   HeldTiles in_tile_registers_;
+  NearFactors near_;
+  struct NearPlace {
+    std::string name;  // of where the factor begins
+    bool along_k = false;
+  };
+  std::map<TileId, NearPlace> near_places_;
   bool tiles_are_shaped_ = false;
   std::vector<std::set<std::string>> declared_;  // scopes
   std::set<TileId> defined_here_;                // tiles the current stretch defines

@@ -39,34 +39,6 @@ std::string Printer::value_of(TileId tile, const Place& place, int lanes) {
   return name;
 }
 
-std::string Printer::index(const Affine& offset, const std::vector<int64_t>& strides, const Place& place) const {
-  // On machines with lanes the constants of all axes are one, and the last term: compilers then put it into the
-  // instruction that accesses memory.
-  Affine start = offset;
-  int64_t last = 0;
-  if (!place.of_all.empty()) {
-    last = std::exchange(start.base, 0);
-    for (size_t axis = 0; axis < strides.size(); ++axis) last += place.of_all[axis] * strides[axis];
-  }
-  std::string out = spell(start);
-  for (size_t axis = 0; axis < strides.size(); ++axis) {
-    const std::string& element = place.of_thread.empty() ? place.element[axis] : place.of_thread[axis];
-    if (strides[axis] == 0 || element == "0") continue;
-    append(&out, " + ", element);
-    if (strides[axis] != 1) append(&out, "*", strides[axis], "L");
-  }
-  if (last != 0) append(&out, " + ", last, "L");
-  return out;
-}
-
-std::string Printer::address(const Slice& slice, const Place& place) const {
-  const std::string offset = index(slice.offset, slice.strides, place);
-  const Swizzle& swizzle = kernel_.buffers[slice.buffer].swizzle;
-  if (swizzle == Swizzle()) return cat("p", slice.buffer, " + ", offset);
-  return cat("p", slice.buffer, " + wl_swizzle<", swizzle.bits, ", ", swizzle.base, ", ", swizzle.shift, ">(", offset,
-             ")");
-}
-
 std::string Printer::result_name(const Instr& instr, const Place& place) const {
   return place.repeat.empty() && kernel_.wave == 0 ? cat("t", instr.result, place.suffix)
                                                    : element_name(instr.result, place.repeat);

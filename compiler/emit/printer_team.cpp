@@ -114,6 +114,7 @@ std::string Printer::read_one(const std::string& address, const Instr& load) con
 
 void Printer::print_team_instr(const Instr& instr) {
   if (info(instr.op).stretch == InstrStretch::kAlone) return print_instr(instr, {});
+  if (near_.contains(instr.result)) return print_near_factor(instr);
   const Tile& space = tile_of(space_tile(instr));
   const Layout& layout = space.layout;
   const int64_t total = repeats_of(space);

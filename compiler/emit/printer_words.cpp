@@ -1,7 +1,9 @@
 // Instructions of words.
+#include <algorithm>
 #include <bit>
 
 #include "absl/strings/str_join.h"
+#include "compiler/base/log2.h"
 #include "compiler/emit/printer.h"
 #include "compiler/kernel/buffer_checks.h"
 
@@ -88,7 +90,7 @@ void Printer::print_blocks(const Instr& instr, const Place& place, const char* f
   for (const Layout::Outer& outer : layout.outer) simple = simple && outer.count == 1;
   const int64_t count = simple ? std::min(kMostBlocks, layout.count('r')) : 1;
   if (number % count != 0) return;
-  const std::string blocks = cat("b", temporary_++);
+  const std::string blocks = cat("blocks", temporary_++);
   out_.line(cat("const auto ", blocks, " = ", function, "<", spell_memory(instr.elements[0], 1), ", ", count, ", ", gap,
                 ", ", count > 1 ? behind(number, 1) : 0, ", ", count > 2 ? behind(number, 2) : 0, ">(",
                 address(instr.slice, place), ");"));
@@ -125,6 +127,7 @@ void Printer::print_dot(const Instr& instr, const Place& place) {
 // A call for every fragment of the sums and every step along k: the registers of the sums, then those of both factors,
 // each in the order of the fragment's r bits.
 void Printer::print_mma(const Instr& instr, const Place&) {
+  if (multiplies_in_memory(instr.matrix)) return print_near_mma(instr);
   const Fragments& fragments = fragments_of(instr.matrix);
   std::vector<std::string> registers;
   const auto add = [&](TileId tile, const Layout& fragment, int64_t row, int64_t column) {
@@ -146,6 +149,50 @@ void Printer::print_mma(const Instr& instr, const Place&) {
         add(instr.args[1], fragments.b, column, k);
         out_.line(cat("wl_mma_", info(instr.matrix).name, "(", absl::StrJoin(registers, ", "), ");"));
       }
+}
+
+// Where a factor begins for the thread's group of waves: the groups of a block share the rows or columns among them.
+void Printer::print_near_factor(const Instr& instr) {
+  const Layout& layout = tile_of(instr.result).layout;
+  const int wave_bits = log2_floor(kernel_.wave);
+  std::vector<uint64_t> moves(log2_floor(kernel_.team), 0);
+  const int own = log2_floor(fragments_of(near_.at(instr.result).matrix).c.count('u'));
+  int unit = 0;
+  for (const Layout::Base& base : layout.bases)
+    if (base.kind == 'u' && unit++ >= own) moves.at(wave_bits + unit - 1) = layout.part(base, 0);
+  const std::string name = define_new(cat("p", instr.slice.buffer, " + ", spell(instr.slice.offset), " + ",
+                                          spell_bits("place", moves, 0), "*", near_place(true, 1, 0), "L"));
+  near_places_[instr.result] = {name, instr.op == InstrOp::kWords};
+}
+
+// A call for every 64 rows, as many columns as the instruction takes, and every step along k.
+void Printer::print_near_mma(const Instr& instr) {
+  const Fragments& fragments = fragments_of(instr.matrix);
+  const MatrixInfo& row = info(instr.matrix);
+  const Layout& sums = tile_of(instr.result).layout;
+  const int64_t rows = sums.repeats(0) / fragments.c.repeats(0), columns = sums.repeats(1) / fragments.c.repeats(1);
+  const int64_t each = std::min(columns, kNearColumns / row.n);
+  const NearPlace sides[] = {near_places_.at(instr.args[0]), near_places_.at(instr.args[1])};
+  const auto place = [&](int side, int64_t at, int64_t k) {
+    return cat(sides[side].name, " + ", near_place(sides[side].along_k, at, k), "L");
+  };
+  out_.line("wl_mma_begin();");
+  for (int64_t k = 0; k < elements_of_word(row.left) * tile_of(instr.args[0]).layout.shape[1]; k += row.k)
+    for (int64_t down = 0; down < rows; ++down)
+      for (int64_t across = 0; across < columns; across += each) {
+        std::vector<std::string> arguments = {place(0, down * row.m, k), place(1, across * row.n, k)};
+        for (int64_t column = across; column < across + each; ++column)
+          for (int64_t half = 0; half < fragments.c.repeats(0); ++half)
+            arguments.push_back(element_name(instr.result, {down * fragments.c.repeats(0) + half, column}));
+        out_.line(cat("wl_mma_", row.name, "<", sides[0].along_k ? 0 : 1, ", ", sides[1].along_k ? 0 : 1, ">(",
+                      absl::StrJoin(arguments, ", "), ");"));
+      }
+  out_.line("wl_mma_commit();");
+}
+
+// What threads have stored is seen by matrix instructions that read memory after a fence of its own.
+void Printer::print_barrier(const Instr&, const Place&) {
+  out_.line(near_.empty() ? "wl_barrier();" : "wl_barrier_near();");
 }
 
 }  // namespace wl

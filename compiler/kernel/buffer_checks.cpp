@@ -39,6 +39,8 @@ absl::Status check_swizzles(const Kernel& kernel) {
       return absl::InternalError(
           cat("kernel ", kernel.name, ": ", buffer.name, " is swizzled, and not shared by lanes"));
     if (swizzle.bits < 1 || swizzle.base < 0 || swizzle.shift < swizzle.bits || swizzle.base + swizzle.shift > 40 ||
+        swizzle.column < 0 || swizzle.panels < 0 || swizzle.rows < 0 ||
+        swizzle.column + swizzle.panels + swizzle.rows > 40 || (swizzle.panels > 0 && swizzle.column < swizzle.base) ||
         elements(buffer.shape) % swizzle.reach() != 0)
       return absl::InternalError(
           cat("kernel ", kernel.name, ": the swizzle of ", buffer.name, " leaves places without an element"));

@@ -258,6 +258,12 @@ Instr mma_instr(TileId sums, MatrixOp matrix, TileId a, TileId b) {
   return instr;
 }
 
+Instr mma_wait_instr() {
+  Instr instr;
+  instr.op = InstrOp::kMmaWait;
+  return instr;
+}
+
 Instr constant_instr(TileId result, DType dtype, double value) {
   Instr out;
   out.op = InstrOp::kMap;

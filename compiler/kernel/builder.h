@@ -73,6 +73,7 @@ Instr part_instr(TileId result, DType element, TileId words, int part);
 Instr dot_instr(TileId sum, DType a_element, TileId a, DType b_element, TileId b);
 // sums += a x b, of words.
 Instr mma_instr(TileId sums, MatrixOp matrix, TileId a, TileId b);
+Instr mma_wait_instr();
 Instr constant_instr(TileId result, DType dtype, double value);
 Instr copy_instr(TileId result, TileId from, DType dtype);
 Instr fence_instr();

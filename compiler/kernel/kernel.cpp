@@ -3,6 +3,24 @@
 #include <algorithm>
 
 namespace wl {
+
+int64_t Swizzle::place_of(int64_t offset) const {
+  if (panels > 0) {
+    const auto digit = [&](int from, int count) { return (offset >> from) & ((int64_t{1} << count) - 1); };
+    const int64_t whole = offset >> (column + panels + rows) << (column + panels + rows);
+    offset =
+        whole | digit(0, column) | digit(column + panels, rows) << column | digit(column, panels) << (column + rows);
+  }
+  return offset ^ ((offset >> shift) & (((int64_t{1} << bits) - 1) << base));
+}
+
+int64_t Swizzle::reach() const {
+  return int64_t{1} << std::max(bits == 0 ? 0 : base + bits, panels == 0 ? 0 : column + panels + rows);
+}
+
+int64_t Swizzle::period() const {
+  return int64_t{1} << std::max(bits == 0 ? 0 : base + bits + shift, panels == 0 ? 0 : column + panels + rows);
+}
 Affine& Affine::add(VarId var, int64_t coefficient) {
   if (coefficient == 0) return *this;
   for (auto& [v, c] : terms)

@@ -66,12 +66,17 @@ enum class Level : uint8_t { kGlobal, kShared, kWork, kCluster };
 
 // An order of a shared buffer's elements without bank conflicts: of every offset, in elements, `bits` bits from bit
 // `base` on are XORed with as many bits that lie `shift` higher, as CuTe's Swizzle<B, M, S> does. 0 bits: none.
+// Before that, rows may be cut into 2^panels panels of 2^column elements each: a panel has its part of 2^rows rows, one
+// behind the other, then comes the next panel. 0 panels: rows are whole.
 struct Swizzle {
   int bits = 0, base = 0, shift = 0;
+  int column = 0, panels = 0, rows = 0;
   bool operator==(const Swizzle&) const = default;
-  int64_t place_of(int64_t offset) const { return offset ^ ((offset >> shift) & (((int64_t{1} << bits) - 1) << base)); }
+  int64_t place_of(int64_t offset) const;
   // An aligned run of so many elements stays where it is as a whole.
-  int64_t reach() const { return bits == 0 ? 1 : int64_t{1} << (base + bits); }
+  int64_t reach() const;
+  // place_of(a + b) is place_of(a) + b where b is a multiple of this.
+  int64_t period() const;
 };
 
 struct KernelBuffer {

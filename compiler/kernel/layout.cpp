@@ -198,15 +198,21 @@ Layout repeated(const Layout& fragment, const std::array<Repeats, 2>& axes) {
     out.outer.emplace_back();
     for (const int wave : axes[axis].waves) waves = std::max(waves, wave + 1);
   }
-  const auto add = [&](char kind) {
+  const auto moved = [&](char kind) {
+    std::vector<uint64_t> vectors;
     for (const Layout::Base& base : fragment.bases)
       if (base.kind == kind)
-        out.bases.push_back(
-            {kind, axis_part(fragment, 0, base.vector) | axis_part(fragment, 1, base.vector) << out.bits[0]});
+        vectors.push_back(axis_part(fragment, 0, base.vector) | axis_part(fragment, 1, base.vector) << out.bits[0]);
+    return vectors;
+  };
+  const auto add = [&](char kind) {
+    for (const uint64_t vector : moved(kind)) out.bases.push_back({kind, vector});
   };
   add('v');
   add('l');
-  std::vector<uint64_t> units(waves, 0);
+  const std::vector<uint64_t> own = moved('u');
+  std::vector<uint64_t> units(std::max<size_t>(waves, own.size()), 0);
+  std::copy(own.begin(), own.end(), units.begin());
   for (int axis = 0, low = 0; axis < 2; low += out.bits[axis++])
     for (size_t i = 0; i < axes[axis].waves.size(); ++i)
       units[axes[axis].waves[i]] = uint64_t{1} << (low + fragment.bits[axis] + axes[axis].registers + i);
@@ -251,8 +257,9 @@ std::optional<Fragments> tiles_of(MatrixOp op, const Layout& sums, int64_t words
   for (int axis = 0; axis < 2; ++axis)
     axes[axis].registers = log2_floor(sums.repeats(axis) / fragments.c.repeats(axis));
   int wave = 0;
+  const int own = log2_floor(fragments.c.count('u'));
   for (const Layout::Base& base : sums.bases)
-    if (base.kind == 'u') axes[axis_part(sums, 0, base.vector) != 0 ? 0 : 1].waves.push_back(wave++);
+    if (base.kind == 'u' && wave++ >= own) axes[axis_part(sums, 0, base.vector) != 0 ? 0 : 1].waves.push_back(wave - 1);
   if (axes[0].registers < 0 || axes[1].registers < 0) return std::nullopt;
   Layout whole = repeated(fragments.c, axes);
   if (may_cut) {

@@ -89,7 +89,8 @@ Layout dealt_layout(std::vector<int64_t> shape, const std::vector<Deal>& deals, 
 Layout projected(const Layout& layout, const std::vector<bool>& keeps);
 
 // How a fragment of a matrix instruction is repeated along an axis of a tile: 2^registers times in the registers of a
-// wave, then in other waves, one bit of the wave's number for each doubling.
+// wave, then in other waves, one bit of the wave's number for each doubling. A fragment of several waves has the lowest
+// bits for itself.
 struct Repeats {
   int registers = 0;
   std::vector<int> waves = {};

@@ -1,11 +1,13 @@
 #include "compiler/kernel/verify.h"
 
 #include <algorithm>
+#include <map>
 #include <set>
 
 #include "compiler/base/records.h"
 #include "compiler/kernel/barriers.h"
 #include "compiler/kernel/buffer_checks.h"
+#include "compiler/kernel/near.h"
 #include "compiler/kernel/tile_checks.h"
 #include "compiler/kernel/tile_registers.h"
 #include "compiler/target/target.h"
@@ -15,7 +17,7 @@ namespace {
 
 class Verifier {
  public:
-  explicit Verifier(const Kernel& kernel) : kernel_(kernel) {}
+  explicit Verifier(const Kernel& kernel) : kernel_(kernel), near_(near_factors(kernel)) {}
 
   absl::Status run() {
     if (kernel_.vars.empty() || kernel_.vars[0].kind != Var::Kind::kBlock)
@@ -30,6 +32,7 @@ class Verifier {
       if (instr.op == InstrOp::kPass) WL_RETURN_IF_ERROR(operand_last(instr));
     WL_RETURN_IF_ERROR(check_passes(kernel_));
     if (kernel_.wave == 0) return check_tile_registers(kernel_);
+    WL_RETURN_IF_ERROR(check_near_order(kernel_));
     return check_barriers(kernel_);
   }
 
@@ -230,7 +233,8 @@ class Verifier {
     if (static_cast<int>(slice.strides.size()) != tile.layout.rank())
       return fail(instr, "the slice needs one stride per axis of the tile");
     const InstrInfo& row = info(instr.op);
-    const int64_t each = row.has(Operand::element) ? std::max(1, elements_of_word(instr.elements[0])) : 1;
+    const bool word = row.has(Operand::element) && !row.has(Operand::gap);
+    const int64_t each = word ? std::max(1, elements_of_word(instr.elements[0])) : 1;
     return with_problem(instr, access_problem(kernel_.buffers[slice.buffer], slice, tile, each, row.is_indexed()));
   }
 
@@ -255,7 +259,7 @@ class Verifier {
         instr.slice.strides != std::vector<int64_t>{1, 2 * instr.gap} ||
         !begins_rows(instr.slice.offset, instr.gap, instr.elements[0]) || !tile_of(instr.result).bound.empty())
       return fail(instr, "the words are not of whole rows of 16 bytes");
-    if (!holds_shared_blocks(kernel_, instr))
+    if (!near_.contains(instr.result) && !holds_shared_blocks(kernel_, instr))
       return fail(instr, "lanes do not hold a block of shared memory of eight rows and four words");
     return absl::OkStatus();
   }
@@ -362,6 +366,7 @@ class Verifier {
     const InstrInfo& row = info(instr.op);
     if (row.lanes == InstrLanes::kNeedsLanes && kernel_.wave == 0) return fail(instr, "the machine has no lanes");
     for (Operand operand : row.operands) WL_RETURN_IF_ERROR((this->*operand_check(operand))(instr));
+    WL_RETURN_IF_ERROR(with_problem(instr, near_problem(kernel_, near_, instr)));
     return (this->*row_check(instr.op))(instr);
   }
 
@@ -380,6 +385,7 @@ class Verifier {
   }
 
   const Kernel& kernel_;
+  NearFactors near_;
   std::set<VarId> scope_;
 };
 

@@ -58,7 +58,7 @@ double gpu_contract_ns(const Schedule& s, const ProductExtents& product, const M
   // Every amount is of one block that has a multiprocessor alone; `beside` of them take turns.
   const Arithmetic& arithmetic = machine.target->arithmetic;
   const double fma_per_ns = rates.slots_per_ns / units *
-                            (matrix ? arithmetic.matrices(info(*matrix).left, info(*matrix).right)
+                            (matrix ? matrix_rate(*matrix, *machine.target)
                                     : arithmetic.multiply_adds(product.dtype, product.dtype, product.dtype));
   const double compute_ns = tile_rows * tile_columns / fma_per_ns;  // of one element of the depth
   const double warps = static_cast<double>(threads) / gpu.wave;

@@ -33,10 +33,16 @@ std::optional<MatrixOp> matrix_named(std::string_view name) {
   return first_matrix([name](const MatrixInfo& row) { return row.name == name; });
 }
 
-std::optional<MatrixOp> matrix_for(DType left, DType right, uint32_t features) {
-  return first_matrix([&](const MatrixInfo& row) {
-    return row.left == left && row.right == right && (row.feature & features) == row.feature;
-  });
+std::vector<MatrixOp> matrices_for(DType left, DType right, uint32_t features) {
+  std::vector<MatrixOp> out;
+  for (const MatrixInfo& row : matrices())
+    if (row.left == left && row.right == right && (row.feature & features) == row.feature) out.push_back(row.op);
+  std::stable_partition(out.begin(), out.end(), multiplies_in_memory);  // which are of groups of waves
+  return out;
+}
+
+bool multiplies_in_memory(MatrixOp op) {
+  return info(op).feature == kWaveGroups;
 }
 
 }  // namespace wl

@@ -8,6 +8,7 @@
 #include <optional>
 #include <span>
 #include <string_view>
+#include <vector>
 
 #include "compiler/base/dtype.h"
 
@@ -30,7 +31,9 @@ struct MatrixInfo {
 std::span<const MatrixInfo> matrices();  // in the order of MatrixOp
 const MatrixInfo& info(MatrixOp op);
 std::optional<MatrixOp> matrix_named(std::string_view name);
-// The row that multiplies elements of these dtypes on a target with these features; nullopt: there is none.
-std::optional<MatrixOp> matrix_for(DType left, DType right, uint32_t features);
+// The rows that multiply elements of these dtypes on a target with these features, the fastest first.
+std::vector<MatrixOp> matrices_for(DType left, DType right, uint32_t features);
+// Whether the factors stay in shared memory, and the product is there when it has been waited for.
+bool multiplies_in_memory(MatrixOp op);
 
 }  // namespace wl

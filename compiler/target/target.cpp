@@ -11,7 +11,7 @@ namespace {
 constexpr int64_t kKb = 1024, kMb = 1024 * 1024;
 constexpr double kLongProduct = 0.25;  // a product of i64 is three or four of i32, and the sum has a carry
 constexpr uint32_t kAmpere = kF64Functions | kAsyncCopy | kMma16, kHopper = kAmpere | kClusters,
-                   kMi300 = kAsyncCopy | kMfmaF16 | kMfmaBf16;
+                   kHopperA = kHopper | kWaveGroups, kMi300 = kAsyncCopy | kMfmaF16 | kMfmaBf16;
 
 // A lane's load is 16 bytes. The rates are those of one unit.
 constexpr Target gpu_row(std::string_view name, std::string_view family, Gpu gpu, uint32_t features,
@@ -31,7 +31,8 @@ constexpr Peak kAvx512Peak = {400, 1200, 400, 2}, kAvx2Peak = {200, 600, 400, 2}
 // one (vpmulld has two parts and the sum is apart; SSE2 multiplies in 64 bits). GPUs: rates of data sheets; integers as
 // the vendors' throughput tables have them (NVIDIA's units multiply 64 in a clock, AMD's at a quarter of the rate).
 // Matrix instructions: dense rates with sums in f32 beside those of f32 (data sheets of A100, RTX 3090, 4090 and 5090);
-// from sm_90 on the large parts reach theirs by instructions of four waves only, and mma.sync about three fifths of it.
+// from sm_90 on the large parts reach theirs by instructions of four waves only, which sm_90a has, and mma.sync about
+// three fifths of it.
 // Those of AMD are of MI100, MI210, MI300X, MI355X (whose full rate has instructions of twice the depth), RX 7900 XTX
 // and RX 9070 XT. gfx90a takes denormals of f16 for zeros there, so it has none of f16.
 constexpr Target kTargets[] = {
@@ -61,8 +62,8 @@ constexpr Target kTargets[] = {
             {610, 1. / 64, 0.5, 0, 0, 2, 2}),
     gpu_row("cuda:sm_90", "cuda", {32, 1024, 2048, 32, 255, 65536, 227 * kKb, 228 * kKb, 132, 50 * kMb, 3350}, kHopper,
             {430, 0.5, 0.5, 0, 0, 9, 9}),
-    gpu_row("cuda:sm_90a", "cuda", {32, 1024, 2048, 32, 255, 65536, 227 * kKb, 228 * kKb, 132, 50 * kMb, 4800}, kHopper,
-            {450, 0.5, 0.5, 0, 0, 9, 9}),
+    gpu_row("cuda:sm_90a", "cuda", {32, 1024, 2048, 32, 255, 65536, 227 * kKb, 228 * kKb, 132, 50 * kMb, 4800},
+            kHopperA, {450, 0.5, 0.5, 0, 0, 15, 15}),
     gpu_row("cuda:sm_100a", "cuda", {32, 1024, 2048, 32, 255, 65536, 227 * kKb, 228 * kKb, 148, 126 * kMb, 8000},
             kHopper, {460, 0.5, 0.5, 0, 0, 9, 9}),
     gpu_row("cuda:sm_120", "cuda", {32, 1024, 1536, 24, 255, 65536, 99 * kKb, 100 * kKb, 170, 96 * kMb, 1792}, kHopper,
@@ -86,7 +87,7 @@ constexpr Target kTargets[] = {
     gpu_row("hip:gfx1201", "hip", {32, 1024, 2048, 32, 256, 196608, 64 * kKb, 128 * kKb, 32, 8 * kMb, 640},
             kEarlyLoads | kWmmaHalves, {1400, 1. / 64, 0.1, 0, 0, 4, 4}),
     // Lanes are fibers of the host; the limits are those of the smallest part of the family.
-    gpu_row("sim:cuda", "sim", {32, 1024, 1024, 16, 255, 65536, 64 * kKb, 64 * kKb, 2, 4 * kMb, 1}, kHopper,
+    gpu_row("sim:cuda", "sim", {32, 1024, 1024, 16, 255, 65536, 64 * kKb, 64 * kKb, 2, 4 * kMb, 1}, kHopperA,
             {200, 0.5, 1, 0, 0, 8, 8}),
     gpu_row("sim:hip", "sim", {64, 1024, 2048, 16, 256, 65536, 64 * kKb, 64 * kKb, 2, 4 * kMb, 1},
             kF64Functions | kMi300, {200, 0.5, 1, 0, 0, 8, 8}),

@@ -32,6 +32,7 @@ enum TargetFeature : uint32_t {
   kMfmaBf16 = 128,
   kWmma = 256,
   kWmmaHalves = 512,
+  kWaveGroups = 1024,  // four waves of 32 multiply 64x16 by 16xn elements of 16 bits in shared memory (wgmma)
 };
 
 // Limits of a GPU; wave 0: the target is not a GPU. "Unit" is what the threads of a block share: an SM, a CU, or on

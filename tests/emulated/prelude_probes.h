@@ -27,8 +27,8 @@ std::span<const ValueProbe> value_probes();
 
 // Functions that are not executed: the tables of the first three are found by s_getpc, which the emulator does not
 // know; the others are for swizzled buffers and for blocks that lanes exchange, which no kernel for AMD has yet.
-inline constexpr const char* kNotExecuted[] = {"wl_sin",  "wl_cos",          "wl_tan",          "wl_swizzle",
-                                               "wl_pack", "wl_to_row_along", "wl_to_row_across"};
+inline constexpr const char* kNotExecuted[] = {"wl_sin",    "wl_cos",  "wl_tan",          "wl_swizzle",
+                                               "wl_panels", "wl_pack", "wl_to_row_along", "wl_to_row_across"};
 
 // Statements that use `thread` of kProbeThreads, `at`, which is 8 * thread, `p` (f32: p[i] is i, and kProbeValues of
 // them), `s` (f32 in shared memory, as many) and set up to eight f32 from q on, which are -1 before.

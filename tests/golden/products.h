@@ -137,6 +137,26 @@ inline const std::vector<Golden> kProducts = {
   %5 = add %3 %4 : bf16[40,24]
   output "y" %5
 })"},
+    {"near_matrices",  // factors stay in shared memory: one along k, one in panels across it
+     "sim:cuda",
+     {{"matrix", 12},
+      {"async_copies", 1},
+      {"stages", 2},
+      {"tile_rows", 64},
+      {"tile_columns", 128},
+      {"thread_rows", 2},
+      {"thread_columns", 32},
+      {"k_step", 64},
+      {"vector", 8},
+      {"k_unroll", 8},
+      {"register_stages", 1},
+      {"min_blocks", 0}},
+     R"(graph {
+  %0 = input "a" : bf16[96,200] normal(0,1)
+  %1 = input "b" : bf16[200,136] normal(0,1)
+  %2 = contract %0 %1 "mk,kn->mn" : bf16[96,136]
+  output "y" %2
+})"},
     {"triangular_product",  // products with what is above the diagonal are left out
      "cpu:avx512",
      {},

@@ -10,6 +10,7 @@
 #include "tests/unit/fuzz.h"
 #include "tests/unit/schedule/contractions.h"
 #include "tests/unit/schedule/groups.h"
+#include "tests/unit/schedule/near_products.h"
 
 namespace wl {
 namespace {
@@ -49,6 +50,38 @@ TEST_P(SimulatedMatrices, OfRandomProductsMeanTheirGraphs) {
   const std::vector<std::string> wrong = checks.run();
   EXPECT_EQ(wrong.size(), 0u);
   for (size_t i = 0; i < wrong.size() && i < 3; ++i) ADD_FAILURE() << wrong[i];
+}
+
+// Kernels of the graphs that `text` makes of seeds, at the points that `points` chooses, whose text has `mark`.
+template <typename Seeds, typename Text, typename Points>
+void expect_right(const Seeds& seeds, const char* name, const char* mark, Text text, Points points) {
+  testing::CompiledChecks checks(name);
+  for (uint64_t seed = seeds.first; seed < seeds.last; ++seed) {
+    SCOPED_TRACE(cat("seed ", seed));
+    const Machine machine = testing::machine_named(seed % 3 == 0 ? "hip:gfx942" : "cuda:sm_90a");
+    const Graph graph = parse(text(seed)).value();
+    const Domain domain = analyze(graph, machine).value();
+    const Space space = space_of(graph, domain, machine).value();
+    const auto number = checks.group(graph, seed);
+    ASSERT_TRUE(number.ok()) << number.status();
+    for (const Point& point : points(space, 2, seed)) {
+      Kernel kernel = lower(graph, domain, space.schedule(point), machine).value();
+      kernel.compiler = "gcc";
+      const auto source = emit(kernel, testing::simulator_of(machine));
+      ASSERT_TRUE(source.ok()) << source.status() << space.text(point);
+      EXPECT_NE(source->text.find(mark), std::string::npos);
+      checks.add(*number, *source, space.text(point));
+    }
+  }
+  std::printf("%d kernels\n", checks.kernels());
+  const std::vector<std::string> wrong = checks.run();
+  EXPECT_EQ(wrong.size(), 0u);
+  for (size_t i = 0; i < wrong.size() && i < 3; ++i) ADD_FAILURE() << wrong[i];
+}
+
+// Those of groups of waves, which read shared memory until they are waited for.
+TEST_P(SimulatedMatrices, OfFactorsInMemoryMeanTheirGraphs) {
+  expect_right(seeds(60, 20261127), "simulated_near", "wl_mma_wgmma64_", testing::near_product, testing::near_points);
 }
 
 }  // namespace

@@ -17,7 +17,7 @@ struct Breakage {
 
 const std::vector<Breakage>& breakages() {
   static const auto* const kAll = new std::vector<Breakage>{
-      {"barrier", "a barrier is missing", std::regex("wl_barrier\\(\\);"), ";"},
+      {"barrier", "a barrier is missing", std::regex("wl_barrier(_near)?\\(\\);"), ";"},
       {"shuffle", "a shuffle has half its distance", std::regex("wl_shuffle_xor<(16|8|4|2)>"),
        "wl_shuffle_xor<$1 / 2>"},
       {"shuffle", "a shuffle has twice its distance", std::regex("wl_shuffle_xor<(1|2|4|8)>"),
@@ -51,6 +51,15 @@ const std::vector<Breakage>& breakages() {
        "$1$3, $2"},
       {"matrix", "registers of the other factor are swapped",
        std::regex("(wl_mma_(?:m16n8k16|mfma16)_.*, )(\\w+), (\\w+)\\);"), "$1$3, $2);"},
+      {"near", "products are not waited for", std::regex("wl_mma_wait\\(\\);"), ";"},
+      {"near", "a factor is read across k, not along it", std::regex("(wl_mma_wgmma64_\\w+<)0, (\\d)>"), "$011, $2>"},
+      {"near", "a factor is read along k, not across it", std::regex("(wl_mma_wgmma64_\\w+<\\d, )1>"), "$010>"},
+      {"near", "a factor begins elsewhere", std::regex("(wl_mma_wgmma64_\\w+<\\d, \\d>\\(\\w+ \\+ )(\\d+)L"),
+       "$1$2L + 64"},
+      {"near", "the sums of two columns are swapped",
+       std::regex("(wl_mma_wgmma64_\\w+<\\d, \\d>\\([^,]*, [^,]*, )(\\w+), (\\w+)"), "$1$3, $2"},
+      {"swizzle", "pieces are swapped by fewer bits", std::regex("wl_swizzle<3, 3, 3>"), "wl_swizzle<2, 3, 3>"},
+      {"swizzle", "panels are fewer", std::regex("wl_panels<6, (2|1), 6>"), "wl_panels<6, $1 - 1, 6>"},
       {"sums", "registers of the sums are swapped", std::regex("(wl_mma_m16n8k16_\\w+\\()(\\w+), (\\w+)"), "$1$3, $2"},
       {"words", "a word is of other elements", std::regex("(wl_word[^(]*\\()(p\\d+)"), "$1$2 + 2"},
       {"identity", "an identity is another", std::regex("-__builtin_inff\\(\\)"), "3e38f"},

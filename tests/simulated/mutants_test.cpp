@@ -24,6 +24,7 @@
 #include "tests/unit/fuzz.h"
 #include "tests/unit/schedule/contractions.h"
 #include "tests/unit/schedule/groups.h"
+#include "tests/unit/schedule/near_products.h"
 #include "worker/drivers/cpu/cpu.h"
 
 namespace wl {
@@ -82,17 +83,10 @@ std::string judge(const Case& one, const Source& source, const std::string& path
   return "";
 }
 
-// Returns a kernel of a group with its values, of one of `drawn` random schedules that is `wanted`.
-std::optional<Case> case_of(const Graph& graph, const Machine& machine, uint64_t seed,
-                            const std::function<bool(const Schedule&)>& wanted, int drawn = 1) {
-  const auto domain = analyze(graph, machine);
-  if (!domain.ok()) return std::nullopt;
-  const Space space = space_of(graph, *domain, machine).value();
-  std::vector<Point> points = testing::sample_points(space, drawn, seed);
-  std::erase_if(points, [&](const Point& point) { return !wanted(space.schedule(point)); });
-  if (points.empty()) return std::nullopt;
-  const Point point = points.back();
-  auto kernel = lower(graph, *domain, space.schedule(point), machine);
+// Returns the kernel of a group at a point of its space, with the group's values.
+std::optional<Case> case_at(const Graph& graph, const Domain& domain, const Machine& machine, const Space& space,
+                            const Point& point) {
+  auto kernel = lower(graph, domain, space.schedule(point), machine);
   if (!kernel.ok()) return std::nullopt;
   kernel->compiler = "gcc";
   std::vector<Query> queries;
@@ -103,6 +97,18 @@ std::optional<Case> case_of(const Graph& graph, const Machine& machine, uint64_t
   Case one{buffers_of(graph), evaluate(graph, generated_inputs(graph, 7), queries).value(), space.text(point), {}};
   one.source = emit(*kernel, testing::simulator_of(machine)).value();
   return one;
+}
+
+// Likewise, of one of `drawn` random schedules that is `wanted`.
+std::optional<Case> case_of(const Graph& graph, const Machine& machine, uint64_t seed,
+                            const std::function<bool(const Schedule&)>& wanted, int drawn = 1) {
+  const auto domain = analyze(graph, machine);
+  if (!domain.ok()) return std::nullopt;
+  const Space space = space_of(graph, *domain, machine).value();
+  std::vector<Point> points = testing::sample_points(space, drawn, seed);
+  std::erase_if(points, [&](const Point& point) { return !wanted(space.schedule(point)); });
+  if (points.empty()) return std::nullopt;
+  return case_at(graph, *domain, machine, space, points.back());
 }
 
 // Returns the group with every reduction as an output too. What follows a reduction can hide its value: erf of a large
@@ -130,6 +136,15 @@ std::optional<Case> matrix_case(uint64_t seed) {
   return case_of(graph, testing::machine_named("cuda:sm_80"), seed, [seed](const Schedule& schedule) {
     return schedule[kMatrix] != kNoMatrix && schedule[kAsyncCopies] == static_cast<int64_t>(seed / 2 % 2);
   });
+}
+
+// Returns a contraction whose factors stay in shared memory; every other pair of seeds has asynchronous copies.
+std::optional<Case> near_case(uint64_t seed) {
+  const Graph graph = parse(testing::near_product(seed)).value();
+  const Machine machine = testing::machine_named("cuda:sm_90a");
+  const Domain domain = analyze(graph, machine).value();
+  const Space space = space_of(graph, domain, machine).value();
+  return case_at(graph, domain, machine, space, testing::near_points(space, 2, seed).back());
 }
 
 // Returns a contraction on lanes with asynchronous copies, every other one with reads that run ahead too.
@@ -206,6 +221,11 @@ TEST(Simulated, CatchesBrokenKernels) {
 TEST(Simulated, CatchesBrokenMatrixKernels) {
   expect_caught(testing::test_seed(20261203), static_cast<size_t>(testing::scaled(12)),
                 {"barrier", "async", "matrix", "sums", "words"}, matrix_case);
+}
+
+TEST(Simulated, CatchesBrokenFactorsInMemory) {
+  expect_caught(testing::test_seed(20261127), static_cast<size_t>(testing::scaled(10)),
+                {"barrier", "async", "slot", "near", "swizzle"}, near_case);
 }
 
 TEST(Simulated, CatchesBrokenPipelines) {

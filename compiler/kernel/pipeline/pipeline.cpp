@@ -248,12 +248,18 @@ class Pipeliner {
     const bool waits = copies_any && !carries();
     std::vector<Instr> body;
     if (waits && !parts_.own) body.push_back(wait_instr(pending));
-    if (copies_any) append(body, copies(later, next_slot));
+    // Products that are waited for are computed while the copies are started.
+    const bool beside = copies_any && !parts_.uses.empty() && parts_.uses.back().op == InstrOp::kMmaWait;
+    if (copies_any && !beside) append(body, copies(later, next_slot));
     if (waits && parts_.own) body.push_back(wait_instr(pending));
     append(body, moved(parts_.loads, next, next_slot));
     std::vector<Instr> stores = moved(parts_.stores, next, next_slot);
     if (stages_ == 1) append(body, std::exchange(stores, {}));
     append(body, groups_ ? uses_ahead(slot, std::exchange(stores, {})) : in_slot(parts_.uses, slot));
+    if (beside) {
+      std::vector<Instr> started = copies(later, next_slot);
+      body.insert(body.end() - 1, std::make_move_iterator(started.begin()), std::make_move_iterator(started.end()));
+    }
     append(body, std::move(stores));
     std::set<TileId> copied;
     for (const Instr& copy : parts_.copies) copied.insert(copy.args[0]);

@@ -16,7 +16,8 @@
 //
 // Barriers are placed afterwards, as in every kernel (barriers.h). The wait stands before the copies so that one
 // barrier between both does for what arrives and for the slot that is written next; threads that read what they copied
-// themselves need no barrier, and start the next copies before they wait.
+// themselves need no barrier, and start the next copies before they wait. Where the uses end with a wait for products
+// that are computed without the threads (mma_wait), the copies stand before it.
 //
 // Reads of the buffers into registers may run ahead as well, by one: where uses alternate with what they read
 // (groups.h), a group is read while the one before it is used, and the first of an iteration at the end of the

@@ -159,6 +159,14 @@ class KernelParser {
       WL_RETURN_IF_ERROR(in_.list(numbers, 0, kMostSwizzled));
       if (numbers.size() != 3) return invalid("a swizzle is [bits,base,shift]");
       b.swizzle = {static_cast<int>(numbers[0]), static_cast<int>(numbers[1]), static_cast<int>(numbers[2])};
+      if (in_.take("panels")) {
+        numbers.clear();
+        WL_RETURN_IF_ERROR(in_.list(numbers, 0, kMostSwizzled));
+        if (numbers.size() != 3) return invalid("panels are [column,panels,rows], as numbers of bits");
+        b.swizzle.column = static_cast<int>(numbers[0]);
+        b.swizzle.panels = static_cast<int>(numbers[1]);
+        b.swizzle.rows = static_cast<int>(numbers[2]);
+      }
     }
     kernel_.buffers.push_back(std::move(b));
     return absl::OkStatus();

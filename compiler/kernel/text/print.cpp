@@ -51,7 +51,8 @@ std::string buffer_text(const KernelBuffer& b) {
       : b.output                   ? (b.once ? "once" : "out")
                                    : "in",
       " \"", absl::CHexEscape(b.name), "\" : ", name_of(b.dtype), " [", absl::StrJoin(b.shape, ","), "]",
-      b.swizzle == Swizzle() ? "" : cat(" swizzle [", b.swizzle.bits, ",", b.swizzle.base, ",", b.swizzle.shift, "]"));
+      b.swizzle == Swizzle() ? "" : cat(" swizzle [", b.swizzle.bits, ",", b.swizzle.base, ",", b.swizzle.shift, "]"),
+      b.swizzle.panels == 0 ? "" : cat(" panels [", b.swizzle.column, ",", b.swizzle.panels, ",", b.swizzle.rows, "]"));
 }
 
 }  // namespace

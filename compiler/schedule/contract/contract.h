@@ -21,15 +21,19 @@ int64_t contract_registers(const Schedule& schedule, int64_t words);
 int64_t contract_shared(const Schedule& schedule, int64_t bytes);
 // The matrix instruction that a schedule has; nullopt: none.
 std::optional<MatrixOp> matrix_of(const Schedule& schedule);
-// The one that may multiply the operands of a contraction on a machine; nullopt where there is none, or where half of
+// Those that may multiply the operands of a contraction on a machine, the fastest first, but for those of which half of
 // every fragment would be empty.
-std::optional<MatrixOp> matrix_for(const Graph& group, const Domain& domain, const Machine& machine);
-// Rows and columns of the tile of a wave, whose threads have so many each (thread_rows, thread_columns).
+std::vector<MatrixOp> matrices_for(const Graph& group, const Domain& domain, const Machine& machine);
+// Multiply-adds of an instruction for each of f32 on lanes.
+double matrix_rate(MatrixOp matrix, const Target& target);
+// Rows and columns of the tile of a wave, or of a group of waves that multiply together, whose threads have so many
+// each (thread_rows, thread_columns).
 struct WaveTile {
   int64_t rows = 1, columns = 1;
 };
 WaveTile wave_tile(MatrixOp matrix, int64_t thread_rows, int64_t thread_columns);
-// Words of both factors that such a thread loads for one step of the instruction along k.
+// Words of both factors that such a thread loads for one step of the instruction along k, or its part of what the
+// instruction itself reads of shared memory.
 int64_t matrix_words(MatrixOp matrix, int64_t thread_rows, int64_t thread_columns);
 // Elements from one row to the next in shared memory, of rows with so many. Eight rows of 16 bytes, which the lanes of
 // a wave load words of a fragment from, then have no bank in common: rows are 16 bytes times an odd number apart.

@@ -25,17 +25,18 @@ std::optional<TileSteps> tile_steps(const Graph& group, const Domain& domain, co
   const Node& product = group.nodes[domain.contract];
   const auto dtype = [&](int side) { return group.nodes[product.operands[side]].dtype; };
   const int right = domain.right_operand();
-  const std::optional<MatrixOp> matrix = matrix_for(dtype(1 - right), dtype(right), machine.target->features);
-  if (!matrix) return std::nullopt;
-  const MatrixInfo& row = info(*matrix);
+  const std::vector<MatrixOp> all = matrices_for(dtype(1 - right), dtype(right), machine.target->features);
+  if (all.empty()) return std::nullopt;
+  const MatrixOp matrix = all[0];
+  const MatrixInfo& row = info(matrix);
   const auto extent = [&](AtomId atom) { return domain.atoms[atom].extent; };
   if (2 * extent(domain.m.back()) <= row.m || 2 * extent(domain.n.back()) <= row.n) return std::nullopt;
-  TileSteps best{*matrix, -1, 0};
+  TileSteps best{matrix, -1, 0};
   const int64_t most = row.k / dot->group;
   for (const AtomId atom : domain.reduced) {
     const int64_t each = atom == dot->k_atom ? dot->group : 1;
     const int64_t words = divisor_up_to((extent(atom) + each - 1) / each, most);
-    if (words >= best.words) best = {*matrix, atom, words};
+    if (words >= best.words) best = {matrix, atom, words};
   }
   return 2 * best.words > most ? std::optional(best) : std::nullopt;
 }

@@ -4,6 +4,7 @@
 
 #include "compiler/base/log2.h"
 #include "compiler/kernel/barriers.h"
+#include "compiler/kernel/near.h"
 #include "compiler/kernel/pipeline/pipeline.h"
 #include "compiler/plan/reads.h"
 #include "compiler/schedule/contract/contract.h"
@@ -45,7 +46,7 @@ absl::Status GpuContract::prepare() {
   set_launch(out_.kernel(), "contract", schedule_, machine_);
   dtype_ = shared_ = lanes_dtype(group_, domain_);
   matrix_ = matrix_of(schedule_);
-  if (matrix_ && matrix_ != matrix_for(group_, domain_, machine_))
+  if (matrix_ && !offers_matrix(*matrix_))
     return invalid("no operands of ", info(*matrix_).name, " on ", machine_.target->name);
   if (matrix_) shared_ = info(*matrix_).left;
   const int right = domain_.right_operand();
@@ -68,6 +69,11 @@ absl::Status GpuContract::prepare() {
   prepare_side(rows_, "a");
   prepare_side(columns_, "b");
   return absl::OkStatus();
+}
+
+bool GpuContract::offers_matrix(MatrixOp matrix) const {
+  const std::vector<MatrixOp> all = matrices_for(group_, domain_, machine_);
+  return std::find(all.begin(), all.end(), matrix) != all.end();
 }
 
 absl::Status GpuContract::choose_threads() {
@@ -96,14 +102,17 @@ void GpuContract::prepare_side(Side& side, const char* name) {
   side.along_k = reads_along_k(side);
   side.aligned = aligned_along(domain_, reads_of(domain_, domain_.contract, side.position),
                                side.along_k ? k_atom_ : side.atom, vector_);
+  const bool in_memory = matrix_ && multiplies_in_memory(*matrix_);
   // Words along k are loaded across rows only where a wave holds the blocks that lanes exchange.
-  side.k_inner = matrix_ && (side.along_k || !holds_blocks(&side == &rows_ ? fragments_.a : fragments_.b));
+  const Layout& words = &side == &rows_ ? fragments_.a : fragments_.b;
+  side.k_inner = matrix_ && (side.along_k || !(in_memory || holds_blocks(words)));
   side.async = schedule_[kAsyncCopies] != 0 && stages_ > 1 && copies_operand(group_, domain_, side.position, shared_) &&
                (size_of(shared_) >= 4 || (side.along_k == side.k_inner && copies_vectors(side)));
   // On lanes, elements of one k go to neighbouring banks; an operand that is read along k is stored across them.
   side.pitch =
       matrix_ ? matrix_pitch(*matrix_, side.k_inner ? step_ : side.tile) : side.tile + (side.along_k ? vector_ : 0);
   side.buffer = out_.shared(name, shared_, {1, side.k_inner ? side.tile : step_, side.pitch});
+  if (in_memory) out_.kernel().buffers[side.buffer].swizzle = near_swizzle(side.k_inner, side.tile);
 }
 
 // Whole vectors of an operand that is an input are neighbours, all inside it or all outside.

@@ -6,7 +6,7 @@
 //
 // With a matrix instruction the accumulators are its fragments of sums, repeated over the registers of a wave and over
 // waves. Shared memory holds narrow elements, innermost what the operand is read along. What K and the operands leave
-// of a step is filled up with zeros.
+// of a step is filled up with zeros. An instruction that multiplies in memory takes whole steps from there.
 //
 // Where conditions on places say which products count (compiler/plan/masks.h), a block takes the steps from the first
 // that counts for its tile to the last.
@@ -44,6 +44,7 @@ class GpuContract {
   };
 
   absl::Status prepare();
+  bool offers_matrix(MatrixOp matrix) const;
   absl::Status choose_threads();
   absl::Status choose_waves();
   void choose_k();

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "compiler/base/log2.h"
+#include "compiler/kernel/near.h"
 #include "compiler/schedule/contract/contract.h"
 #include "compiler/schedule/contract/gpu.h"
 
@@ -17,19 +18,31 @@ std::optional<MatrixOp> matrix_of(const Schedule& schedule) {
   return value == kNoMatrix ? std::nullopt : std::optional(matrices()[static_cast<size_t>(value - 1)].op);
 }
 
-std::optional<MatrixOp> matrix_for(const Graph& group, const Domain& domain, const Machine& machine) {
+std::vector<MatrixOp> matrices_for(const Graph& group, const Domain& domain, const Machine& machine) {
   const Node& product = group.nodes[domain.contract];
   const auto dtype = [&](int side) { return group.nodes[product.operands[side]].dtype; };
   const int right = domain.right_operand();
-  const std::optional<MatrixOp> matrix = matrix_for(dtype(1 - right), dtype(right), machine.target->features);
-  if (!matrix || is_float(product.dtype) != is_float(info(*matrix).sum)) return std::nullopt;
   const auto extent = [&](AtomId atom) { return domain.atoms[atom].extent; };
   int64_t depth = 0;
   for (const AtomId atom : domain.reduced) depth = std::max(depth, extent(atom));
   const int64_t rows = domain.m.empty() ? 1 : extent(domain.m.back());
   const int64_t columns = domain.n.empty() ? 1 : extent(domain.n.back());
-  const MatrixInfo& row = info(*matrix);
-  return 2 * rows > row.m && 2 * columns > row.n && 2 * depth > row.k ? matrix : std::nullopt;
+  std::vector<MatrixOp> out = matrices_for(dtype(1 - right), dtype(right), machine.target->features);
+  std::erase_if(out, [&](MatrixOp op) {
+    const MatrixInfo& row = info(op);
+    const int64_t k = multiplies_in_memory(op) ? kNearRow : row.k;  // of a step
+    return is_float(product.dtype) != is_float(row.sum) || 2 * rows <= row.m || 2 * columns <= row.n || 2 * depth <= k;
+  });
+  return out;
+}
+
+double matrix_rate(MatrixOp matrix, const Target& target) {
+  const MatrixInfo& row = info(matrix);
+  const double rate = target.arithmetic.matrices(row.left, row.right);
+  // That of the target is of groups of waves, where it has them; a wave alone reaches three fifths of it (an H200:
+  // bench/README.md).
+  const bool slower = (target.features & kWaveGroups) != 0 && !multiplies_in_memory(matrix);
+  return slower ? 0.6 * rate : rate;
 }
 
 WaveTile wave_tile(MatrixOp matrix, int64_t thread_rows, int64_t thread_columns) {
@@ -41,10 +54,17 @@ WaveTile wave_tile(MatrixOp matrix, int64_t thread_rows, int64_t thread_columns)
 int64_t matrix_words(MatrixOp matrix, int64_t thread_rows, int64_t thread_columns) {
   const Fragments& one = fragments_of(matrix);
   const WaveTile wave = wave_tile(matrix, thread_rows, thread_columns);
+  if (multiplies_in_memory(matrix)) {
+    const MatrixInfo& row = info(matrix);
+    const int64_t columns = std::min(wave.columns, kNearColumns);
+    const int64_t calls = wave.rows / row.m * (wave.columns / columns), threads = one.c.count('l') * one.c.count('u');
+    return calls * (row.m + columns) * row.k / elements_of_word(row.left) / threads;
+  }
   return wave.rows / one.c.shape[0] * one.a.count('r') + wave.columns / one.c.shape[1] * one.b.count('r');
 }
 
 int64_t matrix_pitch(MatrixOp matrix, int64_t extent) {
+  if (multiplies_in_memory(matrix)) return extent;
   return extent + kBankRow / size_of(info(matrix).left);
 }
 
@@ -66,7 +86,8 @@ absl::Status GpuContract::choose_waves() {
   const MatrixInfo& row = info(*matrix_);
   const int64_t down = rows_.tile / wave.rows, across = columns_.tile / wave.columns;
   Kernel& kernel = out_.kernel();
-  const int64_t count = down * across * kernel.wave;
+  const int own = log2_floor(fragments_of(*matrix_).c.count('u'));  // waves that multiply together
+  const int64_t count = (down * across * kernel.wave) << own;
   if (count == 0 || count > machine_.target->gpu.block_threads || wave.rows % row.m != 0 || wave.columns % row.n != 0 ||
       step_ % row.k != 0)
     return invalid("a tile of ", rows_.tile, " x ", columns_.tile, " in pieces of ", rows_each_, " x ", columns_each_,
@@ -74,10 +95,13 @@ absl::Status GpuContract::choose_waves() {
   kernel.team = kernel.threads = static_cast<int>(count);
   kernel.teams = 1;
   Repeats rows{log2_floor(wave.rows / row.m)}, columns{log2_floor(wave.columns / row.n)};
-  for (int bit = 0; bit < log2_floor(across); ++bit) columns.waves.push_back(bit);
-  for (int bit = 0; bit < log2_floor(down); ++bit) rows.waves.push_back(log2_floor(across) + bit);
+  for (int bit = 0; bit < log2_floor(across); ++bit) columns.waves.push_back(own + bit);
+  for (int bit = 0; bit < log2_floor(down); ++bit) rows.waves.push_back(own + log2_floor(across) + bit);
+  // What stays in memory is multiplied at once for all of a step.
+  const Repeats along_k{multiplies_in_memory(*matrix_) ? log2_floor(step_ / row.k) : 0};
   const Fragments& one = fragments_of(*matrix_);
-  fragments_ = {repeated(one.a, {rows, {}}), repeated(one.b, {columns, {}}), repeated(one.c, {rows, columns})};
+  fragments_ = {repeated(one.a, {rows, along_k}), repeated(one.b, {columns, along_k}),
+                repeated(one.c, {rows, columns})};
   return absl::OkStatus();
 }
 
@@ -104,7 +128,8 @@ TileId GpuContract::cut_off(const Side& side, TileId tile, const Affine& first) 
 
 void GpuContract::multiply_matrices(int64_t depth) {
   const int64_t words = elements_of_word(shared_);
-  for (int64_t k = 0; k < depth; k += info(*matrix_).k) {
+  const bool in_memory = multiplies_in_memory(*matrix_);
+  for (int64_t k = 0; k < depth; k += in_memory ? step_ : info(*matrix_).k) {
     const auto factor = [&](const Side& side, const Layout& layout) {
       const TileId tile = out_.tile({DType::u32, layout, {}});
       const int64_t own = side.k_inner ? side.pitch : 1, next = side.k_inner ? 1 : side.pitch;
@@ -118,6 +143,7 @@ void GpuContract::multiply_matrices(int64_t depth) {
     };
     const TileId a = factor(rows_, fragments_.a), b = factor(columns_, fragments_.b);
     out_.push(mma_instr(accumulator_, *matrix_, a, b));
+    if (in_memory) out_.push(mma_wait_instr());
   }
 }
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <bit>
 
+#include "compiler/kernel/near.h"
 #include "compiler/plan/reads.h"
 #include "compiler/schedule/axes.h"
 #include "compiler/schedule/contract/contract.h"
@@ -31,11 +32,12 @@ std::vector<int64_t> up_to(int64_t most) {
 // Extents of the contraction.
 struct Product {
   int64_t rows = 1, columns = 1, outer = 1, depth = 1;  // depth: the longest loop of K
-  int64_t bytes = 4;                                    // of an element on lanes
-  bool copies = false, copies_matrix = false;           // an operand can be copied asynchronously
+  int64_t bytes = 4;                           // of an element on lanes
+  bool copies = false, copies_matrix = false;  // an operand can be copied asynchronously
 };
 
-Product product_of(const Graph& group, const Domain& domain, const Machine& machine, std::optional<MatrixOp> matrix) {
+Product product_of(const Graph& group, const Domain& domain, const Machine& machine,
+                   const std::vector<MatrixOp>& matrices) {
   Product out;
   if (!domain.m.empty()) out.rows = domain.atoms[domain.m.back()].extent;
   if (!domain.n.empty()) out.columns = domain.atoms[domain.n.back()].extent;
@@ -47,7 +49,8 @@ Product product_of(const Graph& group, const Domain& domain, const Machine& mach
   for (const int side : {0, 1}) {
     if ((machine.target->features & kAsyncCopy) == 0) continue;
     out.copies = out.copies || (size_of(lanes) >= 4 && copies_operand(group, domain, side, lanes));
-    out.copies_matrix = out.copies_matrix || (matrix && copies_operand(group, domain, side, info(*matrix).left));
+    out.copies_matrix =
+        out.copies_matrix || (!matrices.empty() && copies_operand(group, domain, side, info(matrices[0]).left));
   }
   return out;
 }
@@ -75,7 +78,7 @@ double cost_of(const Schedule& s, const Machine& machine, const Product& product
     near = static_cast<double>(threads * matrix_words(*matrix, s[kThreadRows], s[kThreadColumns])) /
            static_cast<double>(row.k) * 4;  // a unit multiplies for four times as many lanes as it loads for
     far *= static_cast<double>(size_of(row.left)) / static_cast<double>(product.bytes);
-    products /= machine.target->arithmetic.matrices(row.left, row.right);
+    products /= matrix_rate(*matrix, *machine.target);
   }
   // Few threads on a unit do not hide memory latency.
   const int64_t running = std::min(together, (blocks + units - 1) / units) * threads;
@@ -95,6 +98,9 @@ bool legal_with(MatrixOp matrix, const Schedule& s, int64_t unroll) {
   const WaveTile wave = wave_tile(matrix, s[kThreadRows], s[kThreadColumns]);
   if (wave.rows > s[kTileRows] || wave.columns > s[kTileColumns] || wave.rows % row.m != 0 || wave.columns % row.n != 0)
     return false;
+  if (multiplies_in_memory(matrix))
+    return s[kStepK] == kNearRow && s[kVector] == kMatrixVector && s[kRegisterStages] == 1 && s[kUnrollK] == unroll &&
+           wave.columns >= kNearRow;
   return s[kStepK] % row.k == 0 && s[kStepK] / row.k >= s[kRegisterStages] && s[kUnrollK] == unroll;
 }
 
@@ -124,11 +130,21 @@ void add_ranked(Space& space, const Machine& machine, const Product& product, si
 }
 
 void add_matrix_seeds(Space& space, const Machine& machine, const Product& product, MatrixOp matrix) {
-  Chosen choices = {{kMatrix, 1 + static_cast<int64_t>(matrix)}, {kVector, kMatrixVector}, {kMinBlocks, 1}};
+  Chosen choices = {{kMatrix, 1 + static_cast<int64_t>(matrix)}, {kVector, kMatrixVector}};
   if (product.copies_matrix) {
     choices.emplace_back(kAsyncCopies, 1);
     choices.emplace_back(kStages, 3);
   }
+  if (multiplies_in_memory(matrix)) {
+    // Where nothing but a block's own copies runs beside its products, another block on the multiprocessor helps.
+    for (const int64_t blocks : {2, 1}) {
+      Chosen with = choices;
+      with.emplace_back(kMinBlocks, blocks);
+      add_ranked(space, machine, product, kMatrixSeeds, with, {kNearRow}, {64, 32, 16});
+    }
+    return;
+  }
+  choices.emplace_back(kMinBlocks, 1);
   const int64_t step = std::min(kMatrixStep, at_least(product.depth));
   // An H200 multiplies faster when the next fragments are read while the last ones are multiplied (bench/README.md),
   // but with few registers to spare the compiler may spill, so these are not the first.
@@ -162,9 +178,10 @@ int64_t contract_threads(const Schedule& s) {
 int64_t contract_registers(const Schedule& s, int64_t words) {
   const int64_t rows = s[kThreadRows], columns = s[kThreadColumns], threads = contract_threads(s);
   const int64_t fetched = ((s[kTileRows] + s[kTileColumns]) * s[kStepK] + threads - 1) / threads;
-  if (const std::optional<MatrixOp> matrix = matrix_of(s))
-    return rows * columns + s[kRegisterStages] * matrix_words(*matrix, rows, columns) +
-           (s[kAsyncCopies] != 0 ? 0 : fetched) + kOtherRegisters;
+  if (const std::optional<MatrixOp> matrix = matrix_of(s)) {
+    const int64_t read = multiplies_in_memory(*matrix) ? 0 : s[kRegisterStages] * matrix_words(*matrix, rows, columns);
+    return rows * columns + read + (s[kAsyncCopies] != 0 ? 0 : fetched) + kOtherRegisters;
+  }
   return (rows * columns + 2 * (rows + columns) + fetched) * words + kOtherRegisters;
 }
 
@@ -175,8 +192,10 @@ int64_t contract_shared(const Schedule& s, int64_t bytes) {
 
 Space space_gpu_contract(const Graph& group, const Domain& domain, const Machine& machine) {
   const Gpu gpu = machine.target->gpu;
-  const std::optional<MatrixOp> matrix = matrix_for(group, domain, machine);
-  const Product product = product_of(group, domain, machine, matrix);
+  const std::vector<MatrixOp> matrices = matrices_for(group, domain, machine);
+  const bool matrix = !matrices.empty();
+  const bool in_memory = matrix && multiplies_in_memory(matrices[0]);
+  const Product product = product_of(group, domain, machine, matrices);
   const int64_t most_rows = std::max<int64_t>(16, at_least(product.rows));
   const int64_t most_columns = std::max<int64_t>(16, at_least(product.columns));
   const bool copies = product.copies || product.copies_matrix;
@@ -188,14 +207,19 @@ Space space_gpu_contract(const Graph& group, const Domain& domain, const Machine
       axis(kStepK, {8, 16, 32, 4, 64},
            [&](int64_t k) { return k <= at_least(product.depth) && (matrix || k <= kMostLanesStep); }),
       axis(kThreadRows, {8, 4, 2, 1, 16}, [&](int64_t r) { return r == 8 || r <= most_rows; }),
-      axis(kThreadColumns, {8, 4, 2, 16}, [&](int64_t c) { return c == 8 || c <= most_columns; }),
+      axis(kThreadColumns, {8, 4, 2, 16, 32, 64},
+           [&](int64_t c) { return c == 8 || (c <= most_columns && (in_memory || c <= 16)); }),
       {kVector, matrix ? std::vector<int64_t>{8, 4, 2} : std::vector<int64_t>{4, 8, 2}},  // 16 bytes first
       axis(kStages, {2, 1, 3, 4, 5}, [&](int64_t stages) { return stages <= 2 || copies; }),
       axis(kUnrollK, {8, 4, 2}),
       axis(kAsyncCopies, {0, 1}, [&](int64_t async) { return async == 0 || copies; }),
       {kRegisterStages, {1, 2}},
   };
-  if (matrix) space.axes.emplace_back(kMatrix, std::vector<int64_t>{kNoMatrix, 1 + static_cast<int64_t>(*matrix)});
+  if (matrix) {
+    std::vector<int64_t> values = {kNoMatrix};
+    for (const MatrixOp one : matrices) values.push_back(1 + static_cast<int64_t>(one));
+    space.axes.emplace_back(kMatrix, std::move(values));
+  }
   add_listed_axes(space, machine);
   space.legal = [gpu, product, unroll = values_of(space, kUnrollK)[0],
                  early = (machine.target->features & kEarlyLoads) != 0](const Schedule& s) {
@@ -209,9 +233,13 @@ Space space_gpu_contract(const Graph& group, const Domain& domain, const Machine
     // With 8 x 16 accumulators the registers also hold what is loaded for the next step; with more they do not.
     const int64_t registers = contract_registers(s, product.bytes / 4);
     const int64_t taken = early ? registers * 3 / 2 : registers;
-    return registers <= std::min(gpu.lane_registers, 232) && taken * threads <= gpu.unit_registers;
+    if (registers > std::min(gpu.lane_registers, 232) || taken * threads > gpu.unit_registers) return false;
+    // Blocks of large tiles would spill, or not fit, where others are to reside beside them.
+    const int64_t beside = chosen && multiplies_in_memory(*chosen) ? s[kMinBlocks] : 0;
+    return beside * taken * threads <= gpu.unit_registers &&
+           beside * contract_shared(s, product.bytes) <= gpu.unit_shared;
   };
-  if (matrix) add_matrix_seeds(space, machine, product, *matrix);
+  for (const MatrixOp one : matrices) add_matrix_seeds(space, machine, product, one);
   add_lanes_seeds(space, machine, product);
   return space;
 }

@@ -30,7 +30,7 @@
   const int thread = threadIdx.x; \
   (void)block;                    \
   (void)thread
-extern __shared__ __align__(128) char wl_arena[];
+extern __shared__ __align__(1024) char wl_arena[];
 
 #define __builtin_convertvector(x, ...) wl_cast<__VA_ARGS__>(x)
 #define __builtin_inff() __int_as_float(0x7f800000)

@@ -143,51 +143,6 @@ WL_FN void wl_commit() {}
 template <int N>
 WL_FN void wl_wait() {}
 #endif
-// Matrix instructions, which multiply what the 32 lanes of a wave hold together (compiler/target/matrix.def).
-#if __CUDA_ARCH__ >= 800
-#define WL_MMA_16X8X16(name, type)                                                                          \
-  WL_FN void name(wl_vec<f32, 2>& c0, wl_vec<f32, 2>& c1, u32 a0, u32 a1, u32 a2, u32 a3, u32 b0, u32 b1) { \
-    asm volatile("mma.sync.aligned.m16n8k16.row.col.f32." type "." type                                     \
-                 ".f32 {%0, %1, %2, %3}, "                                                                  \
-                 "{%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"                                            \
-                 : "+f"(c0.e[0]), "+f"(c0.e[1]), "+f"(c1.e[0]), "+f"(c1.e[1])                               \
-                 : "r"(a0), "r"(a1), "r"(a2), "r"(a3), "r"(b0), "r"(b1));                                   \
-  }
-WL_MMA_16X8X16(wl_mma_m16n8k16_bf16, "bf16")
-WL_MMA_16X8X16(wl_mma_m16n8k16_f16, "f16")
-// Blocks of shared memory (gpu_types.h): lanes 8 b to 8 b + 7 name the rows of block b.
-#define WL_LDMATRIX(name, how)                                                               \
-  template <int N>                                                                           \
-  WL_FN wl_blocks_of<N> name(u32 row) {                                                      \
-    wl_blocks_of<N> w;                                                                       \
-    if constexpr (N == 4)                                                                    \
-      asm volatile("ldmatrix.sync.aligned.m8n8.x4" how ".shared.b16 {%0, %1, %2, %3}, [%4];" \
-                   : "=r"(w.e[0]), "=r"(w.e[1]), "=r"(w.e[2]), "=r"(w.e[3])                  \
-                   : "r"(row)                                                                \
-                   : "memory");                                                              \
-    else if constexpr (N == 2)                                                               \
-      asm volatile("ldmatrix.sync.aligned.m8n8.x2" how ".shared.b16 {%0, %1}, [%2];"         \
-                   : "=r"(w.e[0]), "=r"(w.e[1])                                              \
-                   : "r"(row)                                                                \
-                   : "memory");                                                              \
-    else                                                                                     \
-      asm volatile("ldmatrix.sync.aligned.m8n8.x1" how ".shared.b16 {%0}, [%1];"             \
-                   : "=r"(w.e[0])                                                            \
-                   : "r"(row)                                                                \
-                   : "memory");                                                              \
-    return w;                                                                                \
-  }
-WL_LDMATRIX(wl_ldmatrix, "")
-WL_LDMATRIX(wl_ldmatrix_across, ".trans")
-template <class T, int N, long G, long D1, long D2>
-WL_FN wl_blocks_of<N> wl_blocks(wl_shared<T> p) {
-  return wl_ldmatrix<N>((p + wl_to_row_along<N>(threadIdx.x & 31, G, D1, D2)).address());
-}
-template <class T, int N, long G, long D1, long D2>
-WL_FN wl_blocks_of<N> wl_blocks_across(wl_shared<T> p) {
-  return wl_ldmatrix_across<N>((p + wl_to_row_across<N>(threadIdx.x & 31, G, D1, D2)).address());
-}
-#endif
 // Blocks that count each other.
 WL_FN void wl_release() {
   __threadfence();

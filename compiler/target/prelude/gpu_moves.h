@@ -73,6 +73,12 @@ template <int B, int M, int S>
 WL_FN long wl_swizzle(long at) {
   return at ^ ((at >> S) & (((1L << B) - 1) << M));
 }
+// Where an element of a buffer of panels lies: N bits from bit C on change places with the R above them.
+template <int C, int N, int R>
+WL_FN long wl_panels(long at) {
+  const long rows = (1L << R) - 1, panels = (1L << N) - 1;
+  return (at & ~(((1L << (N + R)) - 1) << C)) | (at >> (C + N) & rows) << C | (at >> C & panels) << (C + R);
+}
 // Strided moves, in elements.
 template <class V, class P>
 WL_FN V wl_gather_n(P p, long stride, int left, wl_e<V> fill WL_LINE) {

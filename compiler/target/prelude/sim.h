@@ -46,6 +46,7 @@ struct wl_sim_lane {
   int line, mask;                   // mask: a negative one asks for the lane whose number has no other bits
   int from;                         // of the wave, where the mask is wl_sim_any
   int queued, groups;               // copies on their way, and how many groups were committed
+  int products;                     // that have not been waited for
   wl_sim_state state;
 };
 // Who touched an element of shared memory last; epochs count barriers and blocks.
@@ -67,11 +68,24 @@ struct wl_sim_copy {
   int size, bytes, group, line;
   unsigned char data[16];
 };
+// A thread's part of a product of factors in shared memory, which is computed when it is waited for.
+enum { wl_sim_products = 64 };  // of a thread
+struct wl_sim_product {
+  struct {
+    long byte, at;  // as of wl_shared
+    bool across;
+    void (*read)(unsigned short* to, long byte, long at, int line);
+  } factors[2];
+  float (*from)(unsigned short);
+  void* sums[64];  // pairs: by columns, two of each eight
+  int count, line;
+};
 struct wl_sim {
   wl_sim_lane lanes[wl_sim_threads];
   wl_sim_cell* cells;  // of each block's shared memory
   char* stacks;
   wl_sim_copy* copies;
+  wl_sim_product* products;
   void* home;                       // the scheduler's stack pointer
   int thread, threads, first, end;  // running now; of the cluster; of the wave
   int size, cluster, stacked;    // threads of a block; blocks, of which threads are numbered on; threads with a stack
@@ -110,7 +124,8 @@ static void wl_sim_reserve(wl_sim& s) {
   s.stacks = (char*)mmap(nullptr, (unsigned long)wl_sim_stack * s.threads, 3, 0x4022, -1, 0);
   s.cells = (wl_sim_cell*)mmap(nullptr, sizeof(wl_sim_cell) * wl_sim_shared * s.cluster, 3, 0x4022, -1, 0);
   s.copies = (wl_sim_copy*)mmap(nullptr, sizeof(wl_sim_copy) * wl_sim_copies * s.threads, 3, 0x4022, -1, 0);
-  if ((long)s.stacks == -1 || (long)s.cells == -1 || (long)s.copies == -1) abort();
+  s.products = (wl_sim_product*)mmap(nullptr, sizeof(wl_sim_product) * wl_sim_products * s.threads, 3, 0x4022, -1, 0);
+  if ((long)s.stacks == -1 || (long)s.cells == -1 || (long)s.copies == -1 || (long)s.products == -1) abort();
 }
 static inline int wl_sim_rank(const wl_sim& s) {
   return s.thread / s.size;
@@ -144,6 +159,8 @@ static void wl_sim_entry() {
   wl_sim& s = *wl_sim_now;
   const int left = s.lanes[s.thread].queued;
   if (left > 0) wl_sim_fail("no wait for a copy", s.copies[s.thread * wl_sim_copies].line, left);
+  if (s.lanes[s.thread].products > 0)
+    wl_sim_fail("no wait for a product", s.products[s.thread * wl_sim_products].line, s.lanes[s.thread].products);
   s.lanes[s.thread].state = kSimEnded;
   wl_sim_next(s);
   abort();
@@ -255,7 +272,7 @@ static void wl_sim_block(wl_sim& s, void (*call)(void), int size, int cluster) {
     lane.stack = frame;
     lane.state = kSimRuns;
     lane.line = s.line0;
-    lane.queued = lane.groups = 0;
+    lane.queued = lane.groups = lane.products = 0;
   }
   const int waves = threads / WL_WAVE;
   for (bool ended = false; !ended;) {

@@ -1,0 +1,101 @@
+// The CUDA half, third part: matrix instructions.
+// Matrix instructions, which multiply what the 32 lanes of a wave hold together (compiler/target/matrix.def).
+#if __CUDA_ARCH__ >= 800
+#define WL_MMA_16X8X16(name, type)                                                                          \
+  WL_FN void name(wl_vec<f32, 2>& c0, wl_vec<f32, 2>& c1, u32 a0, u32 a1, u32 a2, u32 a3, u32 b0, u32 b1) { \
+    asm volatile("mma.sync.aligned.m16n8k16.row.col.f32." type "." type                                     \
+                 ".f32 {%0, %1, %2, %3}, "                                                                  \
+                 "{%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"                                            \
+                 : "+f"(c0.e[0]), "+f"(c0.e[1]), "+f"(c1.e[0]), "+f"(c1.e[1])                               \
+                 : "r"(a0), "r"(a1), "r"(a2), "r"(a3), "r"(b0), "r"(b1));                                   \
+  }
+WL_MMA_16X8X16(wl_mma_m16n8k16_bf16, "bf16")
+WL_MMA_16X8X16(wl_mma_m16n8k16_f16, "f16")
+// Blocks of shared memory (gpu_types.h): lanes 8 b to 8 b + 7 name the rows of block b.
+#define WL_LDMATRIX(name, how)                                                               \
+  template <int N>                                                                           \
+  WL_FN wl_blocks_of<N> name(u32 row) {                                                      \
+    wl_blocks_of<N> w;                                                                       \
+    if constexpr (N == 4)                                                                    \
+      asm volatile("ldmatrix.sync.aligned.m8n8.x4" how ".shared.b16 {%0, %1, %2, %3}, [%4];" \
+                   : "=r"(w.e[0]), "=r"(w.e[1]), "=r"(w.e[2]), "=r"(w.e[3])                  \
+                   : "r"(row)                                                                \
+                   : "memory");                                                              \
+    else if constexpr (N == 2)                                                               \
+      asm volatile("ldmatrix.sync.aligned.m8n8.x2" how ".shared.b16 {%0, %1}, [%2];"         \
+                   : "=r"(w.e[0]), "=r"(w.e[1])                                              \
+                   : "r"(row)                                                                \
+                   : "memory");                                                              \
+    else                                                                                     \
+      asm volatile("ldmatrix.sync.aligned.m8n8.x1" how ".shared.b16 {%0}, [%1];"             \
+                   : "=r"(w.e[0])                                                            \
+                   : "r"(row)                                                                \
+                   : "memory");                                                              \
+    return w;                                                                                \
+  }
+WL_LDMATRIX(wl_ldmatrix, "")
+WL_LDMATRIX(wl_ldmatrix_across, ".trans")
+template <class T, int N, long G, long D1, long D2>
+WL_FN wl_blocks_of<N> wl_blocks(wl_shared<T> p) {
+  return wl_ldmatrix<N>((p + wl_to_row_along<N>(threadIdx.x & 31, G, D1, D2)).address());
+}
+template <class T, int N, long G, long D1, long D2>
+WL_FN wl_blocks_of<N> wl_blocks_across(wl_shared<T> p) {
+  return wl_ldmatrix_across<N>((p + wl_to_row_across<N>(threadIdx.x & 31, G, D1, D2)).address());
+}
+#endif
+// Products of factors in shared memory, which the 128 threads of a group of waves compute together, in 16 bits, for 64
+// rows and 64, 128 or 256 columns (compiler/kernel/near.h). Across: along rows or columns, not along k.
+#if defined(__CUDA_ARCH_FEAT_SM90_ALL)
+WL_FN void wl_barrier_near() {
+  asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+  __syncthreads();
+}
+WL_FN void wl_mma_begin() {
+  asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
+}
+WL_FN void wl_mma_commit() {
+  asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
+}
+WL_FN void wl_mma_wait() {
+  asm volatile("wgmma.wait_group.sync.aligned 0;" ::: "memory");
+}
+// Swizzled by 128 bytes; 1024 bytes from eight rows to the next, and 8192 from a panel to the next.
+WL_FN unsigned long long wl_matrix_descriptor(u32 address) {
+  return (unsigned long long)((address & 0x3ffff) >> 4) | 512ULL << 16 | 64ULL << 32 | 1ULL << 62;
+}
+#define WL_8(m, p) m(p##0), m(p##1), m(p##2), m(p##3), m(p##4), m(p##5), m(p##6), m(p##7)
+#define WL_SUM(i) wl_vec<f32, 2>& c##i
+#define WL_INOUT(i) "+f"(c##i.e[0]), "+f"(c##i.e[1])
+#define WL_16(m) WL_8(m, 0), WL_8(m, 1)
+#define WL_32(m) WL_16(m), WL_8(m, 2), WL_8(m, 3)
+#define WL_64(m) WL_32(m), WL_8(m, 4), WL_8(m, 5), WL_8(m, 6), WL_8(m, 7)
+#define WL_R64                                                             \
+  "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, " \
+  "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31"
+#define WL_R128                                                                        \
+  WL_R64                                                                               \
+  ", %32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, " \
+  "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63"
+#define WL_R256                                                                                  \
+  WL_R128                                                                                        \
+  ", %64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79, "           \
+  "%80, %81, %82, %83, %84, %85, %86, %87, %88, %89, %90, %91, %92, %93, %94, %95, "             \
+  "%96, %97, %98, %99, %100, %101, %102, %103, %104, %105, %106, %107, %108, %109, %110, %111, " \
+  "%112, %113, %114, %115, %116, %117, %118, %119, %120, %121, %122, %123, %124, %125, %126, %127"
+#define WL_WGMMA(name, type, n, sums, registers, a_at, b_at, across_a, across_b)                                    \
+  template <int AcrossA, int AcrossB, class T>                                                                      \
+  WL_FN void name(wl_shared<T> a, wl_shared<T> b, sums(WL_SUM)) {                                                   \
+    asm volatile("wgmma.mma_async.sync.aligned.m64n" n "k16.f32." type "." type " {" registers "}, " a_at ", " b_at \
+                 ", 1, 1, 1, " across_a ", " across_b ";"                                                           \
+                 : sums(WL_INOUT)                                                                                   \
+                 : "l"(wl_matrix_descriptor(a.address())), "l"(wl_matrix_descriptor(b.address())), "n"(AcrossA),    \
+                   "n"(AcrossB));                                                                                   \
+  }
+#define WL_WGMMAS(name, type)                                             \
+  WL_WGMMA(name, type, "64", WL_16, WL_R64, "%32", "%33", "%34", "%35")   \
+  WL_WGMMA(name, type, "128", WL_32, WL_R128, "%64", "%65", "%66", "%67") \
+  WL_WGMMA(name, type, "256", WL_64, WL_R256, "%128", "%129", "%130", "%131")
+WL_WGMMAS(wl_mma_wgmma64_bf16, "bf16")
+WL_WGMMAS(wl_mma_wgmma64_f16, "f16")
+#endif

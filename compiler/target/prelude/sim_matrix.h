@@ -1,0 +1,167 @@
+// The simulated GPU's half, third part: matrix instructions, by the formulas of the vendors' manuals.
+// PTX's ldmatrix: lanes 8 b to 8 b + 7 name the rows of block b, of which all lanes read.
+template <class T, int N, bool Across, long M>
+__attribute__((noinline)) static wl_blocks_of<N> wl_sim_ldmatrix(wl_shared<T, M> p, long to_row, int line) {
+  wl_sim& s = *wl_sim_now;
+  const int first = s.first, lane = s.thread - first;
+  const long row = p.at + to_row;
+  wl_sim_exchange(row, 0, line);
+  const auto row_of = [&](int block, int r) {
+    long at;
+    __builtin_memcpy(&at, &s.lanes[first + 8 * block + r].given, sizeof at);
+    return wl_shared<T, M>{p.byte, at};
+  };
+  wl_blocks_of<N> out;
+  for (int b = 0; b < N; ++b) {
+    out.e[b] = 0;
+    for (int i = 0; i < 2; ++i) {
+      T elements[8];
+      wl_read<8>(elements, row_of(b, Across ? 2 * (lane % 4) + i : lane / 4), line);
+      out.e[b] |= (u32)elements[Across ? lane / 4 : 2 * (lane % 4) + i] << 16 * i;
+    }
+  }
+  wl_sim_exchange(row, 0, line);  // nobody leaves while others read
+  return out;
+}
+template <class T, int N, long G, long D1, long D2, long M>
+WL_FN wl_blocks_of<N> wl_blocks(wl_shared<T, M> p WL_LINE) {
+  const int lane = wl_sim_now->thread - wl_sim_now->first;
+  return wl_sim_ldmatrix<T, N, false>(p, wl_to_row_along<N>(lane, G, D1, D2) WL_PASS);
+}
+template <class T, int N, long G, long D1, long D2, long M>
+WL_FN wl_blocks_of<N> wl_blocks_across(wl_shared<T, M> p WL_LINE) {
+  const int lane = wl_sim_now->thread - wl_sim_now->first;
+  return wl_sim_ldmatrix<T, N, true>(p, wl_to_row_across<N>(lane, G, D1, D2) WL_PASS);
+}
+
+// Matrix instructions. A lane computes its own elements of the sums from the registers of all lanes, by the formulas of
+// PTX's manual, not by the table that kernels are made from: one checks the other.
+struct wl_sim_factors {
+  u32 a[4], b[2];
+};
+struct wl_sim_given {
+  const wl_sim_factors* of[WL_WAVE];  // by lane
+};
+static wl_sim_given wl_sim_gather(const wl_sim_factors* mine, int line) {
+  wl_sim& s = *wl_sim_now;
+  const int first = s.first;
+  wl_sim_exchange(mine, 0, line);
+  wl_sim_given all;
+  for (int i = 0; i < WL_WAVE; ++i) __builtin_memcpy(&all.of[i], &s.lanes[first + i].given, sizeof all.of[i]);
+  return all;
+}
+template <class From>
+__attribute__((noinline)) static void wl_sim_mma_16x8x16(wl_vec<f32, 2>* sums, wl_sim_factors mine, From from,
+                                                         int line) {
+  const int lane = wl_sim_now->thread - wl_sim_now->first, group = lane >> 2, in_group = lane & 3;
+  const wl_sim_given given = wl_sim_gather(&mine, line);
+  for (int i = 0; i < 4; ++i) {
+    // Element i of the sums: its row is group (+ 8 for i >= 2), its column in_group * 2 + (i & 1).
+    f32& sum = sums[i / 2].e[i & 1];
+    const int column = in_group * 2 + (i & 1);
+    for (int k = 0; k < 16; ++k) {
+      const int holder = k % 8 / 2, half = k % 2 * 16;
+      const u32 a = given.of[group * 4 + holder]->a[i / 2 + k / 8 * 2] >> half;
+      const u32 b = given.of[column * 4 + holder]->b[k / 8] >> half;
+      sum += from((u16)a) * from((u16)b);
+    }
+  }
+  wl_sim_exchange(&mine, 0, line);  // nobody leaves while others read
+}
+#define WL_MMA_16X8X16(name, from)                                                                                  \
+  WL_FN void name(wl_vec<f32, 2>& c0, wl_vec<f32, 2>& c1, u32 a0, u32 a1, u32 a2, u32 a3, u32 b0, u32 b1 WL_LINE) { \
+    wl_vec<f32, 2> sums[2] = {c0, c1};                                                                              \
+    wl_sim_mma_16x8x16(sums, {{a0, a1, a2, a3}, {b0, b1}}, [](u16 h) { return from<f32>(h); } WL_PASS);             \
+    c0 = sums[0];                                                                                                   \
+    c1 = sums[1];                                                                                                   \
+  }
+WL_MMA_16X8X16(wl_mma_m16n8k16_bf16, wl_from_bf16_1)
+WL_MMA_16X8X16(wl_mma_m16n8k16_f16, wl_from_f16_1)
+// Products of factors in shared memory. By PTX's manual: rows of 128 bytes, swizzled by 128 bytes, whose addresses have
+// bits 4 to 6 XORed with bits 7 to 9; along k a row of the factor, or 64 rows of it at one k, and panels 8192 bytes
+// apart.
+WL_FN void wl_barrier_near(int line = __builtin_LINE()) {
+  wl_barrier(line);
+}
+WL_FN void wl_mma_begin(int line = __builtin_LINE()) {
+  wl_sim_exchange(0, 0, line);
+}
+WL_FN void wl_mma_commit() {}
+template <class T, long N>
+static void wl_sim_read_near(unsigned short* to, long byte, long at, int line) {
+  const long address = byte + at * (long)sizeof(T), place = address ^ ((address >> 7 & 7) << 4);
+  wl_read<1>((T*)to, wl_shared<T, N>{byte, (place - byte) / (long)sizeof(T)}, line);
+}
+template <int AcrossA, int AcrossB, class T, long M, long N, class... C>
+WL_FN void wl_sim_multiply_near(wl_shared<T, M> a, wl_shared<T, N> b, float (*from)(unsigned short), int line,
+                                C&... c) {
+  wl_sim& s = *wl_sim_now;
+  wl_sim_exchange(0, 0, line);
+  int& products = s.lanes[s.thread].products;
+  if (products == wl_sim_products) wl_sim_fail("too many products that nothing waits for", line, products);
+  s.products[s.thread * wl_sim_products + products++] = {
+      {{a.byte, a.at, AcrossA != 0, wl_sim_read_near<T, M>}, {b.byte, b.at, AcrossB != 0, wl_sim_read_near<T, N>}},
+      from,
+      {&c...},
+      (int)sizeof...(c),
+      line};
+}
+__attribute__((noinline, unused)) static void wl_sim_multiplied_near(const wl_sim_product& product, int thread) {
+  f32 factors[2][16];
+  const auto read = [&](int side, long row, f32* to) {
+    const auto& factor = product.factors[side];
+    for (long k = 0; k < 16; ++k) {
+      unsigned short bits;
+      const long place = factor.across ? row / 64 * 4096 + k * 64 + row % 64 : row * 64 + k;
+      factor.read(&bits, factor.byte, factor.at + place, product.line);
+      to[k] = product.from(bits);
+    }
+  };
+  const int wave = thread / 32 % 4, lane = thread % 32;
+  for (int half = 0; half < 2; ++half) {
+    read(0, 16 * wave + 8 * half + lane / 4, factors[0]);
+    for (int pair = half; pair < product.count; pair += 2)
+      for (int i = 0; i < 2; ++i) {
+        read(1, pair / 2 * 8 + lane % 4 * 2 + i, factors[1]);
+        f32& sum = ((wl_vec<f32, 2>*)product.sums[pair])->e[i];
+        for (int k = 0; k < 16; ++k) sum += factors[0][k] * factors[1][k];
+      }
+  }
+}
+WL_FN void wl_mma_wait(int line = __builtin_LINE()) {
+  wl_sim& s = *wl_sim_now;
+  wl_sim_exchange(0, 0, line);
+  wl_sim_lane& me = s.lanes[s.thread];
+  for (int i = 0; i < me.products; ++i)
+    wl_sim_multiplied_near(s.products[s.thread * wl_sim_products + i], s.thread % s.size);
+  me.products = 0;
+}
+#define WL_WGMMA(name, from_bits)                                                             \
+  template <int AcrossA, int AcrossB, class A, class B, class... C>                           \
+  WL_FN void name(A a, B b, C&... c) {                                                        \
+    const auto from = [](unsigned short bits) -> float { return from_bits<f32>((u16)bits); }; \
+    wl_sim_multiply_near<AcrossA, AcrossB>(a, b, from, __builtin_LINE(), c...);               \
+  }
+WL_WGMMA(wl_mma_wgmma64_bf16, wl_from_bf16_1)
+WL_WGMMA(wl_mma_wgmma64_f16, wl_from_f16_1)
+// By the formulas of AMD's manual for the hardware's A, B and D. A is the right factor, and B the left one.
+template <class From>
+__attribute__((noinline)) static void wl_sim_mfma_16(wl_vec<f32, 4>& c, wl_sim_factors mine, From from, int line) {
+  const int lane = wl_sim_now->thread - wl_sim_now->first;
+  const wl_sim_given given = wl_sim_gather(&mine, line);
+  for (int i = 0; i < 4; ++i) {
+    const int row = 4 * (lane / 16) + i, column = lane % 16;  // of D
+    for (int k = 0; k < 16; ++k) {
+      const int holder = k / 4 * 16, word = k % 4 / 2, half = k % 2 * 16;
+      c.e[i] += from((u16)(given.of[holder + row]->b[word] >> half)) *
+                from((u16)(given.of[holder + column]->a[word] >> half));
+    }
+  }
+  wl_sim_exchange(&mine, 0, line);  // nobody leaves while others read
+}
+#define WL_MFMA_16(name, from)                                                                 \
+  WL_FN void name(wl_vec<f32, 4>& c, u32 a0, u32 a1, u32 b0, u32 b1 WL_LINE) {                 \
+    wl_sim_mfma_16(c, {{a0, a1, 0, 0}, {b0, b1}}, [](u16 h) { return from<f32>(h); } WL_PASS); \
+  }
+WL_MFMA_16(wl_mma_mfma16_f16, wl_from_f16_1)
+WL_MFMA_16(wl_mma_mfma16_bf16, wl_from_bf16_1)

@@ -1,0 +1,65 @@
+// Random products that are large enough for matrix instructions that multiply in memory.
+#pragma once
+
+#include <algorithm>
+#include <random>
+#include <string>
+
+#include "compiler/schedule/contract/contract.h"
+#include "compiler/schedule/space.h"
+#include "tests/unit/schedule/groups.h"
+
+namespace wl::testing {
+
+// y = a b, or bias + f(a) f(b) with `work`; the axes of the operands in the order that their texts say.
+inline std::string near_product_of(const std::string& dtype, int m, int n, int k, const std::string& a = "mk",
+                                   const std::string& b = "kn", int batch = 1, bool work = false) {
+  const auto shape = [&](const std::string& axes) {
+    std::string out = cat(dtype, "[");
+    for (const char axis : axes)
+      append(&out, out.back() == '[' ? "" : ",", axis == 'm' ? m : axis == 'n' ? n : axis == 'k' ? k : batch);
+    return out + "]";
+  };
+  const std::string z = batch > 1 ? "z" : "", out = shape(z + "mn");
+  std::string text = cat("graph {\n  %0 = input \"a\" : ", shape(z + a),
+                         " normal(0,1)\n  %1 = input \"b\" : ", shape(z + b), " normal(0,1)\n");
+  if (!work)
+    return cat(text, "  %2 = contract %0 %1 \"", z, a, ",", z, b, "->", z, "mn\" : ", out, "\n  output \"y\" %2\n}");
+  append(&text, "  %2 = tanh %0 : ", shape(z + a), "\n  %3 = contract %2 %1 \"", z, a, ",", z, b, "->", z,
+         "mn\" : ", out, "\n  %4 = input \"c\" : ", out, " normal(0,1)\n  %5 = add %3 %4 : ", out,
+         "\n  output \"y\" %5\n}");
+  return text;
+}
+
+inline std::string near_product(uint64_t seed) {
+  std::mt19937_64 random(seed);
+  const auto one = [&](int from, int to) { return from + static_cast<int>(random() % (to - from + 1)); };
+  const auto extent = [&] { return one(0, 2) == 0 ? 64 * one(1, 3) : one(40, 200); };
+  const int m = extent(), n = extent(), k = one(0, 1) == 0 ? 64 * one(1, 4) : one(40, 300);
+  const std::string a = one(0, 2) == 0 ? "km" : "mk", b = one(0, 1) == 0 ? "nk" : "kn";
+  return near_product_of(one(0, 1) == 0 ? "bf16" : "f16", m, n, k, a, b, one(0, 3) == 0 ? 2 : 1, one(0, 3) == 0);
+}
+
+// Up to `count` points of a space whose schedules are `wanted`: the first seed that is, then random ones.
+template <typename Wanted>
+std::vector<Point> points_with(const Space& space, size_t count, uint64_t seed, Wanted wanted) {
+  std::vector<Point> points;
+  for (const Point& point : space.seeds)
+    if (points.empty() && wanted(space.schedule(point))) points.push_back(point);
+  std::mt19937_64 random(seed);
+  for (int tries = 0; points.size() < count && tries < 200'000; ++tries) {
+    Point point;
+    for (const auto& axis : space.axes) point.push_back(static_cast<int>(random() % axis.values.size()));
+    if (wanted(space.schedule(point)) && space.is_legal(point)) points.push_back(point);
+  }
+  return points;
+}
+
+inline std::vector<Point> near_points(const Space& space, size_t count, uint64_t seed) {
+  return points_with(space, count, seed, [](const Schedule& schedule) {
+    const std::optional<MatrixOp> matrix = matrix_of(schedule);
+    return matrix && multiplies_in_memory(*matrix);
+  });
+}
+
+}  // namespace wl::testing
