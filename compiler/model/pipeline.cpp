@@ -47,7 +47,8 @@ double gpu_contract_ns(const Schedule& s, const ProductExtents& product, const M
   const int64_t threads = contract_threads(s);
   const double row_tiles = std::ceil(product.rows / tile_rows),
                column_tiles = std::ceil(product.columns / tile_columns);
-  const double blocks = row_tiles * column_tiles * product.outer;
+  const auto parts = static_cast<double>(s[kReductionBlocks]);
+  const double blocks = row_tiles * column_tiles * product.outer * parts;
   const int64_t fit =
       std::max<int64_t>(1, std::min<int64_t>({gpu.unit_blocks, gpu.unit_threads / threads,
                                               gpu.unit_registers / (threads * contract_registers(s, product.bytes / 4)),
@@ -83,8 +84,10 @@ double gpu_contract_ns(const Schedule& s, const ProductExtents& product, const M
   const double from_memory = fresh / (rates.memory_bytes_per_ns / units),
                from_l2 = tile_bytes / (rates.near_bytes_per_ns / units);
   const double load_ns = std::max(from_memory + kMemoryNs, from_l2 + kL2Ns);
-  const double turns = std::ceil(product.depth / step);
-  const double stored = tile_rows * tile_columns * bytes / (rates.memory_bytes_per_ns / units);
+  const double turns = std::ceil(product.depth / step / parts);
+  // Blocks that share a tile write their sums, and one of them reads all.
+  const double sums = parts == 1 ? 0 : tile_rows * tile_columns * 4 * (1 + 1 / parts + 1);
+  const double stored = (tile_rows * tile_columns * bytes / parts + sums) / (rates.memory_bytes_per_ns / units);
 
   const double loop = beside * pipelined_ns(load_ns, use_ns, turns, static_cast<double>(s[kStages]), beside);
   const double least = beside * turns * std::max({from_memory, from_l2, use_ns});

@@ -84,5 +84,10 @@ TEST_P(SimulatedMatrices, OfFactorsInMemoryMeanTheirGraphs) {
   expect_right(seeds(60, 20261127), "simulated_near", "wl_mma_wgmma64_", testing::near_product, testing::near_points);
 }
 
+// Several blocks have parts of K, and the last one adds up what they left.
+TEST_P(SimulatedMatrices, OfSharedKMeanTheirGraphs) {
+  expect_right(seeds(40, 20261128), "simulated_shared_k", "wl_last<", testing::deep_product, testing::shared_points);
+}
+
 }  // namespace
 }  // namespace wl

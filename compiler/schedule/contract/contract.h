@@ -13,6 +13,8 @@ namespace wl {
 Space space_contract(const Graph& group, const Domain& domain, const Machine& machine);
 // On GPUs: a block owns a tile of rows x columns, and each thread a register tile of it.
 Space space_gpu_contract(const Graph& group, const Domain& domain, const Machine& machine);
+// Whether K is as many equal numbers of whole steps as the schedule has reduction_blocks, and every product counts.
+bool divides_k(const Graph& group, const Domain& domain, const Schedule& schedule);
 // The threads of a block of such a contraction.
 int64_t contract_threads(const Schedule& schedule);
 // Of such a contraction: 32-bit registers of a thread that computes with elements of so many words, and bytes of shared

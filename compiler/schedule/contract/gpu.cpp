@@ -28,6 +28,7 @@ absl::StatusOr<Kernel> GpuContract::run() {
   out_.push(fill_instr(accumulator_, 0));
   emit_whole_steps();
   emit_tail();
+  if (parts_ > 1) join_parts();
   emit_epilogue();
   if (!status_.ok()) return status_;
   Kernel kernel = out_.finish();
@@ -65,7 +66,10 @@ absl::Status GpuContract::prepare() {
   unroll_ = schedule_[kUnrollK];
   WL_RETURN_IF_ERROR(matrix_ ? choose_waves() : choose_threads());
   choose_k();
-  stages_ = std::max<int64_t>(1, std::min(stages_, outer_ * whole_));  // more would never be under way
+  parts_ = schedule_[kReductionBlocks];
+  if (parts_ > 1 && !divides_k(group_, domain_, schedule_))
+    return invalid("K is no ", parts_, " equal numbers of steps of ", step_);
+  stages_ = std::max<int64_t>(1, std::min(stages_, outer_ * whole_ / parts_));  // more would never be under way
   prepare_side(rows_, "a");
   prepare_side(columns_, "b");
   return absl::OkStatus();
@@ -160,6 +164,7 @@ void GpuContract::place_block() {
     inside *= extent;
     return out;
   };
+  part_ = digit("part", parts_);  // innermost: neighbouring blocks have one tile
   const auto tiles = [&](Side& side, const std::string& name) {
     side.first = sum(fixed(0), digit(name, (side.extent + side.tile - 1) / side.tile), side.tile);
     if (side.atom >= 0) block_[side.atom] = side.first;

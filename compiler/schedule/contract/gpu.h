@@ -8,6 +8,9 @@
 // waves. Shared memory holds narrow elements, innermost what the operand is read along. What K and the operands leave
 // of a step is filled up with zeros. An instruction that multiplies in memory takes whole steps from there.
 //
+// With reduction_blocks several neighbouring blocks have one tile, and each of them a part of the steps along K. They
+// leave their sums in the workspace; the last of them to arrive adds those of all up, and goes on alone.
+//
 // Where conditions on places say which products count (compiler/plan/masks.h), a block takes the steps from the first
 // that counts for its tile to the last.
 #pragma once
@@ -76,6 +79,7 @@ class GpuContract {
 
   Turns steps_that_count(int64_t total);
   void emit_whole_steps();
+  void join_parts();
   void emit_tail();
   void emit_epilogue();
 
@@ -98,6 +102,8 @@ class GpuContract {
   AtomId k_atom_ = -1;
   std::vector<AtomId> k_outer_;
   int64_t k_extent_ = 1, step_ = 1, whole_ = 0, outer_ = 1;  // whole_: steps along k_atom_ that K fills
+  int64_t parts_ = 1;                                        // of K: blocks that share a tile
+  Affine part_;                                              // which of them the block has
   VarId steps_ = -1;  // of the loop over steps, which is pipelined; -1: there is none
   Place block_;
   TileId accumulator_ = -1;

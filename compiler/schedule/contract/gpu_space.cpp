@@ -8,6 +8,7 @@
 #include "compiler/plan/reads.h"
 #include "compiler/schedule/axes.h"
 #include "compiler/schedule/contract/contract.h"
+#include "compiler/schedule/contract/counted.h"
 
 namespace wl {
 namespace {
@@ -16,6 +17,8 @@ constexpr size_t kMostSeeds = 6, kMatrixSeeds = 3;
 constexpr int64_t kMostLanesStep = 32;                  // elements of K in shared memory without matrix instructions
 constexpr int64_t kMatrixStep = 64, kMatrixVector = 8;  // of seeds; a vector is 16 bytes
 constexpr int64_t kOtherRegisters = 40;                 // addresses, loop counters, loads in flight
+constexpr int64_t kMostParts = 32, kLargeTile = 128;
+constexpr int64_t kPartProducts = 8;  // of a block for each element of K, beside those of a reduction for one of it
 
 int64_t at_least(int64_t n) {
   return static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(n)));
@@ -32,6 +35,9 @@ std::vector<int64_t> up_to(int64_t most) {
 // Extents of the contraction.
 struct Product {
   int64_t rows = 1, columns = 1, outer = 1, depth = 1;  // depth: the longest loop of K
+  int64_t tiles(const Schedule& s) const {
+    return ((rows + s[kTileRows] - 1) / s[kTileRows]) * ((columns + s[kTileColumns] - 1) / s[kTileColumns]) * outer;
+  }
   int64_t bytes = 4;                           // of an element on lanes
   bool copies = false, copies_matrix = false;  // an operand can be copied asynchronously
 };
@@ -59,8 +65,7 @@ Product product_of(const Graph& group, const Domain& domain, const Machine& mach
 double cost_of(const Schedule& s, const Machine& machine, const Product& product) {
   const Gpu& gpu = machine.target->gpu;
   const int64_t tile_rows = s[kTileRows], tile_columns = s[kTileColumns];
-  const int64_t blocks = ((product.rows + tile_rows - 1) / tile_rows) *
-                         ((product.columns + tile_columns - 1) / tile_columns) * product.outer;
+  const int64_t parts = s[kReductionBlocks], blocks = product.tiles(s) * parts;
   const int64_t threads = contract_threads(s);
   const int64_t together = std::max<int64_t>(
       1, std::min<int64_t>({gpu.unit_blocks, gpu.unit_threads / threads,
@@ -83,7 +88,12 @@ double cost_of(const Schedule& s, const Machine& machine, const Product& product
   // Few threads on a unit do not hide memory latency.
   const int64_t running = std::min(together, (blocks + units - 1) / units) * threads;
   const double hidden = std::min(1.0, static_cast<double>(running) / 256);
-  return static_cast<double>(waves) * (products + near + far) / hidden * (s[kStages] > 1 ? 1 : 1.2);
+  // What blocks leave for each other is written once, and read by one of them.
+  const double joined =
+      parts == 1 ? 0
+                 : static_cast<double>(tile_rows * tile_columns * (parts + 1) * 8) / static_cast<double>(product.depth);
+  return static_cast<double>(waves) * ((products + near + far) / static_cast<double>(parts) + joined) / hidden *
+         (s[kStages] > 1 ? 1 : 1.2);
 }
 
 bool legal_on_lanes(const Schedule& s) {
@@ -108,6 +118,13 @@ bool legal_with(MatrixOp matrix, const Schedule& s, int64_t unroll) {
 void add_ranked(Space& space, const Machine& machine, const Product& product, size_t most, const Chosen& choices,
                 std::initializer_list<int64_t> steps, std::initializer_list<int64_t> widths) {
   std::vector<std::pair<double, Point>> ranked;
+  const Axis* const shared = axis_of(space.axes, kReductionBlocks);
+  const auto rank = [&](const Chosen& chosen) {
+    Point point = point_of(space, chosen);
+    if (point.empty() || !space.is_legal(point)) return;
+    const double cost = cost_of(space.schedule(point), machine, product);
+    ranked.emplace_back(cost, std::move(point));
+  };
   for (int64_t tile_rows : values_of(space, kTileRows))
     for (int64_t tile_columns : values_of(space, kTileColumns))
       for (int64_t rows_each : {8, 4, 2, 1})
@@ -120,10 +137,15 @@ void add_ranked(Space& space, const Machine& machine, const Product& product, si
                                                       {kThreadColumns, columns_each},
                                                       {kStepK, k_step}})
               chosen.emplace_back(choice, value);
-            Point point = point_of(space, chosen);
-            if (point.empty() || !space.is_legal(point)) continue;
-            const double cost = cost_of(space.schedule(point), machine, product);
-            ranked.emplace_back(cost, std::move(point));
+            if (shared == nullptr) {
+              rank(chosen);
+              continue;
+            }
+            chosen.emplace_back(kReductionBlocks, 1);
+            for (const int64_t blocks : shared->values) {
+              chosen.back().second = blocks;
+              rank(chosen);
+            }
           }
   std::stable_sort(ranked.begin(), ranked.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
   for (size_t i = 0; i < ranked.size() && i < most; ++i) space.seeds.push_back(std::move(ranked[i].second));
@@ -171,6 +193,13 @@ void add_lanes_seeds(Space& space, const Machine& machine, const Product& produc
 
 }  // namespace
 
+bool divides_k(const Graph& group, const Domain& domain, const Schedule& schedule) {
+  const int64_t parts = schedule[kReductionBlocks];
+  if (parts == 1) return true;
+  const int64_t depth = extent_of(domain, domain.reduced), steps = parts * schedule[kStepK];
+  return domain.reduced.size() == 1 && depth % steps == 0 && counted_products(group, domain).empty();
+}
+
 int64_t contract_threads(const Schedule& s) {
   return (s[kTileRows] / s[kThreadRows]) * (s[kTileColumns] / s[kThreadColumns]);
 }
@@ -215,6 +244,15 @@ Space space_gpu_contract(const Graph& group, const Domain& domain, const Machine
       axis(kAsyncCopies, {0, 1}, [&](int64_t async) { return async == 0 || copies; }),
       {kRegisterStages, {1, 2}},
   };
+  Axis parts(kReductionBlocks, {1});
+  for (int64_t n = 2; n <= kMostParts && product.depth / n * kPartProducts >= machine.part_elements; n *= 2)
+    parts.values.push_back(n);
+  Schedule largest;
+  largest.set(kTileRows, kLargeTile);
+  largest.set(kTileColumns, kLargeTile);
+  if (parts.values.size() > 1 && product.tiles(largest) < gpu.units && counted_products(group, domain).empty() &&
+      domain.reduced.size() == 1)
+    space.axes.push_back(std::move(parts));
   if (matrix) {
     std::vector<int64_t> values = {kNoMatrix};
     for (const MatrixOp one : matrices) values.push_back(1 + static_cast<int64_t>(one));
@@ -227,8 +265,9 @@ Space space_gpu_contract(const Graph& group, const Domain& domain, const Machine
     if (!(chosen ? legal_with(*chosen, s, unroll) : legal_on_lanes(s))) return false;
     const bool async = s[kAsyncCopies] != 0;
     if (async ? s[kStages] < 2 || !(chosen ? product.copies_matrix : product.copies) : s[kStages] > 2) return false;
-    const int64_t threads = contract_threads(s);
+    const int64_t threads = contract_threads(s), blocks = s[kReductionBlocks];
     if (threads < gpu.wave || threads > gpu.block_threads) return false;
+    if (blocks > 1 && (product.depth % (blocks * s[kStepK]) != 0 || product.tiles(s) > kCounterBytes / 4)) return false;
     if (contract_shared(s, product.bytes) > gpu.block_shared || !may_reside(s[kMinBlocks], threads, gpu)) return false;
     // With 8 x 16 accumulators the registers also hold what is loaded for the next step; with more they do not.
     const int64_t registers = contract_registers(s, product.bytes / 4);

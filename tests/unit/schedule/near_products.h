@@ -40,6 +40,16 @@ inline std::string near_product(uint64_t seed) {
   return near_product_of(one(0, 1) == 0 ? "bf16" : "f16", m, n, k, a, b, one(0, 3) == 0 ? 2 : 1, one(0, 3) == 0);
 }
 
+// Of few rows or columns, and so deep that several blocks may share K.
+inline std::string deep_product(uint64_t seed) {
+  std::mt19937_64 random(seed);
+  const auto one = [&](int from, int to) { return from + static_cast<int>(random() % (to - from + 1)); };
+  const char* const dtypes[] = {"bf16", "f16", "f32"};
+  const std::string a = one(0, 2) == 0 ? "km" : "mk", b = one(0, 1) == 0 ? "nk" : "kn";
+  const int m = one(2, 70), n = one(2, 70), k = 256 * one(1, 3);
+  return near_product_of(dtypes[random() % 3], m, n, k, a, b, one(0, 3) == 0 ? 2 : 1, one(0, 3) == 0);
+}
+
 // Up to `count` points of a space whose schedules are `wanted`: the first seed that is, then random ones.
 template <typename Wanted>
 std::vector<Point> points_with(const Space& space, size_t count, uint64_t seed, Wanted wanted) {
@@ -60,6 +70,10 @@ inline std::vector<Point> near_points(const Space& space, size_t count, uint64_t
     const std::optional<MatrixOp> matrix = matrix_of(schedule);
     return matrix && multiplies_in_memory(*matrix);
   });
+}
+
+inline std::vector<Point> shared_points(const Space& space, size_t count, uint64_t seed) {
+  return points_with(space, count, seed, [](const Schedule& schedule) { return schedule[kReductionBlocks] > 1; });
 }
 
 }  // namespace wl::testing
