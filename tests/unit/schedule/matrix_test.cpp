@@ -78,6 +78,7 @@ TEST(MatrixSchedules, CopyOperandsAlongK) {
   Schedule schedule = space.schedule(space.seeds[0]);
   EXPECT_EQ(schedule[kMatrix], 1 + static_cast<int64_t>(MatrixOp::kM16n8k16Bf16));
   EXPECT_EQ(schedule[kAsyncCopies], 1);
+  schedule.set(kReductionBlocks, 1);
   const Kernel kernel = lower(group, domain, schedule, machine).value();
   SCOPED_TRACE(print(kernel));
   EXPECT_EQ(instrs_in(kernel.body, InstrOp::kStore), 1);

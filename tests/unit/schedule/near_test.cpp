@@ -55,7 +55,8 @@ TEST(NearSchedules, StartCopiesBesideProducts) {
   const Machine machine = machine_with("cuda:sm_90a");
   const Domain domain = analyze(group, machine).value();
   const Space space = space_of(group, domain, machine).value();
-  const Schedule schedule = space.schedule(space.seeds[0]);
+  Schedule schedule = space.schedule(space.seeds[0]);
+  schedule.set(kReductionBlocks, 1);
   ASSERT_EQ(schedule[kMatrix], 1 + static_cast<int64_t>(MatrixOp::kWgmma64Bf16));
   const Kernel kernel = lower(group, domain, schedule, machine).value();
   SCOPED_TRACE(print(kernel));
