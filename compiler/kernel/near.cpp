@@ -1,5 +1,7 @@
 #include "compiler/kernel/near.h"
 
+#include <bit>
+
 #include "compiler/base/log2.h"
 #include "compiler/kernel/verify.h"
 
@@ -17,6 +19,25 @@ bool whole_atoms(const Affine& offset) {
   bool whole = offset.base % kNearAtom == 0;
   for (const auto& [var, coefficient] : offset.terms) whole = whole && coefficient % kNearAtom == 0;
   return whole;
+}
+
+// Whether every group of waves has whole rows of 64 for itself.
+bool groups_have_rows(MatrixOp matrix, const Layout& layout) {
+  int64_t waves = 1, own = fragments_of(matrix).c.count('u');
+  bool whole = true;
+  for (const Layout::Base& base : layout.bases) {
+    if (base.kind != 'u') continue;
+    whole = whole && (waves < own || layout.part(base, 0) % kNearRow == 0);
+    waves *= 2;
+  }
+  return whole;
+}
+
+// Whether the sums of a group have as many columns as the instruction has a form for: 64, 128, or any number of 256.
+bool has_columns(const Instr& mma, const Layout& sums) {
+  const MatrixInfo& row = info(mma.matrix);
+  const int64_t columns = sums.repeats(1) / fragments_of(mma.matrix).c.repeats(1) * row.n;
+  return columns == kNearColumns / 4 || columns == kNearColumns / 2 || columns % kNearColumns == 0;
 }
 
 class Sequence {
@@ -82,6 +103,8 @@ int64_t near_place(bool along_k, int64_t at, int64_t k) {
 std::string near_problem(const Kernel& kernel, const NearFactors& factors, const Instr& instr) {
   for (const TileId arg : instr.args)
     if (factors.contains(arg) && !in_memory(instr)) return "a factor in memory is multiplied, and nothing else";
+  if (in_memory(instr) && !has_columns(instr, kernel.tiles[instr.result].layout))
+    return "no instruction multiplies so many columns in memory";
   const auto factor = factors.find(instr.result);
   if (factor == factors.end()) return "";
   const bool along_k = instr.op == InstrOp::kWords;
@@ -91,9 +114,10 @@ std::string near_problem(const Kernel& kernel, const NearFactors& factors, const
   const int64_t n = tile.layout.shape[0], pitch = along_k ? kNearRow : instr.gap;
   if (buffer.level != Level::kShared || buffer.dtype != factor->second.dtype || !tile.bound.empty())
     return "a factor is in shared memory, of the instruction's dtype and without bounds";
-  if (buffer.swizzle != near_swizzle(along_k, pitch) || (!along_k && (pitch % kNearRow != 0 || n > pitch)) ||
+  if (buffer.swizzle != near_swizzle(along_k, pitch) ||
+      (!along_k && (pitch % kNearRow != 0 || !std::has_single_bit(static_cast<uint64_t>(pitch)) || n > pitch)) ||
       instr.slice.strides != (along_k ? std::vector<int64_t>{kNearRow, 2} : std::vector<int64_t>{1, 2 * pitch}) ||
-      2 * tile.layout.shape[1] > kNearRow)
+      2 * tile.layout.shape[1] > kNearRow || !groups_have_rows(factor->second.matrix, tile.layout))
     return "a factor is not in the order in which the instruction reads shared memory";
   if (buffer.byte_offset % kAlignment != 0 || !whole_atoms(instr.slice.offset))
     return "a factor begins at a multiple of 1024 bytes";
