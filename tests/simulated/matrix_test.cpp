@@ -21,6 +21,35 @@ constexpr const char* kTargets[] = {"cuda:sm_80", "hip:gfx942", "cuda:sm_90a", "
 class SimulatedMatrices : public testing::Sharded {};
 INSTANTIATE_TEST_SUITE_P(Shards, SimulatedMatrices, ::testing::Range(0, testing::kShards));
 
+struct Searched {
+  const Graph& graph;
+  const Domain& domain;
+  const Space& space;
+  const Machine& machine;
+};
+
+// The kernels of a group at these points, whose text has `mark`.
+void add_kernels(testing::CompiledChecks& checks, const Searched& group, uint64_t seed,
+                 const std::vector<Point>& points, const char* mark) {
+  const auto number = checks.group(group.graph, seed);
+  ASSERT_TRUE(number.ok()) << number.status();
+  for (const Point& point : points) {
+    Kernel kernel = lower(group.graph, group.domain, group.space.schedule(point), group.machine).value();
+    kernel.compiler = "gcc";
+    const auto source = emit(kernel, testing::simulator_of(group.machine));
+    ASSERT_TRUE(source.ok()) << source.status() << group.space.text(point);
+    EXPECT_NE(source->text.find(mark), std::string::npos);
+    checks.add(*number, *source, group.space.text(point));
+  }
+}
+
+void expect_all_right(testing::CompiledChecks& checks) {
+  std::printf("%d kernels\n", checks.kernels());
+  const std::vector<std::string> wrong = checks.run();
+  EXPECT_EQ(wrong.size(), 0u);
+  for (size_t i = 0; i < wrong.size() && i < 3; ++i) ADD_FAILURE() << wrong[i];
+}
+
 TEST_P(SimulatedMatrices, OfRandomProductsMeanTheirGraphs) {
   const auto [first, last] = seeds(80, 20261202);
   testing::CompiledChecks checks("simulated_matrices");
@@ -35,21 +64,10 @@ TEST_P(SimulatedMatrices, OfRandomProductsMeanTheirGraphs) {
     std::vector<Point> points = testing::sample_points(space, 4, seed);
     std::erase_if(points, [&](const Point& point) { return space.schedule(point)[kMatrix] == kNoMatrix; });
     if (points.empty()) continue;
-    const auto number = checks.group(graph, seed);
-    ASSERT_TRUE(number.ok()) << number.status();
-    for (const Point& point : {points.front(), points.back()}) {
-      Kernel kernel = lower(graph, domain, space.schedule(point), machine).value();
-      kernel.compiler = "gcc";
-      const auto source = emit(kernel, testing::simulator_of(machine));
-      ASSERT_TRUE(source.ok()) << source.status() << space.text(point);
-      EXPECT_NE(source->text.find("wl_mma_"), std::string::npos);
-      checks.add(*number, *source, space.text(point));
-    }
+    add_kernels(checks, {graph, domain, space, machine}, seed, {points.front(), points.back()}, "wl_mma_");
+    if (HasFatalFailure()) return;
   }
-  std::printf("%d kernels\n", checks.kernels());
-  const std::vector<std::string> wrong = checks.run();
-  EXPECT_EQ(wrong.size(), 0u);
-  for (size_t i = 0; i < wrong.size() && i < 3; ++i) ADD_FAILURE() << wrong[i];
+  expect_all_right(checks);
 }
 
 // Kernels of the graphs that `text` makes of seeds, at the points that `points` chooses, whose text has `mark`.
@@ -62,21 +80,10 @@ void expect_right(const Seeds& seeds, const char* name, const char* mark, Text t
     const Graph graph = parse(text(seed)).value();
     const Domain domain = analyze(graph, machine).value();
     const Space space = space_of(graph, domain, machine).value();
-    const auto number = checks.group(graph, seed);
-    ASSERT_TRUE(number.ok()) << number.status();
-    for (const Point& point : points(space, 2, seed)) {
-      Kernel kernel = lower(graph, domain, space.schedule(point), machine).value();
-      kernel.compiler = "gcc";
-      const auto source = emit(kernel, testing::simulator_of(machine));
-      ASSERT_TRUE(source.ok()) << source.status() << space.text(point);
-      EXPECT_NE(source->text.find(mark), std::string::npos);
-      checks.add(*number, *source, space.text(point));
-    }
+    add_kernels(checks, {graph, domain, space, machine}, seed, points(space, 2, seed), mark);
+    if (::testing::Test::HasFatalFailure()) return;
   }
-  std::printf("%d kernels\n", checks.kernels());
-  const std::vector<std::string> wrong = checks.run();
-  EXPECT_EQ(wrong.size(), 0u);
-  for (size_t i = 0; i < wrong.size() && i < 3; ++i) ADD_FAILURE() << wrong[i];
+  expect_all_right(checks);
 }
 
 // Those of groups of waves, which read shared memory until they are waited for.

@@ -96,6 +96,11 @@ double cost_of(const Schedule& s, const Machine& machine, const Product& product
          (s[kStages] > 1 ? 1 : 1.2);
 }
 
+// Whether K is one loop, and every product counts, so that equal numbers of steps are equal parts of the work.
+bool may_share_k(const Graph& group, const Domain& domain) {
+  return domain.reduced.size() == 1 && counted_products(group, domain).empty();
+}
+
 bool legal_on_lanes(const Schedule& s) {
   if (s[kThreadRows] > s[kTileRows] || s[kThreadColumns] > s[kTileColumns] || s[kThreadColumns] % s[kVector] != 0)
     return false;
@@ -119,12 +124,7 @@ void add_ranked(Space& space, const Machine& machine, const Product& product, si
                 std::initializer_list<int64_t> steps, std::initializer_list<int64_t> widths) {
   std::vector<std::pair<double, Point>> ranked;
   const Axis* const shared = axis_of(space.axes, kReductionBlocks);
-  const auto rank = [&](const Chosen& chosen) {
-    Point point = point_of(space, chosen);
-    if (point.empty() || !space.is_legal(point)) return;
-    const double cost = cost_of(space.schedule(point), machine, product);
-    ranked.emplace_back(cost, std::move(point));
-  };
+  const std::vector<int64_t> sharing = shared == nullptr ? std::vector<int64_t>{1} : shared->values;
   for (int64_t tile_rows : values_of(space, kTileRows))
     for (int64_t tile_columns : values_of(space, kTileColumns))
       for (int64_t rows_each : {8, 4, 2, 1})
@@ -137,14 +137,13 @@ void add_ranked(Space& space, const Machine& machine, const Product& product, si
                                                       {kThreadColumns, columns_each},
                                                       {kStepK, k_step}})
               chosen.emplace_back(choice, value);
-            if (shared == nullptr) {
-              rank(chosen);
-              continue;
-            }
-            chosen.emplace_back(kReductionBlocks, 1);
-            for (const int64_t blocks : shared->values) {
-              chosen.back().second = blocks;
-              rank(chosen);
+            for (const int64_t blocks : sharing) {
+              Chosen with = chosen;
+              if (shared != nullptr) with.emplace_back(kReductionBlocks, blocks);
+              Point point = point_of(space, with);
+              if (point.empty() || !space.is_legal(point)) continue;
+              const double cost = cost_of(space.schedule(point), machine, product);
+              ranked.emplace_back(cost, std::move(point));
             }
           }
   std::stable_sort(ranked.begin(), ranked.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
@@ -197,7 +196,7 @@ bool divides_k(const Graph& group, const Domain& domain, const Schedule& schedul
   const int64_t parts = schedule[kReductionBlocks];
   if (parts == 1) return true;
   const int64_t depth = extent_of(domain, domain.reduced), steps = parts * schedule[kStepK];
-  return domain.reduced.size() == 1 && depth % steps == 0 && counted_products(group, domain).empty();
+  return may_share_k(group, domain) && depth % steps == 0;
 }
 
 int64_t contract_threads(const Schedule& s) {
@@ -250,8 +249,7 @@ Space space_gpu_contract(const Graph& group, const Domain& domain, const Machine
   Schedule largest;
   largest.set(kTileRows, kLargeTile);
   largest.set(kTileColumns, kLargeTile);
-  if (parts.values.size() > 1 && product.tiles(largest) < gpu.units && counted_products(group, domain).empty() &&
-      domain.reduced.size() == 1)
+  if (parts.values.size() > 1 && product.tiles(largest) < gpu.units && may_share_k(group, domain))
     space.axes.push_back(std::move(parts));
   if (matrix) {
     std::vector<int64_t> values = {kNoMatrix};
