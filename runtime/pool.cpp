@@ -20,6 +20,7 @@ namespace {
 
 constexpr uint32_t kThreadBits = 12;
 constexpr uint32_t kThreadMask = (1u << kThreadBits) - 1;
+constexpr int kLookedAt = 8;             // ranges that a thread takes blocks of, its own included
 constexpr uint32_t kStop = kThreadMask;  // a number of threads that tells workers to exit
 
 int64_t now_ns() {
@@ -95,6 +96,7 @@ Pool::Pool(int threads, bool pin) : caller_(std::this_thread::get_id()) {
     workers_.emplace_back([this, t, cpu = pin ? cpus[static_cast<size_t>(t)] : -1] { work(t, cpu); });
   if (pin) set_affinity({cpus[0]});
   scratch_.resize(static_cast<size_t>(threads));
+  ranges_ = std::vector<Range>(static_cast<size_t>(threads));
 }
 
 void Pool::publish(uint32_t state) {
@@ -178,21 +180,35 @@ void Pool::spoil_scratch() {
   spoil(work_, kCounterBytes);
 }
 
+// A thread that has ended its range takes blocks of the next ones, one at a time. It looks at a few of them only: with
+// many threads there are as many who look at each range, and each look costs a transfer between cores.
+void Pool::run_blocks(int thread, int threads, const Launch& launch, void* const* args) {
+  char* scratch = scratch_[static_cast<size_t>(thread)].data;
+  for (int k = 0; k < std::min(threads, kLookedAt); ++k) {
+    Range& range = ranges_[static_cast<size_t>((thread + k) % threads)];
+    while (range.next.load(std::memory_order_relaxed) < range.end) {
+      const int64_t block = range.next.fetch_add(1, std::memory_order_relaxed);
+      if (block < range.end) launch.entry(block, args, scratch);
+    }
+  }
+#if defined(__x86_64__)
+  __builtin_ia32_sfence();  // only a fence orders non-temporal stores
+#endif
+}
+
 void Pool::launch(const Launch& launch, void* const* args) {
   WL_CHECK(launch.scratch_bytes <= scratch_bytes_, "scratch of ", launch.scratch_bytes, " bytes was not reserved");
-  const int64_t threads = std::clamp(launch.threads, 1, this->threads());
-  for (int64_t first = 0; first < launch.grid * launch.passes; first += launch.grid)
-    each(static_cast<int>(threads), [&](int thread) {
-      // Quotient and remainder are used separately, since grid * thread could overflow.
-      const int64_t share = launch.grid / threads, rest = launch.grid % threads;
-      const int64_t begin = first + share * thread + std::min<int64_t>(thread, rest);
-      const int64_t end = begin + share + (thread < rest ? 1 : 0);
-      char* scratch = scratch_[static_cast<size_t>(thread)].data;
-      for (int64_t block = begin; block < end; ++block) launch.entry(block, args, scratch);
-#if defined(__x86_64__)
-      __builtin_ia32_sfence();  // only a fence orders non-temporal stores
-#endif
-    });
+  const int threads = std::clamp(launch.threads, 1, this->threads());
+  const int64_t share = launch.grid / threads, rest = launch.grid % threads;
+  for (int64_t first = 0; first < launch.grid * launch.passes; first += launch.grid) {
+    int64_t begin = first;
+    for (int t = 0; t < threads; ++t) {
+      Range& range = ranges_[static_cast<size_t>(t)];
+      range.next.store(begin, std::memory_order_relaxed);
+      range.end = begin += share + (t < rest ? 1 : 0);
+    }
+    each(threads, [&](int thread) { run_blocks(thread, threads, launch, args); });
+  }
 }
 
 }  // namespace wl

@@ -1,6 +1,8 @@
-// The threads that run CPU kernels. A launch cuts [0, grid) into one contiguous range of blocks per thread. The calling
-// thread takes the first range, so that a one-thread launch costs a function call. Workers spin for a moment after each
-// launch and then sleep: launches in quick succession cost about a microsecond, and an idle pool costs nothing.
+// The threads that run CPU kernels. A launch cuts [0, grid) into one contiguous range of blocks per thread. Who has
+// ended a range takes blocks of another, so that a core which others slow down, or which is slower, does not decide
+// when the launch ends. The calling thread has the first range, and a one-thread launch costs a function call. Workers
+// spin for a moment after each launch and then sleep: launches in quick succession cost about a microsecond, and an
+// idle pool costs nothing.
 #pragma once
 
 #include <atomic>
@@ -67,6 +69,12 @@ class Pool {
     char* data = nullptr;
     int64_t map_bytes = 0;
   };
+  // Blocks of a launch that nobody has taken yet.
+  struct alignas(64) Range {
+    std::atomic<int64_t> next{0};
+    int64_t end = 0;
+  };
+  void run_blocks(int thread, int threads, const Launch& launch, void* const* args);
   static absl::Status grow(Scratch& scratch, int64_t bytes, const char* what);
   static void free(Scratch& scratch);
   void work(int thread, int cpu);
@@ -76,6 +84,7 @@ class Pool {
 
   std::vector<std::thread> workers_;
   std::vector<Scratch> scratch_;
+  std::vector<Range> ranges_;  // by thread
   Scratch work_;
   int64_t scratch_bytes_ = 0, work_bytes_ = 0;
   int64_t spin_ns_ = 0;

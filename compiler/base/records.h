@@ -32,7 +32,7 @@ struct BufferSpec {
 // A printed kernel.
 //
 // CPU ABI: `extern "C" void ENTRY(long block, void* const* args, char* scratch)` is called once for every block in [0,
-// grid), by `threads` threads that each own a contiguous range of blocks. `scratch` is private to the thread, 4096-byte
+// grid), by at most `threads` threads and in any order. `scratch` is private to the thread, 4096-byte
 // aligned, `scratch_bytes` long and not zeroed. `args` are 64-byte aligned and never alias. A kernel of several
 // `passes` is called for every block in [0, passes * grid), one pass after the other; a pass begins when the one before
 // it has ended on all threads. After its arguments such a kernel gets one more pointer, its workspace: `work_bytes`

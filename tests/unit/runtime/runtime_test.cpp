@@ -165,6 +165,34 @@ void check_scratch(long, void* const* args, char* scratch) {
   if (reinterpret_cast<uintptr_t>(scratch) % 4096 == 0 && std::isnan(first)) ++*ok;
 }
 
+struct Waiting {
+  long block = 0;  // which waits until all others have ended
+  int others = 0;
+  std::atomic<int> ended{0};
+  std::chrono::steady_clock::time_point deadline = std::chrono::steady_clock::now() + std::chrono::minutes(1);
+};
+
+void wait_for_others(long block, void* const* args, char*) {
+  auto& run = *static_cast<Waiting*>(args[0]);
+  while (block == run.block && run.ended < run.others)
+    if (std::chrono::steady_clock::now() > run.deadline) return;
+  ++run.ended;
+}
+
+// So one of two threads has to run what is left of the other's range.
+TEST(Pool, AThreadThatHasEndedTakesBlocksOfOthers) {
+  constexpr int kGrid = 16;
+  for (const long block : {0, kGrid / 2}) {
+    Pool pool(2);
+    Waiting run;
+    run.block = block;
+    run.others = kGrid - 1;
+    void* args[] = {&run};
+    pool.launch({.entry = wait_for_others, .grid = kGrid, .threads = 2}, args);
+    EXPECT_EQ(run.ended, kGrid) << block;
+  }
+}
+
 TEST(Pool, ScratchIsAlignedAndSpoiled) {
   Pool pool(2);
   ASSERT_TRUE(pool.reserve_scratch(64).ok());
