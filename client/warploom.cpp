@@ -131,7 +131,8 @@ class ThisMachine final : public wl::Local {
   absl::StatusOr<std::vector<std::string>> flags_of(const std::string& target) override {
     for (const wl::CpuTarget& row : wl::cpu_targets())
       if (row.name == target) return wl::code_flags(row);
-    return wl::invalid("no CPU target is named ", target);
+    if (wl::is_gpu_name(target)) return wl::gpu_flags(target);
+    return wl::invalid("no options of a compiler are known for the target ", target);
   }
   absl::StatusOr<wl::Limits> limits_of(const wl::Device& device) override {
     WL_ASSIGN_OR_RETURN(const wl::Machine machine, wl::machine_of(device));

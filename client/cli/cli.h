@@ -50,7 +50,8 @@ class Local {
   // Returns the object of a kernel, compiled on this machine as a worker compiles what is promoted: the same compiler
   // makes the same bytes of it. InvalidArgument, Unavailable: it cannot be compiled here, and why.
   virtual absl::StatusOr<std::string> build(const Source& source) = 0;
-  // The compilers' options for the instructions of a CPU target. InvalidArgument: there is no such target.
+  // The compilers' options for a target: those for the instructions of a CPU; for a GPU, all. InvalidArgument: kernels
+  // of this target are not compiled by options.
   virtual absl::StatusOr<std::vector<std::string>> flags_of(const std::string& target) = 0;
   // What a device reaches at most, by the cost model's rates.
   virtual absl::StatusOr<Limits> limits_of(const Device& device) = 0;

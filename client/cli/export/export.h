@@ -1,4 +1,4 @@
-// `warploom export`: a bundle as sources of C++ that build with nothing of ours.
+// `warploom export`: a bundle as sources of C++, CUDA or HIP that build with nothing of ours.
 #pragma once
 
 #include <string>
@@ -19,8 +19,7 @@ struct ExportOptions {
 };
 
 // Returns the files for a program whose inputs, weights and outputs `executor` has in memory, after a run that was
-// checked: sources, weights, and that run as the self-test. Unimplemented: its kernels are for a GPU, or call a
-// library.
+// checked: sources, weights, and that run as the self-test. Unimplemented: its kernels call a library.
 absl::StatusOr<ExportedFiles> exported_files(const Executor& executor, const ExportOptions& options);
 
 // Returns a C identifier that is like the last part of a path: "build/bert-base" gives "bert_base".

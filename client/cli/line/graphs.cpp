@@ -174,9 +174,8 @@ void add_bundle_commands(CLI::App& app, Options& options) {
   add_connection(run, options);
   add_json(run, options);
 
-  CLI::App* out =
-      command(app, options, "export", "a bundle as C++ sources that need nothing of Warploom, with a self-test",
-              "warploom export tuned --weights model.onnx --out bert && cmake -S bert -B build");
+  CLI::App* out = command(app, options, "export", "a bundle as sources that need nothing of Warploom, with a self-test",
+                          "warploom export tuned --weights model.onnx --out bert && cmake -S bert -B build");
   out->add_option("DIR", options.input, "the bundle")->required();
   out->add_option("--out", options.out, "folder of the sources; replaces an earlier export")
       ->required()

@@ -58,10 +58,8 @@ absl::StatusOr<std::pair<bool, std::string>> run_program(const std::string& fold
   return std::pair(!exit.signalled && exit.code == 0, drain.text());
 }
 
-std::vector<std::string> to_assembly(const std::string& clang, const std::string& architecture, const std::string& from,
-                                     const std::string& to) {
-  return {clang,
-          "-x",
+std::vector<std::string> clang_flags(const std::string& architecture) {
+  return {"-x",
           "hip",
           "--cuda-device-only",
           "-nogpuinc",
@@ -70,11 +68,15 @@ std::vector<std::string> to_assembly(const std::string& clang, const std::string
           "-O3",
           "-w",
           "-ffp-contract=fast",
-          absl::StrCat("--offload-arch=", architecture),
-          "-S",
-          from,
-          "-o",
-          to};
+          absl::StrCat("--offload-arch=", architecture)};
+}
+
+std::vector<std::string> to_assembly(const std::string& clang, const std::string& architecture, const std::string& from,
+                                     const std::string& to) {
+  std::vector<std::string> arguments = clang_flags(architecture);
+  arguments.insert(arguments.begin(), clang);
+  arguments.insert(arguments.end(), {"-S", from, "-o", to});
+  return arguments;
 }
 
 // Assembles and links; an empty file makes an empty object.
@@ -200,6 +202,11 @@ std::string gpu_compiler_missing(const std::string& target) {
                                              : absl::StrCat("the installed clang (", absl::StrJoin(versions, ", "),
                                                             ") does not support ", parts.second);
   return absl::StrCat(clang, ", and ", rtc_missing(parts.first, parts.second));
+}
+
+std::vector<std::string> gpu_flags(const std::string& target) {
+  const std::pair<std::string, std::string> parts = absl::StrSplit(target, absl::MaxSplits(':', 1));
+  return parts.first == "cuda" ? rtc_flags(parts.first, parts.second) : clang_flags(parts.second);
 }
 
 std::string gpu_compiler_version(const std::string& target) {

@@ -34,6 +34,9 @@ std::string gpu_compiler_missing(const std::string& target);
 // otherwise hipRTC.
 std::string gpu_compiler_version(const std::string& target);
 
+// Returns the options with which NVRTC compiles kernels for a CUDA target, and clang for a HIP target to assembly.
+std::vector<std::string> gpu_flags(const std::string& target);
+
 // Compiles sources of one target and prelude with distinct entries. Intermediate files go to `folder`. Unavailable: no
 // compiler on this machine knows the target; the message says why. InvalidArgument: the first lines of the compiler's
 // errors.

@@ -198,6 +198,12 @@ std::string rtc_version(const std::string& family) {
   return absl::StrCat(library->row->name, "=", major, ".", minor);
 }
 
+std::vector<std::string> rtc_flags(const std::string& family, const std::string& architecture) {
+  std::vector<std::string> flags = rows()[family == "cuda" ? 0 : 1].flags;
+  flags.push_back(absl::StrCat("--gpu-architecture=", architecture));
+  return flags;
+}
+
 absl::StatusOr<GpuUnit> compile_rtc(std::span<const Source> sources, const std::string& family,
                                     const std::string& architecture) {
   const Rtc& library = *rtc_of(family);
@@ -207,8 +213,7 @@ absl::StatusOr<GpuUnit> compile_rtc(std::span<const Source> sources, const std::
   if (const int error = library.create(&program, text.c_str(), "kernel.cu", 0, nullptr, nullptr); error != 0)
     return absl::UnavailableError(absl::StrCat(library.row->name, " starts no program: ", library.error_string(error),
                                                "; is there memory left?"));
-  std::vector<std::string> flags = library.row->flags;
-  flags.push_back(absl::StrCat("--gpu-architecture=", architecture));
+  const std::vector<std::string> flags = rtc_flags(family, architecture);
   std::vector<const char*> options;
   for (const std::string& flag : flags) options.push_back(flag.c_str());
   const int64_t begin = monotonic_ns();

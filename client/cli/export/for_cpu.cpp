@@ -1,0 +1,59 @@
+// Exports for CPUs: each kernel is a file of C++, and threads of the export's own call their blocks.
+#include <algorithm>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_join.h"
+#include "client/cli/export/parts.h"
+
+namespace wl {
+namespace {
+
+int threads_of(const Program& program) {
+  int most = 1;
+  for (const ProgramKernel& kernel : program.kernels) most = std::max(most, kernel.source.threads);
+  return most;
+}
+
+std::string cpu_steps(const ExportParts& parts) {
+  std::string out;
+  for (const ExportParts::Call& call : parts.calls()) {
+    const Source& source = parts.program().kernels[static_cast<size_t>(call.kernel)].source;
+    append(&out, "    {", source.entry, ", ", source.grid, ", ", source.passes, ", ", source.threads, ", ", call.first,
+           ", ", call.count, "},  // ", parts.describe(call.kernel), "\n");
+  }
+  return out;
+}
+
+// Some systems give a thread the registers of tiles only when it asks (Linux, arch_prctl).
+std::string prepare_thread(const std::vector<std::string>& flags) {
+  const bool tiles =
+      std::any_of(flags.begin(), flags.end(), [](const std::string& flag) { return absl::StrContains(flag, "amx"); });
+  return tiles ? "void prepare_thread() {\n  (void)syscall(SYS_arch_prctl, 0x1023, 18);  // ARCH_REQ_XCOMP_PERM, "
+                 "tile data\n}\n"
+               : "void prepare_thread() {}\n";
+}
+
+}  // namespace
+
+absl::StatusOr<ExportedFiles> exported_for_cpu(ExportParts parts) {
+  WL_RETURN_IF_ERROR(parts.add_kernels(true));
+  std::string entries, kernels;
+  for (const ProgramKernel& kernel : parts.program().kernels) {
+    append(&entries, "void ", kernel.source.entry, "(long block, void* const* arguments, char* scratch);\n");
+    append(&kernels, kernels.empty() ? "" : "\n", "  kernels/", kernel.source.entry, ".cpp");
+  }
+  const std::string& name = parts.options().name;
+  parts.add_filled(cat(name, ".h"), "model.h", {});
+  parts.add_filled(cat(name, ".cpp"), "model.cpp",
+                   {{"@ENTRIES@", entries},
+                    {"@THREADS@", cat(threads_of(parts.program()))},
+                    {"@STEPS@", cpu_steps(parts)},
+                    {"@PREPARE_THREAD@", prepare_thread(parts.options().flags)}});
+  parts.add_filled("pool.h", "pool.h", {});
+  parts.add_filled("CMakeLists.txt", "CMakeLists.txt", {{"@KERNELS@", kernels}});
+  parts.add_filled("README.md", "README.md", {});
+  parts.add_filled("test/session.h", "session.h", {});
+  return parts.finish();
+}
+
+}  // namespace wl

@@ -1,0 +1,129 @@
+// Exports for GPUs: each kernel is a file of CUDA or HIP, which the build compiles with the compiler and the options
+// that it was timed with and puts into the library. The driver is opened at run time.
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "client/cli/export/parts.h"
+#include "client/program/manifest.h"
+#include "runtime/gpu_tables.h"
+
+namespace wl {
+namespace {
+
+struct Family {
+  const char* name;  // of targets: "cuda:sm_90a"
+  const char* driver;
+  const char* libraries;   // of the driver, the first of which is named where none is there
+  const char* stream;      // types of streams
+  const char* needs;       // of who builds
+  const char* cmake;       // how a kernel is compiled: what comes before the commands
+  const char* commands;    // of CMake
+  const char* error_name;  // members of the class Driver that name errors,
+  const char* shared;      // and one that lets a function have so much shared memory
+};
+
+constexpr Family kFamilies[] = {
+    {"cuda", "NVIDIA's driver", R"("libcuda.so.1", "libcuda.so")", "CUstream, cudaStream_t",
+     "a compiler of C++17 and NVRTC (`libnvrtc`, in the CUDA Toolkit), to run NVIDIA's driver",
+     "add_executable(compile_kernel compile_kernel.cpp)\ntarget_link_libraries(compile_kernel PRIVATE "
+     "${CMAKE_DL_LIBS})",
+     "COMMAND compile_kernel ${header} ${source} ${out} ${flags}",
+     R"(  const char* name_of(int error) const {
+    const char* name = nullptr;
+    return error_name(error, &name) == 0 && name != nullptr ? name : "unknown";
+  }
+  int (*const error_name)(int, const char**) = find("cuGetErrorName");)",
+     R"(  // 8 is CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES.
+  int allow_shared(void* function, std::size_t bytes) const { return function_set(function, 8, static_cast<int>(bytes)); }
+  int (*const function_set)(void*, int, int) = find("cuFuncSetAttribute");)"},
+    {"hip", "ROCm", R"("libamdhip64.so.7", "libamdhip64.so.6", "libamdhip64.so.5", "/opt/rocm/lib/libamdhip64.so")",
+     "hipStream_t",
+     "a compiler of C++17 and a clang++ with lld that knows the GPU (LLVM's, or ROCm's: `-D "
+     "HIP_COMPILER=/opt/rocm/llvm/bin/clang++`), to run ROCm",
+     "set(HIP_COMPILER clang++ CACHE STRING \"a clang++ that knows ${architecture}\")",
+     "COMMAND ${HIP_COMPILER} ${flags} -include ${header} ${source} -S -o ${out}.s\n    COMMAND ${HIP_COMPILER} "
+     "-target "
+     "amdgcn-amd-amdhsa -mcpu=${architecture} -fuse-ld=lld -x assembler ${out}.s -o ${out}",
+     R"(  const char* name_of(int error) const { return error_name(error); }
+  const char* (*const error_name)(int) = find("hipGetErrorName");)",
+     "  int allow_shared(void*, std::size_t) const { return 0; }  // AMD's GPUs give all that a block can have"},
+};
+
+// Names of the driver's functions by what gpu_tables.h calls them: "@to_host@".
+std::map<std::string, std::string> functions(bool cuda) {
+  std::map<std::string, std::string> names;
+#define WL_NAME(member, of_cuda, of_hip, needed) names["@" #member "@"] = cuda ? #of_cuda : #of_hip;
+  WL_GPU_FUNCTIONS(WL_NAME)
+#undef WL_NAME
+  return names;
+}
+
+std::string gpu_steps(const ExportParts& parts) {
+  std::string out;
+  for (const ExportParts::Call& call : parts.calls()) {
+    const Source& source = parts.program().kernels[static_cast<size_t>(call.kernel)].source;
+    append(&out, "    {", call.kernel, ", ", source.grid, ", ", source.threads, ", ", source.passes, ", ", call.first,
+           ", ", call.count, "},  // ", parts.describe(call.kernel), "\n");
+  }
+  return out;
+}
+
+// What the library says of each kernel, and the kernels as bytes of the library.
+struct Code {
+  std::string declared, rows, assembly, listed;
+};
+
+Code code_of(const ExportParts& parts) {
+  Code out;
+  for (size_t i = 0; i < parts.program().kernels.size(); ++i) {
+    const ProgramKernel& kernel = parts.program().kernels[i];
+    const std::string &entry = kernel.source.entry, source = source_path(kernel), object = object_path(kernel);
+    const std::string file = object.substr(object.rfind('/') + 1);
+    append(&out.declared, "extern const unsigned char ", entry, "_code[];\n");
+    append(&out.rows, "    {", entry, "_code, \"", entry, "\", ", kernel.source.scratch_bytes, "},\n");
+    append(&out.assembly, "  .balign 64\n  .globl ", entry, "_code\n  .hidden ", entry, "_code\n", entry,
+           "_code:\n  .incbin \"", file, "\"\n");
+    append(&out.listed, "\n    ", source, "|", parts.header_of(i), "|", file);
+  }
+  return out;
+}
+
+}  // namespace
+
+absl::StatusOr<ExportedFiles> exported_for_gpu(ExportParts parts) {
+  const std::string& target = parts.program().target;
+  const size_t colon = target.find(':');
+  const auto* family = std::find_if(std::begin(kFamilies), std::end(kFamilies),
+                                    [&](const Family& row) { return target.substr(0, colon) == row.name; });
+  WL_CHECK(family != std::end(kFamilies), "no GPU family of ", target);
+  const bool cuda = family == std::begin(kFamilies);
+  WL_RETURN_IF_ERROR(parts.add_kernels(false));
+  const Code code = code_of(parts);
+  const std::string& name = parts.options().name;
+  std::map<std::string, std::string> more = functions(cuda);
+  more.insert({{"@DRIVER@", family->driver},
+               {"@LIBRARIES@", family->libraries},
+               {"@STREAM@", family->stream},
+               {"@NEEDS@", family->needs},
+               {"@ARCHITECTURE@", target.substr(colon + 1)},
+               {"@ERROR_NAME@", family->error_name},
+               {"@ALLOW_SHARED@", family->shared},
+               {"@DECLARED@", code.declared},
+               {"@CODE@", code.rows},
+               {"@ASSEMBLY@", code.assembly},
+               {"@STEPS@", gpu_steps(parts)},
+               {"@KERNELS@", code.listed},
+               {"@COMPILER@", family->cmake},
+               {"@COMMANDS@", family->commands}});
+  parts.add_filled(cat(name, ".h"), "gpu_model.h", more);
+  parts.add_filled(cat(name, ".cpp"), "gpu_model.cpp", more);
+  parts.add_filled("driver.h", "driver.h", more);
+  parts.add_filled("code.S", "code.S", more);
+  parts.add_filled("CMakeLists.txt", "gpu_CMakeLists.txt", more);
+  if (cuda) parts.add_filled("compile_kernel.cpp", "compile_kernel.cpp", more);
+  parts.add_filled("README.md", "gpu_README.md", more);
+  parts.add_filled("test/session.h", "gpu_session.h", more);
+  return parts.finish();
+}
+
+}  // namespace wl
