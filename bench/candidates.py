@@ -5,7 +5,7 @@
 "The whole" includes planning, reference values, default kernels and the promotion, in which the best are
 compiled and measured again side by side.
 
-    bench/candidates.py                        softmax, residual + layer norm, bias + GELU
+    bench/candidates.py                        softmax, residual + layer norm, bias + GELU, SGEMM 1024
     bench/candidates.py FILE.onnx --trials 48  another graph; all its groups are searched
 """
 
@@ -19,7 +19,7 @@ import time
 import workloads
 
 BIN = pathlib.Path(os.environ.get("WARPLOOM_BIN_DIR", workloads.ROOT / "build" / "release" / "bin"))
-NAMES = ("softmax", "layer_norm", "bias_gelu")
+NAMES = ("softmax", "layer_norm", "bias_gelu", "sgemm")
 
 
 def search(model, trials, folder):
