@@ -62,7 +62,9 @@ class Printer {
   void permute(std::vector<std::string>& values, const std::vector<uint64_t>& listed);
   std::string packed(TileId from, const std::vector<std::string>& elements, DType dtype) const;
   std::string define_new(const std::string& value);  // returns the name of a new constant
-  // On machines with lanes: the coordinate along an axis of the first element of a register, as an expression.
+  // On machines with lanes: what each bit of the number of a thread in its team moves along.
+  std::vector<Layout::Base> by_bit_of_place(const Layout& layout) const;
+  // The coordinate along an axis of the first element of a register, as an expression.
   std::string coordinate(const Layout& layout, int axis, const std::vector<int64_t>& repeat,
                          int64_t* added = nullptr) const;
   // The bits of the number of a thread in its team that do not change which elements it holds.

@@ -63,27 +63,29 @@ void Printer::print_team_head() {
   declared_.back().insert(cat("$", kTeamVar));
 }
 
-std::string Printer::coordinate(const Layout& layout, int axis, const std::vector<int64_t>& repeat,
-                                int64_t* added) const {
+std::vector<Layout::Base> Printer::by_bit_of_place(const Layout& layout) const {
   const int wave_bits = log2_floor(std::min(kernel_.wave, kernel_.team));
-  std::vector<uint64_t> moves(log2_floor(kernel_.team), 0);
+  std::vector<Layout::Base> bits(log2_floor(kernel_.team));
   int lane = 0, unit = 0;
   for (const Layout::Base& base : layout.bases) {
     const int position = base.kind == 'l' ? lane++ : base.kind == 'u' ? wave_bits + unit++ : -1;
-    if (position >= 0) moves.at(position) = layout.part(base, axis);
+    if (position >= 0) bits.at(position) = base;
   }
+  return bits;
+}
+
+std::string Printer::coordinate(const Layout& layout, int axis, const std::vector<int64_t>& repeat,
+                                int64_t* added) const {
+  std::vector<uint64_t> moves;
+  for (const Layout::Base& base : by_bit_of_place(layout)) moves.push_back(layout.part(base, axis));
   return spell_bits("place", moves, static_cast<uint64_t>(layout.first_of(axis, repeat)), added);
 }
 
 int64_t Printer::replicated(const Layout& layout) const {
-  const int wave_bits = log2_floor(std::min(kernel_.wave, kernel_.team));
-  int64_t used = 0;
-  int lane = 0, unit = 0;
-  for (const Layout::Base& base : layout.bases) {
-    const int position = base.kind == 'l' ? lane++ : base.kind == 'u' ? wave_bits + unit++ : -1;
-    if (position >= 0 && base.vector != 0) used |= int64_t{1} << position;
-  }
-  return (kernel_.team - 1) & ~used;
+  const std::vector<Layout::Base> bits = by_bit_of_place(layout);
+  int64_t mask = 0;
+  for (size_t i = 0; i < bits.size(); ++i) mask |= int64_t{bits[i].vector == 0} << i;
+  return mask;
 }
 
 int Printer::access_width(const Slice& slice, const Tile& tile, bool masked) const {

@@ -154,12 +154,11 @@ void Printer::print_mma(const Instr& instr, const Place&) {
 // Where a factor begins for the thread's group of waves: the groups of a block share the rows or columns among them.
 void Printer::print_near_factor(const Instr& instr) {
   const Layout& layout = tile_of(instr.result).layout;
-  const int wave_bits = log2_floor(kernel_.wave);
-  std::vector<uint64_t> moves(log2_floor(kernel_.team), 0);
-  const int own = log2_floor(fragments_of(near_.at(instr.result).matrix).c.count('u'));
-  int unit = 0;
-  for (const Layout::Base& base : layout.bases)
-    if (base.kind == 'u' && unit++ >= own) moves.at(wave_bits + unit - 1) = layout.part(base, 0);
+  const std::vector<Layout::Base> bits = by_bit_of_place(layout);
+  // The waves of a group, whose bits are the lowest, begin at the same place.
+  const int own = log2_floor(kernel_.wave) + log2_floor(fragments_of(near_.at(instr.result).matrix).c.count('u'));
+  std::vector<uint64_t> moves(bits.size(), 0);
+  for (size_t i = static_cast<size_t>(own); i < bits.size(); ++i) moves[i] = layout.part(bits[i], 0);
   const std::string name = define_new(cat("p", instr.slice.buffer, " + ", spell(instr.slice.offset), " + ",
                                           spell_bits("place", moves, 0), "*", near_place(true, 1, 0), "L"));
   near_places_[instr.result] = {name, instr.op == InstrOp::kWords};
