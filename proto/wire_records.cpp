@@ -181,6 +181,7 @@ v1::Recipe to_proto(const Recipe& recipe) {
   out.set_best_ns(recipe.best_ns);
   out.set_interleave(recipe.interleave);
   out.set_threads(recipe.threads);
+  out.set_lost_factor(recipe.lost_factor);
   return out;
 }
 
@@ -195,6 +196,7 @@ absl::StatusOr<Recipe> convert(const v1::Recipe& in) {
   out.best_ns = in.best_ns();
   out.interleave = in.interleave();
   out.threads = in.threads();
+  out.lost_factor = in.lost_factor();
   if (out.max_repeats < out.min_repeats)
     return invalid("message Recipe: expected max_repeats >= min_repeats, found ", out.max_repeats, " and ",
                    out.min_repeats);

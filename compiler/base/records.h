@@ -122,6 +122,7 @@ struct Recipe {
   bool interleave = false;               // promotion: rounds over all candidates instead of one candidate after the
                                          // other
   int threads = 0;                       // number of threads; 0 = as the Source says
+  double lost_factor = 0;  // in rounds: who exceeds the best by this factor after some is timed no further; 0: all are
   bool operator==(const Recipe&) const = default;
 };
 

@@ -11,10 +11,13 @@
 namespace wl {
 namespace {
 
-constexpr double kSameTime = 1.01;         // least times of whole covers that are this close count as the same
-constexpr double kDisturbedRounds = 1.15;  // as far as medians of an idle machine are not above the least times
-constexpr double kContender = 1.15;        // what a search of all trials may win over one of the first
-constexpr int64_t kFirstPart = 4;          // of the trials that a job asks for: a quarter
+constexpr double kSameTime = 1.01;   // least times of whole covers that are this close count as the same
+constexpr double kContender = 1.15;  // what a search of all trials may win over one of the first
+constexpr double kLost = 1.2;        // who is so far behind in the same rounds is no contender
+// So many samples within so much of the time that counts confirm it, or more than half where there are fewer.
+constexpr size_t kConfirm = 4;
+constexpr double kConfirmWithin = 1.03;
+constexpr int64_t kFirstPart = 4;  // of the trials that a job asks for: a quarter
 
 // What a batch calls the values of an answer: the inputs and outputs of the graph, then the intermediates.
 class ChainValues {
@@ -105,7 +108,8 @@ Batch chains_of(const std::vector<WholeCover>& covers, const Records& records, c
   batch.problem.key = key_of(covers, options);
   batch.recipe.cold = options.cold;
   batch.recipe.interleave = true;
-  batch.recipe.budget_ns = 3'000'000'000;
+  batch.recipe.budget_ns = 1'500'000'000;
+  batch.recipe.lost_factor = kLost;
   batch.recipe.deadline_ns = 60'000'000'000;
   std::map<std::string, int> kernel_of;  // by key
   for (const WholeCover& cover : covers) {
@@ -160,14 +164,27 @@ std::vector<Trial> together(const std::vector<Trial>& trials) {
   return sums;
 }
 
+// Load that comes and goes leaves some samples alone, which are then close together.
+bool is_confirmed(const std::vector<int64_t>& samples_ns) {
+  const double ns = undisturbed_ns(samples_ns);
+  const auto close = std::count_if(samples_ns.begin(), samples_ns.end(),
+                                   [&](int64_t sample) { return static_cast<double>(sample) <= kConfirmWithin * ns; });
+  return static_cast<size_t>(close) >= std::min(kConfirm, samples_ns.size() / 2 + 1);
+}
+
 bool were_disturbed(const std::vector<Trial>& trials) {
-  int disturbed = 0, timed = 0;
-  for (const Trial& trial : together(trials)) {
+  std::vector<const Trial*> timed;
+  const std::vector<Trial> sums = together(trials);
+  double best = 0;
+  for (const Trial& trial : sums) {
     if (trial.outcome != Outcome::kCorrect || trial.samples_ns.empty()) continue;
-    ++timed;
-    disturbed += median_of(trial.samples_ns) > kDisturbedRounds * undisturbed_ns(trial.samples_ns) ? 1 : 0;
+    timed.push_back(&trial);
+    const double ns = undisturbed_ns(trial.samples_ns);
+    best = best > 0 ? std::min(best, ns) : ns;
   }
-  return 2 * disturbed > timed;
+  std::erase_if(timed, [&](const Trial* trial) { return undisturbed_ns(trial->samples_ns) > kContender * best; });
+  return timed.size() > 1 &&
+         !std::all_of(timed.begin(), timed.end(), [](const Trial* trial) { return is_confirmed(trial->samples_ns); });
 }
 
 std::vector<TimedCover> decide(const std::vector<WholeCover>& covers, const std::vector<Trial>& trials) {

@@ -30,8 +30,8 @@ Batch chains_of(const std::vector<WholeCover>& covers, const Records& records, c
 // ns that the fastest of the covers takes at least (compiler/model/roofline.h).
 double floor_of(const std::vector<WholeCover>& covers);
 
-// Whether most covers took much longer in most rounds than in the fastest two: other load ran meanwhile, and a cover
-// may have met it in every round. They are timed again then. `trials`: of one batch or of several.
+// Whether several covers may be the fastest, and the time of one of them is confirmed by too few samples: other load
+// ran meanwhile. They are timed again then. `trials`: of one batch or of several.
 bool were_disturbed(const std::vector<Trial>& trials);
 // The trials of several batches of the same covers as those of one: samples of one name together.
 std::vector<Trial> together(const std::vector<Trial>& trials);

@@ -159,6 +159,26 @@ TEST(WholeCovers, AreTimedAgainWhereOtherLoadRan) {
   EXPECT_GE(round, 2);
 }
 
+Trial samples(std::vector<int64_t> ns) {
+  Trial trial = took(0);
+  trial.plan = cat("p", ns.front(), ns.size());
+  trial.samples_ns = std::move(ns);
+  return trial;
+}
+
+// What they took in other rounds does not matter, nor what a cover took that cannot win.
+TEST(WholeCovers, AreConfirmedByFewSamplesThatAreClose) {
+  const Trial calm = samples({1000, 1010, 1020, 1025, 2000, 2000, 2000, 2000, 2000});
+  const Trial busy = samples({1010, 1010, 1100, 1900, 1300, 2000, 2000, 2000, 2000});
+  const Trial slow = samples({2000, 2500, 3000, 3500, 4000, 4500, 5000, 5500, 6000});
+  EXPECT_FALSE(were_disturbed({calm, samples({1100, 1110, 1120, 1125, 2000, 3000})}));
+  EXPECT_TRUE(were_disturbed({calm, busy}));
+  EXPECT_FALSE(were_disturbed({calm, slow})) << "it is twice as slow";
+  EXPECT_FALSE(were_disturbed({busy, slow})) << "one is left";
+  EXPECT_FALSE(were_disturbed({samples({1000, 1005, 1010}), samples({1010, 1020, 1800})})) << "few, and close";
+  EXPECT_FALSE(were_disturbed({busy, failed("it crashed")}));
+}
+
 // What no machine can reach is not believed, so it wins nothing.
 TEST(WholeCovers, ATimeBelowTheFloorWinsNothing) {
   Scratch scratch;

@@ -150,6 +150,7 @@ void walk(V& v, Recipe& m) {
   v.field(m.best_ns);
   v.field(m.interleave);
   v.field(m.threads);
+  v.field(m.lost_factor);
 }
 
 template <typename V>

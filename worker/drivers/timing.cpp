@@ -13,12 +13,14 @@ constexpr int64_t kShort = 20'000;    // ns; a shorter single call is disturbed 
 constexpr int64_t kSample = 60'000;   // ns that an inner loop should take
 constexpr int64_t kWarm = 2'000'000;  // ns of warming up, unless one call takes longer
 // ns; a call that takes as long has replaced what is in the caches by its own data, whatever ran before it.
-constexpr int64_t kLong = 100'000'000;
+constexpr int64_t kLong = 10'000'000;
 // ns; where calls take as long on average, so many rounds are enough: what would disturb one is averaged within it.
 constexpr int64_t kVeryLong = 500'000'000;
 constexpr int kRoundsOfVeryLong = 3;
 constexpr double kMedianKnown = 0.015;
 constexpr double kClockMoved = 0.05;
+
+constexpr int kRoundsToLose = 8;  // so many samples in the same rounds show who is behind
 
 // A candidate has lost when all of so many samples exceed the best time by so much: other load makes some samples
 // longer but not all of them, and the finalists are timed again side by side.
@@ -80,15 +82,25 @@ void time_round(const Recipe& recipe, const std::vector<int>& order, std::vector
   }
 }
 
-// Several slots get the same number of rounds: a median over fewer rounds would describe other conditions.
+// Takes those out of `order` that are so far behind the best that they do not win any more.
+void drop_lost(double lost_factor, const std::vector<Slot>& slots, std::vector<int>& order) {
+  const auto ns = [&](int i) { return undisturbed_ns(slots[static_cast<size_t>(i)].result.samples_ns); };
+  double best = ns(order.front());
+  for (int i : order) best = std::min(best, ns(i));
+  std::erase_if(order, [&](int i) { return ns(i) > std::max(1.0, lost_factor) * best; });
+}
+
+// Slots get the same number of rounds: a median over fewer rounds would describe other conditions. Where the recipe
+// says so, those that have lost get fewer, and their medians mean nothing.
 void time_in_rounds(const Recipe& recipe, std::vector<int> order, std::vector<Slot>& slots, const Clocked& timed) {
   for (int i : order) begin(i, slots[static_cast<size_t>(i)], INT64_MAX, timed);
   for (int rounds = 1;; ++rounds) {
     time_round(recipe, order, slots, timed);
     std::reverse(order.begin(), order.end());
+    if (recipe.lost_factor > 0 && rounds >= kRoundsToLose) drop_lost(recipe.lost_factor, slots, order);
     int64_t spent = 0;
-    for (const Slot& slot : slots) spent += slot.spent;
-    const auto n = static_cast<int64_t>(slots.size());
+    for (int i : order) spent += slots[static_cast<size_t>(i)].spent;
+    const auto n = static_cast<int64_t>(order.size());
     const bool very_long = spent >= kVeryLong * n * rounds;
     if (rounds < (very_long ? std::min(recipe.min_repeats, kRoundsOfVeryLong) : recipe.min_repeats)) continue;
     if (rounds >= recipe.max_repeats || spent >= recipe.budget_ns * n || very_long) break;

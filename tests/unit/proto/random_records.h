@@ -125,7 +125,8 @@ inline Recipe random_recipe(Random& r) {
           r.real(),
           r.below(1 << 30),
           r.flip(),
-          static_cast<int>(r.below(9))};
+          static_cast<int>(r.below(9)),
+          r.real()};
 }
 inline Batch random_batch(Random& r) {
   Batch batch;

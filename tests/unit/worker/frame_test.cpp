@@ -65,6 +65,7 @@ TEST(Messages, RoundTrip) {
   TimeCommand time{{4, 5}, {}};
   time.recipe.hopeless_factor = 3.5;
   time.recipe.best_ns = 99;
+  time.recipe.lost_factor = 1.25;
   const absl::StatusOr<TimeCommand> again = unpack<TimeCommand>(pack(time));
   ASSERT_TRUE(again.ok());
   EXPECT_EQ(again->slots, time.slots);

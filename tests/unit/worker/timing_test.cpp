@@ -161,6 +161,25 @@ TEST(Timing, LongKernelsAreNotWarmedUpInEveryRound) {
   EXPECT_GE(std::count(machine.order.begin(), machine.order.end(), 1), 1 + 2 * 5);
 }
 
+TEST(Timing, WhoIsBehindAfterEightRoundsGetsNoMoreWhereTheRecipeSaysSo) {
+  Machine machine{{1'000'000, 1'300'000, 1'150'000}, {}};
+  Recipe recipe;
+  recipe.interleave = true;
+  recipe.budget_ns = 30'000'000;
+  const auto rounds = [&](double lost_factor) {
+    recipe.lost_factor = lost_factor;
+    std::vector<size_t> counts;
+    for (const Samples& samples : time_slots(recipe, 3, machine.run())) counts.push_back(samples.samples_ns.size());
+    return counts;
+  };
+  const std::vector<size_t> all = rounds(0), some = rounds(1.2), alone = rounds(0.5);
+  EXPECT_EQ(all, std::vector<size_t>(3, all[0]));
+  EXPECT_GT(all[0], 20u);
+  EXPECT_EQ(some, (std::vector<size_t>{some[0], 8, some[0]}));
+  EXPECT_GT(some[0], 20u);
+  EXPECT_EQ(alone, (std::vector<size_t>{alone[0], 8, 8})) << "the best stays, whatever a coordinator says";
+}
+
 TEST(Timing, ThreeRoundsAreEnoughForVeryLongKernels) {
   Machine machine{{900'000'000, 1'100'000'000}, {}};
   Recipe recipe;
