@@ -1,0 +1,158 @@
+#!/usr/bin/env python3
+"""The shell commands of README.md and of docs/how-to run as they stand there, page by page, but for addresses, names of hosts and numbers of
+trials: coordinators and workers of a page stay until it ends or starts others. (deploy/README.md has documented_test.py, the tutorial one
+of its own; snippets of C and Python are run by theirs.)"""
+
+import re
+import shutil
+import sys
+
+import numpy as np
+import onnx
+from documented import in_blocks, shell, start
+from harness import BIN, SOURCE, Scratch, expect, has_sanitizer, listening, skip, until
+from onnx import TensorProto, helper, numpy_helper
+
+# The first words of commands. Others are lines of files and programs.
+RUN = {"warploom", "warploomd", "warploom-worker", "warploom-train", "deploy/certificates.sh", "openssl", "touch", "echo", "tar"}
+ROWS = {"team", "cert"}  # of the file of callers
+NEEDS_A_GPU_COMPILER = "--target cuda:sm_90a"
+BATCH = 'out = "bundles"\ntrials = 2\n[[model]]\nfile = "model.onnx"\ntargets = ["cpu"]\n'
+SHOWN = "--tls-ca ca.pem --tls-cert {0}.pem --tls-key {0}.key"
+
+
+class Page:
+    """A page, and the laboratory in which its reader is: a model, certificates, a coordinator that knows the model's kernels."""
+
+    def __init__(self, scratch, path):
+        self.scratch, self.path = scratch, path
+        self.socket, self.address = scratch.path("s"), None
+        self.coordinator, self.started, self.ran = None, 0, []
+        self.variables = ""
+
+    def prepare(self, tuned):
+        write_model(self.scratch.root / "model.onnx")
+        np.save(self.scratch.root / "x.npy", np.ones((4, 8), np.float32))
+        (self.scratch.root / "nightly.toml").write_text(BATCH)
+        (self.scratch.root / "callers.txt").touch()
+        if not tuned:
+            return
+        for role, *names in (("coordinator", "localhost", "127.0.0.1"), ("worker", "node1"), ("client", "alice")):
+            shell(self.scratch, f"deploy/certificates.sh . {role} {' '.join(names)}")
+        for name, role in ("ci", "client"), ("laptop", "cache"):
+            shell(self.scratch, f"warploomd token {name} --callers callers.txt --role {role} > {name}.token")
+        self.run("warploomd --store kernels.db --listen 0.0.0.0:7411,unix:/tmp/warploom.sock --callers callers.txt --backups backups " + SHOWN.format("coordinator"))
+        self.run("warploom-worker --server coordinator.lab:7411 --devices cpu " + SHOWN.format("node1"))
+        self.run("warploom tune model.onnx --server coordinator.lab:7411 --out tuned " + SHOWN.format("alice"))
+        shell(self.scratch, f"warploom signer --server unix:{self.socket} > signers")
+        self.ran.clear()
+
+    def here(self, command):
+        """A command with this machine's names."""
+        socket = self.scratch.path("proxy") if "--upstream" in command else self.socket
+        command = command.replace("/tmp/warploom.sock", socket)
+        command = re.sub(r"(0\.0\.0\.0|127\.0\.0\.1):7411(?=,)", "localhost:0", command)
+        command = re.sub(r"(coordinator\.lab|127\.0\.0\.1):7411", self.address or "localhost:1", command)
+        command = command.replace("DNS:coordinator.lab", "DNS:localhost").replace("tls coordinator coordinator.lab", "tls coordinator localhost 127.0.0.1")
+        backups = sorted((self.scratch.root / "backups").glob("*.db"))
+        command = re.sub(r"backups/kernels-\S+\.db", str(backups[-1]) if backups else "no-backup", command)
+        if command.startswith("warploom tune"):
+            command += " --trials 2"
+        return command
+
+    def end_coordinator(self):
+        if self.coordinator is not None:
+            self.coordinator.process.terminate()
+            self.coordinator.wait(30)
+            self.coordinator = None
+
+    def serve(self, command):
+        """Starts a coordinator in place of the one before, or a proxy beside it."""
+        self.started += 1
+        name = f"coordinator{self.started}"
+        if "--upstream" not in command:
+            self.end_coordinator()
+        child = start(self.scratch, self.here(command), name)
+        socket = self.scratch.path("proxy") if "--upstream" in command else self.socket
+        until(lambda: listening(socket), 30, f"{command} listens")
+        if "--upstream" not in command:
+            self.coordinator = child
+            if ":7411" in command:
+                self.address = self.scratch.logged(name, r"listening on (localhost:\d+|127\.0\.0\.1:\d+)", "it listens")
+
+    def run(self, command):
+        self.ran.append(command)
+        words = command.split()
+        if words[0].startswith("new="):
+            self.variables = command + "\n"
+        elif words[0] in ROWS:
+            with open(self.scratch.root / "callers.txt", "a") as callers:
+                callers.write(command + "\n")
+        elif words[0] == "warploomd" and "--listen" in words:
+            self.serve(command)
+        elif words[0] == "warploom-worker" and "--check" not in words:
+            self.started += 1
+            start(self.scratch, self.here(command), f"worker{self.started}")
+        else:
+            if "--restore" in words or words[0] == "warploom-train":
+                self.end_coordinator()
+            shell(self.scratch, self.variables + self.here(command))
+            self.after(words)
+
+    def after(self, words):
+        """What the page says in words: files of certificates are where they are used."""
+        if words[0] == "deploy/certificates.sh":
+            for file in (self.scratch.root / "tls").iterdir():
+                shutil.copy(file, self.scratch.root)
+        if words[:2] == ["openssl", "x509"]:
+            shell(self.scratch, "deploy/certificates.sh . coordinator localhost 127.0.0.1; deploy/certificates.sh . client alice")
+
+
+def write_model(path):
+    nodes = [helper.make_node("MatMul", ["x", "w"], ["p"]), helper.make_node("Relu", ["p"], ["y"])]
+    tensors = [helper.make_tensor_value_info(name, TensorProto.FLOAT, [4, 8]) for name in ("x", "y")]
+    weights = [numpy_helper.from_array(np.eye(8, dtype=np.float32), "w")]
+    graph = helper.make_graph(nodes, "g", tensors[:1], tensors[1:], weights)
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), path)
+
+
+def commands_of(path):
+    for command in in_blocks(path.read_text()):
+        first = command.split()[0]
+        is_row = first in ROWS and command.split()[1] != "="
+        if first in RUN or is_row or first.startswith("new="):
+            yield command
+
+
+def left_out(scratch, command):
+    """Why a command cannot run here, or None."""
+    if NEEDS_A_GPU_COMPILER in command:
+        rows = scratch.run("warploom", "targets", "--json", "-").json()["targets"]
+        return None if next(row for row in rows if row["name"] == "cuda:sm_90a")["compile"] else "no NVRTC"
+    return None
+
+
+def main(*names):
+    if has_sanitizer(BIN / "warploom"):
+        skip("the pages are the same under a sanitizer")
+    pages = [SOURCE / "README.md", *sorted((SOURCE / "docs/how-to").glob("*.md"))]
+    count = 0
+    for path in pages:
+        if names and path.name not in names:
+            continue
+        with Scratch() as scratch:
+            page = Page(scratch, path)
+            page.prepare(tuned=path.name != "README.md")
+            for command in commands_of(path):
+                why = left_out(scratch, command)
+                if why:
+                    print(f"{path.name}: left out, {why}: {command}")
+                else:
+                    page.run(command)
+            count += len(page.ran)
+            print(f"{path.name}: {len(page.ran)} commands", flush=True)
+    expect(names or count >= 70, f"{count} commands ran")
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
