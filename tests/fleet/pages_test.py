@@ -10,7 +10,7 @@ import sys
 import numpy as np
 import onnx
 from documented import in_blocks, shell, start
-from harness import BIN, SOURCE, Scratch, expect, has_sanitizer, listening, skip, until
+from harness import BIN, SOURCE, Scratch, expect, has_sanitizer, skip, until
 from onnx import TensorProto, helper, numpy_helper
 
 # The first words of commands. Others are lines of files and programs.
@@ -24,8 +24,8 @@ SHOWN = "--tls-ca ca.pem --tls-cert {0}.pem --tls-key {0}.key"
 class Page:
     """A page, and the laboratory in which its reader is: a model, certificates, a coordinator that knows the model's kernels."""
 
-    def __init__(self, scratch, path):
-        self.scratch, self.path = scratch, path
+    def __init__(self, scratch):
+        self.scratch = scratch
         self.socket, self.address = scratch.path("s"), None
         self.coordinator, self.started, self.ran = None, 0, []
         self.variables = ""
@@ -35,12 +35,12 @@ class Page:
         np.save(self.scratch.root / "x.npy", np.ones((4, 8), np.float32))
         (self.scratch.root / "nightly.toml").write_text(BATCH)
         (self.scratch.root / "callers.txt").touch()
+        for name, role in [("laptop", "cache")] + [("ci", "client")] * tuned:
+            shell(self.scratch, f"warploomd token {name} --callers callers.txt --role {role} > {name}.token")
         if not tuned:
             return
         for role, *names in (("coordinator", "localhost", "127.0.0.1"), ("worker", "node1"), ("client", "alice")):
             shell(self.scratch, f"deploy/certificates.sh . {role} {' '.join(names)}")
-        for name, role in ("ci", "client"), ("laptop", "cache"):
-            shell(self.scratch, f"warploomd token {name} --callers callers.txt --role {role} > {name}.token")
         self.run("warploomd --store kernels.db --listen 0.0.0.0:7411,unix:/tmp/warploom.sock --callers callers.txt --backups backups " + SHOWN.format("coordinator"))
         self.run("warploom-worker --server coordinator.lab:7411 --devices cpu " + SHOWN.format("node1"))
         self.run("warploom tune model.onnx --server coordinator.lab:7411 --out tuned " + SHOWN.format("alice"))
@@ -73,12 +73,10 @@ class Page:
         if "--upstream" not in command:
             self.end_coordinator()
         child = start(self.scratch, self.here(command), name)
-        socket = self.scratch.path("proxy") if "--upstream" in command else self.socket
-        until(lambda: listening(socket), 30, f"{command} listens")
+        addresses = self.scratch.logged(name, r"listening on (\S+)", f"{command} listens")
         if "--upstream" not in command:
             self.coordinator = child
-            if ":7411" in command:
-                self.address = self.scratch.logged(name, r"listening on (localhost:\d+|127\.0\.0\.1:\d+)", "it listens")
+            self.address = addresses.split(",")[0]
 
     def run(self, command):
         self.ran.append(command)
@@ -104,6 +102,9 @@ class Page:
         if words[0] == "deploy/certificates.sh":
             for file in (self.scratch.root / "tls").iterdir():
                 shutil.copy(file, self.scratch.root)
+        if words[:2] == ["warploomd", "token"] and self.coordinator is not None:  # which looks for new rows now and then
+            jobs = ["warploom", "jobs", "--server", self.address, "--tls-ca", "ca.pem", "--token-file", words[-1]]
+            until(lambda: self.scratch.run(*jobs, expect=None).code == 0, 30, f"{words[-1]} is known")
         if words[:2] == ["openssl", "x509"]:
             shell(self.scratch, "deploy/certificates.sh . coordinator localhost 127.0.0.1; deploy/certificates.sh . client alice")
 
@@ -144,7 +145,7 @@ def main(*names):
         if names and path.name not in names:
             continue
         with Scratch() as scratch:
-            page = Page(scratch, path)
+            page = Page(scratch)
             page.prepare(tuned=path.name != "README.md")
             for command in commands_of(path):
                 why = left_out(scratch, command)
