@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <span>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
@@ -50,15 +51,12 @@ const char* resolve_hip(void* library, GpuApi& api) {
 struct ApiRow {
   const char* family;
   const char* provider;  // name of the package to install
-  const char* libraries[4];
+  std::span<const char* const> libraries;
   const char* (*resolve)(void* library, GpuApi& api);
 };
 constexpr ApiRow kApis[] = {
-    {"cuda", "NVIDIA's driver", {"libcuda.so.1", "libcuda.so"}, resolve_cuda},
-    {"hip",
-     "ROCm",
-     {"libamdhip64.so.7", "libamdhip64.so.6", "libamdhip64.so.5", "/opt/rocm/lib/libamdhip64.so"},
-     resolve_hip},
+    {"cuda", "NVIDIA's driver", kCudaDrivers, resolve_cuda},
+    {"hip", "ROCm", kHipDrivers, resolve_hip},
 };
 
 // Both APIs use the same error numbers.
@@ -76,7 +74,7 @@ absl::StatusOr<const GpuApi*> open_api(const ApiRow& row) {
   void* library = nullptr;
   auto api = std::make_unique<GpuApi>();
   for (const char* name : row.libraries) {
-    if (library != nullptr || name == nullptr) continue;
+    if (library != nullptr) continue;
     library = dlopen(name, RTLD_NOW | RTLD_LOCAL);
     if (library != nullptr) api->library = name;
   }

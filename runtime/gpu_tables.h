@@ -93,6 +93,11 @@
 
 namespace wl {
 
+// Files of the drivers, in the order in which they are looked for.
+inline constexpr const char* kCudaDrivers[] = {"libcuda.so.1", "libcuda.so"};
+inline constexpr const char* kHipDrivers[] = {"libamdhip64.so.7", "libamdhip64.so.6", "libamdhip64.so.5",
+                                              "/opt/rocm/lib/libamdhip64.so"};
+
 #define WL_CONSTANT(constant, number, ...) inline constexpr int constant = number;
 WL_GPU_MODES(WL_CONSTANT)
 #undef WL_CONSTANT

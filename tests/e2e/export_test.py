@@ -8,10 +8,10 @@ import shutil
 import graphs
 import numpy as np
 import onnx
+from exported import STRICT, built
 from harness import BIN, WHOLE, Scratch, expect, has_sanitizer, skip, tool
 from onnx import TensorProto, helper, numpy_helper
 
-STRICT = "-Wall -Wextra -Werror"
 CALLER = """
 #include <stdio.h>
 #include <stdlib.h>
@@ -33,15 +33,6 @@ int main(int argc, char** argv) {
   return 0;
 }
 """
-
-
-def built(folder, compiler, flags=STRICT):
-    """Builds an export far from here, in the folder build-COMPILER, and returns that."""
-    build = folder / f"build-{compiler[0]}"
-    languages = [f"-DCMAKE_C_COMPILER={compiler[0]}", f"-DCMAKE_CXX_COMPILER={compiler[1]}", f"-DCMAKE_CXX_FLAGS={flags}"]
-    tool("cmake", "-G", "Ninja", "-S", folder, "-B", build, *languages)
-    tool("cmake", "--build", build)
-    return build
 
 
 def model_of_one_product(path):
@@ -105,6 +96,8 @@ def refused(scratch, store):
     expect("--name a-b" in said and "a_b is" in said, said)
     scratch.run("warploom", "export", "softmax", "--out", "int")  # a folder whose name is a word of C
     expect((scratch.root / "int/model_int.h").exists(), "the name of the library")
+    scratch.run("warploom", "export", "softmax", "--out", "tables")  # and one of the export's own files
+    expect((scratch.root / "tables/model_tables.h").exists(), "the name of a file of the export")
     scratch.run("warploom", "export", "softmax", "--out", "int", "--name", "again")  # an export is replaced
     expect(not (scratch.root / "int/model_int.h").exists() and json.loads((scratch.root / "int/export.json").read_text())["name"] == "again", "replaced")
     tool(built(scratch.root / "int", ("cc", "c++")) / "self_test")

@@ -5,10 +5,10 @@ others puts runs into a stream; what is missing is said. (tests/emulated/export_
 
 import shutil
 
+from exported import STRICT, built
 from harness import BIN, Scratch, expect, has_sanitizer, skip, tool
 
 FAKE = BIN.parent / "fake_gpu"
-STRICT = "-Wall -Wextra -Werror"
 # Two kernels with an intermediate between them; of the outputs one is an input and one is there twice.
 GRAPH = """graph {
   %0 = input "x" : f32[32,200] normal(0,1)
@@ -46,14 +46,6 @@ def on_fakes(program, *arguments, code=0, **variables):
     return tool("env", *(f"{name}={value}" for name, value in variables.items()), program, *arguments, code=code)
 
 
-def built(folder, compiler):
-    build = folder / f"build-{compiler[0]}"
-    languages = [f"-DCMAKE_{language}_COMPILER={compiler[language == 'CXX']}" for language in ("C", "CXX", "ASM")]
-    tool("cmake", "-G", "Ninja", "-S", folder, "-B", build, *languages, f"-DCMAKE_CXX_FLAGS={STRICT}")
-    on_fakes("cmake", "--build", build)
-    return build
-
-
 def called(folder, build):
     (folder / "caller.c").write_text(CALLER)
     tool("cc", "-std=c11", *STRICT.split(), "-c", folder / "caller.c", "-I", folder, "-o", folder / "caller.o")
@@ -79,7 +71,7 @@ def main():
         folder = scratch.root / "two"
         clang = [("clang", "clang++")] if shutil.which("clang++") else []
         for compiler in [*clang, ("gcc", "g++")]:
-            build = built(folder, compiler)
+            build = built(folder, compiler, environment=[f"LD_LIBRARY_PATH={FAKE}"])
             said = on_fakes(build / "self_test", 3)
             expect(said.count("ok ") == 3 and "ms a run" in said, said)
         called(folder, build)

@@ -17,7 +17,7 @@ constexpr char kTaken[] =
     "signed sizeof "
     "static struct switch template this throw true try typedef typeid typename union unsigned using virtual void "
     "volatile while xor "
-    "all clean help install pool self_test test ";
+    "all clean compile_kernel driver help install library pool self_test tables test ";
 
 }  // namespace
 

@@ -14,16 +14,6 @@ int threads_of(const Program& program) {
   return most;
 }
 
-std::string cpu_steps(const ExportParts& parts) {
-  std::string out;
-  for (const ExportParts::Call& call : parts.calls()) {
-    const Source& source = parts.program().kernels[static_cast<size_t>(call.kernel)].source;
-    append(&out, "    {", source.entry, ", ", source.grid, ", ", source.passes, ", ", source.threads, ", ", call.first,
-           ", ", call.count, "},  // ", parts.describe(call.kernel), "\n");
-  }
-  return out;
-}
-
 // Some systems give a thread the registers of tiles only when it asks (Linux, arch_prctl).
 std::string prepare_thread(const std::vector<std::string>& flags) {
   const bool tiles =
@@ -37,6 +27,7 @@ std::string prepare_thread(const std::vector<std::string>& flags) {
 
 absl::StatusOr<ExportedFiles> exported_for_cpu(ExportParts parts) {
   WL_RETURN_IF_ERROR(parts.add_kernels(true));
+  const auto entry_of = [&](int i) { return parts.program().kernels[static_cast<size_t>(i)].source.entry; };
   std::string entries, kernels;
   for (const ProgramKernel& kernel : parts.program().kernels) {
     append(&entries, "void ", kernel.source.entry, "(long block, void* const* arguments, char* scratch);\n");
@@ -47,7 +38,7 @@ absl::StatusOr<ExportedFiles> exported_for_cpu(ExportParts parts) {
   parts.add_filled(cat(name, ".cpp"), "model.cpp",
                    {{"@ENTRIES@", entries},
                     {"@THREADS@", cat(threads_of(parts.program()))},
-                    {"@STEPS@", cpu_steps(parts)},
+                    {"@STEPS@", parts.steps(entry_of)},
                     {"@PREPARE_THREAD@", prepare_thread(parts.options().flags)}});
   parts.add_filled("pool.h", "pool.h", {});
   parts.add_filled("CMakeLists.txt", "CMakeLists.txt", {{"@KERNELS@", kernels}});

@@ -1,8 +1,9 @@
 // Exports for GPUs: each kernel is a file of CUDA or HIP, which the build compiles with the compiler and the options
 // that it was timed with and puts into the library. The driver is opened at run time.
 #include <algorithm>
+#include <span>
 
-#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "client/cli/export/parts.h"
 #include "client/program/manifest.h"
 #include "runtime/gpu_tables.h"
@@ -13,17 +14,17 @@ namespace {
 struct Family {
   const char* name;  // of targets: "cuda:sm_90a"
   const char* driver;
-  const char* libraries;   // of the driver, the first of which is named where none is there
-  const char* stream;      // types of streams
-  const char* needs;       // of who builds
-  const char* cmake;       // how a kernel is compiled: what comes before the commands
-  const char* commands;    // of CMake
-  const char* error_name;  // members of the class Driver that name errors,
-  const char* shared;      // and one that lets a function have so much shared memory
+  std::span<const char* const> libraries;  // of the driver
+  const char* stream;                      // types of streams
+  const char* needs;                       // of who builds
+  const char* cmake;                       // how a kernel is compiled: what comes before the commands
+  const char* commands;                    // of CMake
+  const char* error_name;                  // members of the class Driver that name errors,
+  const char* shared;                      // and one that lets a function have so much shared memory
 };
 
 constexpr Family kFamilies[] = {
-    {"cuda", "NVIDIA's driver", R"("libcuda.so.1", "libcuda.so")", "CUstream, cudaStream_t",
+    {"cuda", "NVIDIA's driver", kCudaDrivers, "CUstream, cudaStream_t",
      "a compiler of C++17 and NVRTC (`libnvrtc`, in the CUDA Toolkit), to run NVIDIA's driver",
      "add_executable(compile_kernel compile_kernel.cpp)\ntarget_link_libraries(compile_kernel PRIVATE "
      "${CMAKE_DL_LIBS})",
@@ -36,8 +37,7 @@ constexpr Family kFamilies[] = {
      R"(  // 8 is CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES.
   int allow_shared(void* function, std::size_t bytes) const { return function_set(function, 8, static_cast<int>(bytes)); }
   int (*const function_set)(void*, int, int) = find("cuFuncSetAttribute");)"},
-    {"hip", "ROCm", R"("libamdhip64.so.7", "libamdhip64.so.6", "libamdhip64.so.5", "/opt/rocm/lib/libamdhip64.so")",
-     "hipStream_t",
+    {"hip", "ROCm", kHipDrivers, "hipStream_t",
      "a compiler of C++17 and a clang++ with lld that knows the GPU (LLVM's, or ROCm's: `-D "
      "HIP_COMPILER=/opt/rocm/llvm/bin/clang++`), to run ROCm",
      "set(HIP_COMPILER clang++ CACHE STRING \"a clang++ that knows ${architecture}\")",
@@ -56,16 +56,6 @@ std::map<std::string, std::string> functions(bool cuda) {
   WL_GPU_FUNCTIONS(WL_NAME)
 #undef WL_NAME
   return names;
-}
-
-std::string gpu_steps(const ExportParts& parts) {
-  std::string out;
-  for (const ExportParts::Call& call : parts.calls()) {
-    const Source& source = parts.program().kernels[static_cast<size_t>(call.kernel)].source;
-    append(&out, "    {", call.kernel, ", ", source.grid, ", ", source.threads, ", ", source.passes, ", ", call.first,
-           ", ", call.count, "},  // ", parts.describe(call.kernel), "\n");
-  }
-  return out;
 }
 
 // What the library says of each kernel, and the kernels as bytes of the library.
@@ -102,7 +92,7 @@ absl::StatusOr<ExportedFiles> exported_for_gpu(ExportParts parts) {
   const std::string& name = parts.options().name;
   std::map<std::string, std::string> more = functions(cuda);
   more.insert({{"@DRIVER@", family->driver},
-               {"@LIBRARIES@", family->libraries},
+               {"@LIBRARIES@", cat("\"", absl::StrJoin(family->libraries, "\", \""), "\"")},
                {"@STREAM@", family->stream},
                {"@NEEDS@", family->needs},
                {"@ARCHITECTURE@", target.substr(colon + 1)},
@@ -111,13 +101,14 @@ absl::StatusOr<ExportedFiles> exported_for_gpu(ExportParts parts) {
                {"@DECLARED@", code.declared},
                {"@CODE@", code.rows},
                {"@ASSEMBLY@", code.assembly},
-               {"@STEPS@", gpu_steps(parts)},
+               {"@STEPS@", parts.steps([](int kernel) { return cat(kernel); })},
                {"@KERNELS@", code.listed},
                {"@COMPILER@", family->cmake},
                {"@COMMANDS@", family->commands}});
   parts.add_filled(cat(name, ".h"), "gpu_model.h", more);
   parts.add_filled(cat(name, ".cpp"), "gpu_model.cpp", more);
   parts.add_filled("driver.h", "driver.h", more);
+  parts.add_filled("library.h", "library.h", more);
   parts.add_filled("code.S", "code.S", more);
   parts.add_filled("CMakeLists.txt", "gpu_CMakeLists.txt", more);
   if (cuda) parts.add_filled("compile_kernel.cpp", "compile_kernel.cpp", more);

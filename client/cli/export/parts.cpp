@@ -36,11 +36,6 @@ std::string quoted(const std::string& name) {
 ExportParts::ExportParts(const Executor& executor, const ExportOptions& options)
     : executor_(executor), program_(executor.program()), options_(options), placed_(program_.buffers.size()) {
   place();
-  size_t first = 0;
-  for (const ProgramStep& step : program_.steps) {
-    calls_.push_back({step.kernel, first, step.args.size()});
-    first += step.args.size();
-  }
 }
 
 std::string_view ExportParts::bytes_of(int index) const {
@@ -137,7 +132,7 @@ std::string ExportParts::constants() const {
     scratch = std::max(scratch, kernel.source.scratch_bytes);
     work = std::max(work, kernel.source.work_bytes);
   }
-  for (const Call& call : calls_) most = std::max(most, call.count);
+  for (const ProgramStep& step : program_.steps) most = std::max(most, step.args.size());
   std::string out;
   for (const auto& [name, value] : {std::pair<const char*, int64_t>{"kWeightBytes", weights_.size()},
                                     {"kTemporaryBytes", program_.arena_bytes},
@@ -159,6 +154,18 @@ std::string ExportParts::values() const {
 std::string ExportParts::arguments() const {
   std::string out;
   for (const ProgramStep& step : program_.steps) append(&out, "    ", absl::StrJoin(step.args, ", "), ",\n");
+  return out;
+}
+
+std::string ExportParts::steps(const std::function<std::string(int kernel)>& named) const {
+  std::string out;
+  size_t first = 0;
+  for (const ProgramStep& step : program_.steps) {
+    const Source& source = program_.kernels[static_cast<size_t>(step.kernel)].source;
+    append(&out, "    {", named(step.kernel), ", ", source.grid, ", ", source.threads, ", ", source.passes, ", ", first,
+           ", ", step.args.size(), "},  // ", describe(step.kernel), "\n");
+    first += step.args.size();
+  }
   return out;
 }
 
@@ -187,7 +194,7 @@ std::string ExportParts::tensors() const {
 
 std::string ExportParts::table() const {
   std::map<int, int> launches;
-  for (const Call& call : calls_) ++launches[call.kernel];
+  for (const ProgramStep& step : program_.steps) ++launches[step.kernel];
   std::string out = "| kernel | computes | launches |\n|---|---|---|\n";
   for (int i = 0; i < static_cast<int>(program_.kernels.size()); ++i)
     append(&out, "| `", program_.kernels[static_cast<size_t>(i)].source.entry, "` | ", describe(i), " | ", launches[i],

@@ -2,6 +2,7 @@
 // of client/cli/export/files are filled with.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <string>
 #include <utility>
@@ -31,14 +32,8 @@ class ExportParts {
 
   // The file of what precedes a kernel, in the folder kernels/.
   const std::string& header_of(size_t kernel) const { return headers_[kernel]; }
-  // What a step calls: a kernel's number, and those of its first argument and how many there are.
-  struct Call {
-    int kernel;
-    size_t first, count;
-  };
-  const std::vector<Call>& calls() const { return calls_; }
-  // What a kernel computes, as the text of a comment.
-  std::string describe(int kernel) const;
+  // A row of every step: how the kernel is named, what is launched, and its arguments.
+  std::string steps(const std::function<std::string(int kernel)>& named) const;
 
  private:
   // Where a buffer of the program lies in the exported one.
@@ -48,6 +43,8 @@ class ExportParts {
   };
 
   const ProgramBuffer& buffer(int index) const { return program_.buffers[static_cast<size_t>(index)]; }
+  // What a kernel computes, as the text of a comment.
+  std::string describe(int kernel) const;
   std::string_view bytes_of(int index) const;
   void place();
   std::string title() const;
@@ -66,9 +63,8 @@ class ExportParts {
   std::vector<Placed> placed_;               // by buffer
   std::vector<int> inputs_;                  // buffers
   std::vector<std::pair<int, int>> copies_;  // of a buffer to an output
-  std::vector<Call> calls_;
-  std::vector<std::string> headers_;  // by kernel
-  std::string weights_;               // the file
+  std::vector<std::string> headers_;         // by kernel
+  std::string weights_;                      // the file
   ExportedFiles files_;
 };
 
