@@ -1,5 +1,6 @@
 #include "client/cli/cli.h"
 
+#include <chrono>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
@@ -10,6 +11,8 @@
 
 namespace wl {
 namespace {
+
+constexpr std::chrono::seconds kStarting{5};  // for which a coordinator that does not listen yet is waited for
 
 // Any error of a store that the user named is bad input, whatever its code means in a search.
 absl::Status store_error(const absl::Status& status) {
@@ -40,6 +43,7 @@ absl::StatusOr<int> dispatch(Options options, Local& local) {
       WL_ASSIGN_OR_RETURN(signers, read_signers(options.signers));
     }
     WL_ASSIGN_OR_RETURN(service, Service::at(options.server, options.dial, std::move(signers)));
+    service.await_connection(kStarting);
   }
   Context context{std::move(options), local, std::move(service), embedded};
   const std::string& command = context.options.command;

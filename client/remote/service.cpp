@@ -97,6 +97,10 @@ absl::StatusOr<Service> Service::at(const std::string& address, const DialOption
   return Service(std::move(channel), {.where = address, .dialled = options, .signers = std::move(signers)});
 }
 
+void Service::await_connection(std::chrono::milliseconds patience) const {
+  (void)channel_->WaitForConnected(Clock::now() + patience);
+}
+
 absl::StatusOr<Job> Service::create_job(const std::string& request_id, const std::string& graph,
                                         const TuneOptions& options, const std::string& label,
                                         const std::string& trace) {

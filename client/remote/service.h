@@ -104,6 +104,9 @@ class Service {
   // Connects to "HOST:PORT" or "unix:PATH" at the first call.
   static absl::StatusOr<Service> at(const std::string& address, const DialOptions& options,
                                     std::vector<Signer> signers = {});
+  // Waits until the coordinator is connected, and for `patience` at most: one that was started a moment ago, as in a
+  // script, does not listen yet. Calls say what is wrong.
+  void await_connection(std::chrono::milliseconds patience) const;
   // The same coordinator, with another Peer::patience and Peer::stop.
   Service limited(std::chrono::seconds patience, std::stop_token stop) const {
     Service out = *this;

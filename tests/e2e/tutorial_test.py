@@ -13,14 +13,18 @@ PEERS = SOURCE / "build/venv-peers/bin/python"
 
 
 def run(scratch, command, environment):
-    process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, cwd=scratch.root,
-                               env=environment, start_new_session=True)  # fmt: skip
-    try:
-        said, _ = process.communicate(timeout=600 * PATIENCE)
-    finally:
-        kill_group(process)
-    expect(process.returncode == 0, f"{command}: exit code {process.returncode}\n{said[-3000:]}")
-    return said
+    """Runs a command to its end, and then ends what it left in the background. Its output goes to a file: whoever is left keeps a pipe open."""
+    with open(scratch.root / "said", "w+", encoding="utf-8") as said:
+        process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=said, stderr=said, cwd=scratch.root, env=environment,
+                                   start_new_session=True)  # fmt: skip
+        try:
+            code = process.wait(600 * PATIENCE)
+        except subprocess.TimeoutExpired:
+            code = "none, since it did not end"
+        finally:
+            kill_group(process)
+        said.seek(0)
+        expect(code == 0, f"{command}: exit code {code}\n{said.read()[-3000:]}")
 
 
 def main():
@@ -33,8 +37,7 @@ def main():
             if kind == "console":
                 lines = [line.removeprefix("$ ") for line in text.splitlines()]
                 expect(all(line.startswith("$ ") for line in text.splitlines()), f"a line of block {number} is no command:\n{text}")
-                # Jobs can be named, as in a shell that somebody types into.
-                run(scratch, ["bash", "-m", "-e", "-c", "\n".join(lines)], environment)
+                run(scratch, ["bash", "-e", "-c", "\n".join(lines)], environment)
                 continue
             python = PEERS if kind == "python torch" else sys.executable
             if kind == "python torch" and not PEERS.exists():

@@ -6,7 +6,7 @@ import json
 import re
 
 import graphs
-from harness import Scratch, expect
+from harness import BIN, Scratch, expect
 
 JSON = ["--log-format", "json"]
 SERVER = ["--server", "unix:s"]
@@ -58,6 +58,23 @@ def nobody_answers(scratch):
     expect(len(waited) == 1 and waited[0]["level"] == "warning" and waited[0]["message"].endswith("; trying again"), waited)
 
 
+def asked_too_early(scratch):
+    """A client that is started before its coordinator, as a script may do, waits for it for some seconds."""
+
+    def answered(number):
+        server = ["unix:" + scratch.path(f"early{number}")]
+        command = ["/usr/bin/env", "GRPC_VERBOSITY=debug", "GRPC_TRACE=connectivity_state", BIN / "warploom", "jobs", "--server", *server]
+        client = scratch.start(*command, name=f"client{number}")
+        scratch.logged(f"client{number}", "(TRANSIENT_FAILURE)", "the client has found nobody")
+        coordinator = scratch.start("warploomd", "--store", "early.db", "--listen", *server, name=f"coordinator{number}")
+        code = client.wait(60)
+        coordinator.kill()
+        return code == 0
+
+    # A machine that is busy may start a coordinator too late.
+    expect(any(answered(number) for number in range(5)), "no client found a coordinator that was started after it")
+
+
 def ends_and_mistakes(scratch):
     def only_line(done):
         lines = done.err.splitlines()
@@ -80,6 +97,7 @@ def main():
     with Scratch() as scratch:
         lines_of_a_fleet(scratch)
         nobody_answers(scratch)
+        asked_too_early(scratch)
         ends_and_mistakes(scratch)
         print("ok")
 
