@@ -1,5 +1,5 @@
 // Greedy groups, stitched where that pays: neighbours that do not form one loop nest become one kernel when the memory
-// traffic between them costs more than the blocks' repeated reads.
+// traffic between them costs more than the blocks' repeated reads, and than what blocks keep beyond their cache.
 #include <algorithm>
 #include <set>
 #include <tuple>
@@ -36,6 +36,23 @@ double reread_bytes(const Graph& group, const Stitched& choice, const Machine& m
       const int64_t whole = group.bytes(inputs[static_cast<size_t>(buffer.global)]);
       bytes += static_cast<double>(whole * (times - 1)) / (whole / parts <= near ? gain : 1);
     }
+  return bytes;
+}
+
+// Bytes that blocks store for themselves and load again though they do not fit the cache of their thread. On a GPU such
+// values are in shared memory, or there is no such choice.
+double spilled_bytes(const Stitched& choice, const Machine& machine) {
+  if (machine.target->is_gpu()) return 0;
+  std::vector<int64_t> held(choice.stages.size());  // by stage
+  for (const StitchKept& kept : choice.kept)
+    for (size_t stage = kept.first; stage <= kept.last; ++stage) held[stage] += kept.bytes();
+  double bytes = 0;
+  for (const StitchKept& kept : choice.kept) {
+    const auto begin = held.begin() + static_cast<std::ptrdiff_t>(kept.first);
+    const auto end = held.begin() + static_cast<std::ptrdiff_t>(kept.last) + 1;
+    if (*std::max_element(begin, end) > machine.l2_bytes)
+      bytes += 2 * static_cast<double>(kept.bytes() * choice.blocks() * choice.turns_of(kept.first));
+  }
   return bytes;
 }
 
@@ -153,7 +170,8 @@ class Stitching {
 bool stitching_pays(const Graph& group, const Stitch& stitch, int64_t saved, const Machine& machine) {
   const int64_t enough = machine.target->is_gpu() ? machine.target->gpu.units / 2 : machine.threads;
   return std::any_of(stitch.choices.begin(), stitch.choices.end(), [&](const Stitched& choice) {
-    return choice.blocks() >= enough && reread_bytes(group, choice, machine) < static_cast<double>(saved);
+    return choice.blocks() >= enough &&
+           reread_bytes(group, choice, machine) + spilled_bytes(choice, machine) < static_cast<double>(saved);
   });
 }
 

@@ -11,8 +11,8 @@ struct CoverMemo;  // values.h
 // A domain of class kStitched. InvalidArgument, with the reason, when the group cannot be divided among blocks. `memo`
 // (values.h) keeps answers between calls for the same machine; groups with parts in common reuse them.
 absl::StatusOr<Domain> stitch(const Graph& group, const Machine& machine, CoverMemo* memo = nullptr);
-// Whether, for some number of rows in a block, there are enough blocks for the machine and their repeated reads cost
-// less than the `saved` bytes of memory traffic.
+// Whether, for some number of rows in a block, there are enough blocks for the machine, and their repeated reads and
+// what they keep beyond the cache of a thread cost less than the `saved` bytes of memory traffic.
 bool stitching_pays(const Graph& group, const Stitch& stitch, int64_t saved, const Machine& machine);
 // The domain of the group: by analyze() if it is one loop nest, else by pack() (packing.h) if it has unconnected parts,
 // else by stitch().
