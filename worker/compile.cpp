@@ -41,21 +41,21 @@ bool of_the_system(const std::string& program) {
   return false;
 }
 
-// A promotion is compiled afresh, since its objects are what is delivered, and kept for the batches after it.
+// What a promotion compiles is kept for the batches after it, and for itself when it is repeated.
 absl::StatusOr<std::vector<Compiled>> compile_for_cpu(const Batch& batch, const MeasureOptions& options,
                                                       const CompileOptions& compile) {
   if (options.state == nullptr) return compile_cpu(batch.candidates, compile);
   KeptObjects& kept = options.state->objects;
-  if (!batch.keep_objects)
-    return kept.provide(batch.candidates, compile.folder,
-                        [&](const std::vector<Candidate>& missing) { return compile_cpu(missing, compile); });
-  WL_ASSIGN_OR_RETURN(std::vector<Compiled> compiled, compile_cpu(batch.candidates, compile));
-  for (size_t i = 0; i < compiled.size(); ++i) {
-    if (compiled[i].outcome != Outcome::kCorrect) continue;
-    WL_ASSIGN_OR_RETURN(std::string object, PrivateFolder::read(compiled[i].object));
-    kept.keep(batch.candidates[i].source, std::move(object));
-  }
-  return compiled;
+  const auto missing = [&](const std::vector<Candidate>& candidates) -> absl::StatusOr<std::vector<Compiled>> {
+    WL_ASSIGN_OR_RETURN(std::vector<Compiled> compiled, compile_cpu(candidates, compile));
+    for (size_t i = 0; batch.keep_objects && i < compiled.size(); ++i) {
+      if (compiled[i].outcome != Outcome::kCorrect) continue;
+      WL_ASSIGN_OR_RETURN(std::string object, PrivateFolder::read(compiled[i].object));
+      kept.keep(candidates[i].source, std::move(object));
+    }
+    return compiled;
+  };
+  return kept.provide(batch.candidates, compile.folder, missing);
 }
 
 void add_sandbox(Sandbox sandbox, Device& device) {

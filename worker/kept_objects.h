@@ -1,5 +1,5 @@
 // The objects of CPU kernels that a worker compiled alone, which are those of its promotions. Covers that are timed
-// whole consist of such kernels, three times each; they need not be compiled again.
+// whole consist of such kernels, and promotions are repeated where other load ran; they need not be compiled again.
 #pragma once
 
 #include <cstddef>
