@@ -181,8 +181,8 @@ NodeId Builder::reduce_keep(Op op, NodeId x, std::vector<int64_t> axes) {
   return broadcast(reduced, shape, std::move(dims));
 }
 
-NodeId Builder::contract(NodeId a, NodeId b, std::string einsum) {
-  Node node{.op = Op::contract};
+NodeId Builder::contract(NodeId a, NodeId b, std::string einsum, std::optional<DType> dtype) {
+  Node node{.op = Op::contract, .dtype = dtype.value_or(this->node(a).dtype)};
   node.operands = {a, b};
   node.text = std::move(einsum);
   return add_node(std::move(node));

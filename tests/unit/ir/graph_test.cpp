@@ -59,6 +59,25 @@ struct Misuse {
   std::string message;
 };
 
+TEST(Graph, SumsOfNarrowFloatsMayBeWide) {
+  const auto product = [](const char* operands, const char* result) {
+    return parse(cat("graph {\n  %0 = input \"x\" : ", operands,
+                     "[2,3] normal(0,1)\n  %1 = contract %0 %0 \"mk,nk->mn\" : ", result,
+                     "[2,2]\n  output \"y\" %1\n}\n"));
+  };
+  for (const char* narrow : {"bf16", "f16"}) {
+    for (const char* result : {narrow, "f32"}) {
+      const auto graph = product(narrow, result);
+      ASSERT_TRUE(graph.ok()) << graph.status();
+      EXPECT_EQ(print(parse(print(*graph)).value()), print(*graph));
+    }
+    EXPECT_FALSE(product("f32", narrow).ok());
+    EXPECT_FALSE(product(narrow, "f64").ok());
+  }
+  EXPECT_FALSE(product("f64", "f32").ok());
+  EXPECT_FALSE(product("i8", "f32").ok());
+}
+
 // x : f32[2,3]; 1 = exp x; 2 = reduce_sum 1 over axis 1; 3 = contract 0 0.
 Graph healthy() {
   Builder b;

@@ -187,7 +187,7 @@ class Generator {
     const int64_t k = 1 + below(4);
     const NodeId a = dequantised({1 + below(4), k}, dtype), b = dequantised({k, 1 + below(4)}, dtype);
     const std::string wanted[] = {"mk,kn->mn", "mk,kn->nm", "km,kn->mn", "mk,nk->mn"};
-    if (a >= 0 && b >= 0) add({.op = Op::contract, .operands = {a, b}, .text = wanted[below(4)]});
+    if (a >= 0 && b >= 0) add({.op = Op::contract, .dtype = dtype, .operands = {a, b}, .text = wanted[below(4)]});
   }
 
   void requantised() {
@@ -365,7 +365,8 @@ class Generator {
     std::shuffle(out.begin(), out.end(), random_);
     NodeId b = like(node(a).dtype, b_shape);
     if (b < 0) return;
-    Node result{.op = Op::contract, .operands = {a, b}};
+    // Narrow floats may be added up as f32.
+    Node result{.op = Op::contract, .dtype = chance(30) ? DType::f32 : node(a).dtype, .operands = {a, b}};
     result.text = e.a + "," + e.b + "->" + std::string(out.begin(), out.end());
     add(std::move(result));
   }
