@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <utility>
 
 #include "compiler/cover/carried_part.h"
 #include "compiler/plan/axes.h"
@@ -141,15 +142,17 @@ class Parts {
   absl::Status carry_sum(NodeId id) {
     const Node& node = from_.nodes[id];
     const bool contracts = node.op == Op::contract;
-    if ((node.op != Op::reduce_sum && !contracts) || node.dtype != DType::f32) return refuse(id);
-    if (!contracts && node.ints.size() != 1) return refuse(id);
+    if ((node.op != Op::reduce_sum && !contracts) || !is_float(node.dtype)) return refuse(id);
+    if (!contracts && (node.ints.size() != 1 || node.dtype != DType::f32)) return refuse(id);
+    Node sum = node;  // narrow floats are added up as f32, and rounded once, after the turns
+    sum.dtype = DType::f32;
     const size_t position = contracts && !later_[node.operands[0]] ? 1 : 0;
     std::vector<Factor> factors;
     const InTurn value = multiple(node.operands[position], factors);
     if (value.node < 0) return refuse(id);
-    const int held = add_value("carried", node, 0);
+    const int held = add_value("carried", sum, 0);
     value_of_[id] = held;
-    const NodeId before = turn_.read({.value = held}, node);
+    const NodeId before = turn_.read({.value = held}, sum);
     // The dimensions of the reduction, as dimensions of this sum.
     std::vector<int64_t> rows;
     for (int64_t i = 0; i < static_cast<int64_t>(from_.nodes[node.operands[position]].shape.size()); ++i)
@@ -157,7 +160,8 @@ class Parts {
     if (!in_sum(node, position, rows)) return refuse(id);
     if (contracts) {
       if (later_[node.operands[1 - position]]) return refuse(id);
-      const NodeId now = contraction(id, position == 0 ? value : InTurn{}, position == 1 ? value : InTurn{}, false, 1);
+      const NodeId now =
+          contraction(id, position == 0 ? value : InTurn{}, position == 1 ? value : InTurn{}, false, 1, true);
       turn_.write(held, turn_.elementwise(Op::fma, {before, turn_.spread(correction_, node, rows), now}));
     } else {
       const NodeId now = turn_.reduce(node.op, value.node, {value.first ? 0 : dim(node.operands[0])});
@@ -171,7 +175,8 @@ class Parts {
   // After the turns: the sum, and what it is multiplied with.
   absl::Status finish_sum(NodeId id, int held, size_t position, const std::vector<int64_t>& rows,
                           const std::vector<Factor>& factors) {
-    const Node& node = from_.nodes[id];
+    Node node = from_.nodes[id];
+    const DType dtype = std::exchange(node.dtype, DType::f32);
     // NaN where the reduction is infinite or NaN, as function(x - r) is; else 0.
     const NodeId reduction = after_.read({.value = value_of_[function_.reduction]}, from_.nodes[function_.reduction]);
     const NodeId nothing = after_.spread(after_.sub(reduction, reduction), node, rows);
@@ -181,7 +186,7 @@ class Parts {
       if (by < 0) return refuse(id);
       value = after_.elementwise(factor.op, {value, by});
     }
-    after_memo_[id] = value;
+    after_memo_[id] = dtype == DType::f32 ? value : after_.cast(value, dtype);
     return absl::OkStatus();
   }
 
@@ -207,6 +212,11 @@ class Parts {
   InTurn multiple(NodeId id, std::vector<Factor>& factors) {
     if (id == function_.value) return turn_memo_[id];
     const Node& node = from_.nodes[id];
+    if (rounds(node)) {
+      const InTurn value = multiple(node.operands[0], factors);
+      if (value.node < 0) return {};
+      return {turn_.cast(value.node, node.dtype), value.first};
+    }
     if ((node.op != Op::mul && node.op != Op::div) || node.dtype != DType::f32) return {};
     const std::vector<NodeId>& of = node.operands;
     const size_t at = node.op == Op::mul && !reaches(of[0]) ? 1 : 0;
@@ -220,10 +230,15 @@ class Parts {
     if (later_[by]) return {};
     return {turn_.elementwise(node.op, {value.node, first(by)}), true};
   }
+  // Whether it is a value of f32 as a narrow float. What it is multiplied with before may as well be after, since
+  // rounding errors are relative.
+  bool rounds(const Node& node) const {
+    return node.op == Op::cast && is_float(node.dtype) && from_.nodes[node.operands[0]].dtype == DType::f32;
+  }
   bool reaches(NodeId id) const {
     if (id == function_.value) return true;
     const Node& node = from_.nodes[id];
-    return (node.op == Op::mul || node.op == Op::div) &&
+    return (node.op == Op::mul || node.op == Op::div || rounds(node)) &&
            std::any_of(node.operands.begin(), node.operands.end(), [&](NodeId o) { return reaches(o); });
   }
 
@@ -282,7 +297,7 @@ class Parts {
     if (node.op == Op::input) return {turn_.read({.input = slab_.origin[id]}, node), false};
     const int along = dim(id);
     if (!moves_[id] && is_computed(node) && along < 0) return {prepare(id, 1, {}), false};
-    if (const auto [product, scale] = scaled_product(id); product >= 0 && along >= 0)
+    if (const auto [product, scale] = scaled_product(from_, readers_, id); product >= 0 && along >= 0)
       return {contraction(product, {}, {}, true, scale), true};
     const auto moved = [&](int64_t i) { return i == along ? 0 : i + (i < along ? 1 : 0); };
     const bool first_there = along >= 0 && (class_of(node.op) == OpClass::kElementwise || node.op == Op::contract ||
@@ -300,27 +315,8 @@ class Parts {
     return {turn_.add_node(std::move(node)), first_there};
   }
 
-  // A contraction that only this node reads, and multiplies with a number.
-  std::pair<NodeId, double> scaled_product(NodeId id) const {
-    const Node& node = from_.nodes[id];
-    if (node.op != Op::mul || node.dtype != DType::f32) return {-1, 1};
-    for (size_t k = 0; k < 2; ++k) {
-      const NodeId product = node.operands[k], factor = node.operands[1 - k];
-      if (from_.nodes[product].op != Op::contract || readers_[product] != 1) continue;
-      if (from_.nodes[factor].op == Op::constant) return {product, from_.nodes[factor].value};
-    }
-    return {-1, 1};
-  }
-
-  static std::string moved_first(std::string letters, int along) {
-    if (along <= 0) return letters;
-    const char letter = letters[static_cast<size_t>(along)];
-    letters.erase(static_cast<size_t>(along), 1);
-    return letter + letters;
-  }
-
-  // Times `scale`. Operands that are not given are those of the node.
-  NodeId contraction(NodeId id, InTurn a, InTurn b, bool out_first, double scale) {
+  // Times `scale`. Operands that are not given are those of the node. `sums`: as f32, to be added to what is carried.
+  NodeId contraction(NodeId id, InTurn a, InTurn b, bool out_first, double scale, bool sums = false) {
     const Node& node = from_.nodes[id];
     Einsum einsum = parse_einsum(node.text).value();
     for (size_t k = 0; k < 2; ++k) {
@@ -343,7 +339,8 @@ class Parts {
       if (value.first) letters = moved_first(letters, dim(operand));
     }
     const NodeId product = turn_.contract(
-        a.node, b.node, cat(einsum.a, ",", einsum.b, "->", out_first ? moved_first(einsum.out, dim(id)) : einsum.out));
+        a.node, b.node, cat(einsum.a, ",", einsum.b, "->", out_first ? moved_first(einsum.out, dim(id)) : einsum.out),
+        sums ? DType::f32 : node.dtype);
     return scale == 1 ? product : turn_.mul(product, turn_.constant_like(scale, product));
   }
 

@@ -58,4 +58,22 @@ bool in_sum(const Node& sum, size_t operand, std::vector<int64_t>& dims) {
   return true;
 }
 
+std::pair<NodeId, double> scaled_product(const Graph& graph, const std::vector<int>& readers, NodeId id) {
+  const Node& node = graph.nodes[id];
+  if (node.op != Op::mul || node.dtype != DType::f32) return {-1, 1};
+  for (size_t k = 0; k < 2; ++k) {
+    const NodeId product = node.operands[k], factor = node.operands[1 - k];
+    if (graph.nodes[product].op != Op::contract || readers[product] != 1) continue;
+    if (graph.nodes[factor].op == Op::constant) return {product, graph.nodes[factor].value};
+  }
+  return {-1, 1};
+}
+
+std::string moved_first(std::string letters, int along) {
+  if (along <= 0) return letters;
+  const char letter = letters[static_cast<size_t>(along)];
+  letters.erase(static_cast<size_t>(along), 1);
+  return letter + letters;
+}
+
 }  // namespace wl

@@ -3,6 +3,7 @@
 
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "compiler/cover/carried.h"
@@ -36,5 +37,12 @@ class PartBuilder : public Builder {
 // Dimensions of an operand of `sum`, a reduction over one axis or a contraction, as those of `sum`; false where it sums
 // over one of them.
 bool in_sum(const Node& sum, size_t operand, std::vector<int64_t>& dims);
+
+// The contraction that only this node reads, and multiplies with a number, and that number; node -1: there is none.
+// `readers`: by node, how many read it.
+std::pair<NodeId, double> scaled_product(const Graph& graph, const std::vector<int>& readers, NodeId id);
+
+// The letters of an operand or result, with the one at `along` first.
+std::string moved_first(std::string letters, int along);
 
 }  // namespace wl

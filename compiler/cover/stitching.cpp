@@ -324,7 +324,7 @@ absl::StatusOr<Domain> stitch(const Graph& whole, const Machine& machine, CoverM
   if (memo == nullptr) memo = &own;
   const Shape& shape = group.nodes[group.outputs[0].node].shape;
   if (elements(shape) == 0 || shape.empty()) return invalid("an output without a dimension to divide among blocks");
-  std::vector<int64_t> lengths = least_lengths(group, /*counts=*/!machine.target->is_gpu());
+  std::vector<int64_t> lengths = least_lengths(group);
   size_t row = shape.size();  // the dimension that the plan cuts: the one with most parts
   for (size_t i = 0; i < shape.size(); ++i)
     if (lengths[i] < shape[i] && (row == shape.size() || shape[i] / lengths[i] >= shape[row] / lengths[row])) row = i;
@@ -350,7 +350,7 @@ absl::StatusOr<Domain> stitch(const Graph& whole, const Machine& machine, CoverM
     if (stitched.ok() && (found->choices.empty() || alike(found->choices[0], *stitched)))
       found->choices.push_back(*std::move(stitched));
   }
-  if (!machine.target->is_gpu()) add_turning(made, machine, lengths, row, *memo, *found);
+  add_turning(made, machine, lengths, row, *memo, *found);
   if (found->choices.empty())
     return status.ok() ? invalid("no number of rows divides ", shape[row], " rows among blocks") : status;
   Domain domain;

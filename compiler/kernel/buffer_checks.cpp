@@ -8,26 +8,55 @@
 namespace wl {
 namespace {
 
-// From the first to the last use of a buffer, in instructions outside of all loops but sections.
+// From the first to the last instruction of a body that uses a buffer.
 struct Lifetime {
-  size_t first = SIZE_MAX, last = 0;
+  const Instr *first = nullptr, *last = nullptr;
+  size_t begin = SIZE_MAX, end = 0;  // their positions
 };
 
-void add_uses(const Instr& instr, size_t at, std::vector<Lifetime>& lifetimes) {
-  for (const Instr& inner : instr.body) add_uses(inner, at, lifetimes);
-  if (instr.slice.buffer < 0 || instr.slice.buffer >= static_cast<BufferId>(lifetimes.size())) return;
-  Lifetime& lifetime = lifetimes[instr.slice.buffer];
-  lifetime.first = std::min(lifetime.first, at);
-  lifetime.last = at;
+bool uses(const Instr& instr, BufferId buffer) {
+  return instr.slice.buffer == buffer || instr.into.buffer == buffer ||
+         std::any_of(instr.body.begin(), instr.body.end(), [&](const Instr& inner) { return uses(inner, buffer); });
 }
 
-void add_uses(std::span<const Instr> body, size_t& at, std::vector<Lifetime>& lifetimes) {
-  for (const Instr& instr : body)
+// Sections are no instructions of their own, but their bodies.
+void find_lifetime(std::span<const Instr> body, BufferId buffer, size_t& at, Lifetime& lifetime) {
+  for (const Instr& instr : body) {
     if (section_of(instr)) {
-      add_uses(instr.body, at, lifetimes);
-    } else {
-      add_uses(instr, at++, lifetimes);
+      find_lifetime(instr.body, buffer, at, lifetime);
+      continue;
     }
+    if (uses(instr, buffer)) {
+      if (lifetime.first == nullptr) lifetime = {&instr, &instr, at, at};
+      lifetime.last = &instr;
+      lifetime.end = at;
+    }
+    ++at;
+  }
+}
+
+Lifetime lifetime_in(std::span<const Instr> body, BufferId buffer) {
+  Lifetime lifetime;
+  size_t at = 0;
+  find_lifetime(body, buffer, at, lifetime);
+  return lifetime;
+}
+
+bool stores_first(const Instr& instr, BufferId buffer) {
+  for (const Instr& inner : instr.body)
+    if (uses(inner, buffer)) return stores_first(inner, buffer);
+  return info(instr.op).stores() || info(instr.op).is_async_copy();
+}
+
+// Whether both buffers hold values at the same time. What only one loop uses, and stores before it loads it, holds
+// none from one iteration to the next.
+bool hold_at_once(std::span<const Instr> body, BufferId a, BufferId b) {
+  const Lifetime one = lifetime_in(body, a), other = lifetime_in(body, b);
+  if (one.first == nullptr || other.first == nullptr || one.begin > other.end || other.begin > one.end) return false;
+  const bool alone = one.first == one.last && other.first == other.last;
+  if (!alone || one.first->op != InstrOp::kLoop || !stores_first(*one.first, a) || !stores_first(*one.first, b))
+    return true;
+  return hold_at_once(one.first->body, a, b);
 }
 
 // Every element has a place of its own in the buffer, as the bits that are XORed into others stay what they are.
@@ -49,19 +78,14 @@ absl::Status check_swizzles(const Kernel& kernel) {
 }
 
 absl::Status check_places(const Kernel& kernel) {
-  std::vector<Lifetime> lifetimes(kernel.buffers.size());
-  size_t at = 0;
-  add_uses(kernel.body, at, lifetimes);
   for (BufferId a = 0; a < static_cast<BufferId>(kernel.buffers.size()); ++a) {
     const KernelBuffer& buffer = kernel.buffers[a];
     if (buffer.level != Level::kGlobal && buffer.byte_offset % 64 != 0)
       return absl::InternalError(
           cat("scratch ", buffer.name, " starts at byte ", buffer.byte_offset, ", not a multiple of 64"));
-    for (BufferId b = 0; b < a; ++b) {
-      const bool at_once = lifetimes[a].first <= lifetimes[b].last && lifetimes[b].first <= lifetimes[a].last;
-      if (kernel.overlap(a, b) && (buffer.level == Level::kWork || at_once))
+    for (BufferId b = 0; b < a; ++b)
+      if (kernel.overlap(a, b) && (buffer.level == Level::kWork || hold_at_once(kernel.body, a, b)))
         return absl::InternalError(cat("scratch buffers overlap: ", kernel.buffers[b].name, " and ", buffer.name));
-    }
   }
   return absl::OkStatus();
 }

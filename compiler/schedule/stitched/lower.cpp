@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <numeric>
 
 #include "compiler/kernel/barriers.h"
 #include "compiler/kernel/verify.h"
@@ -23,22 +24,59 @@ struct Need {
   int64_t offset = 0;
 };
 
-// Gives each need the first offset that fits: needs of different stages may share memory. On CPUs offsets are whole
-// pages, so that row buffers stay staggered against each other.
-void place(std::vector<Need>& needs, int64_t unit) {
+// What a turn needs of memory is needed from its first to its last stage. On a GPU, where shared memory is scarce, that
+// is so only for places along an axis, which are counted where a turn begins, and for what a turn hands on: stages use
+// the rest one after the other.
+void keep_through_turns(const Stitched& choice, bool gpu, std::vector<Need>& needs) {
+  const Stitched::Turns& turns = choice.turns;
+  const std::pair<size_t, size_t> repeated[] = {{turns.first, turns.last}, {turns.last, turns.last + turns.rest}};
   for (size_t i = 0; i < needs.size(); ++i) {
+    Need& need = needs[i];
+    const bool counted = i < choice.kept.size() && choice.kept[i].counts_along >= 0;
+    for (const auto& [first, last] : repeated) {
+      if (first == last || need.last < first || need.first >= last) continue;
+      if (gpu && !counted && need.last < last) continue;
+      need.first = std::min(need.first, first);
+      need.last = std::max(need.last, last - 1);
+    }
+  }
+}
+
+// Gives each need, in this order, the first offset that fits: needs of different stages may share memory. Returns how
+// much they take.
+int64_t place(std::vector<Need>& needs, const std::vector<size_t>& order, int64_t unit) {
+  int64_t bytes = 0;
+  for (size_t n = 0; n < order.size(); ++n) {
+    Need& mine = needs[order[n]];
+    mine.offset = 0;
     for (bool moved = true; moved;) {
       moved = false;
-      for (size_t j = 0; j < i; ++j) {
-        const bool together = needs[i].first <= needs[j].last && needs[j].first <= needs[i].last;
-        const bool overlap =
-            needs[i].offset < needs[j].offset + needs[j].bytes && needs[j].offset < needs[i].offset + needs[i].bytes;
+      for (size_t k = 0; k < n; ++k) {
+        const Need& other = needs[order[k]];
+        const bool together = mine.first <= other.last && other.first <= mine.last;
+        const bool overlap = mine.offset < other.offset + other.bytes && other.offset < mine.offset + mine.bytes;
         if (!together || !overlap) continue;
-        needs[i].offset = (needs[j].offset + needs[j].bytes + unit - 1) / unit * unit;
+        mine.offset = (other.offset + other.bytes + unit - 1) / unit * unit;
         moved = true;
       }
     }
+    bytes = std::max(bytes, mine.offset + mine.bytes);
   }
+  return bytes;
+}
+
+// On CPUs offsets are whole pages, so that row buffers stay staggered against each other. On a GPU, where they would
+// leave gaps, the largest come first.
+void place(std::vector<Need>& needs, bool gpu) {
+  const int64_t unit = gpu ? 128 : 4096;
+  std::vector<size_t> order(needs.size()), by_size;
+  std::iota(order.begin(), order.end(), size_t{0});
+  by_size = order;
+  std::stable_sort(by_size.begin(), by_size.end(), [&](size_t a, size_t b) { return needs[a].bytes > needs[b].bytes; });
+  const int64_t bytes = place(needs, order, unit);
+  if (!gpu) return;
+  std::vector<Need> others = needs;
+  if (place(others, by_size, unit) < bytes) needs = std::move(others);
 }
 
 // The number of the block along each axis; sets the grid.
@@ -226,15 +264,8 @@ absl::StatusOr<Kernel> lower_stitched(const Graph& group, const Domain& domain, 
     needs.push_back({stage.scratch_bytes(), k, k});
     stages.push_back(std::move(stage));
   }
-  const Stitched::Turns& turns = choice->turns;
-  const std::pair<size_t, size_t> repeated[] = {{turns.first, turns.last}, {turns.last, turns.last + turns.rest}};
-  for (Need& need : needs)  // all that a turn needs is needed until its last stage
-    for (const auto& [first, last] : repeated) {
-      if (first == last || need.last < first || need.first >= last) continue;
-      need.first = std::min(need.first, first);
-      need.last = std::max(need.last, last - 1);
-    }
-  place(needs, kernel.wave > 0 ? 128 : 4096);
+  keep_through_turns(*choice, kernel.wave > 0, needs);
+  place(needs, kernel.wave > 0);
   std::vector<BufferId> kept;
   for (size_t i = 0; i < choice->kept.size(); ++i) {
     const StitchKept& value = choice->kept[i];
@@ -243,7 +274,8 @@ absl::StatusOr<Kernel> lower_stitched(const Graph& group, const Domain& domain, 
   }
   std::vector<int64_t> scratch;
   for (size_t k = 0; k < stages.size(); ++k) scratch.push_back(needs[choice->kept.size() + k].offset);
-  emit_stages(std::move(stages), *choice, places, machine.target->lanes, kept, scratch, out);
+  const int lanes = kernel.wave > 0 ? kernel.team : machine.target->lanes;
+  emit_stages(std::move(stages), *choice, places, lanes, kept, scratch, out);
   Kernel whole = out.finish();
   if (whole.wave > 0) {
     insert_barriers(whole);

@@ -24,12 +24,15 @@ class Drawn {
     const int64_t rows = below(3) == 0 ? 1 + below(80) : below(2) == 0 ? 128 : 16 << below(3);
     const int64_t keys = below(2) == 0 ? 17 + below(150) : 16 * (2 + below(7)), depth = 1 + below(9),
                   wide = 1 + below(20);
+    const DType narrow = below(2) == 0 ? DType::bf16 : DType::f16, type = below(4) == 0 ? narrow : DType::f32;
     const bool later = below(2) == 0;  // rows before heads in memory
     shape_ = {heads, shared, rows, keys};
-    const auto q = later ? in("q", {rows, heads, shared, depth}) : in("q", {heads, shared, rows, depth});
-    const auto k = below(2) == 0 ? in("k", {heads, keys, depth}) : in("k", {heads, depth, keys});
+    const auto q = in("q", later ? Shape{rows, heads, shared, depth} : Shape{heads, shared, rows, depth}, type);
+    const auto k = in("k", below(2) == 0 ? Shape{heads, keys, depth} : Shape{heads, depth, keys}, type);
     const bool columns = out_.node(k).shape[1] == depth && depth != keys;
-    scores_ = out_.contract(q, k, cat(later ? "mhgk" : "hgmk", columns ? ",hkn" : ",hnk", "->hgmn"));
+    scores_ = out_.contract(q, k, cat(later ? "mhgk" : "hgmk", columns ? ",hkn" : ",hnk", "->hgmn"),
+                            below(2) == 0 ? DType::f32 : type);
+    if (out_.node(scores_).dtype != DType::f32) scores_ = out_.cast(scores_, DType::f32);
     for (int64_t i = below(3); i > 0; --i) change_scores();
     const NodeId largest = out_.reduce(Op::reduce_max, scores_, {3});
     const NodeId powers = out_.elementwise(below(2) == 0 ? Op::exp : Op::exp2, {out_.sub(scores_, along(largest))});
@@ -39,18 +42,23 @@ class Drawn {
     if (division == 0) weights = out_.div(powers, along(sum));
     if (division == 1) weights = out_.mul(along(out_.elementwise(Op::rcp, {sum})), powers);
     if (below(4) == 0) weights = out_.mul(weights, along_rows(in("kept", {keys})));
-    const NodeId v = in("v", {heads, keys, wide});
+    const NodeId v = in("v", {heads, keys, wide}, type);
+    if (type != DType::f32) weights = out_.cast(weights, type);
     NodeId result = out_.contract(weights, v, below(2) == 0 ? "hgmn,hnd->hgmd" : "hgmn,hnd->mhgd");
+    if (type != DType::f32 && below(2) == 0) result = out_.cast(result, DType::f32);
     const bool moved = out_.node(result).shape != Shape{heads, shared, rows, wide};
-    if (division == 2 && !moved) result = out_.div(result, out_.broadcast(sum, out_.node(result).shape, {0, 1, 2}));
-    if (below(3) == 0) result = out_.add(result, in("residual", out_.node(result).shape));
+    if (division == 2 && !moved && out_.node(result).dtype == DType::f32)
+      result = out_.div(result, out_.broadcast(sum, out_.node(result).shape, {0, 1, 2}));
+    if (below(3) == 0) result = out_.add(result, in("residual", out_.node(result).shape, out_.node(result).dtype));
     out_.output("y", result);
     return out_.finish().value();
   }
 
  private:
   int64_t below(int64_t n) { return static_cast<int64_t>(split_mix(state_) % static_cast<uint64_t>(n)); }
-  NodeId in(const std::string& name, Shape shape) { return out_.input(cat(name, out_.size()), DType::f32, shape); }
+  NodeId in(const std::string& name, Shape shape, DType dtype = DType::f32) {
+    return out_.input(cat(name, out_.size()), dtype, shape);
+  }
   NodeId along(NodeId rows) { return out_.broadcast(rows, shape_, {0, 1, 2}); }
   NodeId along_rows(NodeId keys) { return out_.broadcast(keys, shape_, {3}); }
 
@@ -108,7 +116,8 @@ TEST(OnePass, RandomGroupsMeanTheGraph) {
   for (uint64_t seed = first; groups < wanted; ++seed, ++groups) {
     SCOPED_TRACE(cat("seed ", seed));
     const Graph graph = Drawn(seed).graph();
-    const Machine machine = testing::machine_with(seed % 2 == 0 ? "cpu:avx2" : "cpu:avx512");
+    constexpr const char* kMachines[] = {"cpu:avx2", "cpu:avx512", "sim:cuda"};
+    const Machine machine = testing::machine_with(kMachines[seed % std::size(kMachines)]);
     const auto domain = stitch(graph, machine);
     if (!domain.ok()) continue;
     const Space space = space_of(graph, *domain, machine).value();

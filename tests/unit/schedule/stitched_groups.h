@@ -1,6 +1,15 @@
 // Groups that are no single loop nest but still one kernel.
 #pragma once
 
+#include <cstdint>
+#include <initializer_list>
+#include <string>
+#include <vector>
+
+#include "compiler/base/splitmix.h"
+#include "compiler/base/status.h"
+#include "compiler/schedule/space.h"
+
 namespace wl::testing {
 
 inline constexpr const char* kAttention = R"(graph {
@@ -226,6 +235,39 @@ inline constexpr const char* kOddKeysAndMasks = R"(graph {
   %20 = contract %19 %2 "bmn,bnd->bmd" : f32[1,128,5]
   output "y" %20
 })";
+
+// Attention whose products are of halves. `type`: bf16 or f16.
+inline std::string attention_of_halves(const std::string& type, int64_t queries, int64_t keys, int64_t depth,
+                                       int64_t width) {
+  const std::string rows = cat("[2,", queries, "]"), all = cat("[2,", queries, ",", keys, "]");
+  return cat("graph {\n  %0 = input \"q\" : ", type, "[2,", queries, ",", depth, "] normal(0,1)\n",
+             "  %1 = input \"k\" : ", type, "[2,", keys, ",", depth, "] normal(0,1)\n", "  %2 = input \"v\" : ", type,
+             "[2,", keys, ",", width, "] normal(0,1)\n", "  %3 = contract %0 %1 \"bmk,bnk->bmn\" : ", type, all,
+             "\n  %4 = cast %3 : f32", all, "\n  %5 = reduce_max %4 axes=[2] : f32", rows,
+             "\n  %6 = broadcast %5 dims=[0,1] : f32", all, "\n  %7 = sub %4 %6 : f32", all, "\n  %8 = exp %7 : f32",
+             all, "\n  %9 = reduce_sum %8 axes=[2] : f32", rows, "\n  %10 = rcp %9 : f32", rows,
+             "\n  %11 = broadcast %10 dims=[0,1] : f32", all, "\n  %12 = mul %8 %11 : f32", all,
+             "\n  %13 = cast %12 : ", type, all, "\n  %14 = contract %13 %2 \"bmn,bnd->bmd\" : ", type, "[2,", queries,
+             ",", width, "]\n  output \"y\" %14\n}\n");
+}
+
+inline std::string drawn_attention_of_halves(uint64_t seed) {
+  uint64_t state = seed;
+  const auto draw = [&](std::initializer_list<int64_t> of) { return of.begin()[split_mix(state) % of.size()]; };
+  const int64_t queries = draw({32, 64, 96}), keys = draw({32, 48, 72, 100, 128, 256});
+  return attention_of_halves(seed % 2 == 0 ? "bf16" : "f16", queries, keys, draw({16, 20, 64}), draw({16, 24, 40}));
+}
+
+// Those of the points of a stitched group whose stages multiply by matrices, one of them at least.
+inline std::vector<Point> with_matrix_stages(const Space& space, std::vector<Point> points) {
+  std::erase_if(points, [&](const Point& point) {
+    const std::string plan = space.text(point), choice = ".matrix=";
+    for (size_t at = plan.find(choice); at != std::string::npos; at = plan.find(choice, at + 1))
+      if (plan.compare(at + choice.size(), 3, "no ") != 0) return false;
+    return true;
+  });
+  return points;
+}
 
 inline constexpr const char* kOnePass[] = {kAttention, kCausal, kRowsWithoutKeys, kGroupedHeads, kOddKeysAndMasks};
 

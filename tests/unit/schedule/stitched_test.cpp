@@ -59,12 +59,19 @@ TEST(Stitched, SampledPlansForLanesMeanTheGraph) {
   std::printf("%d kernels\n", kernels);
 }
 
+std::vector<std::string> one_pass() {
+  std::vector<std::string> texts(std::begin(testing::kOnePass), std::end(testing::kOnePass));
+  texts.push_back(testing::attention_of_halves("bf16", 64, 96, 8, 16));
+  return texts;
+}
+
 // What turns make of -inf, of rows that no key counts for and of keys that are not visited: as the graph says.
 TEST(Stitched, OnePassMeansTheGraph) {
   int kernels = 0, groups = 0;
-  for (int row : {0, 2})
-    for (const char* text : testing::kOnePass) {
-      const Machine machine = machine_with(row);
+  for (const Machine& machine :
+       {machine_with(0), machine_with(2), machine_with("sim:cuda"), machine_with("hip:gfx90a")})
+    for (const std::string& text : one_pass()) {
+      const bool gpu = machine.target->is_gpu();
       const Graph group = parsed(text);
       const Domain domain = analyze_group(group, machine).value();
       const Space space = space_of(group, domain, machine).value();
@@ -74,21 +81,46 @@ TEST(Stitched, OnePassMeansTheGraph) {
       std::set<int> taken;
       std::vector<Point> chosen;
       for (const Point& seed : space.seeds)
-        if (seed[axis] > 0) {
-          taken.insert(seed[axis]);
-          chosen.push_back(seed);
-        }
+        if (seed[axis] > 0 && (taken.insert(seed[axis]).second || !gpu)) chosen.push_back(seed);
       EXPECT_EQ(taken.size() + 1, lengths->values.size()) << text;
       ++groups;
       testing::expect_meanings(group, domain, space, machine, chosen, &kernels, [](const Kernel&, const Point&) {});
       if (HasFatalFailure()) return;
     }
-  for (const char* text : testing::kOnePass) {
-    check_stitched(text, machine_with("cpu:avx2"), 12, &kernels);
+  for (const std::string& text : one_pass()) {
+    check_stitched(text.c_str(), machine_with("cpu:avx2"), 12, &kernels);
     if (HasFatalFailure()) return;
   }
-  EXPECT_EQ(groups, 10);
+  EXPECT_EQ(groups, 24);
   EXPECT_GT(kernels, 60);
+}
+
+// On a GPU, stages of a turn use the same shared memory one after the other. What turns carry is used by nothing else.
+TEST(Stitched, StagesOfATurnShareMemory) {
+  const Machine machine = machine_with("sim:cuda");
+  const Graph group = parsed(testing::kAttention);
+  const Domain domain = analyze_group(group, machine).value();
+  const Space space = space_of(group, domain, machine).value();
+  const auto seed = std::find_if(space.seeds.begin(), space.seeds.end(),
+                                 [&](const Point& point) { return space.schedule(point)[kTurnLength] > 0; });
+  ASSERT_NE(seed, space.seeds.end());
+  const Kernel kernel = lower(group, domain, space.schedule(*seed), machine).value();
+  int shared = 0, carried = 0;
+  for (BufferId a = 0; a < static_cast<BufferId>(kernel.buffers.size()); ++a) {
+    if (kernel.buffers[a].level != Level::kShared) continue;
+    for (BufferId b = 0; b < static_cast<BufferId>(kernel.buffers.size()); ++b) {
+      if (a == b || kernel.buffers[b].level != Level::kShared) continue;
+      shared += kernel.overlap(a, b) ? 1 : 0;
+      if (!kernel.buffers[a].name.starts_with("carried")) continue;
+      Kernel wrong = kernel;
+      wrong.buffers[b].byte_offset = kernel.buffers[a].byte_offset;
+      const absl::Status status = verify(wrong);
+      EXPECT_NE(status.message().find("overlap"), std::string::npos) << kernel.buffers[b].name << ": " << status;
+      ++carried;
+    }
+  }
+  EXPECT_GT(shared, 0);
+  EXPECT_GT(carried, 0);
 }
 
 // Blocks of the first rows take fewer turns, and none keeps a row of scores.
