@@ -11,6 +11,7 @@
 #include "compiler/plan/pack.h"
 #include "compiler/plan/phases.h"
 #include "compiler/plan/stitch.h"
+#include "compiler/schedule/contract/contract.h"
 
 namespace wl {
 namespace {
@@ -293,8 +294,10 @@ Cost stitched_cost(const Graph& group, const Domain& domain, const Machine& mach
       Machine mine = stage_machine(machine, stage);
       Target target = *mine.target;
       target.gpu.units = std::min(1, target.gpu.units);
+      // Stages multiply by the matrix instructions of a GPU that their extents fill, and on lanes otherwise.
       Arithmetic& own = target.arithmetic;
-      own.matrix_f16 = own.matrix_bf16 = own.matrix_i8 = 0;  // stages multiply on lanes
+      if (!target.is_gpu() || stage.domain.contract < 0 || matrices_for(stage.graph, stage.domain, mine).empty())
+        own.matrix_f16 = own.matrix_bf16 = own.matrix_i8 = 0;
       mine.target = &target;
       block_us += static_cast<double>(choice.turns_of(k)) * cost_of(stage.graph, stage.domain, mine, one).micros;
     }

@@ -2,6 +2,7 @@
 // oracle. The simulator computes the instruction by the formulas of the vendor's manual, not by the compiler's table.
 #include <gtest/gtest.h>
 
+#include "compiler/cover/stitching.h"
 #include "compiler/emit/emit.h"
 #include "compiler/ir/text.h"
 #include "compiler/schedule/lower/lower.h"
@@ -11,6 +12,7 @@
 #include "tests/unit/schedule/contractions.h"
 #include "tests/unit/schedule/groups.h"
 #include "tests/unit/schedule/near_products.h"
+#include "tests/unit/schedule/stitched_groups.h"
 
 namespace wl {
 namespace {
@@ -94,6 +96,26 @@ TEST_P(SimulatedMatrices, OfFactorsInMemoryMeanTheirGraphs) {
 // Several blocks have parts of K, and the last one adds up what they left.
 TEST_P(SimulatedMatrices, OfSharedKMeanTheirGraphs) {
   expect_right(seeds(40, 20261128), "simulated_shared_k", "wl_last<", testing::deep_product, testing::shared_points);
+}
+
+// Stages of a block multiply what earlier stages have left in shared memory.
+TEST_P(SimulatedMatrices, OfStagesMeanTheirGraphs) {
+  const auto [first, last] = seeds(24, 20261129);
+  testing::CompiledChecks checks("simulated_stages");
+  const auto wanted = static_cast<int>(last - first);
+  for (uint64_t seed = first * 64; checks.kernels() < wanted; ++seed) {
+    SCOPED_TRACE(cat("seed ", seed));
+    const Machine machine = testing::machine_named(kTargets[seed % std::size(kTargets)]);
+    const Graph graph = parse(testing::drawn_attention_of_halves(seed)).value();
+    const Domain domain = analyze_group(graph, machine).value();
+    ASSERT_EQ(domain.cls, LoopClass::kStitched);
+    const Space space = space_of(graph, domain, machine).value();
+    const std::vector<Point> points = testing::with_matrix_stages(space, testing::sample_points(space, 12, seed));
+    if (points.empty()) continue;
+    add_kernels(checks, {graph, domain, space, machine}, seed, {points.front(), points.back()}, "wl_mma_");
+    if (HasFatalFailure()) return;
+  }
+  expect_all_right(checks);
 }
 
 }  // namespace

@@ -2,6 +2,8 @@
 // decide its speed; its other choices stay at their defaults. On a GPU the block is one team for all stages, and a
 // contraction's tile has all rows of the block.
 #include <algorithm>
+#include <cstdlib>
+#include <tuple>
 
 #include "compiler/schedule/axes.h"
 #include "compiler/schedule/single/single.h"
@@ -9,6 +11,8 @@
 
 namespace wl {
 namespace {
+
+constexpr int64_t kSeedStep = 32;  // of products by matrix instructions
 
 InGroup in_group(const Axis& axis, bool teams) {
   return info(*axis.choice).stitched[teams ? 1 : 0];
@@ -204,35 +208,55 @@ void add_seeds(Space& space, const std::vector<std::vector<Space>>& own, const S
   }
 }
 
-// For each number of threads, every stage's first legal schedule.
+// How good a stage's schedule is to begin with, least first: products by matrix instructions, where those are asked
+// for, in deep steps; of equal ones the first.
+std::tuple<int, int64_t, size_t> promise_of(const Space& space, const StageTable& table, size_t number, bool matrices) {
+  bool other = false, by_matrices = false;
+  int64_t step = kSeedStep;
+  for (size_t i = table.axes.size(), rest = number; i-- > 0;) {
+    const Axis& axis = space.axes[table.axes[i]];
+    const int64_t value = axis.values[rest % axis.values.size()];
+    rest /= axis.values.size();
+    if (axis.choice == kMatrix) {
+      by_matrices = value != kNoMatrix;
+      other = by_matrices != matrices;
+    }
+    if (axis.choice == kStepK) step = value;
+  }
+  return {other ? 1 : 0, by_matrices ? std::abs(step - kSeedStep) : 0, number};
+}
+
+// The first seeds by matrix instructions, and then without them: for each number of threads, every stage's most
+// promising schedule.
 void add_team_seeds(Space& space, const Stitch& stitch, const Machine& machine, const Tables& tables) {
   const Axis& team = *axis_of(space.axes, kTeam);
   const auto team_axis = static_cast<size_t>(&team - space.axes.data());
-  for (size_t c : best_first(stitch, machine)) {
-    for (int64_t threads : {256, 128, 512, 64, 32}) {
-      if (!has_value(team, threads)) continue;
-      const auto wanted =
-          static_cast<size_t>(std::find(team.values.begin(), team.values.end(), threads) - team.values.begin());
-      Point point = tables.start(c);
-      bool all = true;
-      for (const StageTable& table : tables.of[c]) {
-        bool placed = false;
-        for (size_t n = 0; n < table.legal.size() && !placed; ++n) {
-          if (table.legal[n] == 0) continue;
-          Point here = point;
-          for (size_t i = table.axes.size(), rest = n; i-- > 0;) {
-            const size_t values = space.axes[table.axes[i]].values.size();
-            here[table.axes[i]] = static_cast<int>(rest % values);
-            rest /= values;
-          }
-          placed = here[team_axis] == static_cast<int>(wanted);
-          if (placed) point = std::move(here);
-        }
-        all = all && placed;
-      }
-      if (all) space.seeds.push_back(std::move(point));
+  const auto of_team = [&](const StageTable& table, size_t number) {
+    for (size_t i = table.axes.size(); i-- > 0; number /= space.axes[table.axes[i]].values.size())
+      if (table.axes[i] == team_axis) return team.values[number % team.values.size()];
+    return int64_t{0};
+  };
+  const auto place = [&](const StageTable& table, int64_t threads, bool matrices, Point& point) {
+    std::optional<size_t> best;
+    for (size_t n = 0; n < table.legal.size(); ++n)
+      if (table.legal[n] != 0 && of_team(table, n) == threads &&
+          (!best || promise_of(space, table, n, matrices) < promise_of(space, table, *best, matrices)))
+        best = n;
+    for (size_t i = table.axes.size(), rest = best.value_or(0); best && i-- > 0;) {
+      const size_t values = space.axes[table.axes[i]].values.size();
+      point[table.axes[i]] = static_cast<int>(rest % values);
+      rest /= values;
     }
-  }
+    return best.has_value();
+  };
+  for (const bool matrices : {true, false})
+    for (size_t c : best_first(stitch, machine))
+      for (int64_t threads : {256, 128, 512, 64, 32}) {
+        Point point = tables.start(c);
+        const bool all = std::all_of(tables.of[c].begin(), tables.of[c].end(),
+                                     [&](const StageTable& table) { return place(table, threads, matrices, point); });
+        if (all && has_value(team, threads)) space.seeds.push_back(std::move(point));
+      }
 }
 
 }  // namespace
