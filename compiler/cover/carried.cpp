@@ -214,7 +214,9 @@ class Parts {
     const Node& node = from_.nodes[id];
     if (rounds(node)) {
       const InTurn value = multiple(node.operands[0], factors);
-      if (value.node < 0) return {};
+      // The function's values are at most 1. What else is multiplied may leave the range of f16 without its factors.
+      const bool in_range = node.dtype == DType::bf16 || value.node == turn_memo_[function_.value].node;
+      if (value.node < 0 || !in_range) return {};
       return {turn_.cast(value.node, node.dtype), value.first};
     }
     if ((node.op != Op::mul && node.op != Op::div) || node.dtype != DType::f32) return {};
