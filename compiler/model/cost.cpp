@@ -12,6 +12,7 @@
 #include "compiler/plan/phases.h"
 #include "compiler/plan/stitch.h"
 #include "compiler/schedule/contract/contract.h"
+#include "compiler/target/matrix.h"
 
 namespace wl {
 namespace {
@@ -280,6 +281,17 @@ Rates share_of(Rates r, double workers) {
   return r;
 }
 
+// The share of a target's rate of matrix instructions that a stage has: the instructions that its extents fill, but
+// those of groups of waves, which stages do not use. 0: it multiplies on lanes, or words.
+double stage_matrix_share(const Stage& stage, const Machine& machine) {
+  const Target& target = *machine.target;
+  if (!target.is_gpu() || stage.domain.contract < 0) return 0;
+  for (const MatrixOp op : matrices_for(stage.graph, stage.domain, machine))
+    if (!multiplies_in_memory(op))
+      return matrix_rate(op, target) / target.arithmetic.matrices(info(op).left, info(op).right);
+  return 0;
+}
+
 // Each block runs all stages one after the other on its share of the machine. The best number of rows counts.
 Cost stitched_cost(const Graph& group, const Domain& domain, const Machine& machine, const Rates& rates) {
   const double workers =
@@ -294,10 +306,9 @@ Cost stitched_cost(const Graph& group, const Domain& domain, const Machine& mach
       Machine mine = stage_machine(machine, stage);
       Target target = *mine.target;
       target.gpu.units = std::min(1, target.gpu.units);
-      // Stages multiply by the matrix instructions of a GPU that their extents fill, and on lanes otherwise.
+      const double share = stage_matrix_share(stage, mine);
       Arithmetic& own = target.arithmetic;
-      if (!target.is_gpu() || stage.domain.contract < 0 || matrices_for(stage.graph, stage.domain, mine).empty())
-        own.matrix_f16 = own.matrix_bf16 = own.matrix_i8 = 0;
+      for (double* rate : {&own.matrix_f16, &own.matrix_bf16, &own.matrix_i8}) *rate *= share;
       mine.target = &target;
       block_us += static_cast<double>(choice.turns_of(k)) * cost_of(stage.graph, stage.domain, mine, one).micros;
     }

@@ -8,6 +8,7 @@
 #include "compiler/schedule/axes.h"
 #include "compiler/schedule/single/single.h"
 #include "compiler/schedule/stitched/stitched.h"
+#include "compiler/target/matrix.h"
 
 namespace wl {
 namespace {
@@ -259,6 +260,10 @@ void add_team_seeds(Space& space, const Stitch& stitch, const Machine& machine, 
       }
 }
 
+bool is_of_groups(int64_t matrix) {
+  return matrix != kNoMatrix && multiplies_in_memory(matrices()[static_cast<size_t>(matrix - 1)].op);
+}
+
 }  // namespace
 
 Space stage_space(const Stage& stage, const Machine& machine) {
@@ -268,6 +273,9 @@ Space stage_space(const Stage& stage, const Machine& machine) {
   // registers, seldom fit.
   std::erase_if(space.seeds,
                 [&](const Point& seed) { return !space.is_legal(seed) || space.schedule(seed)[kMatrix] != kNoMatrix; });
+  // Groups of waves that multiply in memory need more threads than other stages have work for, and their own alignment.
+  for (Axis& axis : space.axes)
+    if (axis.choice == kMatrix) std::erase_if(axis.values, is_of_groups);
   return finished(std::move(space), own);
 }
 
