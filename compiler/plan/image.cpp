@@ -95,7 +95,7 @@ class Sliding {
     Slide best = still(output);
     for (AtomId tap : domain_.reduced) {
       const auto [stride, dilation] = ratio(output, tap);
-      if (stride == 0 || tap == taken) continue;
+      if (stride == 0 || tap == taken || domain_.atoms[tap].extent == 0) continue;
       Slide found = best;
       found.tap = tap;
       found.taps = domain_.atoms[tap].extent;

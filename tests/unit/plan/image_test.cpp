@@ -54,6 +54,12 @@ TEST(Image, PlanesFollowFromStrideAndDilationInLowestTerms) {
   EXPECT_EQ(both(convolution(224, 7, 2, 1, 3)), "7 taps in 2 planes of 115 by 1");
 }
 
+TEST(Image, AnEmptyAxisHasNoTaps) {
+  Domain domain = domain_of(14, 3, 1, 1, 1);
+  for (const AtomId atom : domain.reduced) domain.atoms[atom].extent = 0;
+  EXPECT_EQ(both(column_image(domain, true)), "none");
+}
+
 TEST(Image, RowsHaveACopyForEachTapAlongThem) {
   EXPECT_EQ(both(convolution(14, 3, 1, 1, 1, false)), "3 taps in 1 planes of 16 by 1; 1 taps in 1 planes of 14 by 0");
 }
