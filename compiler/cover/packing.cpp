@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <map>
-#include <memory>
 #include <numeric>
 
 #include "compiler/cover/stitching.h"
@@ -61,22 +60,13 @@ absl::StatusOr<std::vector<Group>> parts_of(const Graph& group) {
   return parts;
 }
 
-// A member's stages reduce whole rows. With turns, whose stages have axes of their own, a pack would have a space of
-// which nearly nothing is legal, and whoever counts it would not end.
-absl::StatusOr<Domain> stitched_member(const Graph& member, const Machine& machine, CoverMemo* memo) {
-  WL_ASSIGN_OR_RETURN(Domain domain, stitch(member, machine, memo));
-  auto whole_rows = std::make_shared<Stitch>(*domain.stitch);
-  std::erase_if(whole_rows->choices, [](const Stitched& choice) { return choice.turns.length > 0; });
-  if (whole_rows->choices.empty()) return invalid("blocks of a member would walk an axis in turns");
-  domain.stitch = std::move(whole_rows);
-  return domain;
-}
-
 absl::StatusOr<Member> member_of(const Graph& group, const Group& part, const Machine& machine, CoverMemo* memo) {
   Member member;
   member.graph = extract(group, part);
   absl::StatusOr<Domain> domain = analyze(member.graph, machine);
-  if (!domain.ok() && machine.target->is_gpu()) domain = stitched_member(member.graph, machine, memo);
+  // With turns, whose stages have axes of their own, a pack would have a space of which nearly nothing is legal, and
+  // whoever counts it would not end.
+  if (!domain.ok() && machine.target->is_gpu()) domain = stitch(member.graph, machine, memo, /*turns=*/false);
   if (!domain.ok()) return domain.status();
   member.domain = *std::move(domain);
   const std::vector<NodeId> inputs = group.inputs();

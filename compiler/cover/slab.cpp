@@ -281,15 +281,7 @@ absl::StatusOr<Slab> slab_of(const Graph& group, const std::vector<int64_t>& len
   return slab;
 }
 
-std::vector<int64_t> least_lengths(const Graph& group, bool counts) {
-  const auto may_cut = [&](const std::vector<int64_t>& lengths) {
-    const absl::StatusOr<Slab> slab = divided(group, lengths);
-    if (!slab.ok() || counts) return slab.ok();
-    for (NodeId id = 0; id < static_cast<NodeId>(group.nodes.size()); ++id)
-      if (group.nodes[id].op == Op::iota && slab->needed[id] != 0 && slab->cuts[id][group.nodes[id].ints[0]].axis >= 0)
-        return false;
-    return true;
-  };
+std::vector<int64_t> least_lengths(const Graph& group) {
   const Shape& shape = group.nodes[group.outputs[0].node].shape;
   std::vector<int64_t> least = shape;
   for (size_t i = 0; i < shape.size(); ++i) {
@@ -297,7 +289,7 @@ std::vector<int64_t> least_lengths(const Graph& group, bool counts) {
     for (int64_t length = 1; length < shape[i] && least[i] == shape[i]; ++length) {
       if (shape[i] % length != 0) continue;
       lengths[i] = length;
-      if (may_cut(lengths)) least[i] = length;
+      if (divided(group, lengths).ok()) least[i] = length;
     }
   }
   return least;

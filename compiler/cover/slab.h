@@ -38,7 +38,6 @@ absl::StatusOr<Slab> slab_of(const Graph& group, const std::vector<int64_t>& len
 
 // For every dimension of output 0, the smallest length to which slab_of() can cut it alone; its extent if there is
 // none.
-// `counts`: whether a block may count from its own place along a dimension, for an iota.
-std::vector<int64_t> least_lengths(const Graph& group, bool counts = true);
+std::vector<int64_t> least_lengths(const Graph& group);
 
 }  // namespace wl

@@ -290,11 +290,10 @@ bool alike(const Stitched& a, const Stitched& b) {
 }
 
 // Blocks that walk a reduced axis in turns, where a correction for what they carry is known.
-void add_turning(const Shareable& made, const Machine& machine, std::vector<int64_t> lengths, size_t row,
+void add_turning(const Shareable& made, const Machine& machine, std::vector<int64_t> lengths, size_t row, int64_t least,
                  CoverMemo& memo, Stitch& found) {
   const Graph& group = made.graph;
   const int64_t extent = group.nodes[group.outputs[0].node].shape[row];
-  const int64_t least = least_lengths(group)[row];
   for (const CarriedAxis& axis : carried_axes(group)) {
     const size_t before = found.choices.size();
     for (int64_t length : turn_lengths(axis.extent)) {
@@ -317,7 +316,7 @@ void add_turning(const Shareable& made, const Machine& machine, std::vector<int6
 
 }  // namespace
 
-absl::StatusOr<Domain> stitch(const Graph& whole, const Machine& machine, CoverMemo* memo) {
+absl::StatusOr<Domain> stitch(const Graph& whole, const Machine& machine, CoverMemo* memo, bool turns) {
   const Shareable made = shareable(whole);
   const Graph& group = made.graph;
   CoverMemo own;
@@ -350,7 +349,7 @@ absl::StatusOr<Domain> stitch(const Graph& whole, const Machine& machine, CoverM
     if (stitched.ok() && (found->choices.empty() || alike(found->choices[0], *stitched)))
       found->choices.push_back(*std::move(stitched));
   }
-  add_turning(made, machine, lengths, row, *memo, *found);
+  if (turns) add_turning(made, machine, lengths, row, least, *memo, *found);
   if (found->choices.empty())
     return status.ok() ? invalid("no number of rows divides ", shape[row], " rows among blocks") : status;
   Domain domain;

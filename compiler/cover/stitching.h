@@ -9,8 +9,9 @@ namespace wl {
 struct CoverMemo;  // values.h
 
 // A domain of class kStitched. InvalidArgument, with the reason, when the group cannot be divided among blocks. `memo`
-// (values.h) keeps answers between calls for the same machine; groups with parts in common reuse them.
-absl::StatusOr<Domain> stitch(const Graph& group, const Machine& machine, CoverMemo* memo = nullptr);
+// (values.h) keeps answers between calls for the same machine; groups with parts in common reuse them. Without
+// `turns` no block walks a reduced axis in turns.
+absl::StatusOr<Domain> stitch(const Graph& group, const Machine& machine, CoverMemo* memo = nullptr, bool turns = true);
 // Whether, for some number of rows in a block, there are enough blocks for the machine, and their repeated reads and
 // what they keep beyond the cache of a thread cost less than the `saved` bytes of memory traffic.
 bool stitching_pays(const Graph& group, const Stitch& stitch, int64_t saved, const Machine& machine);
