@@ -15,10 +15,11 @@ namespace {
 // An input in another order is transposed first, by a stage of its own: read across, each vector is gathered.
 class Parts {
  public:
-  Parts(const Graph& group, const CarriedAxis& axis, const Slab& slab)
+  Parts(const Graph& group, const CarriedAxis& axis, const Slab& slab, bool in_place)
       : group_(group),
         axis_(axis),
         slab_(slab),
+        in_place_(in_place),
         from_(slab.graph),
         before_(slab, made_.before),
         place_(slab, made_.place),
@@ -246,7 +247,7 @@ class Parts {
 
   NodeId first(NodeId id) {
     const int along = dim(id);
-    if (along > 0 && is_view(id)) return placed(id);
+    if (along > 0 && !in_place_ && is_view(id)) return placed(id);
     const InTurn value = in_turn(id);
     if (value.first || along <= 0) return value.node;
     return turn_.transpose(value.node, dim_first(id));
@@ -328,7 +329,8 @@ class Parts {
       // What no turn changes is prepared once, multiplied, and with its rows as neighbours.
       std::string summed, kept;
       for (char letter : letters) (einsum.out.find(letter) == std::string::npos ? summed : kept) += letter;
-      if (out_first && !moves_[operand] && dim(operand) < 0 && summed + kept != letters && !summed.empty()) {
+      if (!in_place_ && out_first && !moves_[operand] && dim(operand) < 0 && summed + kept != letters &&
+          !summed.empty()) {
         std::vector<int64_t> perm;
         for (char letter : summed + kept) perm.push_back(static_cast<int64_t>(letters.find(letter)));
         const bool takes_scale = from_.nodes[operand].dtype == DType::f32;
@@ -372,6 +374,7 @@ class Parts {
   const Graph& group_;
   const CarriedAxis& axis_;
   const Slab& slab_;
+  const bool in_place_;
   const Graph& from_;
   CarriedParts made_;
   PartBuilder before_, place_, turn_, after_;
@@ -388,8 +391,9 @@ class Parts {
 
 }  // namespace
 
-absl::StatusOr<CarriedParts> carried_parts(const Graph& group, const CarriedAxis& axis, const Slab& slab) {
-  return Parts(group, axis, slab).run();
+absl::StatusOr<CarriedParts> carried_parts(const Graph& group, const CarriedAxis& axis, const Slab& slab,
+                                           bool in_place) {
+  return Parts(group, axis, slab, in_place).run();
 }
 
 }  // namespace wl

@@ -42,8 +42,10 @@ struct CarriedParts {
   std::vector<CarriedValue> values;
 };
 
-// `slab`: of one turn along `axis`. InvalidArgument, with the reason, when something else than multiples of the
-// function's values is reduced over the axis.
-absl::StatusOr<CarriedParts> carried_parts(const Graph& group, const CarriedAxis& axis, const Slab& slab);
+// `slab`: of one turn along `axis`. `in_place`: inputs are read in whatever order they are in, for stages whose values
+// are in registers. InvalidArgument, with the reason, when something else than multiples of the function's values is
+// reduced over the axis.
+absl::StatusOr<CarriedParts> carried_parts(const Graph& group, const CarriedAxis& axis, const Slab& slab,
+                                           bool in_place = false);
 
 }  // namespace wl

@@ -13,6 +13,7 @@
 #include "compiler/cover/values.h"
 #include "compiler/ir/eval.h"
 #include "compiler/plan/axes.h"
+#include "compiler/target/matrix.h"
 
 namespace wl {
 namespace {
@@ -68,10 +69,11 @@ class Stitcher {
   }
 
   // The block walks an axis in turns of `length` elements. `rest`: the slab of what they leave of the axis, or null.
-  absl::StatusOr<Stitched> run(int64_t rows, int64_t length, const CarriedAxis& axis, const Slab* rest) {
+  // `held`: its values are in registers.
+  absl::StatusOr<Stitched> run(int64_t rows, int64_t length, const CarriedAxis& axis, const Slab* rest, bool held) {
     result_.rows = rows;
     result_.counts = slab_.counts;
-    WL_ASSIGN_OR_RETURN(const CarriedParts parts, carried_parts(group_, axis, slab_));
+    WL_ASSIGN_OR_RETURN(const CarriedParts parts, carried_parts(group_, axis, slab_, held));
     for (const CarriedValue& value : parts.values)
       result_.kept.push_back({.name = value.name,
                               .dtype = value.dtype,
@@ -82,6 +84,7 @@ class Stitcher {
     const size_t first = result_.stages.size();
     WL_RETURN_IF_ERROR(add_turn(parts));
     result_.turns = {length, slab_.turns, first, result_.stages.size()};
+    result_.turns.held = held;
     if (rest != nullptr) {
       WL_ASSIGN_OR_RETURN(const CarriedParts last, carried_parts(group_, axis, *rest));
       if (!carry_alike(parts, last)) return invalid("turns of other lengths would carry other values");
@@ -207,7 +210,7 @@ class Stitcher {
     for (size_t k = 0; k < result_.stages.size(); ++k) {
       Target target = *machine_.target;
       for (const StitchKept& kept : result_.kept)
-        if (kept.first <= k && k <= kept.last) target.gpu.block_shared -= kept.bytes();
+        if (kept.first <= k && k <= kept.last && !result_.turns.held) target.gpu.block_shared -= kept.bytes();
       if (target.is_gpu() && target.gpu.block_shared <= 0)
         return invalid("the values that a block of ", result_.rows, " rows keeps exceed the shared memory of ",
                        target.name);
@@ -289,9 +292,21 @@ bool alike(const Stitched& a, const Stitched& b) {
                     [](const Stage& x, const Stage& y) { return x.domain.cls == y.domain.cls; });
 }
 
-// Blocks that walk a reduced axis in turns, where a correction for what they carry is known.
+// Whether a matrix instruction that is no group of waves' multiplies operands of the group, so that blocks may hold
+// values in registers from stage to stage.
+bool may_hold_values(const Graph& group, const Machine& machine) {
+  return machine.target->is_gpu() && std::any_of(group.nodes.begin(), group.nodes.end(), [&](const Node& node) {
+           if (node.op != Op::contract) return false;
+           const auto dtype = [&](size_t i) { return group.nodes[node.operands[i]].dtype; };
+           const std::vector<MatrixOp> ops = matrices_for(dtype(0), dtype(1), machine.target->features);
+           return !std::all_of(ops.begin(), ops.end(), multiplies_in_memory);
+         });
+}
+
+// Blocks that walk a reduced axis in turns, where a correction for what they carry is known. `held`: with values in
+// registers; of these there are only whole turns.
 void add_turning(const Shareable& made, const Machine& machine, std::vector<int64_t> lengths, size_t row, int64_t least,
-                 CoverMemo& memo, Stitch& found) {
+                 bool held, CoverMemo& memo, Stitch& found) {
   const Graph& group = made.graph;
   const int64_t extent = group.nodes[group.outputs[0].node].shape[row];
   for (const CarriedAxis& axis : carried_axes(group)) {
@@ -303,9 +318,9 @@ void add_turning(const Shareable& made, const Machine& machine, std::vector<int6
         const int64_t left = axis.extent % length;
         absl::StatusOr<Slab> rest;
         if (left > 0) rest = slab_of(group, lengths, &axis, left);
-        if (!slab.ok() || (left > 0 && !rest.ok())) continue;
+        if (!slab.ok() || (left > 0 && (held || !rest.ok()))) continue;
         absl::StatusOr<Stitched> stitched = Stitcher(group, made.was, machine, *std::move(slab), memo)
-                                                .run(rows, length, axis, left > 0 ? &*rest : nullptr);
+                                                .run(rows, length, axis, left > 0 ? &*rest : nullptr, held);
         if (stitched.ok() && (found.choices.size() == before || alike(found.choices[before], *stitched)))
           found.choices.push_back(*std::move(stitched));
       }
@@ -349,7 +364,9 @@ absl::StatusOr<Domain> stitch(const Graph& whole, const Machine& machine, CoverM
     if (stitched.ok() && (found->choices.empty() || alike(found->choices[0], *stitched)))
       found->choices.push_back(*std::move(stitched));
   }
-  if (turns) add_turning(made, machine, lengths, row, least, *memo, *found);
+  for (const bool held : {false, true})
+    if (turns && (!held || may_hold_values(group, machine)))
+      add_turning(made, machine, lengths, row, least, held, *memo, *found);
   if (found->choices.empty())
     return status.ok() ? invalid("no number of rows divides ", shape[row], " rows among blocks") : status;
   Domain domain;

@@ -90,6 +90,7 @@ class Printer {
   void print_words_across(const Instr& instr, const Place& place);
   void print_blocks(const Instr& instr, const Place& place, const char* function, int64_t gap);
   void print_join(const Instr& instr, const Place& place);
+  void print_pack(const Instr& instr, const Place& place);
   void print_part(const Instr& instr, const Place& place);
   void print_dot(const Instr& instr, const Place& place);
   void print_mma(const Instr& instr, const Place&);

@@ -6,6 +6,7 @@
 #include "compiler/base/log2.h"
 #include "compiler/emit/printer.h"
 #include "compiler/kernel/buffer_checks.h"
+#include "compiler/kernel/tile_places.h"
 
 namespace wl {
 namespace {
@@ -106,6 +107,24 @@ void Printer::print_join(const Instr& instr, const Place& place) {
   define(instr.result, result_name(instr, place),
          cat("wl_join_", name_of(instr.elements[0]), "<", spell_type(DType::u32, lanes), ">(",
              absl::StrJoin(elements, ", "), ")"));
+}
+
+void Printer::print_pack(const Instr& instr, const Place&) {
+  const TileId from = instr.args[0];
+  const TilePlaces held(tile_of(from).layout, kernel_.team, kernel_.wave),
+      words(tile_of(instr.result).layout, kernel_.team, kernel_.wave);
+  const int size = elements_of_word(instr.elements[0]);
+  const std::vector<int64_t> at = packed_positions(held, words, instr.axis, instr.slice.offset.base, size);
+  for (int64_t number = 0; number < words.registers(); ++number) {
+    std::vector<std::string> elements;
+    for (int i = 0; i < size; ++i) {
+      const int64_t place = at[static_cast<size_t>(number * size + i)];  // of thread 0, as of all others
+      const std::string name = cat("t", from, "_", held.register_of(place));
+      elements.push_back(held.vector() == 1 ? name : cat("wl_part(", name, ", ", place % held.vector(), ")"));
+    }
+    define(instr.result, cat("t", instr.result, "_", number),
+           cat("wl_word_of_", name_of(instr.elements[0]), "(", absl::StrJoin(elements, ", "), ")"));
+  }
 }
 
 void Printer::print_part(const Instr& instr, const Place& place) {

@@ -229,6 +229,17 @@ Instr join_instr(TileId result, DType element, std::vector<TileId> elements) {
   return instr;
 }
 
+Instr pack_instr(TileId result, DType element, TileId from, int axis, int64_t first) {
+  Instr instr;
+  instr.op = InstrOp::kPack;
+  instr.elements[0] = element;
+  instr.result = result;
+  instr.args = {from};
+  instr.axis = axis;
+  instr.slice.offset = fixed(first);
+  return instr;
+}
+
 Instr part_instr(TileId result, DType element, TileId words, int part) {
   Instr instr;
   instr.op = InstrOp::kPart;

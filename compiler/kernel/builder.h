@@ -69,6 +69,8 @@ Instr convert_instr(TileId result, TileId from, Slice through = {});  // a buffe
 Instr words_instr(TileId result, DType element, Slice slice);
 Instr words_across_instr(TileId result, DType element, Slice slice, int64_t gap);
 Instr join_instr(TileId result, DType element, std::vector<TileId> elements);
+// Words of neighbours along `axis` of a tile, from element `first` on.
+Instr pack_instr(TileId result, DType element, TileId from, int axis, int64_t first);
 Instr part_instr(TileId result, DType element, TileId words, int part);
 Instr dot_instr(TileId sum, DType a_element, TileId a, DType b_element, TileId b);
 // sums += a x b, of words.

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "compiler/kernel/moves.h"
+#include "compiler/kernel/tile_places.h"
 
 namespace wl {
 namespace {
@@ -132,6 +133,27 @@ std::string cross_problem(const Layout& from, const Layout& to, const std::vecto
     }
   const bool folded = std::all_of(axes.begin(), axes.end(), [&](int axis) { return from.repeats(axis) == 1; });
   return folded && repeats_fit(from, to, axes, kept) ? "" : "a cross is of one register along its axes";
+}
+
+std::string pack_problem(const Kernel& kernel, const Instr& pack) {
+  const Layout &from = kernel.tiles[pack.args[0]].layout, &to = kernel.tiles[pack.result].layout;
+  if (kernel.tiles[pack.result].dtype != DType::u32) return "words are u32";
+  if (kernel.tiles[pack.args[0]].dtype != pack.elements[0]) return "the tile has not the words' elements";
+  if (from.rank() != 2 || to.rank() != 2) return "words are of a tile with two axes";
+  const int elements = elements_of_word(pack.elements[0]);
+  const int64_t first = pack.slice.offset.base, words = to.shape[1];
+  if (!pack.slice.offset.terms.empty() || first < 0 || from.shape[1 - pack.axis] != to.shape[0] ||
+      first + words * elements > from.shape[pack.axis])
+    return "words beyond the tile";
+  const TilePlaces held(from, kernel.team, kernel.wave), places(to, kernel.team, kernel.wave);
+  const std::vector<int64_t> at = packed_positions(held, places, pack.axis, first, elements);
+  const size_t each = at.size() / static_cast<size_t>(kernel.team);
+  const int64_t of_thread = held.registers() * held.vector();
+  for (size_t i = 0; i < at.size(); ++i) {
+    if (at[i] < 0) return "threads do not hold the elements of their words";
+    if (at[i] % of_thread != at[i % each] % of_thread) return "threads hold the elements in other registers";
+  }
+  return "";
 }
 
 std::string convert_problem(const Kernel& kernel, const Instr& convert) {

@@ -23,6 +23,9 @@ std::string fold_problem(const Layout& from, const Layout& to, const std::vector
 // and are gone; lanes of other axes stay where they are, and so do waves.
 std::string cross_problem(const Layout& from, const Layout& to, const std::vector<int>& axes);
 
+// A pack: every thread holds the elements of its words, all threads in the same registers.
+std::string pack_problem(const Kernel& kernel, const Instr& pack);
+
 // A convert between layouts of one shape. On machines with lanes, no element moves to another wave but through memory.
 std::string convert_problem(const Kernel& kernel, const Instr& convert);
 

@@ -1,6 +1,8 @@
 #include "compiler/kernel/tile_places.h"
 
 #include <algorithm>
+#include <array>
+#include <map>
 #include <unordered_map>
 
 #include "compiler/base/log2.h"
@@ -93,6 +95,23 @@ std::vector<int64_t> positions_in(const TilePlaces& from, const Layout& from_lay
     const auto found = held.find(key(by, at));
     out.push_back(found == held.end() ? -1 : found->second);
   }
+  return out;
+}
+
+std::vector<int64_t> packed_positions(const TilePlaces& from, const TilePlaces& words, int axis, int64_t first,
+                                      int elements) {
+  using Element = std::array<int64_t, 3>;  // the thread, and the coordinates
+  std::map<Element, int64_t> held;
+  for (int64_t at = from.size(); at-- > 0;) held[{from.thread_of(at), from.index(at)[0], from.index(at)[1]}] = at;
+  std::vector<int64_t> out;
+  for (int64_t at = 0; at < words.size(); ++at)
+    for (int element = 0; element < elements; ++element) {
+      const std::span<const int64_t> index = words.index(at);
+      Element wanted{words.thread_of(at), index[0], index[0]};
+      wanted[static_cast<size_t>(1 + axis)] = first + index[1] * elements + element;
+      const auto found = held.find(wanted);
+      out.push_back(found == held.end() ? -1 : found->second);
+    }
   return out;
 }
 

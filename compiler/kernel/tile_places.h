@@ -48,4 +48,9 @@ class TilePlaces {
 // coordinate for all; -1: it holds it nowhere.
 std::vector<int64_t> positions_in(const TilePlaces& from, const Layout& from_layout, const TilePlaces& by);
 
+// For each position of the words of a pack, and each of `elements` in a word, where the thread holds that element of
+// `from`: words follow one another along `axis` of it, from element `first` on. -1: the thread holds it nowhere.
+std::vector<int64_t> packed_positions(const TilePlaces& from, const TilePlaces& words, int axis, int64_t first,
+                                      int elements);
+
 }  // namespace wl

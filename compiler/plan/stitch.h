@@ -53,6 +53,8 @@ struct Stitched {
   struct Turns {
     int64_t length = 0, count = 1;
     size_t first = 0, last = 0, rest = 0;
+    // The stages from `first` on hand values on in registers (compiler/schedule/held), not in scratch.
+    bool held = false;
     // Elements of the axis beyond `base` + `step` * the block's number along `axis` count for nothing in this block,
     // and are not visited. axis -1: all do.
     struct {
@@ -66,7 +68,8 @@ struct Stitched {
 };
 
 // One for every number of rows that a block may have, and for every length of a turn: those of length 0 first, all with
-// the same classes of stages, then those of other lengths, likewise. Never empty.
+// the same classes of stages, then those of other lengths, likewise, and last those of other lengths that are held in
+// registers. Never empty.
 struct Stitch {
   std::vector<Stitched> choices;
 };

@@ -16,14 +16,6 @@ void each_instr(std::vector<Instr>& body, const std::function<void(Instr&)>& vis
   }
 }
 
-bool depends_on(const Kernel& kernel, const Affine& affine, VarId var) {
-  return std::any_of(affine.terms.begin(), affine.terms.end(), [&](const auto& term) {
-    if (term.first == var) return true;
-    const Var& v = kernel.vars[term.first];
-    return std::any_of(v.of.begin(), v.of.end(), [&](const Affine& a) { return depends_on(kernel, a, var); });
-  });
-}
-
 // 32-bit registers of a thread.
 int64_t registers_of(const Tile& tile) {
   int64_t registers = std::max<int64_t>(1, size_of(tile.dtype) / 4) * tile.layout.lanes();
@@ -32,6 +24,14 @@ int64_t registers_of(const Tile& tile) {
 }
 
 }  // namespace
+
+bool depends_on(const Kernel& kernel, const Affine& affine, VarId var) {
+  return std::any_of(affine.terms.begin(), affine.terms.end(), [&](const auto& term) {
+    if (term.first == var) return true;
+    const Var& v = kernel.vars[term.first];
+    return std::any_of(v.of.begin(), v.of.end(), [&](const Affine& a) { return depends_on(kernel, a, var); });
+  });
+}
 
 void hoist_loads(Kernel& kernel, VarId loop) {
   // Measured on sm_80: 192 floats of a lane fit, 256 do not; the rest is for addresses and loads in flight.

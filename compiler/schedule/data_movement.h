@@ -6,6 +6,9 @@
 
 namespace wl {
 
+// Whether an expression changes with a variable, be it by way of derived ones.
+bool depends_on(const Kernel& kernel, const Affine& affine, VarId var);
+
 // Makes loads of inputs that the kernel reads once streaming loads.
 void stream_loads(Kernel& kernel, const Graph& group, const Domain& domain);
 

@@ -141,6 +141,25 @@ bool rounds_in_all_lanes(const Graph& group, const Machine& machine) {
 }
 
 // Attention whose stages multiply by matrices what earlier stages have left in shared memory, in turns and without.
+TEST_F(Emulated, ValuesInRegistersMeanTheirGraphs) {
+  const Machine machine = EmulatedDevice::get()->machine();
+  const int64_t wanted = testing::scaled(8);
+  int64_t kernels = 0;
+  const uint64_t first = testing::test_seed(20261130);
+  for (uint64_t seed = first; kernels < wanted && seed < first + 100; ++seed) {
+    SCOPED_TRACE(cat("seed ", seed));
+    const Graph group = testing::drawn_held_attention(seed);
+    const Domain domain = analyze_group(group, machine).value();
+    const Space space = space_of(group, domain, machine).value();
+    const std::vector<Point> points = testing::with_held_values(space, space.seeds);
+    if (points.empty()) continue;
+    kernels += run(group, domain, space, points[seed % points.size()], seed) ? 1 : 0;
+    if (HasFailure()) return;
+  }
+  std::printf("%lld kernels\n", static_cast<long long>(kernels));
+  if (kernels == 0) GTEST_SKIP() << "no matrix instruction multiplies sums where they are";
+}
+
 TEST_F(Emulated, StagesByMatricesMeanTheirGraphs) {
   const Machine machine = EmulatedDevice::get()->machine();
   if ((machine.target->features & kWmmaHalves) != 0) GTEST_SKIP() << "sums begin as constants (has_sums_in_registers)";

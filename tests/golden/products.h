@@ -278,6 +278,25 @@ inline const std::vector<Golden> kProducts = {
   %11 = contract %10 %2 "bmn,bnd->bmd" : f32[2,512,64]
   output "y" %11
 })"},
+    {"attention_in_registers",
+     "cuda:sm_80",
+     {},
+     R"(graph {
+  %0 = input "q" : bf16[4,128,32] normal(0,1)
+  %1 = input "k" : bf16[4,128,32] normal(0,1)
+  %2 = input "v" : bf16[4,128,16] normal(0,1)
+  %3 = contract %0 %1 "bmk,bnk->bmn" : f32[4,128,128]
+  %4 = reduce_max %3 axes=[2] : f32[4,128]
+  %5 = broadcast %4 dims=[0,1] : f32[4,128,128]
+  %6 = sub %3 %5 : f32[4,128,128]
+  %7 = exp %6 : f32[4,128,128]
+  %8 = reduce_sum %7 axes=[2] : f32[4,128]
+  %9 = broadcast %8 dims=[0,1] : f32[4,128,128]
+  %10 = div %7 %9 : f32[4,128,128]
+  %11 = cast %10 : bf16[4,128,128]
+  %12 = contract %11 %2 "bmn,bnd->bmd" : bf16[4,128,16]
+  output "y" %12
+})"},
     {"layer_norm_gemm",
      "cpu:avx512",
      {},

@@ -118,5 +118,24 @@ TEST_P(SimulatedMatrices, OfStagesMeanTheirGraphs) {
   expect_all_right(checks);
 }
 
+// What stages of a turn hand on stays in the fragments.
+TEST_P(SimulatedMatrices, OfValuesInRegistersMeanTheirGraphs) {
+  const auto [first, last] = seeds(24, 20261130);
+  testing::CompiledChecks checks("simulated_held");
+  const auto wanted = static_cast<int>(last - first);
+  for (uint64_t seed = first * 64; checks.kernels() < wanted; ++seed) {
+    SCOPED_TRACE(cat("seed ", seed));
+    const Machine machine = testing::machine_named(kTargets[seed % std::size(kTargets)]);
+    const Graph graph = testing::drawn_held_attention(seed);
+    const Domain domain = analyze_group(graph, machine).value();
+    const Space space = space_of(graph, domain, machine).value();
+    const std::vector<Point> points = testing::with_held_values(space, space.seeds);
+    if (points.empty()) continue;
+    add_kernels(checks, {graph, domain, space, machine}, seed, {points[seed % points.size()]}, "wl_word_of_");
+    if (HasFatalFailure()) return;
+  }
+  expect_all_right(checks);
+}
+
 }  // namespace
 }  // namespace wl

@@ -61,6 +61,8 @@ const std::vector<Breakage>& breakages() {
       {"swizzle", "pieces are swapped by fewer bits", std::regex("wl_swizzle<3, 3, 3>"), "wl_swizzle<2, 3, 3>"},
       {"swizzle", "panels are fewer", std::regex("wl_panels<6, (2|1), 6>"), "wl_panels<6, $1 - 1, 6>"},
       {"sums", "registers of the sums are swapped", std::regex("(wl_mma_m16n8k16_\\w+\\()(\\w+), (\\w+)"), "$1$3, $2"},
+      {"pack", "elements of a word are swapped",
+       std::regex("(wl_word_of_\\w+\\()(wl_part\\([^)]*\\)|\\w+), (wl_part\\([^)]*\\)|\\w+)\\)"), "$1$3, $2)"},
       {"words", "a word is of other elements", std::regex("(wl_word[^(]*\\()(p\\d+)"), "$1$2 + 2"},
       {"identity", "an identity is another", std::regex("-__builtin_inff\\(\\)"), "3e38f"},
   };

@@ -13,6 +13,7 @@
 #include <optional>
 #include <set>
 
+#include "compiler/cover/stitching.h"
 #include "compiler/emit/emit.h"
 #include "compiler/ir/eval.h"
 #include "compiler/ir/text.h"
@@ -25,6 +26,7 @@
 #include "tests/unit/schedule/contractions.h"
 #include "tests/unit/schedule/groups.h"
 #include "tests/unit/schedule/near_products.h"
+#include "tests/unit/schedule/stitched_groups.h"
 #include "worker/drivers/cpu/cpu.h"
 
 namespace wl {
@@ -147,6 +149,17 @@ std::optional<Case> near_case(uint64_t seed) {
   return case_at(graph, domain, machine, space, testing::near_points(space, 2, seed).back());
 }
 
+// Returns attention whose values stay in registers, by NVIDIA's instructions or AMD's.
+std::optional<Case> held_case(uint64_t seed) {
+  const Graph graph = testing::drawn_held_attention(seed);
+  const Machine machine = testing::machine_named(seed % 2 == 0 ? "cuda:sm_80" : "hip:gfx942");
+  const Domain domain = analyze_group(graph, machine).value();
+  const Space space = space_of(graph, domain, machine).value();
+  const std::vector<Point> points = testing::with_held_values(space, space.seeds);
+  if (points.empty()) return std::nullopt;
+  return case_at(graph, domain, machine, space, points[seed % points.size()]);
+}
+
 // Returns a contraction on lanes with asynchronous copies, every other one with reads that run ahead too.
 std::optional<Case> pipelined_case(uint64_t seed) {
   const Graph graph = parse(testing::ContractionText(seed, 60'000, "f32").text()).value();
@@ -226,6 +239,11 @@ TEST(Simulated, CatchesBrokenMatrixKernels) {
 TEST(Simulated, CatchesBrokenFactorsInMemory) {
   expect_caught(testing::test_seed(20261127), static_cast<size_t>(testing::scaled(10)),
                 {"barrier", "async", "slot", "near", "swizzle"}, near_case);
+}
+
+TEST(Simulated, CatchesBrokenValuesInRegisters) {
+  expect_caught(testing::test_seed(20261130), static_cast<size_t>(testing::scaled(10)),
+                {"barrier", "async", "slot", "shuffle", "matrix", "sums", "pack", "words", "identity"}, held_case);
 }
 
 TEST(Simulated, CatchesBrokenPipelines) {

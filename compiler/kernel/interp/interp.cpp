@@ -1,10 +1,12 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <map>
 #include <numeric>
 
 #include "compiler/base/fill.h"
 #include "compiler/ir/ops.h"
+#include "compiler/kernel/interp/scalars.h"
 #include "compiler/kernel/interp/team_tiles.h"
 #include "compiler/kernel/interp/words.h"
 #include "compiler/kernel/var_values.h"
@@ -12,24 +14,6 @@
 
 namespace wl {
 namespace {
-
-// The value rounded as a register rounds it.
-double kept(DType dtype, double value) {
-  if (is_float(dtype)) return round_to(size_of(dtype) < 4 ? DType::f32 : dtype, value);
-  return to_integer(dtype, DType::i64, value);
-}
-
-// One op of an expression; `from` is the dtype of its first operand.
-double result_of(Op op, DType dtype, DType from, double x, double y, double z) {
-  if (!is_float(dtype) && (op == Op::mul || op == Op::fma)) {  // the product may exceed a double
-    const auto bits = [](double v) { return static_cast<uint64_t>(as_integer(v)); };
-    return to_integer(dtype, DType::i64,
-                      static_cast<double>(wrap(dtype, static_cast<int64_t>(bits(x) * bits(y) + bits(z)))));
-  }
-  const double result = info(op).value(x, y, z);
-  if (op != Op::cast) return kept(dtype, result);
-  return is_float(dtype) ? round_to(dtype, result) : to_integer(dtype, from, result);
-}
 
 class Interpreter {
  public:
@@ -205,6 +189,22 @@ class Interpreter {
     });
   }
 
+  absl::Status pack(const Instr& instr) {
+    const int size = elements_of_word(instr.elements[0]);
+    std::vector<int64_t>& from = packed_[&instr];
+    if (from.empty())
+      from = packed_positions(tiles_.places(instr.args[0]), tiles_.places(instr.result), instr.axis,
+                              instr.slice.offset.base, size);
+    const std::vector<double>& input = tile(instr.args[0]);
+    std::vector<double>& result = tile(instr.result);
+    for (size_t at = 0; at < result.size(); ++at) {
+      std::vector<double> elements;
+      for (int i = 0; i < size; ++i) elements.push_back(input[from[at * size + i]]);
+      result[at] = word_of(instr.elements[0], elements);
+    }
+    return absl::OkStatus();
+  }
+
   absl::Status part(const Instr& instr) {
     const std::vector<double>& words = tile(instr.args[0]);
     std::vector<double>& result = tile(instr.result);
@@ -378,7 +378,8 @@ class Interpreter {
   VarValues vars_;
   std::vector<std::vector<std::vector<double>>> scratch_;  // by block of the cluster
   std::vector<std::vector<double>> cluster_, work_;
-  int64_t first_ = 0;  // block of the cluster that runs
+  int64_t first_ = 0;                                    // block of the cluster that runs
+  std::map<const Instr*, std::vector<int64_t>> packed_;  // where the elements of its words are
   TeamTiles tiles_;
   std::vector<Groups> copies_;  // by team: groups that have not arrived, the last still open
   int now_ = 0;                 // the team that runs

@@ -45,6 +45,19 @@ int64_t matrix_shared(MatrixOp matrix, const Schedule& schedule);
 // The dtype in which a contraction on lanes multiplies and adds, and holds its operands in shared memory.
 DType lanes_dtype(const Graph& group, const Domain& domain);
 
+// How a contraction is computed by a block that keeps values in registers (compiler/schedule/stitched/held.h).
+struct GpuHeld {
+  MatrixOp matrix = {};
+  int rows_axis = 0;  // of the tiles of sums
+  int operand = 0;    // that has the rows, and is held
+  int waves = 1;      // that divide the rows
+};
+// The layout of such a block's sums with so many rows and columns. InvalidArgument where they are no whole fragments.
+absl::StatusOr<Layout> held_layout(const GpuHeld& held, int64_t rows, int64_t columns);
+// Such a contraction; outputs are stored in that layout.
+absl::StatusOr<Kernel> lower_gpu_held(const Graph& group, const Domain& domain, const Machine& machine,
+                                      const GpuHeld& held);
+
 absl::StatusOr<Kernel> lower_contract(const Graph& group, const Domain& domain, const Schedule& schedule,
                                       const Machine& machine);
 absl::StatusOr<Kernel> lower_gpu_contract(const Graph& group, const Domain& domain, const Schedule& schedule,

@@ -24,8 +24,11 @@ absl::StatusOr<Kernel> GpuContract::run() {
   if (elements(group_.nodes[domain_.contract].shape) == 0) return unimplemented("a contraction without results");
   WL_RETURN_IF_ERROR(prepare());
   place_block();
+  if (held_) fetch_held();
   accumulator_ = out_.tile({dtype_, grid_layout(true, true), {}});
-  out_.push(fill_instr(accumulator_, 0));
+  if (held_) total_ = find_total();
+  if (total_ < 0) out_.push(fill_instr(accumulator_, 0));
+  if (total_ >= 0) begin_with_addend();
   emit_whole_steps();
   emit_tail();
   if (parts_ > 1) join_parts();
@@ -44,6 +47,7 @@ absl::StatusOr<Kernel> GpuContract::run() {
 }
 
 absl::Status GpuContract::prepare() {
+  if (held_) return choose_held();
   set_launch(out_.kernel(), "contract", schedule_, machine_);
   dtype_ = shared_ = lanes_dtype(group_, domain_);
   matrix_ = matrix_of(schedule_);
@@ -86,9 +90,8 @@ absl::Status GpuContract::choose_threads() {
   if (down == 0 || across == 0 || columns_each_ % vector_ != 0 || count > machine_.target->gpu.block_threads)
     return invalid("a tile of ", rows_.tile, " x ", columns_.tile, " in pieces of ", rows_each_, " x ", columns_each_,
                    " and vectors of ", vector_);
-  Kernel& kernel = out_.kernel();
-  kernel.team = kernel.threads = static_cast<int>(count);
-  kernel.teams = 1;
+  set_threads(count);
+  const Kernel& kernel = out_.kernel();
   // The threads of a wave are about a square of the tile, so that a wave reads few elements of both operands.
   const int lanes = log2_floor(std::min<int64_t>(kernel.wave, count)), rows = log2_floor(down),
             columns = log2_floor(across);
@@ -99,6 +102,12 @@ absl::Status GpuContract::choose_threads() {
   take_bits(column_bits_, bit, columns - static_cast<int>(column_bits_.size()));
   take_bits(row_bits_, bit, rows - static_cast<int>(row_bits_.size()));
   return absl::OkStatus();
+}
+
+void GpuContract::set_threads(int64_t count) {
+  Kernel& kernel = out_.kernel();
+  kernel.team = kernel.threads = kernel_threads_ = static_cast<int>(count);
+  kernel.teams = 1;
 }
 
 void GpuContract::prepare_side(Side& side, const char* name) {

@@ -11,6 +11,10 @@
 // With reduction_blocks several neighbouring blocks have one tile, and each of them a part of the steps along K. They
 // leave their sums in the workspace; the last of them to arrive adds those of all up, and goes on alone.
 //
+// As a part of a block that keeps its values in registers (GpuHeld) it has one tile of all rows and columns, whose
+// waves divide the rows alone, and one step of all of K. The operand along the rows then needs no shared memory: each
+// wave holds its rows of it, in the layout of sums, and takes from there the words that it multiplies.
+//
 // Where conditions on places say which products count (compiler/plan/masks.h), a block takes the steps from the first
 // that counts for its tile to the last.
 #pragma once
@@ -19,6 +23,7 @@
 #include <string>
 #include <vector>
 
+#include "compiler/schedule/contract/contract.h"
 #include "compiler/schedule/contract/counted.h"
 #include "compiler/schedule/space.h"
 #include "compiler/schedule/tile_expr.h"
@@ -30,6 +35,11 @@ class GpuContract {
  public:
   GpuContract(const Graph& group, const Domain& domain, const Schedule& schedule, const Machine& machine)
       : group_(group), domain_(domain), schedule_(schedule), machine_(machine), out_(group, machine) {}
+  GpuContract(const Graph& group, const Domain& domain, const Schedule& schedule, const Machine& machine,
+              const GpuHeld& held)
+      : GpuContract(group, domain, schedule, machine) {
+    held_ = held;
+  }
   absl::StatusOr<Kernel> run();
 
  private:
@@ -50,12 +60,20 @@ class GpuContract {
   bool offers_matrix(MatrixOp matrix) const;
   absl::Status choose_threads();
   absl::Status choose_waves();
+  absl::Status choose_held();
   void choose_k();
   bool reads_along_k(const Side& side) const;
   void prepare_side(Side& side, const char* name);
   bool copies_vectors(const Side& side) const;
   void place_block();
-  int threads() const { return static_cast<int>((rows_.tile / rows_each_) * (columns_.tile / columns_each_)); }
+  int threads() const { return kernel_threads_; }
+  void set_threads(int64_t count);
+  // The tile of the operand that waves hold, along the rows and all of K.
+  void fetch_held();
+  // The node that adds something to the products and nothing else uses, which the sums may so begin with; -1: none.
+  NodeId find_total() const;
+  void begin_with_addend();
+  bool is_held(const Side& side) const { return held_ && &side == (held_->rows_axis == 0 ? &rows_ : &columns_); }
 
   // The layout of the accumulators, or of one of their axes: each thread has `vector_` neighbouring columns and as many
   // rows, repeated, or what a matrix instruction's fragment gives it.
@@ -95,6 +113,10 @@ class GpuContract {
   absl::Status status_;
   DType dtype_ = DType::f32, shared_ = DType::f32;  // of the accumulators, and in shared memory
   std::optional<MatrixOp> matrix_;
+  std::optional<GpuHeld> held_;
+  TileId held_tile_ = -1;
+  NodeId total_ = -1;  // what the accumulators are in the end, where that is not the contraction
+  int kernel_threads_ = 1;
   Fragments fragments_;  // with a matrix instruction: the tiles of the block, for one step along k of the instruction
   Side rows_, columns_;
   int64_t rows_each_ = 1, columns_each_ = 1, vector_ = 1, stages_ = 1, register_stages_ = 1, unroll_ = 1;

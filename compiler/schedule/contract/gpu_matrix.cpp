@@ -85,15 +85,13 @@ absl::Status GpuContract::choose_waves() {
   const WaveTile wave = wave_tile(*matrix_, rows_each_, columns_each_);
   const MatrixInfo& row = info(*matrix_);
   const int64_t down = rows_.tile / wave.rows, across = columns_.tile / wave.columns;
-  Kernel& kernel = out_.kernel();
   const int own = log2_floor(fragments_of(*matrix_).c.count('u'));  // waves that multiply together
-  const int64_t count = (down * across * kernel.wave) << own;
+  const int64_t count = (down * across * machine_.target->gpu.wave) << own;
   if (count == 0 || count > machine_.target->gpu.block_threads || wave.rows % row.m != 0 || wave.columns % row.n != 0 ||
       step_ % row.k != 0)
     return invalid("a tile of ", rows_.tile, " x ", columns_.tile, " in pieces of ", rows_each_, " x ", columns_each_,
                    " and steps of ", step_, " is no grid of ", row.name);
-  kernel.team = kernel.threads = static_cast<int>(count);
-  kernel.teams = 1;
+  set_threads(count);
   Repeats rows{log2_floor(wave.rows / row.m)}, columns{log2_floor(wave.columns / row.n)};
   for (int bit = 0; bit < log2_floor(across); ++bit) columns.waves.push_back(own + bit);
   for (int bit = 0; bit < log2_floor(down); ++bit) rows.waves.push_back(own + log2_floor(across) + bit);
@@ -132,6 +130,10 @@ void GpuContract::multiply_matrices(int64_t depth) {
   for (int64_t k = 0; k < depth; k += in_memory ? step_ : info(*matrix_).k) {
     const auto factor = [&](const Side& side, const Layout& layout) {
       const TileId tile = out_.tile({DType::u32, layout, {}});
+      if (is_held(side)) {
+        out_.push(pack_instr(tile, shared_, held_tile_, 1 - held_->rows_axis, k));
+        return tile;
+      }
       const int64_t own = side.k_inner ? side.pitch : 1, next = side.k_inner ? 1 : side.pitch;
       Slice from;
       from.buffer = side.buffer;

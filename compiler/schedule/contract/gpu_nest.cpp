@@ -29,13 +29,13 @@ Affine GpuContract::digit_of(const std::string& name, const Affine& of, int64_t 
 }
 
 void GpuContract::fill(const Place& at, bool masked) {
-  std::vector<TileId> tiles;
+  std::vector<std::pair<const Side*, TileId>> tiles;
   for (const Side* side : {&rows_, &columns_}) {
-    tiles.push_back(side->async && !masked ? fetch_copied(*side, at) : fetch_side(*side, at, masked));
+    if (is_held(*side)) continue;
+    tiles.emplace_back(side, side->async && !masked ? fetch_copied(*side, at) : fetch_side(*side, at, masked));
     if (!status_.ok()) return;
   }
-  for (const Side* side : {&rows_, &columns_})
-    out_.push(store_instr(tiles[side == &rows_ ? 0 : 1], place_of(*side), false));
+  for (const auto& [side, tile] : tiles) out_.push(store_instr(tile, place_of(*side), false));
 }
 
 TileId GpuContract::fetch_side(const Side& side, const Place& at, bool masked) {
@@ -200,16 +200,16 @@ void GpuContract::join_parts() {
 
 void GpuContract::emit_epilogue() {
   TileId value = accumulator_;
+  const NodeId made = total_ >= 0 ? total_ : domain_.contract;
   std::vector<Instr> code;
-  if (const DType dtype = group_.nodes[domain_.contract].dtype; dtype != dtype_) {
+  if (const DType dtype = group_.nodes[made].dtype; dtype != dtype_) {
     value = out_.like(accumulator_, dtype);
     code.push_back(copy_instr(value, accumulator_, dtype));
   }
   std::vector<std::vector<Affine>> bound;
   if (columns_.extent % columns_.tile != 0) bound = {{}, {sum(fixed(columns_.extent), columns_.first, -1)}};
-  TileExpr expr{group_,     domain_,        out_, block_, rows_.atom, columns_.atom,
-                rows_.tile, columns_.tile,  1,    bound,  false,      {{domain_.contract, value}},
-                nullptr,    std::move(code)};
+  TileExpr expr{group_,        domain_, out_,  block_, rows_.atom,      columns_.atom, rows_.tile,
+                columns_.tile, 1,       bound, false,  {{made, value}}, nullptr,       std::move(code)};
   expr.layout = [this](bool rows, bool columns) { return grid_layout(rows, columns); };
   for (const Domain::Store& store : domain_.stores) {
     if (store.source < 0) return fail(unimplemented("a copied output beside a contraction"));

@@ -4,6 +4,8 @@
 #include "compiler/kernel/barriers.h"
 #include "compiler/kernel/verify.h"
 #include "compiler/schedule/graft.h"
+#include "compiler/schedule/held/held.h"
+#include "compiler/schedule/held/keep.h"
 #include "compiler/schedule/launch.h"
 #include "compiler/schedule/single/single.h"
 #include "compiler/schedule/stitched/stitched.h"
@@ -11,7 +13,14 @@
 namespace wl {
 namespace {
 
-absl::StatusOr<Kernel> lower_stage(const Stage& stage, size_t number, const Schedule& whole, const Machine& machine) {
+absl::StatusOr<Kernel> lower_stage(const Stitched& choice, size_t number, const Schedule& whole,
+                                   const Machine& machine) {
+  const Stage& stage = choice.stages[number];
+  if (choice.turns.held && number >= choice.turns.first) {
+    WL_ASSIGN_OR_RETURN(const HeldStages stages, held_stages(choice));
+    WL_ASSIGN_OR_RETURN(const GpuHeld how, held_by(choice, stages, whole[kTeam], machine));
+    return lower_held(stage, stages[number - choice.turns.first], how, stage_machine(machine, stage));
+  }
   const Machine own = stage_machine(machine, stage);
   const Schedule schedule = stage_schedule(stage_space(stage, machine), number, whole, own.target->is_gpu());
   return lower_single(stage.graph, stage.domain, schedule, own);
@@ -29,6 +38,9 @@ struct Need {
 // the rest one after the other.
 void keep_through_turns(const Stitched& choice, bool gpu, std::vector<Need>& needs) {
   const Stitched::Turns& turns = choice.turns;
+  if (turns.held)  // parts of operands are there ahead of their turn
+    for (size_t k = turns.first; k < turns.last; ++k)
+      needs[choice.kept.size() + k].first = turns.first, needs[choice.kept.size() + k].last = turns.last - 1;
   const std::pair<size_t, size_t> repeated[] = {{turns.first, turns.last}, {turns.last, turns.last + turns.rest}};
   for (size_t i = 0; i < needs.size(); ++i) {
     Need& need = needs[i];
@@ -107,24 +119,53 @@ absl::Status join_launch(Kernel& whole, const Kernel& stage, size_t number) {
   return absl::OkStatus();
 }
 
+// Values in scratch: their buffers, and, of those that are held in registers, how stages store and load them.
+struct KeptValues {
+  std::vector<BufferId> buffers;
+  std::vector<std::optional<std::pair<Layout, Slice>>> held;
+};
+
+// How the stages that hold values access each of those.
+void find_held(const Stitched& choice, const std::vector<Kernel>& stages, KeptValues& kept) {
+  kept.held.resize(choice.kept.size());
+  for (size_t k = choice.turns.first; choice.turns.held && k < stages.size(); ++k)
+    each_instr(stages[k].body, [&](const Instr& instr) {
+      if (instr.op != InstrOp::kLoad && instr.op != InstrOp::kStore) return;
+      const auto number = static_cast<size_t>(instr.slice.buffer);
+      if (number >= choice.stages[k].buffers.size() || choice.stages[k].buffers[number].kept < 0) return;
+      const TileId tile = instr.op == InstrOp::kStore ? instr.args[0] : instr.result;
+      auto& access = kept.held[static_cast<size_t>(choice.stages[k].buffers[number].kept)];
+      if (!access) access = {stages[k].tiles[tile].layout, instr.slice};
+    });
+}
+
 // All elements of a value in scratch, as a tile and where they lie.
-TileId whole_tile(const StitchKept& value, BufferId buffer, Slice& slice, KernelBuilder& out, int lanes) {
+TileId whole_tile(const Stitched& choice, const KeptValues& kept, size_t number, Slice& slice, KernelBuilder& out,
+                  int lanes) {
+  const StitchKept& value = choice.kept[number];
+  if (kept.held[number]) slice = kept.held[number]->second;
+  slice.buffer = kept.buffers[number];
+  if (kept.held[number]) return out.tile({value.dtype, kept.held[number]->first, {}});
   const int64_t count = elements(value.shape);
-  slice.buffer = buffer;
   slice.strides = {count, 1};
   return out.tile(value.dtype, {1, count}, 1, lanes);
 }
 
 // Values that turns carry get what they are before the first one.
-void emit_starts(const Stitched& choice, const std::vector<BufferId>& kept, int lanes, KernelBuilder& out) {
-  for (size_t i = 0; i < kept.size(); ++i) {
+void emit_starts(const Stitched& choice, const KeptValues& kept, int lanes, KernelBuilder& out) {
+  for (size_t i = 0; i < choice.kept.size(); ++i) {
     const StitchKept& value = choice.kept[i];
     if (!value.start) continue;
     Slice slice;
-    const TileId tile = whole_tile(value, kept[i], slice, out, lanes);
+    const TileId tile = whole_tile(choice, kept, i, slice, out, lanes);
     out.push(constant_instr(tile, value.dtype, *value.start));
     out.push(store_instr(tile, slice, false));
   }
+}
+
+// The axis of a slice of values that are neighbours along it.
+int along_rows(const Slice& slice) {
+  return slice.strides.size() > 1 && slice.strides[1] != 0 ? 1 : 0;
 }
 
 // Places along an axis: of all blocks before the first stage; of a turn where it begins, those that its stages, the
@@ -133,9 +174,9 @@ struct Counting {
   bool of_turn = false;
   size_t first = 0, last = 0;
 };
-void emit_counted(const Stitched& choice, const std::vector<BufferId>& kept, const std::vector<Affine>& places,
-                  Counting which, int lanes, KernelBuilder& out) {
-  for (size_t i = 0; i < kept.size(); ++i) {
+void emit_counted(const Stitched& choice, const KeptValues& kept, const std::vector<Affine>& places, Counting which,
+                  int lanes, KernelBuilder& out) {
+  for (size_t i = 0; i < choice.kept.size(); ++i) {
     const StitchKept& value = choice.kept[i];
     if (value.counts_along < 0) continue;
     if ((value.counts_along == static_cast<int>(choice.counts.size())) != which.of_turn) continue;
@@ -143,8 +184,8 @@ void emit_counted(const Stitched& choice, const std::vector<BufferId>& kept, con
     Slice slice;
     Instr count;
     count.op = InstrOp::kIota;
-    count.result = whole_tile(value, kept[i], slice, out, lanes);
-    count.axis = 1;
+    count.result = whole_tile(choice, kept, i, slice, out, lanes);
+    count.axis = kept.held[i] ? along_rows(slice) : 1;
     count.slice.offset = sum(fixed(0), places[static_cast<size_t>(value.counts_along)], value.counts_step);
     const TileId tile = count.result;
     out.push(std::move(count));
@@ -179,30 +220,31 @@ std::vector<Affine> takes_rest(const Stitched& choice, const std::vector<Affine>
   return visits(choice, places, 1, 0, turns.length * turns.count, "rest", out);
 }
 
-void emit_copies(const Stitched& choice, const std::vector<BufferId>& kept, int lanes, KernelBuilder& out) {
-  for (size_t i = 0; i < kept.size(); ++i) {
+void emit_copies(const Stitched& choice, const KeptValues& kept, int lanes, KernelBuilder& out) {
+  for (size_t i = 0; i < choice.kept.size(); ++i) {
     const StitchKept& value = choice.kept[i];
     if (value.becomes < 0) continue;
     Slice from, to;
-    const TileId tile = whole_tile(value, kept[i], from, out, lanes);
+    const TileId tile = whole_tile(choice, kept, i, from, out, lanes);
     to = from;
-    to.buffer = kept[static_cast<size_t>(value.becomes)];
+    to.buffer = kept.buffers[static_cast<size_t>(value.becomes)];
     out.push(load_instr(tile, from));
     out.push(store_instr(tile, to, false));
   }
 }
 
 // What a turn leaves to the next one.
-void close_turn(const Stitched& choice, const std::vector<BufferId>& kept, int lanes, bool is_loop,
-                std::vector<Affine>& places, KernelBuilder& out) {
+void close_turn(const Stitched& choice, const KeptValues& kept, int lanes, bool is_loop, std::vector<Affine>& places,
+                KernelBuilder& out) {
   emit_copies(choice, kept, lanes, out);
   if (is_loop) out.close_loop();
   places.back() = fixed(0);
 }
 
-// Stage after stage, each in a loop over its blocks. scratch: where each stage's own scratch begins.
-void emit_stages(std::vector<Kernel> stages, const Stitched& choice, std::vector<Affine> places, int lanes,
-                 const std::vector<BufferId>& kept, const std::vector<int64_t>& scratch, KernelBuilder& out) {
+// Stage after stage, each in a loop over its blocks. scratch: where each stage's own scratch begins. Returns the
+// variable of the loop over turns; -1: there is none.
+VarId emit_stages(std::vector<Kernel> stages, const Stitched& choice, std::vector<Affine> places, int lanes,
+                  const KeptValues& kept, const std::vector<int64_t>& scratch, KernelBuilder& out) {
   const bool gpu = out.kernel().wave > 0;
   int widest = 1;
   for (const Kernel& stage : stages) widest = std::max(widest, stage.vector_lanes(stage.body));
@@ -212,14 +254,15 @@ void emit_stages(std::vector<Kernel> stages, const Stitched& choice, std::vector
   emit_starts(choice, kept, lanes, out);
   emit_counted(choice, kept, places, {}, lanes, out);
   const bool all_take_rest = turns.visited.axis < 0;
+  VarId loop = -1;
   for (size_t k = 0; k < stages.size(); ++k) {
     if (walks && k == turns.last) close_turn(choice, kept, lanes, true, places, out);
     if (walks && turns.rest > 0 && k == turns.last + turns.rest)
       close_turn(choice, kept, lanes, !all_take_rest, places, out);
     if (walks && k == turns.first) {
-      const VarId part = out.loop_var("part");
-      out.open_loop(part, turns_of_block(choice, places, out));
-      places.back() = affine(part);
+      loop = out.loop_var("part");
+      out.open_loop(loop, turns_of_block(choice, places, out));
+      places.back() = affine(loop);
       emit_counted(choice, kept, places, {true, turns.first, turns.last}, lanes, out);
     }
     if (walks && turns.rest > 0 && k == turns.last) {
@@ -231,58 +274,75 @@ void emit_stages(std::vector<Kernel> stages, const Stitched& choice, std::vector
     if (blocks == 0) continue;
     // A stage with narrower vectors than another is in a loop of its own, even of one iteration.
     const int width = gpu ? stages[k].vector_lanes(stages[k].body) : 1;
-    const VarId turn = blocks > 1 || (width > 1 && width < widest) ? out.loop_var("turn") : -1;
+    const bool alone = blocks > 1 || (width > 1 && width < widest && !(turns.held && k >= turns.first));
+    const VarId turn = alone ? out.loop_var("turn") : -1;
     const Graft graft(std::move(stages[k]),
-                      {choice.stages[k].buffers, turn >= 0 ? affine(turn) : fixed(0), places, kept, scratch[k]}, out);
+                      {choice.stages[k].buffers, turn >= 0 ? affine(turn) : fixed(0), places, kept.buffers, scratch[k]},
+                      out);
     if (turn >= 0) out.open_loop(turn, {fixed(blocks)});
     out.push_all(graft.body(/*barriers=*/false));  // those of the whole follow from its own hazards
     if (turn >= 0) out.close_loop();
   }
+  return loop;
+}
+
+// The stages of a block as one kernel, whose scratch is where `needs` say: of kept values, then of stages.
+Kernel emit_whole(const std::vector<Kernel>& stages, const Stitched& choice, const std::vector<Need>& needs,
+                  KernelBuilder out, const Machine& machine, KeptValues& kept, VarId* turns) {
+  const std::vector<Affine> places = places_of_block(choice, out);
+  Kernel& kernel = out.kernel();
+  kept.buffers.clear();
+  for (size_t i = 0; i < choice.kept.size(); ++i) {
+    const StitchKept& value = choice.kept[i];
+    kept.buffers.push_back(static_cast<BufferId>(kernel.buffers.size()));
+    kernel.buffers.push_back({value.name, value.dtype, value.shape, Level::kShared, false, false, needs[i].offset});
+  }
+  std::vector<int64_t> scratch;
+  for (size_t k = 0; k < stages.size(); ++k) scratch.push_back(needs[choice.kept.size() + k].offset);
+  const int lanes = kernel.wave > 0 ? kernel.team : machine.target->lanes;
+  *turns = emit_stages(stages, choice, places, lanes, kept, scratch, out);
+  return out.finish();
 }
 
 }  // namespace
 
 absl::StatusOr<Kernel> lower_stitched(const Graph& group, const Domain& domain, const Schedule& schedule,
                                       const Machine& machine) {
-  const std::vector<Stitched>& choices = domain.stitch->choices;
-  const auto choice = std::find_if(choices.begin(), choices.end(), [&](const Stitched& stitched) {
-    return stitched.rows == schedule[kBlockRows] && stitched.turns.length == schedule[kTurnLength];
-  });
-  if (choice == choices.end())
+  const Stitched* choice = named_choice(*domain.stitch, schedule);
+  if (choice == nullptr)
     return invalid("a block cannot have ", schedule[kBlockRows], " rows of this group, and turns of ",
-                   schedule[kTurnLength], " elements");
+                   schedule[kTurnLength], " elements with values in ", value_text(kTurnValues, schedule[kTurnValues]));
   KernelBuilder out(group, machine);
   set_launch(out.kernel(), "stitched", schedule, machine);
-  const std::vector<Affine> places = places_of_block(*choice, out);
-  Kernel& kernel = out.kernel();
+  const bool gpu = out.kernel().wave > 0;
   std::vector<Kernel> stages;
   std::vector<Need> needs;
   for (const StitchKept& value : choice->kept) needs.push_back({value.bytes(), value.first, value.last});
   for (size_t k = 0; k < choice->stages.size(); ++k) {
-    WL_ASSIGN_OR_RETURN(Kernel stage, lower_stage(choice->stages[k], k, schedule, machine));
-    WL_RETURN_IF_ERROR(join_launch(kernel, stage, k));
+    WL_ASSIGN_OR_RETURN(Kernel stage, lower_stage(*choice, k, schedule, machine));
+    WL_RETURN_IF_ERROR(join_launch(out.kernel(), stage, k));
     needs.push_back({stage.scratch_bytes(), k, k});
     stages.push_back(std::move(stage));
   }
-  keep_through_turns(*choice, kernel.wave > 0, needs);
-  place(needs, kernel.wave > 0);
-  std::vector<BufferId> kept;
-  for (size_t i = 0; i < choice->kept.size(); ++i) {
-    const StitchKept& value = choice->kept[i];
-    kept.push_back(static_cast<BufferId>(kernel.buffers.size()));
-    kernel.buffers.push_back({value.name, value.dtype, value.shape, Level::kShared, false, false, needs[i].offset});
+  keep_through_turns(*choice, gpu, needs);
+  place(needs, gpu);
+  KeptValues kept;
+  find_held(*choice, stages, kept);
+  VarId turns = -1;
+  Kernel whole = emit_whole(stages, *choice, needs, out, machine, kept, &turns);
+  if (choice->turns.held) {
+    for (const BufferId buffer : kept_in_registers(whole, kept.buffers))
+      needs[static_cast<size_t>(buffer - kept.buffers[0])].bytes = 0;
+    place(needs, gpu);
+    whole = emit_whole(stages, *choice, needs, std::move(out), machine, kept, &turns);
+    WL_RETURN_IF_ERROR(finish_held(whole, kept.buffers, turns, machine));
   }
-  std::vector<int64_t> scratch;
-  for (size_t k = 0; k < stages.size(); ++k) scratch.push_back(needs[choice->kept.size() + k].offset);
-  const int lanes = kernel.wave > 0 ? kernel.team : machine.target->lanes;
-  emit_stages(std::move(stages), *choice, places, lanes, kept, scratch, out);
-  Kernel whole = out.finish();
-  if (whole.wave > 0) {
+  if (gpu) {
     insert_barriers(whole);
-    const Gpu& gpu = machine.target->gpu;
-    if (whole.scratch_bytes() > gpu.block_shared)
+    const Gpu& limits = machine.target->gpu;
+    if (whole.scratch_bytes() > limits.block_shared)
       return invalid("a block takes ", whole.scratch_bytes(), " bytes of shared memory; ", machine.target->name,
-                     " has ", gpu.block_shared);
+                     " has ", limits.block_shared);
   }
   return whole;
 }

@@ -6,6 +6,7 @@
 #include <tuple>
 
 #include "compiler/schedule/axes.h"
+#include "compiler/schedule/held/held.h"
 #include "compiler/schedule/single/single.h"
 #include "compiler/schedule/stitched/stitched.h"
 #include "compiler/target/matrix.h"
@@ -56,7 +57,9 @@ struct StageTable {
 
 struct Tables {
   std::vector<Axis> axes;
-  std::vector<std::pair<int, int>> values;  // by choice: of its rows, and of the length of its turns
+  // By choice, the values of the axes that say which it is: of its rows, and where blocks take turns, of the length of
+  // these and of where their values are.
+  std::vector<std::vector<int>> values;
   std::vector<size_t> shared;               // axes of several stages
   std::vector<std::vector<StageTable>> of;  // by choice and stage
   std::vector<std::vector<char>> has;       // by choice and axis: whether a stage has it
@@ -102,16 +105,15 @@ struct Tables {
   // The choice that a point names; nothing where blocks have no such rows and turns.
   std::optional<size_t> choice(const Point& point) const {
     for (size_t c = 0; c < values.size(); ++c)
-      if (values[c].first == point[0] && (!has_turns() || values[c].second == point[1])) return c;
+      if (std::equal(values[c].begin(), values[c].end(), point.begin())) return c;
     return std::nullopt;
   }
   Point start(size_t chosen) const {
     Point point(axes.size(), 0);
-    point[0] = values[chosen].first;
-    if (has_turns()) point[1] = values[chosen].second;
+    std::copy(values[chosen].begin(), values[chosen].end(), point.begin());
     return point;
   }
-  bool has_turns() const { return axes[1].choice == kTurnLength; }
+  size_t naming() const { return values[0].size(); }  // axes that name a choice: the first ones
 
   // Blocks whose stages lack an axis leave it at its first value.
   bool matters(const Point& point, size_t axis) const {
@@ -171,6 +173,7 @@ int64_t kept_bytes(const Stitched& choice) {
 
 // Numbers of rows, best first: the intermediate values of a block should fit the nearest memory, and there should be
 // enough blocks for all threads.
+// Values in registers come before others.
 std::vector<size_t> best_first(const Stitch& stitch, const Machine& machine) {
   const Target& target = *machine.target;
   const int64_t near = target.is_gpu() ? target.gpu.block_shared : machine.l2_bytes;
@@ -179,7 +182,10 @@ std::vector<size_t> best_first(const Stitch& stitch, const Machine& machine) {
   for (size_t c = 0; c < stitch.choices.size(); ++c) order.push_back(c);
   const auto misfit = [&](size_t c) {
     const Stitched& choice = stitch.choices[c];
-    return std::pair(kept_bytes(choice) > near / 2 || choice.blocks() < enough, -choice.rows);
+    const bool too_large = !choice.turns.held && kept_bytes(choice) > near / 2;
+    // Registers hold few rows and short turns.
+    const int64_t many = choice.turns.held ? choice.turns.length : -choice.rows;
+    return std::tuple(too_large || choice.blocks() < enough, !choice.turns.held, many);
   };
   std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return misfit(a) < misfit(b); });
   return order;
@@ -291,6 +297,19 @@ Schedule stage_schedule(const Space& space, size_t stage, const Schedule& whole,
   return own;
 }
 
+int64_t naming_value(const Stitched& stitched, Choice choice) {
+  if (choice == kBlockRows) return stitched.rows;
+  return choice == kTurnLength ? stitched.turns.length : stitched.turns.held ? kInRegisters : kInShared;
+}
+
+const Stitched* named_choice(const Stitch& stitch, const Schedule& schedule) {
+  for (const Stitched& stitched : stitch.choices)
+    if (std::all_of(std::begin(kNaming), std::end(kNaming),
+                    [&](Choice choice) { return naming_value(stitched, choice) == schedule[choice]; }))
+      return &stitched;
+  return nullptr;
+}
+
 Space space_stitched(const Domain& domain, const Machine& machine) {
   const Stitch& stitch = *domain.stitch;
   const bool teams = machine.target->is_gpu();
@@ -298,23 +317,28 @@ Space space_stitched(const Domain& domain, const Machine& machine) {
   space.kind = "stitched";
   auto tables = std::make_shared<Tables>();
   space.axes = {{kBlockRows, {}}};
-  if (std::any_of(stitch.choices.begin(), stitch.choices.end(), [](const Stitched& s) { return s.turns.length > 0; }))
+  const auto some = [&](auto test) { return std::any_of(stitch.choices.begin(), stitch.choices.end(), test); };
+  if (some([](const Stitched& s) { return s.turns.length > 0; }))
     space.axes.emplace_back(kTurnLength, std::vector<int64_t>());
+  if (some([](const Stitched& s) { return s.turns.held; }))
+    space.axes.emplace_back(kTurnValues, std::vector<int64_t>());
   for (const Stitched& choice : stitch.choices) {
-    const auto number = [](std::vector<int64_t>& values, int64_t value) {
-      const auto at = std::find(values.begin(), values.end(), value) - values.begin();
-      if (at == std::ssize(values)) values.push_back(value);
-      return static_cast<int>(at);
-    };
-    const int rows = number(space.axes[0].values, choice.rows);
-    tables->values.emplace_back(rows, space.axes.size() > 1 ? number(space.axes[1].values, choice.turns.length) : 0);
+    tables->values.emplace_back();
+    for (Axis& axis : space.axes) {
+      const int64_t value = naming_value(choice, *axis.choice);
+      const auto at = std::find(axis.values.begin(), axis.values.end(), value) - axis.values.begin();
+      if (at == std::ssize(axis.values)) axis.values.push_back(value);
+      tables->values.back().push_back(static_cast<int>(at));
+    }
   }
   space.axes.push_back(teams ? axis(kTeam, {256, 128, 512, 64, 32, 1024}) : threads_axis(machine));
   std::vector<std::vector<Space>> own(stitch.choices.size());
   for (size_t c = 0; c < stitch.choices.size(); ++c) {
+    const Space held = held_space(stitch.choices[c], machine);
     for (size_t k = 0; k < stitch.choices[c].stages.size(); ++k) {
       const Stage& stage = stitch.choices[c].stages[k];
-      Space of_stage = stage_space(stage, machine);
+      const bool is_held = stitch.choices[c].turns.held && k >= stitch.choices[c].turns.first;
+      Space of_stage = is_held ? held : stage_space(stage, machine);
       for (const Axis& axis : of_stage.axes) {
         if (in_group(axis, teams) == InGroup::kFixed || (teams && axis.choice == kTeam)) continue;
         Axis whole = in_whole(k, axis, teams);
@@ -331,7 +355,7 @@ Space space_stitched(const Domain& domain, const Machine& machine) {
     }
   }
   tables->axes = space.axes;
-  for (size_t i = tables->has_turns() ? 2 : 1; i < space.axes.size(); ++i)
+  for (size_t i = tables->naming(); i < space.axes.size(); ++i)
     if (space.axes[i].path.empty()) tables->shared.push_back(i);
   for (const std::vector<Space>& stages : own) {
     tables->of.emplace_back();
@@ -341,7 +365,7 @@ Space space_stitched(const Domain& domain, const Machine& machine) {
       for (size_t axis : tables->of.back().back().axes) tables->has.back()[axis] = 1;
     }
   }
-  if (tables->has_turns())
+  if (tables->naming() > 1)
     space.matters = [tables](const Point& point, size_t axis) { return tables->matters(point, axis); };
   space.legal_point = [tables](const Point& point) { return tables->legal(point); };
   space.counted = [tables] { return tables->count(); };

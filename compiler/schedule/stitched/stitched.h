@@ -13,6 +13,11 @@ namespace wl {
 Space stage_space(const Stage& stage, const Machine& machine);
 // Stage `stage`'s own schedule within one of the whole; `space` is the stage's, `teams`: of a GPU.
 Schedule stage_schedule(const Space& space, size_t stage, const Schedule& whole, bool teams);
+// The choices that say how a block divides the group, and the one of `stitch` that a schedule names; null: none.
+inline constexpr Choice kNaming[] = {kBlockRows, kTurnLength, kTurnValues};
+inline constexpr int64_t kInShared = 0, kInRegisters = 1;  // values of kTurnValues
+int64_t naming_value(const Stitched& stitched, Choice choice);
+const Stitched* named_choice(const Stitch& stitch, const Schedule& schedule);
 Space space_stitched(const Domain& domain, const Machine& machine);
 
 absl::StatusOr<Kernel> lower_stitched(const Graph& group, const Domain& domain, const Schedule& schedule,

@@ -7,12 +7,14 @@
 #include <filesystem>
 
 #include "compiler/base/code.h"
+#include "compiler/cover/stitching.h"
 #include "compiler/emit/emit.h"
 #include "compiler/ir/text.h"
 #include "compiler/kernel/near.h"
 #include "compiler/schedule/contract/contract.h"
 #include "compiler/schedule/lower/lower.h"
 #include "tests/unit/emit/compiled.h"
+#include "tests/unit/schedule/stitched_groups.h"
 #include "worker/drivers/gpu/code.h"
 #include "worker/drivers/gpu/elf_sections.h"
 
@@ -43,7 +45,7 @@ std::string_view instructions_of(const std::string& binary, const std::string& e
 }
 
 // By the low bits of an instruction of 16 bytes.
-constexpr uint64_t kHmma = 0x23c, kHgmma = 0x9f0, kLdsm = 0x83b, kWhole = 0xfff;
+constexpr uint64_t kHmma = 0x23c, kHgmma = 0x9f0, kLdsm = 0x83b, kSts = 0x388, kWhole = 0xfff;
 constexpr uint64_t kImad = 0x24, kFamily = 0xff;  // moves of registers are multiply-adds, too
 
 int64_t count_of(uint64_t instruction, uint64_t mask, std::string_view instructions) {
@@ -101,6 +103,39 @@ TEST_P(MatrixCode, HasAnInstructionForEachFragmentAndSpillsNothing) {
                   static_cast<long long>(expected));
     }
     EXPECT_GE(kernels, 3);
+  }
+  std::filesystem::remove_all(folder);
+}
+
+// Attention of 4096 keys and 128 features: a turn has an instruction for each fragment of both products, factors come
+// by fours, and no value between them is in memory.
+TEST_P(MatrixCode, KeepsTheValuesOfATurnInRegisters) {
+  if (const std::string missing = gpu_compiler_missing(GetParam()); !missing.empty()) GTEST_SKIP() << missing;
+  const std::string folder = cat(::testing::TempDir(), "/held_code.", getpid());
+  std::filesystem::create_directories(folder);
+  const Machine machine = testing::machine_named(GetParam());
+  constexpr int64_t kFeatures = 128;
+  const Graph graph = parse(testing::attention_of_halves("bf16", 4096, 4096, kFeatures, kFeatures)).value();
+  const Domain domain = analyze_group(graph, machine).value();
+  const Space space = space_of(graph, domain, machine).value();
+  const std::vector<Point> points = testing::with_held_values(space, space.seeds);
+  ASSERT_FALSE(points.empty());
+  for (const Point& point : points) {
+    const Schedule schedule = space.schedule(point);
+    SCOPED_TRACE(space.text(point));
+    const Source source = emit(lower(graph, domain, schedule, machine).value(), machine).value();
+    const auto unit = compile_gpu({&source, 1}, folder);
+    ASSERT_TRUE(unit.ok()) << unit.status() << source.text;
+    const GpuCode& code = unit->kernels.front();
+    const std::string_view instructions = instructions_of(unit->binary, source.entry);
+    const int64_t rows = schedule[kBlockRows] / (schedule[kTeam] / 32), keys = schedule[kTurnLength];
+    const int64_t scores = keys / 8 * (kFeatures / 16), sums = kFeatures / 8 * (keys / 16);
+    EXPECT_EQ(count_of(kHmma, kWhole, instructions), rows / 16 * (scores + sums));
+    EXPECT_EQ(count_of(kLdsm, kWhole, instructions), (scores + sums) / 2);
+    EXPECT_EQ(count_of(kSts, kWhole, instructions), 0);
+    std::printf("%lld rows a wave, %lld keys: %d registers, %lld bytes spilled\n", static_cast<long long>(rows),
+                static_cast<long long>(keys), code.registers, static_cast<long long>(code.spill_bytes));
+    EXPECT_LE(code.spill_bytes, keys <= 64 ? 0 : 256);  // scores of more keys take nearly all registers
   }
   std::filesystem::remove_all(folder);
 }

@@ -1,6 +1,8 @@
 // Random groups around a softmax, in turns along the keys: what they compute is what the graph says.
 #include <gtest/gtest.h>
 
+#include <set>
+
 #include "compiler/base/splitmix.h"
 #include "compiler/cover/stitching.h"
 #include "compiler/ir/build.h"
@@ -9,6 +11,7 @@
 #include "tests/unit/fuzz.h"
 #include "tests/unit/schedule/compare.h"
 #include "tests/unit/schedule/groups.h"
+#include "tests/unit/schedule/stitched_groups.h"
 
 namespace wl {
 namespace {
@@ -147,6 +150,41 @@ TEST(OnePass, RandomGroupsMeanTheGraph) {
   EXPECT_GT(turning, groups / 2);
   EXPECT_GT(limited, 0);
   EXPECT_GT(with_rest, 0);
+}
+
+// What a block stores to shared memory: the names of the buffers.
+std::set<std::string> shared_by(const Kernel& kernel) {
+  std::set<std::string> out;
+  for (const KernelBuffer& buffer : kernel.buffers)
+    if (buffer.level == Level::kShared) out.insert(buffer.name);
+  return out;
+}
+
+TEST(Held, RandomAttentionMeansTheGraph) {
+  const uint64_t first = testing::test_seed(20261127);
+  constexpr const char* kMachines[] = {"cuda:sm_80", "hip:gfx942", "cuda:sm_90a"};
+  const auto wanted = static_cast<int>(testing::scaled(24));
+  int kernels = 0, groups = 0;
+  for (uint64_t seed = first; groups < wanted; ++seed, ++groups) {
+    SCOPED_TRACE(cat("seed ", seed));
+    const Machine machine = testing::machine_with(kMachines[seed % std::size(kMachines)]);
+    const Graph graph = testing::drawn_held_attention(seed);
+    const Domain domain = stitch(graph, machine).value();
+    const Space space = space_of(graph, domain, machine).value();
+    const std::vector<Point> points = testing::with_held_values(space, space.seeds);
+    if (points.empty()) continue;
+    const Point& point = points[seed % points.size()];
+    const auto kernel = lower(graph, domain, space.schedule(point), machine);
+    ASSERT_TRUE(kernel.ok()) << kernel.status() << "\n" << print(graph) << space.text(point);
+    ++kernels;
+    // Operands of products alone are in shared memory, and places along an axis.
+    for (const std::string& name : shared_by(*kernel))
+      EXPECT_TRUE(name == "turn" || name.starts_with("counted")) << name;
+    const std::string difference = testing::compare(graph, *kernel);
+    ASSERT_EQ(difference, "") << print(graph) << "\n" << space.text(point) << "\n" << print(*kernel);
+  }
+  std::printf("%d groups, %d kernels\n", groups, kernels);
+  EXPECT_GT(kernels, 2 * groups / 3);
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 // Groups that are no single loop nest but still one kernel.
 #pragma once
 
+#include <cmath>
 #include <cstdint>
 #include <initializer_list>
 #include <string>
@@ -8,6 +9,8 @@
 
 #include "compiler/base/splitmix.h"
 #include "compiler/base/status.h"
+#include "compiler/ir/build.h"
+#include "compiler/schedule/axes.h"
 #include "compiler/schedule/space.h"
 
 namespace wl::testing {
@@ -256,6 +259,58 @@ inline std::string drawn_attention_of_halves(uint64_t seed) {
   const auto draw = [&](std::initializer_list<int64_t> of) { return of.begin()[split_mix(state) % of.size()]; };
   const int64_t queries = draw({32, 64, 96}), keys = draw({32, 48, 72, 100, 128, 256});
   return attention_of_halves(seed % 2 == 0 ? "bf16" : "f16", queries, keys, draw({16, 20, 64}), draw({16, 24, 40}));
+}
+
+// Attention of narrow floats whose rows, keys and features fill fragments of matrix instructions. Draws heads; scores
+// as f32 or rounded, scaled, causal, masked or added to; a division before the second product, or none.
+inline Graph drawn_held_attention(uint64_t seed) {
+  uint64_t state = seed;
+  const auto draw = [&](std::initializer_list<int64_t> of) { return of.begin()[split_mix(state) % of.size()]; };
+  Builder out;
+  const DType type = draw({0, 1}) == 0 ? DType::bf16 : DType::f16;
+  const int64_t heads = draw({1, 2}), rows = draw({64, 128}), keys = draw({64, 128, 256}), depth = draw({16, 32, 64}),
+                features = draw({16, 32, 64});
+  const Shape shape = {heads, rows, keys};
+  const NodeId q = out.input("q", type, {heads, rows, depth});
+  const bool turned = draw({0, 1}) == 0;
+  const NodeId k = out.input("k", type, turned ? Shape{heads, depth, keys} : Shape{heads, keys, depth});
+  NodeId scores = out.contract(q, k, turned ? "bmk,bkn->bmn" : "bmk,bnk->bmn", draw({0, 1}) == 0 ? DType::f32 : type);
+  if (out.node(scores).dtype != DType::f32) scores = out.cast(scores, DType::f32);
+  if (draw({0, 1}) == 0) scores = out.mul(scores, out.constant_like(0.25, scores));
+  switch (draw({0, 1, 2, 3})) {
+    case 0: {  // causal
+      const Shape plane = {rows, keys};
+      const NodeId row = out.iota(DType::i32, plane, 0), key = out.iota(DType::i32, plane, 1);
+      const NodeId seen = out.broadcast(out.elementwise(Op::le, {key, row}), shape, {1, 2});
+      scores = out.elementwise(Op::select, {seen, scores, out.constant_like(-INFINITY, scores)});
+      break;
+    }
+    case 1:
+      scores = out.add(scores, out.broadcast(out.input("bias", DType::f32, {keys}), shape, {2}));
+      break;
+    case 2: {
+      const NodeId seen = out.broadcast(out.input("seen", DType::b1, {rows, keys}), shape, {1, 2});
+      scores = out.elementwise(Op::select, {seen, scores, out.constant_like(-1e9, scores)});
+      break;
+    }
+    default:
+      break;
+  }
+  const auto along = [&](NodeId value) { return out.broadcast(value, shape, {0, 1}); };
+  const NodeId largest = out.reduce(Op::reduce_max, scores, {2});
+  NodeId weights = out.elementwise(Op::exp, {out.sub(scores, along(largest))});
+  if (draw({0, 1}) == 0) weights = out.div(weights, along(out.reduce(Op::reduce_sum, weights, {2})));
+  const NodeId v = out.input("v", type, {heads, keys, features});
+  out.output("y", out.contract(out.cast(weights, type), v, "bmn,bnd->bmd", type));
+  return out.finish().value();
+}
+
+// Those of the points of a stitched group whose stages hand on values in registers.
+inline std::vector<Point> with_held_values(const Space& space, std::vector<Point> points) {
+  std::erase_if(points, [&](const Point& point) {
+    return axis_of(space.axes, kTurnValues) == nullptr || space.schedule(point)[kTurnValues] == 0;
+  });
+  return points;
 }
 
 // Those of the points of a stitched group whose stages multiply by matrices, one of them at least.

@@ -1,0 +1,144 @@
+// Contractions of blocks that keep their values in registers: how waves divide the rows, and the operand that they
+// hold.
+#include <algorithm>
+#include <bit>
+
+#include "compiler/base/log2.h"
+#include "compiler/plan/reads.h"
+#include "compiler/schedule/contract/gpu.h"
+
+namespace wl {
+namespace {
+
+constexpr int64_t kCopyBytes = 16;  // of a vector of an operand on its way to shared memory
+
+// The repeats of a fragment of `each` elements that make `extent` of them in so many waves; nullopt: none do.
+std::optional<Repeats> repeats_in(int64_t extent, int64_t each, int waves) {
+  const int64_t all = each * waves;
+  if (extent % all != 0 || !std::has_single_bit(static_cast<uint64_t>(extent / all))) return std::nullopt;
+  Repeats out{log2_floor(extent / all)};
+  for (int bit = 0; bit < log2_floor(waves); ++bit) out.waves.push_back(bit);
+  return out;
+}
+
+// Of both axes of a tile of sums; nullopt where they are no whole fragments.
+std::optional<std::array<Repeats, 2>> repeats_of(const GpuHeld& held, int64_t rows, int64_t columns) {
+  const Layout& sums = fragments_of(held.matrix).c;
+  const std::optional<Repeats> down = repeats_in(rows, sums.shape[held.rows_axis], held.waves),
+                               across = repeats_in(columns, sums.shape[1 - held.rows_axis], 1);
+  if (!down || !across) return std::nullopt;
+  return held.rows_axis == 0 ? std::array{*down, *across} : std::array{*across, *down};
+}
+
+}  // namespace
+
+absl::StatusOr<Layout> held_layout(const GpuHeld& held, int64_t rows, int64_t columns) {
+  const auto repeats = repeats_of(held, rows, columns);
+  if (!repeats)
+    return invalid(rows, " rows and ", columns, " columns are no whole fragments of ", info(held.matrix).name, " in ",
+                   held.waves, " waves");
+  return repeated(fragments_of(held.matrix).c, *repeats);
+}
+
+absl::Status GpuContract::choose_held() {
+  const MatrixInfo& row = info(held_->matrix);
+  matrix_ = held_->matrix;
+  if (!offers_matrix(*matrix_)) return invalid("no operands of ", row.name, " on ", machine_.target->name);
+  set_launch(out_.kernel(), "contract", schedule_, machine_);
+  dtype_ = lanes_dtype(group_, domain_);
+  shared_ = row.left;
+  vector_ = kCopyBytes / size_of(shared_);
+  Side& held = held_->rows_axis == 0 ? rows_ : columns_;
+  Side& other = held_->rows_axis == 0 ? columns_ : rows_;
+  held.position = held_->operand;
+  other.position = 1 - held_->operand;
+  for (const std::vector<AtomId>* loops : {&domain_.m, &domain_.n, &domain_.reduced})
+    if (loops->empty() || extent_of(domain_, *loops) != domain_.atoms[loops->back()].extent)
+      return invalid("rows, columns or a depth of several loops");
+  if (extent_of(domain_, domain_.batch) != 1) return invalid("a block with several products");
+  for (Side* side : {&held, &other}) {
+    side->atom = (side->position == domain_.right_operand() ? domain_.n : domain_.m).back();
+    side->extent = side->tile = domain_.atoms[side->atom].extent;
+  }
+  k_atom_ = domain_.reduced.back();
+  k_extent_ = step_ = domain_.atoms[k_atom_].extent;
+  whole_ = 1;
+  const auto repeats = repeats_of(*held_, held.extent, other.extent);
+  if (!repeats || step_ % row.k != 0)
+    return invalid(held.extent, " rows, ", other.extent, " columns and a depth of ", step_,
+                   " are no whole fragments of ", row.name, " in ", held_->waves, " waves");
+  const Fragments& one = fragments_of(*matrix_);
+  fragments_ = {repeated(one.a, {(*repeats)[0], Repeats{}}), repeated(one.b, {(*repeats)[1], Repeats{}}),
+                repeated(one.c, *repeats)};
+  set_threads(int64_t{held_->waves} * machine_.target->gpu.wave);
+  prepare_side(other, "turn");
+  return absl::OkStatus();
+}
+
+void GpuContract::fetch_held() {
+  const Side& side = held_->rows_axis == 0 ? rows_ : columns_;
+  const absl::StatusOr<Layout> layout = held_layout(*held_, side.extent, k_extent_);
+  if (!layout.ok()) return fail(layout.status());
+  const bool rows_first = held_->rows_axis == 0;
+  TileExpr expr{group_,
+                domain_,
+                out_,
+                block_,
+                rows_first ? side.atom : k_atom_,
+                rows_first ? k_atom_ : side.atom,
+                rows_first ? side.extent : k_extent_,
+                rows_first ? k_extent_ : side.extent,
+                1,
+                {},
+                false,
+                {},
+                nullptr,
+                {}};
+  expr.layout = [&](bool down, bool across) { return projected(*layout, {down, across}); };
+  const absl::StatusOr<TileId> value = expr.operand(domain_.contract, side.position);
+  if (!value.ok()) return fail(value.status());
+  out_.push_all(std::move(expr.code));
+  held_tile_ = *value;
+  if (out_.kernel().tiles[held_tile_].dtype == shared_) return;
+  held_tile_ = out_.like(*value, shared_);
+  out_.push(copy_instr(held_tile_, *value, shared_));
+}
+
+NodeId GpuContract::find_total() const {
+  NodeId total = -1;
+  int readers = 0;
+  for (NodeId id = 0; id < static_cast<NodeId>(group_.nodes.size()); ++id)
+    for (size_t i = 0; i < domain_.operands[id].size(); ++i) {
+      if (domain_.operands[id][i].source != domain_.contract) continue;
+      ++readers;
+      const Op op = group_.nodes[id].op;
+      const bool adds = (op == Op::fma && i == 2) || (op == Op::add && i < 2);
+      if (adds && group_.nodes[id].dtype == dtype_) total = id;
+    }
+  for (const Domain::Store& store : domain_.stores) readers += store.source == domain_.contract ? 1 : 0;
+  return readers == 1 && group_.nodes[domain_.contract].dtype == dtype_ ? total : -1;
+}
+
+void GpuContract::begin_with_addend() {
+  TileExpr expr{group_,        domain_, out_, block_, rows_.atom, columns_.atom, rows_.tile,
+                columns_.tile, 1,       {},   false,  {},         nullptr,       {}};
+  expr.layout = [this](bool rows, bool columns) { return grid_layout(rows, columns); };
+  std::vector<TileId> values;
+  const Node& node = group_.nodes[total_];
+  for (size_t i = 0; i < node.operands.size(); ++i) {
+    if (domain_.operands[total_][i].source == domain_.contract) continue;
+    const absl::StatusOr<TileId> value = expr.operand(total_, static_cast<int>(i));
+    if (!value.ok()) return fail(value.status());
+    values.push_back(*value);
+  }
+  out_.push_all(std::move(expr.code));
+  out_.push(values.size() == 2 ? map_instr(accumulator_, Op::mul, dtype_, values)
+                               : copy_instr(accumulator_, values[0], dtype_));
+}
+
+absl::StatusOr<Kernel> lower_gpu_held(const Graph& group, const Domain& domain, const Machine& machine,
+                                      const GpuHeld& held) {
+  return GpuContract(group, domain, Schedule(), machine, held).run();
+}
+
+}  // namespace wl

@@ -1,0 +1,193 @@
+#include "compiler/schedule/held/held.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "compiler/kernel/tile_places.h"
+#include "compiler/plan/reads.h"
+
+namespace wl {
+namespace {
+
+constexpr int64_t kMostFragments = 2;  // of rows in the registers of a wave
+constexpr int64_t kBesideHeld = 32;    // of a thread, for addresses, rows' values and what is on its way
+
+// How far a step along rows and columns moves in a value that stages hand on.
+struct Strides {
+  int64_t rows = 0, columns = 0;
+  bool operator==(const Strides&) const = default;
+};
+
+std::vector<AtomId> loops_of(const Domain& domain) {
+  std::vector<AtomId> out;
+  for (AtomId atom = 0; atom < static_cast<AtomId>(domain.atoms.size()); ++atom)
+    if (domain.atoms[atom].extent > 1) out.push_back(atom);
+  return out;
+}
+
+// Tells the rows of every stage from its columns: by what it reads of earlier stages and, in the first, by what stays
+// the same from turn to turn.
+class Loops {
+ public:
+  explicit Loops(const Stitched& choice) : choice_(choice), known_(choice.kept.size()) {}
+
+  absl::StatusOr<HeldStages> run() {
+    HeldStages out;
+    for (size_t k = choice_.turns.first; k < choice_.stages.size(); ++k) {
+      const Stage& stage = choice_.stages[k];
+      const absl::StatusOr<HeldStage> loops = stage.domain.contract >= 0 ? contraction(stage) : nest(stage);
+      if (!loops.ok()) return invalid("stage ", k, ": ", std::string(loops.status().message()));
+      WL_RETURN_IF_ERROR(learn_stores(stage, *loops));
+      out.push_back(*loops);
+    }
+    return out;
+  }
+
+ private:
+  const Stage::Buffer& buffer_of(const Stage& stage, NodeId input) const {
+    const std::vector<NodeId> inputs = stage.graph.inputs();
+    return stage.buffers[static_cast<size_t>(std::find(inputs.begin(), inputs.end(), input) - inputs.begin())];
+  }
+  // Of a value that an earlier stage has stored.
+  const std::optional<Strides>* known(const Stage& stage, const Access& access) const {
+    const int kept = access.input < 0 ? -1 : buffer_of(stage, access.input).kept;
+    return kept < 0 || !known_[static_cast<size_t>(kept)] ? nullptr : &known_[static_cast<size_t>(kept)];
+  }
+  bool moves_with_turns(const Stage& stage, const Access& access) const {
+    if (access.input < 0) return false;
+    const Stage::Buffer& buffer = buffer_of(stage, access.input);
+    if (buffer.kept < 0) return !buffer.shift.empty() && buffer.shift.back() != 0;
+    const StitchKept& kept = choice_.kept[static_cast<size_t>(buffer.kept)];
+    return kept.counts_along == static_cast<int>(choice_.counts.size());
+  }
+
+  absl::StatusOr<HeldStage> contraction(const Stage& stage) const {
+    const Domain& domain = stage.domain;
+    HeldStage out;
+    for (int position : {0, 1}) {
+      const std::vector<Access> reads = reads_of(domain, domain.contract, position);
+      const auto reads_known = [&](const Access& access) { return known(stage, access) != nullptr; };
+      const auto turns = [&](const Access& access) { return moves_with_turns(stage, access); };
+      if (std::any_of(reads.begin(), reads.end(), reads_known)) {
+        out.operand = position;
+        break;
+      }
+      if (std::none_of(reads.begin(), reads.end(), turns) && out.operand < 0) out.operand = position;
+    }
+    if (out.operand < 0) return invalid("both operands change from turn to turn");
+    const bool right = out.operand == domain.right_operand();
+    const std::vector<AtomId>&with = right ? domain.n : domain.m, &without = right ? domain.m : domain.n;
+    if (with.empty() || without.empty()) return invalid("a product of vectors");
+    out.rows = with.back();
+    out.columns = without.back();
+    return out;
+  }
+
+  absl::StatusOr<HeldStage> nest(const Stage& stage) const {
+    const Domain& domain = stage.domain;
+    if (domain.atoms.empty() || domain.cls == LoopClass::kStitched) return invalid("no loops");
+    const std::vector<AtomId> loops = loops_of(domain);
+    HeldStage out;
+    for (NodeId id = 0; id < static_cast<NodeId>(domain.operands.size()); ++id)
+      for (const Domain::Operand& operand : domain.operands[id]) {
+        if (!operand.is_direct()) continue;
+        const std::optional<Strides>* strides = known(stage, operand.access);
+        if (strides == nullptr) continue;
+        for (const AtomId atom : loops)
+          if (operand.access.strides[atom] == (*strides)->rows && (out.rows < 0 || out.rows == atom)) out.rows = atom;
+      }
+    if (out.rows < 0 || loops.size() > 2) return invalid("its loops are not rows and columns");
+    for (const AtomId atom : loops)
+      if (atom != out.rows) out.columns = atom;
+    for (const AtomId atom : domain.reduced)
+      if (domain.atoms[atom].extent > 1 && atom != out.columns) return invalid("it reduces rows");
+    return out;
+  }
+
+  absl::Status learn_stores(const Stage& stage, const HeldStage& loops) {
+    for (const Domain::Store& store : stage.domain.stores) {
+      if (store.source < 0) return invalid("it stores an input");
+      const Stage::Buffer& buffer = stage.buffers[stage.graph.inputs().size() + static_cast<size_t>(store.output)];
+      if (buffer.kept < 0) continue;
+      const auto along = [&](AtomId atom) { return atom < 0 ? 0 : store.access.strides[atom]; };
+      const Strides strides{along(loops.rows), along(loops.columns)};
+      const StitchKept& kept = choice_.kept[static_cast<size_t>(buffer.kept)];
+      for (const int number : {buffer.kept, kept.becomes}) {
+        if (number < 0) continue;
+        std::optional<Strides>& known = known_[static_cast<size_t>(number)];
+        if (strides.rows == 0 || (known && !(*known == strides))) return invalid("it stores a value without rows");
+        known = strides;
+      }
+    }
+    return absl::OkStatus();
+  }
+
+  const Stitched& choice_;
+  std::vector<std::optional<Strides>> known_;  // by kept value
+};
+
+// Whether threads hold the words of a factor with rows where they hold sums with these rows.
+bool multiplies_in_place(const GpuHeld& held, int64_t rows, int wave) {
+  const Fragments& one = fragments_of(held.matrix);
+  const int64_t depth = info(held.matrix).k;
+  const absl::StatusOr<Layout> sums = held_layout(held, rows, depth);
+  if (!sums.ok()) return false;
+  Repeats along{};
+  const int64_t each = (held.rows_axis == 0 ? one.a : one.b).shape[0];
+  for (int64_t more = rows / each / held.waves; more > 1; more /= 2) ++along.registers;
+  for (int bit = 0; 1 << bit < held.waves; ++bit) along.waves.push_back(bit);
+  const Layout words = repeated(held.rows_axis == 0 ? one.a : one.b, {along, Repeats{}});
+  const int team = held.waves * wave;
+  const std::vector<int64_t> at = packed_positions(TilePlaces(*sums, team, wave), TilePlaces(words, team, wave),
+                                                   1 - held.rows_axis, 0, elements_of_word(info(held.matrix).left));
+  return std::all_of(at.begin(), at.end(), [](int64_t place) { return place >= 0; });
+}
+
+// Registers of a thread for all sums, and for the words of the operands with rows, which are multiplied with them.
+int64_t registers_for(const Stitched& choice, const HeldStages& stages, const GpuHeld& held, int64_t threads) {
+  int64_t elements = 0;
+  for (size_t k = 0; k < stages.size(); ++k) {
+    const Domain& domain = choice.stages[choice.turns.first + k].domain;
+    if (domain.contract < 0) continue;
+    const auto extent = [&](AtomId atom) { return domain.atoms[atom].extent; };
+    const int64_t depth = extent_of(domain, domain.reduced) / elements_of_word(info(held.matrix).left);
+    elements += extent(stages[k].rows) * (extent(stages[k].columns) + depth);
+  }
+  return elements / threads + kBesideHeld;
+}
+
+}  // namespace
+
+absl::StatusOr<HeldStages> held_stages(const Stitched& choice) {
+  return Loops(choice).run();
+}
+
+absl::StatusOr<GpuHeld> held_by(const Stitched& choice, const HeldStages& stages, int64_t threads,
+                                const Machine& machine) {
+  const Gpu& gpu = machine.target->gpu;
+  const int wave = gpu.wave;
+  const int64_t most = std::min<int64_t>(gpu.lane_registers, gpu.unit_registers / threads);
+  for (size_t k = 0; k < stages.size(); ++k) {
+    const Stage& stage = choice.stages[choice.turns.first + k];
+    if (stage.domain.contract < 0) continue;
+    const int64_t rows = stage.domain.atoms[stages[k].rows].extent;
+    for (const MatrixOp op : matrices_for(stage.graph, stage.domain, machine))
+      for (const int axis : {0, 1}) {
+        const GpuHeld held{op, axis, 0, static_cast<int>(threads / wave)};
+        const int64_t each = fragments_of(op).c.shape[axis] * held.waves;
+        if (multiplies_in_memory(op) || threads < wave || elements_of_word(info(op).left) != 2) continue;
+        if (rows % each != 0 || rows / each > kMostFragments || !multiplies_in_place(held, rows, wave)) continue;
+        if (registers_for(choice, stages, held, threads) <= most) return held;
+      }
+  }
+  return invalid("no matrix instruction of ", machine.target->name, " multiplies sums of ", choice.rows, " rows by ",
+                 threads, " threads where they are, in the registers that these have");
+}
+
+absl::StatusOr<Kernel> lower_held(const Stage& stage, const HeldStage& loops, GpuHeld how, const Machine& machine) {
+  if (stage.domain.contract < 0) return lower_held_nest(stage.graph, stage.domain, loops, how, machine);
+  how.operand = loops.operand;
+  return lower_gpu_held(stage.graph, stage.domain, machine, how);
+}
+
+}  // namespace wl

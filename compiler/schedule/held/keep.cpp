@@ -1,0 +1,170 @@
+#include "compiler/schedule/held/keep.h"
+
+#include <algorithm>
+#include <iterator>
+#include <map>
+#include <optional>
+#include <set>
+
+#include "compiler/kernel/builder.h"
+#include "compiler/kernel/pipeline/pipeline.h"
+#include "compiler/schedule/data_movement.h"
+
+namespace wl {
+namespace {
+
+// How a buffer is accessed, by all that touches it.
+struct Use {
+  Layout layout;
+  Slice slice;
+  bool alike = true;
+};
+
+bool touches_memory(const Instr& instr) {
+  return info(instr.op).has(Operand::slice) || info(instr.op).has(Operand::last) || goes_through_memory(instr);
+}
+
+std::map<BufferId, Use> uses_of(const Kernel& kernel) {
+  std::map<BufferId, Use> out;
+  each_instr(kernel.body, [&](const Instr& instr) {
+    if (info(instr.op).is_async_copy()) out[instr.into.buffer].alike = false;
+    if (!touches_memory(instr) || instr.slice.buffer < 0) return;
+    const bool store = instr.op == InstrOp::kStore;
+    const auto [found, is_first] = out.try_emplace(instr.slice.buffer);
+    Use& use = found->second;
+    if ((!store && instr.op != InstrOp::kLoad) || !instr.guards.empty() || !instr.slice.offset.terms.empty()) {
+      use.alike = false;
+      return;
+    }
+    const Tile& tile = kernel.tiles[store ? instr.args[0] : instr.result];
+    if (is_first && use.alike) {
+      use.layout = tile.layout;
+      use.slice = instr.slice;
+    }
+    use.alike = use.alike && tile.bound.empty() && tile.layout == use.layout && instr.slice == use.slice;
+  });
+  return out;
+}
+
+void replace(std::vector<Instr>& body, const Kernel& kernel, const std::map<BufferId, TileId>& tiles) {
+  for (Instr& instr : body) {
+    replace(instr.body, kernel, tiles);
+    const auto found = touches_memory(instr) ? tiles.find(instr.slice.buffer) : tiles.end();
+    if (found == tiles.end()) continue;
+    const DType dtype = kernel.buffers[found->first].dtype;
+    const bool store = instr.op == InstrOp::kStore;
+    instr = copy_instr(store ? found->second : instr.result, store ? instr.args[0] : found->second, dtype);
+  }
+}
+
+void drop_unused(Kernel& kernel) {
+  std::set<BufferId> used;
+  const auto slices = [](Instr& instr) { return std::array{&instr.slice, &instr.into}; };
+  each_instr(kernel.body, [&](Instr& instr) {
+    for (const Slice* slice : slices(instr)) used.insert(slice->buffer);
+  });
+  std::vector<KernelBuffer> buffers;
+  std::vector<BufferId> now;
+  for (size_t i = 0; i < kernel.buffers.size(); ++i) {
+    const bool stays = kernel.buffers[i].level != Level::kShared || used.contains(static_cast<BufferId>(i));
+    now.push_back(stays ? static_cast<BufferId>(buffers.size()) : -1);
+    if (stays) buffers.push_back(std::move(kernel.buffers[i]));
+  }
+  kernel.buffers = std::move(buffers);
+  each_instr(kernel.body, [&](Instr& instr) {
+    for (Slice* slice : slices(instr))
+      if (slice->buffer >= 0) slice->buffer = now[static_cast<size_t>(slice->buffer)];
+  });
+}
+
+// Whether a load or store moves vectors of neighbours, of at least as many bytes as an asynchronous copy has.
+bool moves_vectors(const Kernel& kernel, const Instr& instr, TileId id) {
+  const Tile& tile = kernel.tiles[id];
+  const int64_t lanes = tile.layout.lanes();
+  if (lanes == 1) return size_of(tile.dtype) >= 4;
+  return instr.slice.strides[tile.layout.vector_axis()] == 1 && lanes * size_of(tile.dtype) >= 4;
+}
+
+}  // namespace
+
+std::vector<BufferId> kept_in_registers(const Kernel& kernel, const std::vector<BufferId>& buffers) {
+  const std::map<BufferId, Use> uses = uses_of(kernel);
+  std::vector<BufferId> out;
+  for (const BufferId buffer : buffers) {
+    const auto use = uses.find(buffer);
+    if (use != uses.end() && use->second.alike && kernel.buffers[buffer].level == Level::kShared) out.push_back(buffer);
+  }
+  return out;
+}
+
+void keep_in_registers(Kernel& kernel, const std::vector<BufferId>& buffers) {
+  const std::map<BufferId, Use> uses = uses_of(kernel);
+  std::map<BufferId, TileId> tiles;
+  for (const BufferId buffer : kept_in_registers(kernel, buffers)) {
+    tiles[buffer] = static_cast<TileId>(kernel.tiles.size());
+    kernel.tiles.push_back({kernel.buffers[buffer].dtype, uses.at(buffer).layout, {}});
+  }
+  replace(kernel.body, kernel, tiles);
+  drop_unused(kernel);
+}
+
+void hoist_same(Kernel& kernel, VarId loop) {
+  const auto at = std::find_if(kernel.body.begin(), kernel.body.end(),
+                               [loop](const Instr& instr) { return instr.op == InstrOp::kLoop && instr.var == loop; });
+  if (at == kernel.body.end()) return;
+  std::map<TileId, int> made;  // how many instructions, of the whole kernel, make or change a tile
+  each_instr(std::as_const(kernel.body), [&](const Instr& instr) {
+    if (instr.result >= 0) ++made[instr.result];
+  });
+  std::set<TileId> same;
+  for (auto before = kernel.body.begin(); before != at; ++before)
+    if (before->result >= 0 && made[before->result] == 1) same.insert(before->result);
+  const auto is_same = [&](const Affine& affine) { return !depends_on(kernel, affine, loop); };
+  std::vector<Instr> before, inside;
+  for (Instr& instr : at->body) {
+    const bool loads = instr.op == InstrOp::kLoad && kernel.buffers[instr.slice.buffer].level == Level::kGlobal &&
+                       !kernel.buffers[instr.slice.buffer].output;
+    const bool computes = instr.op == InstrOp::kMap || instr.op == InstrOp::kPack || instr.op == InstrOp::kConvert;
+    bool goes = (loads || (computes && !goes_through_memory(instr))) && made[instr.result] == 1 &&
+                is_same(instr.slice.offset) &&
+                std::all_of(instr.args.begin(), instr.args.end(), [&](TileId arg) { return same.contains(arg); }) &&
+                std::all_of(instr.guards.begin(), instr.guards.end(),
+                            [&](const SliceGuard& guard) { return is_same(guard.at); });
+    if (goes)
+      for (const std::vector<Affine>& axis : kernel.tiles[instr.result].bound)
+        goes = goes && std::all_of(axis.begin(), axis.end(), is_same);
+    if (goes) same.insert(instr.result);
+    (goes ? before : inside).push_back(std::move(instr));
+  }
+  at->body = std::move(inside);
+  kernel.body.insert(at, std::make_move_iterator(before.begin()), std::make_move_iterator(before.end()));
+}
+
+absl::Status finish_held(Kernel& kernel, const std::vector<BufferId>& kept, VarId turns, const Machine& machine) {
+  keep_in_registers(kernel, kept);
+  hoist_same(kernel, turns);
+  const auto loop = std::find_if(kernel.body.begin(), kernel.body.end(), [turns](const Instr& instr) {
+    return instr.op == InstrOp::kLoop && instr.var == turns;
+  });
+  if (loop == kernel.body.end()) return absl::OkStatus();
+  std::set<BufferId> multiplied, copied;
+  std::set<TileId> loaded;  // tiles that are vectors of inputs as they are
+  for (const Instr& instr : loop->body) {
+    if (instr.op == InstrOp::kLoad && kernel.buffers[instr.slice.buffer].level == Level::kGlobal &&
+        moves_vectors(kernel, instr, instr.result))
+      loaded.insert(instr.result);
+    if (instr.op == InstrOp::kStore && loaded.contains(instr.args[0]) && moves_vectors(kernel, instr, instr.args[0]))
+      copied.insert(instr.slice.buffer);
+    if (instr.op == InstrOp::kWords || instr.op == InstrOp::kWordsAcross) multiplied.insert(instr.slice.buffer);
+  }
+  Pipeline ahead{turns, {}, 2};
+  int64_t growth = 0;
+  for (const BufferId buffer : multiplied) {
+    ahead.rings.push_back({buffer, (machine.target->features & kAsyncCopy) != 0 && copied.contains(buffer)});
+    growth += kernel.bytes_of(kernel.buffers[buffer]);
+  }
+  if (kernel.scratch_bytes() + growth > machine.target->gpu.block_shared) return absl::OkStatus();
+  return pipeline(kernel, ahead);
+}
+
+}  // namespace wl

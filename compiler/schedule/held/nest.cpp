@@ -1,0 +1,165 @@
+// A loop nest whose values are tiles in the layout of a matrix instruction's sums, all of them at once.
+#include <algorithm>
+
+#include "compiler/plan/phases.h"
+#include "compiler/schedule/held/held.h"
+#include "compiler/schedule/launch.h"
+#include "compiler/schedule/tile_expr.h"
+
+namespace wl {
+namespace {
+
+// A layout in which registers along an axis are folded into one.
+Layout folded(const Layout& layout, int axis) {
+  Layout out = layout;
+  out.bases.clear();
+  int bits = 0;
+  const int low = axis == 0 ? 0 : layout.bits[0];
+  for (const Layout::Base& base : layout.bases) {
+    const uint64_t along = layout.part(base, axis);
+    if (along == 0) {
+      out.bases.push_back(base);
+    } else if (base.kind != 'r') {
+      out.bases.push_back({base.kind, uint64_t{1} << (low + bits++)});
+    }
+  }
+  // Bits of the axes above it move down.
+  const int gone = layout.bits[axis] - bits;
+  if (axis == 0)
+    for (Layout::Base& base : out.bases)
+      if (base.vector >> layout.bits[0] != 0) base.vector >>= gone;
+  out.bits[axis] = bits;
+  out.shape[axis] = int64_t{1} << bits;
+  out.outer[axis] = {};
+  return out;
+}
+
+class HeldNest {
+ public:
+  HeldNest(const Graph& group, const Domain& domain, const HeldStage& loops, const GpuHeld& how, const Machine& machine)
+      : group_(group),
+        domain_(domain),
+        loops_(loops),
+        how_(how),
+        machine_(machine),
+        across_(1 - how.rows_axis),
+        out_(group, machine),
+        place_(domain.atoms.size(), fixed(0)) {}
+
+  absl::StatusOr<Kernel> run() {
+    set_launch(out_.kernel(), "held", Schedule(), machine_);
+    Kernel& kernel = out_.kernel();
+    kernel.team = kernel.threads = how_.waves * kernel.wave;
+    const int64_t columns =
+        loops_.columns < 0 ? fragments_of(how_.matrix).c.shape[across_] : domain_.atoms[loops_.columns].extent;
+    WL_ASSIGN_OR_RETURN(layout_, held_layout(how_, domain_.atoms[loops_.rows].extent, columns));
+    TileExpr wide = expression(true), narrow = expression(false);
+    std::vector<int> uses(group_.nodes.size(), 0);
+    for (NodeId id = 0; id < static_cast<NodeId>(group_.nodes.size()); ++id)
+      for (const Domain::Operand& operand : domain_.operands[id])
+        if (operand.source >= 0) ++uses[operand.source];
+    for (const Domain::Store& store : domain_.stores)
+      if (store.source >= 0) ++uses[store.source];
+    for (NodeId id = 0; id < static_cast<NodeId>(group_.nodes.size()); ++id) {
+      if (domain_.operands[id].empty()) continue;
+      TileId tile = -1;
+      if (is_reduction(group_, id)) {
+        WL_ASSIGN_OR_RETURN(tile, reduced(id, wide));
+      } else if (class_of(group_.nodes[id].op) != OpClass::kElementwise || (is_wide(id) && uses[id] < 2)) {
+        continue;  // a part of the expression that uses it
+      } else {
+        TileExpr& expr = is_wide(id) ? wide : narrow;
+        WL_ASSIGN_OR_RETURN(tile, expr.value(id));
+        flush(expr);
+      }
+      wide.known[id] = narrow.known[id] = tile;
+    }
+    for (const Domain::Store& store : domain_.stores) WL_RETURN_IF_ERROR(stored(store, wide, narrow));
+    return out_.finish();
+  }
+
+ private:
+  bool is_wide(NodeId id) const { return holds(domain_.varies[id], loops_.columns); }
+
+  TileExpr expression(bool is_wide) {
+    const AtomId columns = is_wide ? loops_.columns : -1;
+    const int64_t rows = domain_.atoms[loops_.rows].extent, across = is_wide ? layout_.shape[across_] : 1;
+    const bool down = how_.rows_axis == 0;
+    TileExpr out{group_,
+                 domain_,
+                 out_,
+                 place_,
+                 down ? loops_.rows : columns,
+                 down ? columns : loops_.rows,
+                 down ? rows : across,
+                 down ? across : rows,
+                 1,
+                 {},
+                 false,
+                 {},
+                 nullptr,
+                 {}};
+    out.layout = [this, is_wide](bool along0, bool along1) {
+      std::vector<bool> keeps = {along0, along1};
+      if (!is_wide) keeps[static_cast<size_t>(across_)] = false;
+      return projected(layout_, keeps);
+    };
+    return out;
+  }
+
+  void flush(TileExpr& expr) {
+    out_.push_all(std::move(expr.code));
+    expr.code.clear();
+  }
+
+  absl::StatusOr<TileId> reduced(NodeId id, TileExpr& wide) {
+    if (loops_.columns < 0) return invalid("%", id, ": nothing to reduce over");
+    const Node& node = group_.nodes[id];
+    WL_ASSIGN_OR_RETURN(const TileId elements, wide.operand(id, 0));
+    flush(wide);
+    const Op combine = combine_of(node.op);
+    const Layout partial = folded(layout_, across_);
+    std::vector<bool> keeps = {true, true};
+    keeps[static_cast<size_t>(across_)] = false;
+    const TileId sum = out_.tile({node.dtype, partial, {}}),
+                 result = out_.tile({node.dtype, projected(partial, keeps), {}});
+    out_.push(fill_instr(sum, identity_of(combine, node.dtype)));
+    Instr fold = fold_instr(sum, elements, combine), cross = cross_instr(result, sum, combine);
+    fold.axes = cross.axes = {across_};
+    out_.push(std::move(fold));
+    out_.push(std::move(cross));
+    return result;
+  }
+
+  absl::Status stored(const Domain::Store& store, TileExpr& wide, TileExpr& narrow) {
+    if (store.source < 0) return unimplemented("a copied output beside values in registers");
+    TileExpr& expr = is_wide(store.source) ? wide : narrow;
+    WL_ASSIGN_OR_RETURN(const TileId value, expr.value(store.source));
+    flush(expr);
+    const BufferId to = out_.output_buffer(store.output);
+    out_.push(store_instr(value, slice_at(to, store.access, place_, expr.axis0, expr.axis1), false));
+    out_.kernel().buffers[to].once = std::all_of(domain_.parallel.begin(), domain_.parallel.end(), [&](AtomId atom) {
+      return domain_.atoms[atom].extent == 1 || store.access.moves_along(atom);
+    });
+    return absl::OkStatus();
+  }
+
+  const Graph& group_;
+  const Domain& domain_;
+  const HeldStage loops_;
+  const GpuHeld how_;
+  const Machine& machine_;
+  const int across_;  // the axis of tiles along columns
+  KernelBuilder out_;
+  const Place place_;
+  Layout layout_;
+};
+
+}  // namespace
+
+absl::StatusOr<Kernel> lower_held_nest(const Graph& group, const Domain& domain, const HeldStage& loops,
+                                       const GpuHeld& how, const Machine& machine) {
+  return HeldNest(group, domain, loops, how, machine).run();
+}
+
+}  // namespace wl

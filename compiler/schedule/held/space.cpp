@@ -1,0 +1,32 @@
+#include "compiler/schedule/axes.h"
+#include "compiler/schedule/held/held.h"
+
+namespace wl {
+namespace {
+
+// Whether all stages that are to hold values can be lowered so for this many threads.
+bool can_hold(const Stitched& choice, const HeldStages& stages, int64_t threads, const Machine& machine) {
+  const absl::StatusOr<GpuHeld> how = held_by(choice, stages, threads, machine);
+  for (size_t k = 0; how.ok() && k < stages.size(); ++k) {
+    const Stage& stage = choice.stages[choice.turns.first + k];
+    if (!lower_held(stage, stages[k], *how, stage_machine(machine, stage)).ok()) return false;
+  }
+  return how.ok();
+}
+
+}  // namespace
+
+Space held_space(const Stitched& choice, const Machine& machine) {
+  Space space;
+  space.kind = "held";
+  space.axes = {{kTeam, {}}, {kTeams, {1}}};
+  space.seeds = {{0, 0}};
+  if (!choice.turns.held) return space;
+  const absl::StatusOr<HeldStages> stages = held_stages(choice);
+  for (int64_t threads = machine.target->gpu.wave; threads <= machine.target->gpu.block_threads; threads *= 2)
+    if (stages.ok() && can_hold(choice, *stages, threads, machine)) space.axes[0].values.push_back(threads);
+  if (space.axes[0].values.empty()) space.axes[0].values = {0};
+  return space;
+}
+
+}  // namespace wl
