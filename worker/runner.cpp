@@ -47,6 +47,8 @@ absl::StatusOr<Answer> parsed(const absl::StatusOr<std::string>& payload, const 
 }  // namespace
 
 absl::StatusOr<Runner> Runner::start(const Options& options) {
+  if (options.program.empty())
+    return absl::UnavailableError("warploom-runner is missing; build or install it beside this program");
   int ends[2];
   if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0)
     return absl::UnavailableError(absl::StrCat("cannot make a socket pair: ", std::strerror(errno)));

@@ -91,6 +91,8 @@ class Printer {
   void print_blocks(const Instr& instr, const Place& place, const char* function, int64_t gap);
   void print_join(const Instr& instr, const Place& place);
   void print_pack(const Instr& instr, const Place& place);
+  void add_fragment(TileId tile, const Layout& fragment, int64_t row, int64_t column,
+                    std::vector<std::string>& to) const;
   void print_part(const Instr& instr, const Place& place);
   void print_dot(const Instr& instr, const Place& place);
   void print_mma(const Instr& instr, const Place&);

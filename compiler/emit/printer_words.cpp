@@ -143,6 +143,17 @@ void Printer::print_dot(const Instr& instr, const Place& place) {
              value_of(instr.args[0], place, lanes), ", ", value_of(instr.args[1], place, lanes), ")"));
 }
 
+// The registers of a tile that are one of its fragments, in the order of that one's r bits.
+void Printer::add_fragment(TileId tile, const Layout& fragment, int64_t row, int64_t column,
+                           std::vector<std::string>& to) const {
+  for (int64_t number = 0; number < fragment.count('r'); ++number) {
+    std::vector<int64_t> repeat = repeats_of_register(fragment, number);
+    repeat[0] += row * fragment.repeats(0);
+    repeat[1] += column * fragment.repeats(1);
+    to.push_back(element_name(tile, repeat));
+  }
+}
+
 // A call for every fragment of the sums and every step along k: the registers of the sums, then those of both factors,
 // each in the order of the fragment's r bits.
 void Printer::print_mma(const Instr& instr, const Place&) {
@@ -150,12 +161,7 @@ void Printer::print_mma(const Instr& instr, const Place&) {
   const Fragments& fragments = fragments_of(instr.matrix);
   std::vector<std::string> registers;
   const auto add = [&](TileId tile, const Layout& fragment, int64_t row, int64_t column) {
-    for (int64_t number = 0; number < fragment.count('r'); ++number) {
-      std::vector<int64_t> repeat = repeats_of_register(fragment, number);
-      repeat[0] += row * fragment.repeats(0);
-      repeat[1] += column * fragment.repeats(1);
-      registers.push_back(element_name(tile, repeat));
-    }
+    add_fragment(tile, fragment, row, column, registers);
   };
   const Layout &sums = tile_of(instr.result).layout, &a = tile_of(instr.args[0]).layout;
   const int64_t rows = sums.repeats(0) / fragments.c.repeats(0), columns = sums.repeats(1) / fragments.c.repeats(1);
@@ -190,20 +196,27 @@ void Printer::print_near_mma(const Instr& instr) {
   const Layout& sums = tile_of(instr.result).layout;
   const int64_t rows = sums.repeats(0) / fragments.c.repeats(0), columns = sums.repeats(1) / fragments.c.repeats(1);
   const int64_t each = std::min(columns, kNearColumns / row.n);
-  const NearPlace sides[] = {near_places_.at(instr.args[0]), near_places_.at(instr.args[1])};
+  const bool held = holds_left(instr.matrix);
   const auto place = [&](int side, int64_t at, int64_t k) {
-    return cat(sides[side].name, " + ", near_place(sides[side].along_k, at, k), "L");
+    const NearPlace& begin = near_places_.at(instr.args[side]);
+    return cat(begin.name, " + ", near_place(begin.along_k, at, k), "L");
   };
+  const auto across_k = [&](int side) { return near_places_.at(instr.args[side]).along_k ? "0" : "1"; };
+  const std::string orders = held ? across_k(1) : cat(across_k(0), ", ", across_k(1));
   out_.line("wl_mma_begin();");
   for (int64_t k = 0; k < elements_of_word(row.left) * tile_of(instr.args[0]).layout.shape[1]; k += row.k)
     for (int64_t down = 0; down < rows; ++down)
       for (int64_t across = 0; across < columns; across += each) {
-        std::vector<std::string> arguments = {place(0, down * row.m, k), place(1, across * row.n, k)};
+        std::vector<std::string> arguments;
+        if (held)
+          add_fragment(instr.args[0], fragments.a, down, k / row.k, arguments);
+        else
+          arguments.push_back(place(0, down * row.m, k));
+        arguments.push_back(place(1, across * row.n, k));
         for (int64_t column = across; column < across + each; ++column)
           for (int64_t half = 0; half < fragments.c.repeats(0); ++half)
             arguments.push_back(element_name(instr.result, {down * fragments.c.repeats(0) + half, column}));
-        out_.line(cat("wl_mma_", row.name, "<", sides[0].along_k ? 0 : 1, ", ", sides[1].along_k ? 0 : 1, ">(",
-                      absl::StrJoin(arguments, ", "), ");"));
+        out_.line(cat("wl_mma_", row.name, "<", orders, ">(", absl::StrJoin(arguments, ", "), ");"));
       }
   out_.line("wl_mma_commit();");
 }

@@ -82,7 +82,7 @@ NearFactors near_factors(const Kernel& kernel) {
   NearFactors out;
   each_instr(kernel.body, [&](const Instr& instr) {
     if (!in_memory(instr) || instr.args.size() != 2) return;
-    out.insert({instr.args[0], {instr.matrix, info(instr.matrix).left}});
+    if (!holds_left(instr.matrix)) out.insert({instr.args[0], {instr.matrix, info(instr.matrix).left}});
     out.insert({instr.args[1], {instr.matrix, info(instr.matrix).right}});
   });
   return out;

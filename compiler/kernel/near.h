@@ -9,6 +9,9 @@
 //
 // Of every eight rows of 128 bytes, which begin at a multiple of 1024 bytes, pieces of 16 bytes are swapped by the
 // number of the row: the buffer's swizzle.
+//
+// Where the left factor is in registers (holds_left), it is a tile as others are, and the right one alone is such a
+// factor.
 #pragma once
 
 #include <map>

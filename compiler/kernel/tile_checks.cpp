@@ -138,7 +138,9 @@ std::string cross_problem(const Layout& from, const Layout& to, const std::vecto
 std::string pack_problem(const Kernel& kernel, const Instr& pack) {
   const Layout &from = kernel.tiles[pack.args[0]].layout, &to = kernel.tiles[pack.result].layout;
   if (kernel.tiles[pack.result].dtype != DType::u32) return "words are u32";
-  if (kernel.tiles[pack.args[0]].dtype != pack.elements[0]) return "the tile has not the words' elements";
+  const DType dtype = kernel.tiles[pack.args[0]].dtype;
+  if (dtype != pack.elements[0] && (dtype != DType::f32 || !is_float(pack.elements[0])))
+    return "the tile has neither the words' elements nor f32, which is rounded";
   if (from.rank() != 2 || to.rank() != 2) return "words are of a tile with two axes";
   const int elements = elements_of_word(pack.elements[0]);
   const int64_t first = pack.slice.offset.base, words = to.shape[1];

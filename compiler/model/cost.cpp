@@ -4,6 +4,7 @@
 #include <cmath>
 #include <map>
 
+#include "compiler/kernel/near.h"
 #include "compiler/model/roofline.h"
 #include "compiler/plan/flat.h"
 #include "compiler/plan/group.h"
@@ -281,11 +282,19 @@ Rates share_of(Rates r, double workers) {
   return r;
 }
 
-// The share of a target's rate of matrix instructions that a stage has: the instructions that its extents fill, but
-// those of groups of waves, which stages do not use. 0: it multiplies on lanes, or words.
-double stage_matrix_share(const Stage& stage, const Machine& machine) {
+// The share of a target's rate of matrix instructions that a stage has: the instructions that its extents fill. Those
+// of groups of waves take the left factor from registers, if stages hold values there, and are not used else. 0: it
+// multiplies on lanes, or words.
+double stage_matrix_share(const Stage& stage, bool held, const Machine& machine) {
   const Target& target = *machine.target;
   if (!target.is_gpu() || stage.domain.contract < 0) return 0;
+  const Domain& domain = stage.domain;
+  const bool wide = std::min({extent_of(domain, domain.m), extent_of(domain, domain.n),
+                              extent_of(domain, domain.reduced)}) >= kNearRow;
+  const std::vector<NodeId>& factors = stage.graph.nodes[domain.contract].operands;
+  const auto dtype = [&](size_t side) { return stage.graph.nodes[factors[side]].dtype; };
+  for (const MatrixOp op : matrices_for(dtype(0), dtype(1), held && wide ? target.features : 0, /*held=*/true))
+    if (holds_left(op)) return matrix_rate(op, target) / target.arithmetic.matrices(info(op).left, info(op).right);
   for (const MatrixOp op : matrices_for(stage.graph, stage.domain, machine))
     if (!multiplies_in_memory(op))
       return matrix_rate(op, target) / target.arithmetic.matrices(info(op).left, info(op).right);
@@ -306,7 +315,7 @@ Cost stitched_cost(const Graph& group, const Domain& domain, const Machine& mach
       Machine mine = stage_machine(machine, stage);
       Target target = *mine.target;
       target.gpu.units = std::min(1, target.gpu.units);
-      const double share = stage_matrix_share(stage, mine);
+      const double share = stage_matrix_share(stage, choice.turns.held, mine);
       Arithmetic& own = target.arithmetic;
       for (double* rate : {&own.matrix_f16, &own.matrix_bf16, &own.matrix_i8}) *rate *= share;
       mine.target = &target;

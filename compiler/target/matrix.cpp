@@ -33,16 +33,22 @@ std::optional<MatrixOp> matrix_named(std::string_view name) {
   return first_matrix([name](const MatrixInfo& row) { return row.name == name; });
 }
 
-std::vector<MatrixOp> matrices_for(DType left, DType right, uint32_t features) {
+std::vector<MatrixOp> matrices_for(DType left, DType right, uint32_t features, bool held) {
   std::vector<MatrixOp> out;
-  for (const MatrixInfo& row : matrices())
-    if (row.left == left && row.right == right && (row.feature & features) == row.feature) out.push_back(row.op);
+  for (const MatrixInfo& row : matrices()) {
+    if (row.left != left || row.right != right || (row.feature & features) != row.feature) continue;
+    if (held ? holds_left(row.op) || !multiplies_in_memory(row.op) : !holds_left(row.op)) out.push_back(row.op);
+  }
   std::stable_partition(out.begin(), out.end(), multiplies_in_memory);  // which are of groups of waves
   return out;
 }
 
 bool multiplies_in_memory(MatrixOp op) {
   return info(op).feature == kWaveGroups;
+}
+
+bool holds_left(MatrixOp op) {
+  return op == MatrixOp::kWgmma64HeldBf16 || op == MatrixOp::kWgmma64HeldF16;
 }
 
 }  // namespace wl

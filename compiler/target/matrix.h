@@ -31,9 +31,12 @@ struct MatrixInfo {
 std::span<const MatrixInfo> matrices();  // in the order of MatrixOp
 const MatrixInfo& info(MatrixOp op);
 std::optional<MatrixOp> matrix_named(std::string_view name);
-// The rows that multiply elements of these dtypes on a target with these features, the fastest first.
-std::vector<MatrixOp> matrices_for(DType left, DType right, uint32_t features);
-// Whether the factors stay in shared memory, and the product is there when it has been waited for.
+// The rows that multiply elements of these dtypes on a target with these features, the fastest first. `held`: those
+// whose left factor may be in registers that sums were in, and no others.
+std::vector<MatrixOp> matrices_for(DType left, DType right, uint32_t features, bool held = false);
+// Whether factors stay in shared memory, and the product is there when it has been waited for.
 bool multiplies_in_memory(MatrixOp op);
+// Whether of such factors it is the right one alone; the left one is in registers.
+bool holds_left(MatrixOp op);
 
 }  // namespace wl

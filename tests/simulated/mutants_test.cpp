@@ -149,10 +149,12 @@ std::optional<Case> near_case(uint64_t seed) {
   return case_at(graph, domain, machine, space, testing::near_points(space, 2, seed).back());
 }
 
-// Returns attention whose values stay in registers, by NVIDIA's instructions or AMD's.
+// Returns attention whose values stay in registers. Another identity makes no difference there: it counts for rows of
+// which no key is seen.
 std::optional<Case> held_case(uint64_t seed) {
   const Graph graph = testing::drawn_held_attention(seed);
-  const Machine machine = testing::machine_named(seed % 2 == 0 ? "cuda:sm_80" : "hip:gfx942");
+  constexpr const char* kRows[] = {"cuda:sm_80", "hip:gfx942", "cuda:sm_90a"};
+  const Machine machine = testing::machine_named(kRows[seed % std::size(kRows)]);
   const Domain domain = analyze_group(graph, machine).value();
   const Space space = space_of(graph, domain, machine).value();
   const std::vector<Point> points = testing::with_held_values(space, space.seeds);
@@ -243,7 +245,7 @@ TEST(Simulated, CatchesBrokenFactorsInMemory) {
 
 TEST(Simulated, CatchesBrokenValuesInRegisters) {
   expect_caught(testing::test_seed(20261130), static_cast<size_t>(testing::scaled(10)),
-                {"barrier", "async", "slot", "shuffle", "matrix", "sums", "pack", "words", "identity"}, held_case);
+                {"barrier", "async", "slot", "shuffle", "matrix", "sums", "pack", "words", "near"}, held_case);
 }
 
 TEST(Simulated, CatchesBrokenPipelines) {

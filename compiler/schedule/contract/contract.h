@@ -54,6 +54,8 @@ struct GpuHeld {
 };
 // The layout of such a block's sums with so many rows and columns. InvalidArgument where they are no whole fragments.
 absl::StatusOr<Layout> held_layout(const GpuHeld& held, int64_t rows, int64_t columns);
+// The layout of the words of its operand with rows for one step of the instruction along k.
+Layout held_words(const GpuHeld& held, int64_t rows);
 // Such a contraction; outputs are stored in that layout.
 absl::StatusOr<Kernel> lower_gpu_held(const Graph& group, const Domain& domain, const Machine& machine,
                                       const GpuHeld& held);

@@ -29,8 +29,9 @@ absl::StatusOr<Kernel> GpuContract::run() {
   if (held_) total_ = find_total();
   if (total_ < 0) out_.push(fill_instr(accumulator_, 0));
   if (total_ >= 0) begin_with_addend();
-  emit_whole_steps();
-  emit_tail();
+  if (held_) multiply_held();
+  if (!held_) emit_whole_steps();
+  if (!held_) emit_tail();
   if (parts_ > 1) join_parts();
   emit_epilogue();
   if (!status_.ok()) return status_;

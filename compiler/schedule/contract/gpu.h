@@ -70,6 +70,7 @@ class GpuContract {
   void set_threads(int64_t count);
   // The tile of the operand that waves hold, along the rows and all of K.
   void fetch_held();
+  void multiply_held();
   // The node that adds something to the products and nothing else uses, which the sums may so begin with; -1: none.
   NodeId find_total() const;
   void begin_with_addend();
@@ -115,7 +116,8 @@ class GpuContract {
   std::optional<MatrixOp> matrix_;
   std::optional<GpuHeld> held_;
   TileId held_tile_ = -1;
-  NodeId total_ = -1;  // what the accumulators are in the end, where that is not the contraction
+  std::vector<BufferId> parts_of_k_;  // of the other operand
+  NodeId total_ = -1;                 // what the accumulators are in the end, where that is not the contraction
   int kernel_threads_ = 1;
   Fragments fragments_;  // with a matrix instruction: the tiles of the block, for one step along k of the instruction
   Side rows_, columns_;

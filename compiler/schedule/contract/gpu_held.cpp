@@ -4,6 +4,7 @@
 #include <bit>
 
 #include "compiler/base/log2.h"
+#include "compiler/kernel/near.h"
 #include "compiler/plan/reads.h"
 #include "compiler/schedule/contract/gpu.h"
 
@@ -12,20 +13,22 @@ namespace {
 
 constexpr int64_t kCopyBytes = 16;  // of a vector of an operand on its way to shared memory
 
-// The repeats of a fragment of `each` elements that make `extent` of them in so many waves; nullopt: none do.
-std::optional<Repeats> repeats_in(int64_t extent, int64_t each, int waves) {
-  const int64_t all = each * waves;
-  if (extent % all != 0 || !std::has_single_bit(static_cast<uint64_t>(extent / all))) return std::nullopt;
+// The repeats of a fragment of `each` elements that make `extent` of them in so many waves, of which `own` have a
+// fragment together; nullopt: none do.
+std::optional<Repeats> repeats_in(int64_t extent, int64_t each, int64_t waves, int64_t own) {
+  const int64_t all = each * (waves / own);
+  if (waves < own || extent % all != 0 || !std::has_single_bit(static_cast<uint64_t>(extent / all)))
+    return std::nullopt;
   Repeats out{log2_floor(extent / all)};
-  for (int bit = 0; bit < log2_floor(waves); ++bit) out.waves.push_back(bit);
+  for (int bit = log2_floor(own); bit < log2_floor(waves); ++bit) out.waves.push_back(bit);
   return out;
 }
 
 // Of both axes of a tile of sums; nullopt where they are no whole fragments.
 std::optional<std::array<Repeats, 2>> repeats_of(const GpuHeld& held, int64_t rows, int64_t columns) {
   const Layout& sums = fragments_of(held.matrix).c;
-  const std::optional<Repeats> down = repeats_in(rows, sums.shape[held.rows_axis], held.waves),
-                               across = repeats_in(columns, sums.shape[1 - held.rows_axis], 1);
+  const std::optional<Repeats> down = repeats_in(rows, sums.shape[held.rows_axis], held.waves, sums.count('u')),
+                               across = repeats_in(columns, sums.shape[1 - held.rows_axis], 1, 1);
   if (!down || !across) return std::nullopt;
   return held.rows_axis == 0 ? std::array{*down, *across} : std::array{*across, *down};
 }
@@ -40,10 +43,19 @@ absl::StatusOr<Layout> held_layout(const GpuHeld& held, int64_t rows, int64_t co
   return repeated(fragments_of(held.matrix).c, *repeats);
 }
 
+Layout held_words(const GpuHeld& held, int64_t rows) {
+  const Fragments& one = fragments_of(held.matrix);
+  const auto repeats = repeats_of(held, rows, one.c.shape[1 - held.rows_axis]);
+  WL_CHECK(repeats, rows, " rows are no whole fragments");
+  return repeated(held.rows_axis == 0 ? one.a : one.b, {(*repeats)[static_cast<size_t>(held.rows_axis)], Repeats{}});
+}
+
 absl::Status GpuContract::choose_held() {
   const MatrixInfo& row = info(held_->matrix);
   matrix_ = held_->matrix;
-  if (!offers_matrix(*matrix_)) return invalid("no operands of ", row.name, " on ", machine_.target->name);
+  const Node& product = group_.nodes[domain_.contract];
+  if (group_.nodes[product.operands[0]].dtype != row.left || group_.nodes[product.operands[1]].dtype != row.right)
+    return invalid("no operands of ", row.name);
   set_launch(out_.kernel(), "contract", schedule_, machine_);
   dtype_ = lanes_dtype(group_, domain_);
   shared_ = row.left;
@@ -61,18 +73,52 @@ absl::Status GpuContract::choose_held() {
     side->extent = side->tile = domain_.atoms[side->atom].extent;
   }
   k_atom_ = domain_.reduced.back();
-  k_extent_ = step_ = domain_.atoms[k_atom_].extent;
-  whole_ = 1;
+  k_extent_ = domain_.atoms[k_atom_].extent;
+  const bool in_memory = multiplies_in_memory(*matrix_);
+  step_ = in_memory ? kNearRow : k_extent_;
+  whole_ = k_extent_ / step_;
   const auto repeats = repeats_of(*held_, held.extent, other.extent);
-  if (!repeats || step_ % row.k != 0)
-    return invalid(held.extent, " rows, ", other.extent, " columns and a depth of ", step_,
+  const bool columns_fit =
+      !in_memory || other.extent == kNearRow || other.extent == 2 * kNearRow || other.extent % kNearColumns == 0;
+  if (!repeats || k_extent_ % step_ != 0 || step_ % row.k != 0 || !columns_fit)
+    return invalid(held.extent, " rows, ", other.extent, " columns and a depth of ", k_extent_,
                    " are no whole fragments of ", row.name, " in ", held_->waves, " waves");
   const Fragments& one = fragments_of(*matrix_);
-  fragments_ = {repeated(one.a, {(*repeats)[0], Repeats{}}), repeated(one.b, {(*repeats)[1], Repeats{}}),
+  const Repeats along_k{in_memory ? log2_floor(step_ / row.k) : 0};
+  fragments_ = {repeated(one.a, {(*repeats)[0], along_k}), repeated(one.b, {(*repeats)[1], along_k}),
                 repeated(one.c, *repeats)};
   set_threads(int64_t{held_->waves} * machine_.target->gpu.wave);
-  prepare_side(other, "turn");
+  for (int64_t part = 0; part < whole_; ++part) {
+    prepare_side(other, "turn");
+    parts_of_k_.push_back(other.buffer);
+  }
   return absl::OkStatus();
+}
+
+// All of K at once: an instruction that multiplies in memory takes it in parts of 64, each of which has a buffer.
+void GpuContract::multiply_held() {
+  Side& other = held_->rows_axis == 0 ? columns_ : rows_;
+  for (int64_t part = 0; part < whole_; ++part) {
+    other.buffer = parts_of_k_[static_cast<size_t>(part)];
+    fill(k_place(fixed(part), whole_, 0), false);
+  }
+  if (!multiplies_in_memory(*matrix_)) return multiply_matrices(step_);
+  std::vector<TileId> words;
+  for (int64_t part = 0; part < whole_; ++part) {
+    words.push_back(out_.tile({DType::u32, fragments_.a, {}}));
+    out_.push(pack_instr(words.back(), shared_, held_tile_, 1 - held_->rows_axis, part * step_));
+  }
+  for (int64_t part = 0; part < whole_; ++part) {
+    const TileId right = out_.tile({DType::u32, fragments_.b, {}});
+    const int64_t own = other.k_inner ? other.pitch : 1, next = other.k_inner ? 1 : other.pitch;
+    Slice from;
+    from.buffer = parts_of_k_[static_cast<size_t>(part)];
+    from.strides = {own, elements_of_word(shared_) * next};
+    out_.push(other.k_inner ? words_instr(right, shared_, std::move(from))
+                            : words_across_instr(right, shared_, std::move(from), next));
+    out_.push(mma_instr(accumulator_, *matrix_, words[static_cast<size_t>(part)], right));
+  }
+  out_.push(mma_wait_instr());
 }
 
 void GpuContract::fetch_held() {

@@ -128,15 +128,9 @@ class Loops {
 
 // Whether threads hold the words of a factor with rows where they hold sums with these rows.
 bool multiplies_in_place(const GpuHeld& held, int64_t rows, int wave) {
-  const Fragments& one = fragments_of(held.matrix);
-  const int64_t depth = info(held.matrix).k;
-  const absl::StatusOr<Layout> sums = held_layout(held, rows, depth);
+  const absl::StatusOr<Layout> sums = held_layout(held, rows, info(held.matrix).k);
   if (!sums.ok()) return false;
-  Repeats along{};
-  const int64_t each = (held.rows_axis == 0 ? one.a : one.b).shape[0];
-  for (int64_t more = rows / each / held.waves; more > 1; more /= 2) ++along.registers;
-  for (int bit = 0; 1 << bit < held.waves; ++bit) along.waves.push_back(bit);
-  const Layout words = repeated(held.rows_axis == 0 ? one.a : one.b, {along, Repeats{}});
+  const Layout words = held_words(held, rows);
   const int team = held.waves * wave;
   const std::vector<int64_t> at = packed_positions(TilePlaces(*sums, team, wave), TilePlaces(words, team, wave),
                                                    1 - held.rows_axis, 0, elements_of_word(info(held.matrix).left));
@@ -156,6 +150,16 @@ int64_t registers_for(const Stitched& choice, const HeldStages& stages, const Gp
   return elements / threads + kBesideHeld;
 }
 
+// Whether all contractions can be lowered so.
+bool fits(const Stitched& choice, const HeldStages& stages, const GpuHeld& held, const Machine& machine) {
+  for (size_t k = 0; k < stages.size(); ++k) {
+    const Stage& stage = choice.stages[choice.turns.first + k];
+    if (stage.domain.contract >= 0 && !lower_held(stage, stages[k], held, stage_machine(machine, stage)).ok())
+      return false;
+  }
+  return true;
+}
+
 }  // namespace
 
 absl::StatusOr<HeldStages> held_stages(const Stitched& choice) {
@@ -171,13 +175,17 @@ absl::StatusOr<GpuHeld> held_by(const Stitched& choice, const HeldStages& stages
     const Stage& stage = choice.stages[choice.turns.first + k];
     if (stage.domain.contract < 0) continue;
     const int64_t rows = stage.domain.atoms[stages[k].rows].extent;
-    for (const MatrixOp op : matrices_for(stage.graph, stage.domain, machine))
+    const Node& product = stage.graph.nodes[stage.domain.contract];
+    const auto dtype = [&](size_t side) { return stage.graph.nodes[product.operands[side]].dtype; };
+    for (const MatrixOp op : matrices_for(dtype(0), dtype(1), machine.target->features, /*held=*/true))
       for (const int axis : {0, 1}) {
         const GpuHeld held{op, axis, 0, static_cast<int>(threads / wave)};
-        const int64_t each = fragments_of(op).c.shape[axis] * held.waves;
-        if (multiplies_in_memory(op) || threads < wave || elements_of_word(info(op).left) != 2) continue;
+        const Layout& sums = fragments_of(op).c;
+        const int64_t each = sums.shape[axis] * held.waves / sums.count('u');
+        if (threads < wave || each == 0 || elements_of_word(info(op).left) != 2 || (holds_left(op) && axis != 0))
+          continue;
         if (rows % each != 0 || rows / each > kMostFragments || !multiplies_in_place(held, rows, wave)) continue;
-        if (registers_for(choice, stages, held, threads) <= most) return held;
+        if (registers_for(choice, stages, held, threads) <= most && fits(choice, stages, held, machine)) return held;
       }
   }
   return invalid("no matrix instruction of ", machine.target->name, " multiplies sums of ", choice.rows, " rows by ",

@@ -77,6 +77,43 @@ void drop_unused(Kernel& kernel) {
   });
 }
 
+// Whether an instruction makes a tile that is another one as it is.
+bool copies_tile(const Kernel& kernel, const Instr& instr) {
+  return instr.op == InstrOp::kMap && instr.args.size() == 1 && instr.expr.size() == 1 &&
+         instr.expr[0].kind == ExprNode::Kind::kArg &&
+         kernel.tiles[instr.result].dtype == kernel.tiles[instr.args[0]].dtype &&
+         kernel.tiles[instr.result].layout == kernel.tiles[instr.args[0]].layout;
+}
+
+// The tile that an instruction rounds to a narrow float, and nothing else; -1: it does something else.
+TileId rounded_by(const Kernel& kernel, const Instr& instr) {
+  if (instr.op != InstrOp::kMap || instr.args.size() != 1 || instr.expr.size() != 2) return -1;
+  const ExprNode& root = instr.expr[1];
+  const bool casts = instr.expr[0].kind == ExprNode::Kind::kArg && root.kind == ExprNode::Kind::kOp &&
+                     root.op == Op::cast && root.operands[0] == 0;
+  const Tile &from = kernel.tiles[instr.args[0]], &to = kernel.tiles[instr.result];
+  return casts && from.dtype == DType::f32 && from.layout == to.layout && from.bound == to.bound ? instr.args[0] : -1;
+}
+
+// Reads copies of tiles that never change from the tiles themselves, and packs what is rounded before it is rounded,
+// since packing rounds. What nobody reads then is left to the compiler.
+void read_originals(Kernel& kernel) {
+  std::map<TileId, int> made;
+  each_instr(std::as_const(kernel.body), [&](const Instr& instr) {
+    if (instr.result >= 0) ++made[instr.result];
+  });
+  std::map<TileId, TileId> original, unrounded;
+  each_instr(kernel.body, [&](Instr& instr) {
+    for (TileId& arg : instr.args)
+      if (const auto found = original.find(arg); found != original.end()) arg = found->second;
+    if (instr.op == InstrOp::kPack)
+      if (const auto found = unrounded.find(instr.args[0]); found != unrounded.end()) instr.args[0] = found->second;
+    if (instr.result < 0 || made[instr.result] != 1 || instr.args.size() != 1 || made[instr.args[0]] != 1) return;
+    if (copies_tile(kernel, instr)) original[instr.result] = instr.args[0];
+    if (const TileId from = rounded_by(kernel, instr); from >= 0) unrounded[instr.result] = from;
+  });
+}
+
 // Whether a load or store moves vectors of neighbours, of at least as many bytes as an asynchronous copy has.
 bool moves_vectors(const Kernel& kernel, const Instr& instr, TileId id) {
   const Tile& tile = kernel.tiles[id];
@@ -142,6 +179,7 @@ void hoist_same(Kernel& kernel, VarId loop) {
 
 absl::Status finish_held(Kernel& kernel, const std::vector<BufferId>& kept, VarId turns, const Machine& machine) {
   keep_in_registers(kernel, kept);
+  read_originals(kernel);
   hoist_same(kernel, turns);
   const auto loop = std::find_if(kernel.body.begin(), kernel.body.end(), [turns](const Instr& instr) {
     return instr.op == InstrOp::kLoop && instr.var == turns;

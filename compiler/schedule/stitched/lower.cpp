@@ -13,14 +13,17 @@
 namespace wl {
 namespace {
 
-absl::StatusOr<Kernel> lower_stage(const Stitched& choice, size_t number, const Schedule& whole,
+// How stages hold values in registers; `stages` is empty where they do not.
+struct Held {
+  HeldStages stages;
+  GpuHeld how;
+};
+
+absl::StatusOr<Kernel> lower_stage(const Stitched& choice, size_t number, const Schedule& whole, const Held& held,
                                    const Machine& machine) {
   const Stage& stage = choice.stages[number];
-  if (choice.turns.held && number >= choice.turns.first) {
-    WL_ASSIGN_OR_RETURN(const HeldStages stages, held_stages(choice));
-    WL_ASSIGN_OR_RETURN(const GpuHeld how, held_by(choice, stages, whole[kTeam], machine));
-    return lower_held(stage, stages[number - choice.turns.first], how, stage_machine(machine, stage));
-  }
+  if (choice.turns.held && number >= choice.turns.first)
+    return lower_held(stage, held.stages[number - choice.turns.first], held.how, stage_machine(machine, stage));
   const Machine own = stage_machine(machine, stage);
   const Schedule schedule = stage_schedule(stage_space(stage, machine), number, whole, own.target->is_gpu());
   return lower_single(stage.graph, stage.domain, schedule, own);
@@ -78,9 +81,9 @@ int64_t place(std::vector<Need>& needs, const std::vector<size_t>& order, int64_
 }
 
 // On CPUs offsets are whole pages, so that row buffers stay staggered against each other. On a GPU, where they would
-// leave gaps, the largest come first.
-void place(std::vector<Need>& needs, bool gpu) {
-  const int64_t unit = gpu ? 128 : 4096;
+// leave gaps, the largest come first; factors that instructions read there begin at multiples of 1024.
+void place(std::vector<Need>& needs, bool gpu, bool held) {
+  const int64_t unit = held ? 1024 : gpu ? 128 : 4096;
   std::vector<size_t> order(needs.size()), by_size;
   std::iota(order.begin(), order.end(), size_t{0});
   by_size = order;
@@ -315,17 +318,22 @@ absl::StatusOr<Kernel> lower_stitched(const Graph& group, const Domain& domain, 
   KernelBuilder out(group, machine);
   set_launch(out.kernel(), "stitched", schedule, machine);
   const bool gpu = out.kernel().wave > 0;
+  Held held;
+  if (choice->turns.held) {
+    WL_ASSIGN_OR_RETURN(held.stages, held_stages(*choice));
+    WL_ASSIGN_OR_RETURN(held.how, held_by(*choice, held.stages, schedule[kTeam], machine));
+  }
   std::vector<Kernel> stages;
   std::vector<Need> needs;
   for (const StitchKept& value : choice->kept) needs.push_back({value.bytes(), value.first, value.last});
   for (size_t k = 0; k < choice->stages.size(); ++k) {
-    WL_ASSIGN_OR_RETURN(Kernel stage, lower_stage(*choice, k, schedule, machine));
+    WL_ASSIGN_OR_RETURN(Kernel stage, lower_stage(*choice, k, schedule, held, machine));
     WL_RETURN_IF_ERROR(join_launch(out.kernel(), stage, k));
     needs.push_back({stage.scratch_bytes(), k, k});
     stages.push_back(std::move(stage));
   }
   keep_through_turns(*choice, gpu, needs);
-  place(needs, gpu);
+  place(needs, gpu, choice->turns.held);
   KeptValues kept;
   find_held(*choice, stages, kept);
   VarId turns = -1;
@@ -333,7 +341,7 @@ absl::StatusOr<Kernel> lower_stitched(const Graph& group, const Domain& domain, 
   if (choice->turns.held) {
     for (const BufferId buffer : kept_in_registers(whole, kept.buffers))
       needs[static_cast<size_t>(buffer - kept.buffers[0])].bytes = 0;
-    place(needs, gpu);
+    place(needs, gpu, choice->turns.held);
     whole = emit_whole(stages, *choice, needs, std::move(out), machine, kept, &turns);
     WL_RETURN_IF_ERROR(finish_held(whole, kept.buffers, turns, machine));
   }

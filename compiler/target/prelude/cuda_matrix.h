@@ -92,6 +92,21 @@ WL_FN unsigned long long wl_matrix_descriptor(u32 address) {
                  : "l"(wl_matrix_descriptor(a.address())), "l"(wl_matrix_descriptor(b.address())), "n"(AcrossA),    \
                    "n"(AcrossB));                                                                                   \
   }
+// The left factor in registers.
+#define WL_WGMMA_HELD(name, type, n, sums, registers, words, b_at, across_b)                                           \
+  template <int AcrossB, class T>                                                                                      \
+  WL_FN void name(u32 a0, u32 a1, u32 a2, u32 a3, wl_shared<T> b, sums(WL_SUM)) {                                      \
+    asm volatile("wgmma.mma_async.sync.aligned.m64n" n "k16.f32." type "." type " {" registers "}, {" words "}, " b_at \
+                 ", 1, 1, 1, " across_b ";"                                                                            \
+                 : sums(WL_INOUT)                                                                                      \
+                 : "r"(a0), "r"(a1), "r"(a2), "r"(a3), "l"(wl_matrix_descriptor(b.address())), "n"(AcrossB));          \
+  }
+#define WL_WGMMAS_HELD(name, type)                                                     \
+  WL_WGMMA_HELD(name, type, "64", WL_16, WL_R64, "%32, %33, %34, %35", "%36", "%37")   \
+  WL_WGMMA_HELD(name, type, "128", WL_32, WL_R128, "%64, %65, %66, %67", "%68", "%69") \
+  WL_WGMMA_HELD(name, type, "256", WL_64, WL_R256, "%128, %129, %130, %131", "%132", "%133")
+WL_WGMMAS_HELD(wl_mma_wgmma64_held_bf16, "bf16")
+WL_WGMMAS_HELD(wl_mma_wgmma64_held_f16, "f16")
 #define WL_WGMMAS(name, type)                                             \
   WL_WGMMA(name, type, "64", WL_16, WL_R64, "%32", "%33", "%34", "%35")   \
   WL_WGMMA(name, type, "128", WL_32, WL_R128, "%64", "%65", "%66", "%67") \

@@ -79,6 +79,7 @@ struct wl_sim_product {
   float (*from)(unsigned short);
   void* sums[64];  // pairs: by columns, two of each eight
   int count, line;
+  float held[2][16];  // two rows of a left factor that is in registers
 };
 struct wl_sim {
   wl_sim_lane lanes[wl_sim_threads];

@@ -104,7 +104,27 @@ WL_FN void wl_sim_multiply_near(wl_shared<T, M> a, wl_shared<T, N> b, float (*fr
       from,
       {&c...},
       (int)sizeof...(c),
-      line};
+      line,
+      {}};
+}
+// The left factor in registers: by PTX's manual, row lane / 4 of the 16 of a wave, and 8 below it, and words at k of
+// lane % 4 * 2, and 8 behind it. What lanes exchange is read at the call, which the registers may not outlive.
+template <int AcrossB, class T, long N, class... C>
+WL_FN void wl_sim_multiply_held(const u32 (&words)[4], wl_shared<T, N> b, float (*from)(unsigned short), int line,
+                                C&... c) {
+  wl_sim& s = *wl_sim_now;
+  const int lane = s.thread - s.first;
+  wl_sim_factors mine = {{words[0], words[1], words[2], words[3]}, {}};
+  const wl_sim_given given = wl_sim_gather(&mine, line);
+  int& products = s.lanes[s.thread].products;
+  if (products == wl_sim_products) wl_sim_fail("too many products that nothing waits for", line, products);
+  wl_sim_product& product = s.products[s.thread * wl_sim_products + products++];
+  product = {{{}, {b.byte, b.at, AcrossB != 0, wl_sim_read_near<T, N>}}, from, {&c...}, (int)sizeof...(c), line, {}};
+  for (int half = 0; half < 2; ++half)
+    for (int k = 0; k < 16; ++k)
+      product.held[half][k] =
+          from((unsigned short)(given.of[lane / 4 * 4 + k % 8 / 2]->a[half + k / 8 * 2] >> k % 2 * 16));
+  wl_sim_exchange(&mine, 0, line);  // nobody leaves while others read
 }
 __attribute__((noinline, unused)) static void wl_sim_multiplied_near(const wl_sim_product& product, int thread) {
   f32 factors[2][16];
@@ -119,7 +139,10 @@ __attribute__((noinline, unused)) static void wl_sim_multiplied_near(const wl_si
   };
   const int wave = thread / 32 % 4, lane = thread % 32;
   for (int half = 0; half < 2; ++half) {
-    read(0, 16 * wave + 8 * half + lane / 4, factors[0]);
+    if (product.factors[0].read != nullptr)
+      read(0, 16 * wave + 8 * half + lane / 4, factors[0]);
+    else
+      for (int k = 0; k < 16; ++k) factors[0][k] = product.held[half][k];
     for (int pair = half; pair < product.count; pair += 2)
       for (int i = 0; i < 2; ++i) {
         read(1, pair / 2 * 8 + lane % 4 * 2 + i, factors[1]);
@@ -144,6 +167,15 @@ WL_FN void wl_mma_wait(int line = __builtin_LINE()) {
   }
 WL_WGMMA(wl_mma_wgmma64_bf16, wl_from_bf16_1)
 WL_WGMMA(wl_mma_wgmma64_f16, wl_from_f16_1)
+#define WL_WGMMA_HELD(name, from_bits)                                                        \
+  template <int AcrossB, class B, class... C>                                                 \
+  WL_FN void name(u32 a0, u32 a1, u32 a2, u32 a3, B b, C&... c) {                             \
+    const auto from = [](unsigned short bits) -> float { return from_bits<f32>((u16)bits); }; \
+    const u32 words[4] = {a0, a1, a2, a3};                                                    \
+    wl_sim_multiply_held<AcrossB>(words, b, from, __builtin_LINE(), c...);                    \
+  }
+WL_WGMMA_HELD(wl_mma_wgmma64_held_bf16, wl_from_bf16_1)
+WL_WGMMA_HELD(wl_mma_wgmma64_held_f16, wl_from_f16_1)
 // By the formulas of AMD's manual for the hardware's A, B and D. A is the right factor, and B the left one.
 template <class From>
 __attribute__((noinline)) static void wl_sim_mfma_16(wl_vec<f32, 4>& c, wl_sim_factors mine, From from, int line) {

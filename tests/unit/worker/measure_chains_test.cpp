@@ -42,6 +42,13 @@ Measured run_chains(const Batch& batch, bool fake = false) {
 const KernelChain kOnce = {0, "once", {}, {{0, {0, 1, 2}}}};
 const KernelChain kTwice = {1, "twice", {kChainElements * 4}, {{0, {0, 1, 3}}, {0, {3, 1, 2}}}};
 
+// A program that stands alone in its folder has no path of a runner.
+TEST(Runner, ThatIsMissingIsAnError) {
+  const auto runner = Runner::start({"", "compile", nullptr, nullptr, Sandbox::kBubblewrap});
+  EXPECT_EQ(runner.status().code(), absl::StatusCode::kUnavailable);
+  EXPECT_THAT(std::string(runner.status().message()), HasSubstr("warploom-runner is missing"));
+}
+
 TEST(MeasureChains, EveryChainIsTimed) {
   const Measured measured = run_chains(chain_batch({kOnce, kTwice}));
   ASSERT_EQ(measured.trials.size(), 2u);
