@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "compiler/base/fill.h"
+#include "compiler/ir/graph.h"
 #include "compiler/ir/ops.h"
 
 namespace wl {

@@ -7,6 +7,7 @@
 #include "compiler/kernel/near.h"
 #include "compiler/plan/reads.h"
 #include "compiler/schedule/contract/gpu.h"
+#include "compiler/schedule/launch.h"
 
 namespace wl {
 namespace {
