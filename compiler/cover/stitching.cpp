@@ -292,14 +292,13 @@ bool alike(const Stitched& a, const Stitched& b) {
                     [](const Stage& x, const Stage& y) { return x.domain.cls == y.domain.cls; });
 }
 
-// Whether a matrix instruction that is no group of waves' multiplies operands of the group, so that blocks may hold
-// values in registers from stage to stage.
+// Whether a matrix instruction multiplies operands of the group where sums were, so that blocks may hold values in
+// registers from stage to stage.
 bool may_hold_values(const Graph& group, const Machine& machine) {
   return machine.target->is_gpu() && std::any_of(group.nodes.begin(), group.nodes.end(), [&](const Node& node) {
            if (node.op != Op::contract) return false;
            const auto dtype = [&](size_t i) { return group.nodes[node.operands[i]].dtype; };
-           const std::vector<MatrixOp> ops = matrices_for(dtype(0), dtype(1), machine.target->features);
-           return !std::all_of(ops.begin(), ops.end(), multiplies_in_memory);
+           return !matrices_for(dtype(0), dtype(1), machine.target->features, /*held=*/true).empty();
          });
 }
 

@@ -170,6 +170,7 @@ absl::StatusOr<GpuHeld> held_by(const Stitched& choice, const HeldStages& stages
                                 const Machine& machine) {
   const Gpu& gpu = machine.target->gpu;
   const int wave = gpu.wave;
+  if (threads < wave) return invalid(threads, " threads are no wave");
   const int64_t most = std::min<int64_t>(gpu.lane_registers, gpu.unit_registers / threads);
   for (size_t k = 0; k < stages.size(); ++k) {
     const Stage& stage = choice.stages[choice.turns.first + k];
@@ -182,8 +183,7 @@ absl::StatusOr<GpuHeld> held_by(const Stitched& choice, const HeldStages& stages
         const GpuHeld held{op, axis, 0, static_cast<int>(threads / wave)};
         const Layout& sums = fragments_of(op).c;
         const int64_t each = sums.shape[axis] * held.waves / sums.count('u');
-        if (threads < wave || each == 0 || elements_of_word(info(op).left) != 2 || (holds_left(op) && axis != 0))
-          continue;
+        if (each == 0 || elements_of_word(info(op).left) != 2 || (holds_left(op) && axis != 0)) continue;
         if (rows % each != 0 || rows / each > kMostFragments || !multiplies_in_place(held, rows, wave)) continue;
         if (registers_for(choice, stages, held, threads) <= most && fits(choice, stages, held, machine)) return held;
       }

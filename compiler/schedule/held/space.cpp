@@ -4,14 +4,23 @@
 namespace wl {
 namespace {
 
-// Whether all stages that are to hold values can be lowered so for this many threads.
+constexpr int64_t kAlignment = 1024;  // of what lies in shared memory
+
+// Whether all stages that are to hold values can be lowered so for this many threads, and their operands of a turn fit
+// shared memory beside values that are not held.
 bool can_hold(const Stitched& choice, const HeldStages& stages, int64_t threads, const Machine& machine) {
   const absl::StatusOr<GpuHeld> how = held_by(choice, stages, threads, machine);
-  for (size_t k = 0; how.ok() && k < stages.size(); ++k) {
+  if (!how.ok()) return false;
+  int64_t shared = 0;
+  for (const StitchKept& kept : choice.kept)
+    if (kept.counts_along >= 0 || (!kept.start && kept.first < choice.turns.first)) shared += kept.bytes() + kAlignment;
+  for (size_t k = 0; k < stages.size(); ++k) {
     const Stage& stage = choice.stages[choice.turns.first + k];
-    if (!lower_held(stage, stages[k], *how, stage_machine(machine, stage)).ok()) return false;
+    const absl::StatusOr<Kernel> kernel = lower_held(stage, stages[k], *how, stage_machine(machine, stage));
+    if (!kernel.ok()) return false;
+    if (choice.turns.first + k < choice.turns.last) shared += kernel->scratch_bytes();
   }
-  return how.ok();
+  return shared <= machine.target->gpu.block_shared;
 }
 
 }  // namespace

@@ -271,7 +271,8 @@ inline Graph drawn_held_attention(uint64_t seed) {
   const int64_t heads = draw({1, 2}), rows = draw({64, 128}), keys = draw({64, 128, 256});
   // Every other time as wide as factors that stay in shared memory are.
   const bool wide = seed / 5 % 2 == 0;
-  const int64_t depth = wide ? draw({64, 128}) : draw({16, 32, 64}), features = wide ? 64 : draw({16, 32, 64});
+  const int64_t depth = wide ? draw({64, 128}) : draw({16, 32, 64}),
+                features = wide ? draw({64, 128}) : draw({16, 32, 64});
   const Shape shape = {heads, rows, keys};
   const NodeId q = out.input("q", type, {heads, rows, depth});
   const bool turned = draw({0, 1}) == 0;
