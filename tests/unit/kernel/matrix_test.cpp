@@ -160,7 +160,8 @@ TEST(Matrices, HaveFragmentsOfTheirShape) {
     expect_whole(fragments.c, row.m, row.n, waves);
     for (const Target& target : targets())
       if ((target.features & row.feature) == row.feature) {
-        EXPECT_THAT(matrices_for(row.left, row.right, target.features), ::testing::Contains(row.op));
+        EXPECT_THAT(matrices_for(row.left, row.right, target.features, holds_left(row.op)),
+                    ::testing::Contains(row.op));
         EXPECT_GT(target.arithmetic.matrices(row.left, row.right), 1);
         EXPECT_EQ(std::max(1, target.gpu.wave), fragments.c.count('l'));
       }
