@@ -64,6 +64,7 @@ struct Stitched {
   };
   Turns turns = {};
   int64_t blocks() const;  // along all axes
+  bool is_held(size_t stage) const { return turns.held && stage >= turns.first; }
   int64_t turns_of(size_t stage) const { return turns.first <= stage && stage < turns.last ? turns.count : 1; }
 };
 

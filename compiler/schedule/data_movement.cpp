@@ -1,19 +1,43 @@
 #include "compiler/schedule/data_movement.h"
 
 #include <algorithm>
-#include <functional>
 #include <iterator>
+#include <set>
 
 #include "compiler/plan/reads.h"
 
 namespace wl {
 namespace {
 
-void each_instr(std::vector<Instr>& body, const std::function<void(Instr&)>& visit) {
-  for (Instr& instr : body) {
-    visit(instr);
-    each_instr(instr.body, visit);
+// Whether an expression changes with a variable, be it by way of derived ones.
+bool depends_on(const Kernel& kernel, const Affine& affine, VarId var) {
+  return std::any_of(affine.terms.begin(), affine.terms.end(), [&](const auto& term) {
+    if (term.first == var) return true;
+    const Var& v = kernel.vars[term.first];
+    return std::any_of(v.of.begin(), v.of.end(), [&](const Affine& a) { return depends_on(kernel, a, var); });
+  });
+}
+
+// Whether an instruction is about the same elements in every iteration of a loop.
+bool is_same(const Kernel& kernel, const Instr& instr, VarId loop) {
+  const auto same = [&](const Affine& affine) { return !depends_on(kernel, affine, loop); };
+  const std::vector<std::vector<Affine>>& bound = kernel.tiles[instr.result].bound;
+  return same(instr.slice.offset) &&
+         std::all_of(instr.guards.begin(), instr.guards.end(), [&](const SliceGuard& g) { return same(g.at); }) &&
+         std::all_of(bound.begin(), bound.end(),
+                     [&](const std::vector<Affine>& axis) { return std::all_of(axis.begin(), axis.end(), same); });
+}
+
+// Moves the instructions of a loop for which `goes` before it, in their order.
+template <typename Goes>
+void hoist(Kernel& kernel, std::vector<Instr>::iterator loop, Goes goes) {
+  std::vector<Instr> before, inside;
+  for (Instr& instr : loop->body) {
+    std::vector<Instr>& to = goes(instr) ? before : inside;
+    to.push_back(std::move(instr));
   }
+  loop->body = std::move(inside);
+  kernel.body.insert(loop, std::make_move_iterator(before.begin()), std::make_move_iterator(before.end()));
 }
 
 // 32-bit registers of a thread.
@@ -25,42 +49,57 @@ int64_t registers_of(const Tile& tile) {
 
 }  // namespace
 
-bool depends_on(const Kernel& kernel, const Affine& affine, VarId var) {
-  return std::any_of(affine.terms.begin(), affine.terms.end(), [&](const auto& term) {
-    if (term.first == var) return true;
-    const Var& v = kernel.vars[term.first];
-    return std::any_of(v.of.begin(), v.of.end(), [&](const Affine& a) { return depends_on(kernel, a, var); });
+std::vector<int> times_made(const Kernel& kernel) {
+  std::vector<int> out(kernel.tiles.size(), 0);
+  each_instr(kernel.body, [&](const Instr& instr) {
+    if (instr.result >= 0) ++out[instr.result];
   });
+  return out;
+}
+
+bool loads_input(const Kernel& kernel, const Instr& instr) {
+  if (instr.op != InstrOp::kLoad) return false;
+  const KernelBuffer& buffer = kernel.buffers[instr.slice.buffer];
+  return buffer.level == Level::kGlobal && !buffer.output;
+}
+
+std::vector<Instr>::iterator find_loop(Kernel& kernel, VarId var) {
+  return std::find_if(kernel.body.begin(), kernel.body.end(),
+                      [var](const Instr& instr) { return instr.op == InstrOp::kLoop && instr.var == var; });
 }
 
 void hoist_loads(Kernel& kernel, VarId loop) {
   // Measured on sm_80: 192 floats of a lane fit, 256 do not; the rest is for addresses and loads in flight.
   constexpr int64_t kFit = 168;
-  const auto at = std::find_if(kernel.body.begin(), kernel.body.end(),
-                               [loop](const Instr& instr) { return instr.op == InstrOp::kLoop && instr.var == loop; });
+  const auto at = find_loop(kernel, loop);
   if (at == kernel.body.end()) return;
   int64_t held = 0;
   for (const Instr& instr : at->body)
     if (instr.result >= 0) held = std::max(held, registers_of(kernel.tiles[instr.result]));
-  const auto same = [&](const Affine& affine) { return !depends_on(kernel, affine, loop); };
-  const auto all_same = [&](const std::vector<Affine>& affines) {
-    return std::all_of(affines.begin(), affines.end(), same);
-  };
-  std::vector<Instr> before, inside;
-  for (Instr& instr : at->body) {
-    bool goes = instr.op == InstrOp::kLoad && instr.args.empty() && same(instr.slice.offset) &&
-                kernel.buffers[instr.slice.buffer].level == Level::kGlobal &&
-                !kernel.buffers[instr.slice.buffer].output &&
-                std::all_of(instr.guards.begin(), instr.guards.end(), [&](const SliceGuard& g) { return same(g.at); });
-    if (goes) {
-      const Tile& tile = kernel.tiles[instr.result];
-      goes = std::all_of(tile.bound.begin(), tile.bound.end(), all_same) && held + registers_of(tile) <= kFit;
-      if (goes) held += registers_of(tile);
-    }
-    (goes ? before : inside).push_back(std::move(instr));
-  }
-  at->body = std::move(inside);
-  kernel.body.insert(at, std::make_move_iterator(before.begin()), std::make_move_iterator(before.end()));
+  hoist(kernel, at, [&](const Instr& instr) {
+    if (!loads_input(kernel, instr) || !instr.args.empty() || !is_same(kernel, instr, loop)) return false;
+    const int64_t registers = registers_of(kernel.tiles[instr.result]);
+    if (held + registers > kFit) return false;
+    held += registers;
+    return true;
+  });
+}
+
+void hoist_same(Kernel& kernel, VarId loop) {
+  const auto at = find_loop(kernel, loop);
+  if (at == kernel.body.end()) return;
+  const std::vector<int> made = times_made(kernel);
+  std::set<TileId> same;
+  for (auto before = kernel.body.begin(); before != at; ++before)
+    if (before->result >= 0 && made[before->result] == 1) same.insert(before->result);
+  hoist(kernel, at, [&](const Instr& instr) {
+    const bool computes = instr.op == InstrOp::kMap || instr.op == InstrOp::kPack || instr.op == InstrOp::kConvert;
+    const bool goes = (loads_input(kernel, instr) || (computes && !goes_through_memory(instr))) &&
+                      made[instr.result] == 1 && is_same(kernel, instr, loop) &&
+                      std::all_of(instr.args.begin(), instr.args.end(), [&](TileId arg) { return same.contains(arg); });
+    if (goes) same.insert(instr.result);
+    return goes;
+  });
 }
 
 void stream_loads(Kernel& kernel, const Graph& group, const Domain& domain) {

@@ -25,6 +25,14 @@ TileId turned_square(KernelBuilder& out, DType dtype, const Access& access, cons
   return along;
 }
 
+TileExpr tile_expr(const Graph& group, const Domain& domain, KernelBuilder& out, const Place& place,
+                   const std::array<TileLoop, 2>& loops, std::function<Layout(bool, bool)> layout) {
+  TileExpr made{group, domain, out,     place, loops[0].atom, loops[1].atom, loops[0].extent, loops[1].extent, 1, {},
+                false, {},     nullptr, {}};
+  made.layout = std::move(layout);
+  return made;
+}
+
 TileId TileExpr::tile(DType dtype) const {
   if (layout) return out.tile({dtype, layout(true, true), bound});
   return out.tile(dtype, {extent0, extent1}, lanes > 1 ? 1 : -1, lanes, bound);

@@ -2,6 +2,7 @@
 // are loads of the inputs, constants, and tiles that exist already (accumulators, converted tiles).
 #pragma once
 
+#include <array>
 #include <functional>
 #include <map>
 #include <vector>
@@ -53,5 +54,14 @@ struct TileExpr {
   absl::StatusOr<int> leaf(NodeId node, int position, Instr& map, std::map<NodeId, int>& memo);
   TileId finish(Instr map, int root, DType dtype);
 };
+
+// A loop that an axis of tiles runs along; -1: none.
+struct TileLoop {
+  AtomId atom = -1;
+  int64_t extent = 1;
+};
+// An expression over tiles whose two axes run along these loops, laid out as `layout` says.
+TileExpr tile_expr(const Graph& group, const Domain& domain, KernelBuilder& out, const Place& place,
+                   const std::array<TileLoop, 2>& loops, std::function<Layout(bool, bool)> layout);
 
 }  // namespace wl

@@ -45,7 +45,7 @@ int64_t matrix_shared(MatrixOp matrix, const Schedule& schedule);
 // The dtype in which a contraction on lanes multiplies and adds, and holds its operands in shared memory.
 DType lanes_dtype(const Graph& group, const Domain& domain);
 
-// How a contraction is computed by a block that keeps values in registers (compiler/schedule/stitched/held.h).
+// How a contraction is computed by a block that keeps values in registers (compiler/schedule/held/held.h).
 struct GpuHeld {
   MatrixOp matrix = {};
   int rows_axis = 0;  // of the tiles of sums

@@ -94,6 +94,8 @@ class GpuContract {
   Slice place_of(const Side& side) const;
   // Adds the products of what is in shared memory, for `depth` of K.
   void compute(int64_t depth);
+  // The words of a factor for one call of `mma` from k on; where it is in shared memory, of its buffer.
+  TileId load_factor(const Side& side, int64_t k);
   void multiply_matrices(int64_t depth);
 
   Turns steps_that_count(int64_t total);

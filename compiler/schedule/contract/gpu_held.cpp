@@ -104,20 +104,11 @@ void GpuContract::multiply_held() {
     fill(k_place(fixed(part), whole_, 0), false);
   }
   if (!multiplies_in_memory(*matrix_)) return multiply_matrices(step_);
-  std::vector<TileId> words;
+  std::vector<TileId> left;
+  for (int64_t part = 0; part < whole_; ++part) left.push_back(load_factor(rows_, part * step_));
   for (int64_t part = 0; part < whole_; ++part) {
-    words.push_back(out_.tile({DType::u32, fragments_.a, {}}));
-    out_.push(pack_instr(words.back(), shared_, held_tile_, 1 - held_->rows_axis, part * step_));
-  }
-  for (int64_t part = 0; part < whole_; ++part) {
-    const TileId right = out_.tile({DType::u32, fragments_.b, {}});
-    const int64_t own = other.k_inner ? other.pitch : 1, next = other.k_inner ? 1 : other.pitch;
-    Slice from;
-    from.buffer = parts_of_k_[static_cast<size_t>(part)];
-    from.strides = {own, elements_of_word(shared_) * next};
-    out_.push(other.k_inner ? words_instr(right, shared_, std::move(from))
-                            : words_across_instr(right, shared_, std::move(from), next));
-    out_.push(mma_instr(accumulator_, *matrix_, words[static_cast<size_t>(part)], right));
+    other.buffer = parts_of_k_[static_cast<size_t>(part)];
+    out_.push(mma_instr(accumulator_, *matrix_, left[static_cast<size_t>(part)], load_factor(other, 0)));
   }
   out_.push(mma_wait_instr());
 }
@@ -126,22 +117,11 @@ void GpuContract::fetch_held() {
   const Side& side = held_->rows_axis == 0 ? rows_ : columns_;
   const absl::StatusOr<Layout> layout = held_layout(*held_, side.extent, k_extent_);
   if (!layout.ok()) return fail(layout.status());
-  const bool rows_first = held_->rows_axis == 0;
-  TileExpr expr{group_,
-                domain_,
-                out_,
-                block_,
-                rows_first ? side.atom : k_atom_,
-                rows_first ? k_atom_ : side.atom,
-                rows_first ? side.extent : k_extent_,
-                rows_first ? k_extent_ : side.extent,
-                1,
-                {},
-                false,
-                {},
-                nullptr,
-                {}};
-  expr.layout = [&](bool down, bool across) { return projected(*layout, {down, across}); };
+  std::array<TileLoop, 2> loops = {{{side.atom, side.extent}, {k_atom_, k_extent_}}};
+  if (held_->rows_axis == 1) std::swap(loops[0], loops[1]);
+  TileExpr expr = tile_expr(group_, domain_, out_, block_, loops, [&](bool down, bool across) {
+    return projected(*layout, {down, across});
+  });
   const absl::StatusOr<TileId> value = expr.operand(domain_.contract, side.position);
   if (!value.ok()) return fail(value.status());
   out_.push_all(std::move(expr.code));
@@ -167,9 +147,8 @@ NodeId GpuContract::find_total() const {
 }
 
 void GpuContract::begin_with_addend() {
-  TileExpr expr{group_,        domain_, out_, block_, rows_.atom, columns_.atom, rows_.tile,
-                columns_.tile, 1,       {},   false,  {},         nullptr,       {}};
-  expr.layout = [this](bool rows, bool columns) { return grid_layout(rows, columns); };
+  TileExpr expr = tile_expr(group_, domain_, out_, block_, {{{rows_.atom, rows_.tile}, {columns_.atom, columns_.tile}}},
+                            [this](bool rows, bool columns) { return grid_layout(rows, columns); });
   std::vector<TileId> values;
   const Node& node = group_.nodes[total_];
   for (size_t i = 0; i < node.operands.size(); ++i) {

@@ -124,26 +124,26 @@ TileId GpuContract::cut_off(const Side& side, TileId tile, const Affine& first) 
   return result;
 }
 
+TileId GpuContract::load_factor(const Side& side, int64_t k) {
+  const TileId tile = out_.tile({DType::u32, &side == &rows_ ? fragments_.a : fragments_.b, {}});
+  if (is_held(side)) {
+    out_.push(pack_instr(tile, shared_, held_tile_, 1 - held_->rows_axis, k));
+    return tile;
+  }
+  const int64_t own = side.k_inner ? side.pitch : 1, next = side.k_inner ? 1 : side.pitch;
+  Slice from;
+  from.buffer = side.buffer;
+  from.offset = fixed(k * next);
+  from.strides = {own, elements_of_word(shared_) * next};
+  out_.push(side.k_inner ? words_instr(tile, shared_, std::move(from))
+                         : words_across_instr(tile, shared_, std::move(from), next));
+  return tile;
+}
+
 void GpuContract::multiply_matrices(int64_t depth) {
-  const int64_t words = elements_of_word(shared_);
   const bool in_memory = multiplies_in_memory(*matrix_);
   for (int64_t k = 0; k < depth; k += in_memory ? step_ : info(*matrix_).k) {
-    const auto factor = [&](const Side& side, const Layout& layout) {
-      const TileId tile = out_.tile({DType::u32, layout, {}});
-      if (is_held(side)) {
-        out_.push(pack_instr(tile, shared_, held_tile_, 1 - held_->rows_axis, k));
-        return tile;
-      }
-      const int64_t own = side.k_inner ? side.pitch : 1, next = side.k_inner ? 1 : side.pitch;
-      Slice from;
-      from.buffer = side.buffer;
-      from.offset = fixed(k * next);
-      from.strides = {own, words * next};
-      out_.push(side.k_inner ? words_instr(tile, shared_, std::move(from))
-                             : words_across_instr(tile, shared_, std::move(from), next));
-      return tile;
-    };
-    const TileId a = factor(rows_, fragments_.a), b = factor(columns_, fragments_.b);
+    const TileId a = load_factor(rows_, k), b = load_factor(columns_, k);
     out_.push(mma_instr(accumulator_, *matrix_, a, b));
     if (in_memory) out_.push(mma_wait_instr());
   }

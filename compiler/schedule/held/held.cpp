@@ -49,9 +49,9 @@ class Loops {
     return stage.buffers[static_cast<size_t>(std::find(inputs.begin(), inputs.end(), input) - inputs.begin())];
   }
   // Of a value that an earlier stage has stored.
-  const std::optional<Strides>* known(const Stage& stage, const Access& access) const {
+  std::optional<Strides> known(const Stage& stage, const Access& access) const {
     const int kept = access.input < 0 ? -1 : buffer_of(stage, access.input).kept;
-    return kept < 0 || !known_[static_cast<size_t>(kept)] ? nullptr : &known_[static_cast<size_t>(kept)];
+    return kept < 0 ? std::nullopt : known_[static_cast<size_t>(kept)];
   }
   bool moves_with_turns(const Stage& stage, const Access& access) const {
     if (access.input < 0) return false;
@@ -66,7 +66,7 @@ class Loops {
     HeldStage out;
     for (int position : {0, 1}) {
       const std::vector<Access> reads = reads_of(domain, domain.contract, position);
-      const auto reads_known = [&](const Access& access) { return known(stage, access) != nullptr; };
+      const auto reads_known = [&](const Access& access) { return known(stage, access).has_value(); };
       const auto turns = [&](const Access& access) { return moves_with_turns(stage, access); };
       if (std::any_of(reads.begin(), reads.end(), reads_known)) {
         out.operand = position;
@@ -91,10 +91,10 @@ class Loops {
     for (NodeId id = 0; id < static_cast<NodeId>(domain.operands.size()); ++id)
       for (const Domain::Operand& operand : domain.operands[id]) {
         if (!operand.is_direct()) continue;
-        const std::optional<Strides>* strides = known(stage, operand.access);
-        if (strides == nullptr) continue;
+        const std::optional<Strides> strides = known(stage, operand.access);
+        if (!strides) continue;
         for (const AtomId atom : loops)
-          if (operand.access.strides[atom] == (*strides)->rows && (out.rows < 0 || out.rows == atom)) out.rows = atom;
+          if (operand.access.strides[atom] == strides->rows && (out.rows < 0 || out.rows == atom)) out.rows = atom;
       }
     if (out.rows < 0 || loops.size() > 2) return invalid("its loops are not rows and columns");
     for (const AtomId atom : loops)

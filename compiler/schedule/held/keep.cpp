@@ -1,9 +1,7 @@
 #include "compiler/schedule/held/keep.h"
 
 #include <algorithm>
-#include <iterator>
 #include <map>
-#include <optional>
 #include <set>
 
 #include "compiler/kernel/builder.h"
@@ -98,10 +96,7 @@ TileId rounded_by(const Kernel& kernel, const Instr& instr) {
 // Reads copies of tiles that never change from the tiles themselves, and packs what is rounded before it is rounded,
 // since packing rounds. What nobody reads then is left to the compiler.
 void read_originals(Kernel& kernel) {
-  std::map<TileId, int> made;
-  each_instr(std::as_const(kernel.body), [&](const Instr& instr) {
-    if (instr.result >= 0) ++made[instr.result];
-  });
+  const std::vector<int> made = times_made(kernel);
   std::map<TileId, TileId> original, unrounded;
   each_instr(kernel.body, [&](Instr& instr) {
     for (TileId& arg : instr.args)
@@ -145,52 +140,16 @@ void keep_in_registers(Kernel& kernel, const std::vector<BufferId>& buffers) {
   drop_unused(kernel);
 }
 
-void hoist_same(Kernel& kernel, VarId loop) {
-  const auto at = std::find_if(kernel.body.begin(), kernel.body.end(),
-                               [loop](const Instr& instr) { return instr.op == InstrOp::kLoop && instr.var == loop; });
-  if (at == kernel.body.end()) return;
-  std::map<TileId, int> made;  // how many instructions, of the whole kernel, make or change a tile
-  each_instr(std::as_const(kernel.body), [&](const Instr& instr) {
-    if (instr.result >= 0) ++made[instr.result];
-  });
-  std::set<TileId> same;
-  for (auto before = kernel.body.begin(); before != at; ++before)
-    if (before->result >= 0 && made[before->result] == 1) same.insert(before->result);
-  const auto is_same = [&](const Affine& affine) { return !depends_on(kernel, affine, loop); };
-  std::vector<Instr> before, inside;
-  for (Instr& instr : at->body) {
-    const bool loads = instr.op == InstrOp::kLoad && kernel.buffers[instr.slice.buffer].level == Level::kGlobal &&
-                       !kernel.buffers[instr.slice.buffer].output;
-    const bool computes = instr.op == InstrOp::kMap || instr.op == InstrOp::kPack || instr.op == InstrOp::kConvert;
-    bool goes = (loads || (computes && !goes_through_memory(instr))) && made[instr.result] == 1 &&
-                is_same(instr.slice.offset) &&
-                std::all_of(instr.args.begin(), instr.args.end(), [&](TileId arg) { return same.contains(arg); }) &&
-                std::all_of(instr.guards.begin(), instr.guards.end(),
-                            [&](const SliceGuard& guard) { return is_same(guard.at); });
-    if (goes)
-      for (const std::vector<Affine>& axis : kernel.tiles[instr.result].bound)
-        goes = goes && std::all_of(axis.begin(), axis.end(), is_same);
-    if (goes) same.insert(instr.result);
-    (goes ? before : inside).push_back(std::move(instr));
-  }
-  at->body = std::move(inside);
-  kernel.body.insert(at, std::make_move_iterator(before.begin()), std::make_move_iterator(before.end()));
-}
-
 absl::Status finish_held(Kernel& kernel, const std::vector<BufferId>& kept, VarId turns, const Machine& machine) {
   keep_in_registers(kernel, kept);
   read_originals(kernel);
   hoist_same(kernel, turns);
-  const auto loop = std::find_if(kernel.body.begin(), kernel.body.end(), [turns](const Instr& instr) {
-    return instr.op == InstrOp::kLoop && instr.var == turns;
-  });
+  const auto loop = find_loop(kernel, turns);
   if (loop == kernel.body.end()) return absl::OkStatus();
   std::set<BufferId> multiplied, copied;
   std::set<TileId> loaded;  // tiles that are vectors of inputs as they are
   for (const Instr& instr : loop->body) {
-    if (instr.op == InstrOp::kLoad && kernel.buffers[instr.slice.buffer].level == Level::kGlobal &&
-        moves_vectors(kernel, instr, instr.result))
-      loaded.insert(instr.result);
+    if (loads_input(kernel, instr) && moves_vectors(kernel, instr, instr.result)) loaded.insert(instr.result);
     if (instr.op == InstrOp::kStore && loaded.contains(instr.args[0]) && moves_vectors(kernel, instr, instr.args[0]))
       copied.insert(instr.slice.buffer);
     if (instr.op == InstrOp::kWords || instr.op == InstrOp::kWordsAcross) multiplied.insert(instr.slice.buffer);

@@ -16,12 +16,9 @@ void keep_in_registers(Kernel& kernel, const std::vector<BufferId>& buffers);
 // The shared buffers of `buffers` that it would replace.
 std::vector<BufferId> kept_in_registers(const Kernel& kernel, const std::vector<BufferId>& buffers);
 
-// Moves what is the same in every iteration of `loop`, a loop of the kernel's body, before it: loads of inputs, and
-// what is computed from those alone.
-void hoist_same(Kernel& kernel, VarId loop);
-
 // All of this for a stitched kernel whose stages are held: `kept` are the buffers of the values that they hand on, and
-// `turns` is the loop over turns. Parts of operands are brought to shared memory a turn ahead, where there is room.
+// `turns` is the loop over turns. What is the same in every turn is computed before them. Parts of operands are brought
+// to shared memory a turn ahead, where there is room.
 absl::Status finish_held(Kernel& kernel, const std::vector<BufferId>& kept, VarId turns, const Machine& machine);
 
 }  // namespace wl

@@ -82,29 +82,14 @@ class HeldNest {
   bool is_wide(NodeId id) const { return holds(domain_.varies[id], loops_.columns); }
 
   TileExpr expression(bool is_wide) {
-    const AtomId columns = is_wide ? loops_.columns : -1;
-    const int64_t rows = domain_.atoms[loops_.rows].extent, across = is_wide ? layout_.shape[across_] : 1;
-    const bool down = how_.rows_axis == 0;
-    TileExpr out{group_,
-                 domain_,
-                 out_,
-                 place_,
-                 down ? loops_.rows : columns,
-                 down ? columns : loops_.rows,
-                 down ? rows : across,
-                 down ? across : rows,
-                 1,
-                 {},
-                 false,
-                 {},
-                 nullptr,
-                 {}};
-    out.layout = [this, is_wide](bool along0, bool along1) {
+    std::array<TileLoop, 2> loops = {{{loops_.rows, domain_.atoms[loops_.rows].extent},
+                                      is_wide ? TileLoop{loops_.columns, layout_.shape[across_]} : TileLoop{}}};
+    if (how_.rows_axis == 1) std::swap(loops[0], loops[1]);
+    return tile_expr(group_, domain_, out_, place_, loops, [this, is_wide](bool along0, bool along1) {
       std::vector<bool> keeps = {along0, along1};
       if (!is_wide) keeps[static_cast<size_t>(across_)] = false;
       return projected(layout_, keeps);
-    };
-    return out;
+    });
   }
 
   void flush(TileExpr& expr) {

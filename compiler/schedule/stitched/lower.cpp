@@ -22,7 +22,7 @@ struct Held {
 absl::StatusOr<Kernel> lower_stage(const Stitched& choice, size_t number, const Schedule& whole, const Held& held,
                                    const Machine& machine) {
   const Stage& stage = choice.stages[number];
-  if (choice.turns.held && number >= choice.turns.first)
+  if (choice.is_held(number))
     return lower_held(stage, held.stages[number - choice.turns.first], held.how, stage_machine(machine, stage));
   const Machine own = stage_machine(machine, stage);
   const Schedule schedule = stage_schedule(stage_space(stage, machine), number, whole, own.target->is_gpu());
@@ -166,11 +166,6 @@ void emit_starts(const Stitched& choice, const KeptValues& kept, int lanes, Kern
   }
 }
 
-// The axis of a slice of values that are neighbours along it.
-int along_rows(const Slice& slice) {
-  return slice.strides.size() > 1 && slice.strides[1] != 0 ? 1 : 0;
-}
-
 // Places along an axis: of all blocks before the first stage; of a turn where it begins, those that its stages, the
 // ones from `first` to `last`, read.
 struct Counting {
@@ -188,7 +183,7 @@ void emit_counted(const Stitched& choice, const KeptValues& kept, const std::vec
     Instr count;
     count.op = InstrOp::kIota;
     count.result = whole_tile(choice, kept, i, slice, out, lanes);
-    count.axis = kept.held[i] ? along_rows(slice) : 1;
+    count.axis = slice.strides[1] != 0 ? 1 : 0;  // that along which they are neighbours
     count.slice.offset = sum(fixed(0), places[static_cast<size_t>(value.counts_along)], value.counts_step);
     const TileId tile = count.result;
     out.push(std::move(count));
@@ -277,7 +272,7 @@ VarId emit_stages(std::vector<Kernel> stages, const Stitched& choice, std::vecto
     if (blocks == 0) continue;
     // A stage with narrower vectors than another is in a loop of its own, even of one iteration.
     const int width = gpu ? stages[k].vector_lanes(stages[k].body) : 1;
-    const bool alone = blocks > 1 || (width > 1 && width < widest && !(turns.held && k >= turns.first));
+    const bool alone = blocks > 1 || (width > 1 && width < widest && !choice.is_held(k));
     const VarId turn = alone ? out.loop_var("turn") : -1;
     const Graft graft(std::move(stages[k]),
                       {choice.stages[k].buffers, turn >= 0 ? affine(turn) : fixed(0), places, kept.buffers, scratch[k]},

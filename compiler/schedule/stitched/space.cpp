@@ -337,8 +337,7 @@ Space space_stitched(const Domain& domain, const Machine& machine) {
     const Space held = held_space(stitch.choices[c], machine);
     for (size_t k = 0; k < stitch.choices[c].stages.size(); ++k) {
       const Stage& stage = stitch.choices[c].stages[k];
-      const bool is_held = stitch.choices[c].turns.held && k >= stitch.choices[c].turns.first;
-      Space of_stage = is_held ? held : stage_space(stage, machine);
+      Space of_stage = stitch.choices[c].is_held(k) ? held : stage_space(stage, machine);
       for (const Axis& axis : of_stage.axes) {
         if (in_group(axis, teams) == InGroup::kFixed || (teams && axis.choice == kTeam)) continue;
         Axis whole = in_whole(k, axis, teams);

@@ -102,22 +102,19 @@ WL_LIFT1(wl_exact_bf16)
   }
 WL_LIFT_PAIRS(wl_to_bf16, wl_nearest_bf16_pair)
 WL_LIFT_PAIRS(wl_to_f16, wl_nearest_f16_pair)
-#else
-WL_LIFT1(wl_to_bf16)
-WL_LIFT1(wl_to_f16)
-#endif
-// The word of two elements, the first in the lower half.
-#ifdef WL_TO_BF16
 #define WL_WORD_OF(type, pair)                     \
   WL_FN u32 wl_word_of_##type(f32 low, f32 high) { \
     return pair(low, high);                        \
   }
 #else
+WL_LIFT1(wl_to_bf16)
+WL_LIFT1(wl_to_f16)
 #define WL_WORD_OF(type, pair)                                     \
   WL_FN u32 wl_word_of_##type(f32 low, f32 high) {                 \
     return (u32)wl_to_##type(low) | (u32)wl_to_##type(high) << 16; \
   }
 #endif
+// The word of two elements, the first in the lower half.
 WL_WORD_OF(bf16, wl_nearest_bf16_pair)
 WL_WORD_OF(f16, wl_nearest_f16_pair)
 WL_LIFT1(wl_to_f8e4m3fn)
