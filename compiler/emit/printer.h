@@ -93,6 +93,7 @@ class Printer {
   void print_pack(const Instr& instr, const Place& place);
   void add_fragment(TileId tile, const Layout& fragment, int64_t row, int64_t column,
                     std::vector<std::string>& to) const;
+  void print_view(const Instr& instr, const Place& place);
   void print_part(const Instr& instr, const Place& place);
   void print_dot(const Instr& instr, const Place& place);
   void print_mma(const Instr& instr, const Place&);

@@ -127,6 +127,11 @@ void Printer::print_pack(const Instr& instr, const Place&) {
   }
 }
 
+void Printer::print_view(const Instr& instr, const Place&) {
+  for (int64_t i = 0; i < repeats_of(tile_of(instr.result)); ++i)
+    define(instr.result, cat("t", instr.result, "_", i), cat("t", instr.args[0], "_", i));
+}
+
 void Printer::print_part(const Instr& instr, const Place& place) {
   const int lanes = lanes_of(instr.result);
   define(instr.result, result_name(instr, place),

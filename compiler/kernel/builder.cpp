@@ -240,6 +240,14 @@ Instr pack_instr(TileId result, DType element, TileId from, int axis, int64_t fi
   return instr;
 }
 
+Instr view_instr(TileId result, TileId from) {
+  Instr instr;
+  instr.op = InstrOp::kView;
+  instr.result = result;
+  instr.args = {from};
+  return instr;
+}
+
 Instr part_instr(TileId result, DType element, TileId words, int part) {
   Instr instr;
   instr.op = InstrOp::kPart;

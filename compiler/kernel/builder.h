@@ -66,6 +66,7 @@ Instr fill_instr(TileId result, double value);
 Instr fold_instr(TileId into, TileId value, Op combine);              // over axis 1
 Instr cross_instr(TileId result, TileId from, Op combine);            // over axis 1
 Instr convert_instr(TileId result, TileId from, Slice through = {});  // a buffer of -1: not through memory
+Instr view_instr(TileId result, TileId from);
 Instr words_instr(TileId result, DType element, Slice slice);
 Instr words_across_instr(TileId result, DType element, Slice slice, int64_t gap);
 Instr join_instr(TileId result, DType element, std::vector<TileId> elements);

@@ -187,6 +187,29 @@ Layout projected(const Layout& layout, const std::vector<bool>& keeps) {
   return out;
 }
 
+Layout split_axis(const Layout& layout, int axis, int64_t width) {
+  const int inner = std::min(log2_floor(width), layout.bits[axis]), all = layout.bits[axis];
+  const int64_t repeats = width >> inner;  // of the outermost ones
+  WL_CHECK(std::has_single_bit(static_cast<uint64_t>(width)) && layout.shape[axis] % width == 0 &&
+               (repeats == 1 || layout.outer[axis].count % repeats == 0),
+           "an axis of ", layout.shape[axis], " in parts of ", width);
+  Layout out = layout;
+  out.shape[axis] = width;
+  out.shape.insert(out.shape.begin() + axis, layout.shape[axis] / width);
+  out.bits[axis] = inner;
+  out.bits.insert(out.bits.begin() + axis, all - inner);
+  out.outer[axis].count = repeats;
+  out.outer.insert(out.outer.begin() + axis, {layout.outer[axis].kind, layout.outer[axis].count / repeats});
+  // Within the bits of the axis, the high ones now come first.
+  const int low = shift_of(layout, axis);
+  const uint64_t mask = ((uint64_t{1} << all) - 1) << low;
+  for (Layout::Base& base : out.bases) {
+    const uint64_t part = (base.vector & mask) >> low, high = part >> inner, rest = part & ((uint64_t{1} << inner) - 1);
+    base.vector = (base.vector & ~mask) | high << low | rest << (low + all - inner);
+  }
+  return out;
+}
+
 Layout repeated(const Layout& fragment, const std::array<Repeats, 2>& axes) {
   WL_CHECK(fragment.rank() == 2, "a fragment with ", fragment.rank(), " axes");
   Layout out;

@@ -88,6 +88,10 @@ Layout dealt_layout(std::vector<int64_t> shape, const std::vector<Deal>& deals, 
 // hold the same.
 Layout projected(const Layout& layout, const std::vector<bool>& keeps);
 
+// The same registers, with an axis in two: places along the second are `width` neighbours along the axis, a power of
+// two. CHECKs that width divides what repeats.
+Layout split_axis(const Layout& layout, int axis, int64_t width);
+
 // How a fragment of a matrix instruction is repeated along an axis of a tile: 2^registers times in the registers of a
 // wave, then in other waves, one bit of the wave's number for each doubling. A fragment of several waves has the lowest
 // bits for itself.

@@ -158,6 +158,24 @@ std::string pack_problem(const Kernel& kernel, const Instr& pack) {
   return "";
 }
 
+std::string view_problem(const Kernel& kernel, const Instr& view) {
+  const Tile &from = kernel.tiles[view.args[0]], &to = kernel.tiles[view.result];
+  if (from.dtype != to.dtype) return "a view keeps the elements' type";
+  if (!from.bound.empty() || !to.bound.empty()) return "a view of tiles with bounds";
+  if (elements(from.layout.shape) != elements(to.layout.shape)) return "a view keeps the number of elements";
+  const TilePlaces have(from.layout, kernel.team, kernel.wave), want(to.layout, kernel.team, kernel.wave);
+  if (have.registers() != want.registers() || have.vector() != want.vector()) return "a view keeps the registers";
+  const auto number = [](std::span<const int64_t> index, const std::vector<int64_t>& shape) {
+    int64_t at = 0;
+    for (size_t axis = 0; axis < shape.size(); ++axis) at = at * shape[axis] + index[axis];
+    return at;
+  };
+  for (int64_t at = 0; at < have.size(); ++at)
+    if (number(have.index(at), from.layout.shape) != number(want.index(at), to.layout.shape))
+      return cat("register ", have.register_of(at), " of thread ", have.thread_of(at), " would hold another element");
+  return "";
+}
+
 std::string convert_problem(const Kernel& kernel, const Instr& convert) {
   const Layout &from = kernel.tiles[convert.args[0]].layout, &to = kernel.tiles[convert.result].layout;
   if (from.shape != to.shape) return "a convert keeps the shape";

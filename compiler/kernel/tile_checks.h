@@ -26,6 +26,9 @@ std::string cross_problem(const Layout& from, const Layout& to, const std::vecto
 // A pack: every thread holds the elements of its words, all threads in the same registers.
 std::string pack_problem(const Kernel& kernel, const Instr& pack);
 
+// A view: the tiles have elements of one type, and what a position holds has the same place in row-major order in both.
+std::string view_problem(const Kernel& kernel, const Instr& view);
+
 // A convert between layouts of one shape. On machines with lanes, no element moves to another wave but through memory.
 std::string convert_problem(const Kernel& kernel, const Instr& convert);
 

@@ -273,6 +273,7 @@ class Verifier {
     return absl::OkStatus();
   }
   absl::Status check_pack(const Instr& instr) const { return with_problem(instr, pack_problem(kernel_, instr)); }
+  absl::Status check_view(const Instr& instr) const { return with_problem(instr, view_problem(kernel_, instr)); }
   absl::Status check_part(const Instr& instr) const {
     WL_RETURN_IF_ERROR(are_words(instr, instr.args[0]));
     const Tile &words = tile_of(instr.args[0]), &result = tile_of(instr.result);

@@ -25,30 +25,30 @@ double pipelined_ns(double load_ns, double use_ns, double turns, double stages, 
 
 ProductExtents product_extents(const Graph& group, const Domain& domain) {
   ProductExtents product;
-  if (!domain.m.empty()) product.rows = static_cast<double>(domain.atoms[domain.m.back()].extent);
-  if (!domain.n.empty()) product.columns = static_cast<double>(domain.atoms[domain.n.back()].extent);
+  product.loops = product_loops(domain);
   product.depth = static_cast<double>(extent_of(domain, domain.reduced));
-  product.outer = static_cast<double>(extent_of(domain, domain.batch)) *
-                  static_cast<double>(extent_of(domain, domain.m)) * static_cast<double>(extent_of(domain, domain.n)) /
-                  (product.rows * product.columns);
   product.dtype = group.nodes[domain.contract].dtype;
   product.bytes = std::max(4, size_of(product.dtype));
   return product;
 }
 
-double gpu_contract_ns(const Schedule& s, const ProductExtents& product, const Machine& machine) {
+double gpu_contract_ns(const Schedule& schedule, const ProductExtents& product, const Machine& machine) {
+  return gpu_contract_time(schedule, product, machine).ns;
+}
+
+GpuContractTime gpu_contract_time(const Schedule& s, const ProductExtents& product, const Machine& machine) {
   const Gpu& gpu = machine.target->gpu;
   const Rates rates = rates_of(machine);
   const double units = std::max(1, machine.multiprocessors());
-  const auto tile_rows = static_cast<double>(s[kTileRows]), tile_columns = static_cast<double>(s[kTileColumns]);
+  const auto tile_rows = static_cast<double>(rows_of_tile(s)), tile_columns = static_cast<double>(columns_of_tile(s));
   const std::optional<MatrixOp> matrix = matrix_of(s);
   const auto step = static_cast<double>(s[kStepK]);
   const auto bytes = static_cast<double>(matrix ? size_of(info(*matrix).left) : product.bytes);
   const int64_t threads = contract_threads(s);
-  const double row_tiles = std::ceil(product.rows / tile_rows),
-               column_tiles = std::ceil(product.columns / tile_columns);
+  const auto row_tiles = static_cast<double>(product.loops.row_tiles(s)),
+             column_tiles = static_cast<double>(product.loops.column_tiles(s));
   const auto parts = static_cast<double>(s[kReductionBlocks]);
-  const double blocks = row_tiles * column_tiles * product.outer * parts;
+  const double blocks = row_tiles * column_tiles * static_cast<double>(product.loops.outer) * parts;
   const int64_t fit =
       std::max<int64_t>(1, std::min<int64_t>({gpu.unit_blocks, gpu.unit_threads / threads,
                                               gpu.unit_registers / (threads * contract_registers(s, product.bytes / 4)),
@@ -91,7 +91,15 @@ double gpu_contract_ns(const Schedule& s, const ProductExtents& product, const M
 
   const double loop = beside * pipelined_ns(load_ns, use_ns, turns, static_cast<double>(s[kStages]), beside);
   const double least = beside * turns * std::max({from_memory, from_l2, use_ns});
-  return rates.launch_us * 1000 + waves * (load_ns + std::max(loop, least) + beside * stored);
+  return {rates.launch_us * 1000 + waves * (load_ns + std::max(loop, least) + beside * stored),
+          step * compute_ns,
+          step * shared_bytes / kSharedBytesPerNs,
+          from_l2,
+          from_memory,
+          use_ns,
+          turns,
+          beside,
+          waves};
 }
 
 }  // namespace wl

@@ -65,9 +65,14 @@ std::vector<NodeId> inputs_read_once(const Graph& group, const Domain& domain) {
   return out;
 }
 
-bool copies_operand(const Graph& group, const Domain& domain, int position, DType dtype) {
+const Access* copied_operand(const Graph& group, const Domain& domain, int position, DType dtype) {
   const Domain::Operand& operand = domain.operands[domain.contract][position];
-  return operand.is_direct() && group.nodes[operand.access.input].dtype == dtype;
+  const std::vector<Piece>& pieces = operand.pieces;
+  const bool padded = pieces.size() == 2 && !pieces[0].constant && pieces[0].source < 0 && pieces[1].constant &&
+                      pieces[1].value == 0 && !std::signbit(pieces[1].value);
+  if (!padded && !operand.is_direct()) return nullptr;
+  const Access& access = padded ? pieces[0].access : operand.access;
+  return group.nodes[access.input].dtype == dtype ? &access : nullptr;
 }
 
 bool copies_rows(const Graph& group, const Domain& domain, const Access& access, int64_t vector) {

@@ -11,9 +11,10 @@ namespace wl {
 // with every atom, and none reads them by an index. Caches need not keep them, unless a kernel walks more than once.
 std::vector<NodeId> inputs_read_once(const Graph& group, const Domain& domain);
 
-// An operand of the domain's contraction that is an input as it is, of a dtype in which it is multiplied: its elements
-// can be copied to shared memory unchanged, as long as 4 bytes or more are neighbours.
-bool copies_operand(const Graph& group, const Domain& domain, int position, DType dtype);
+// How an operand of the domain's contraction can be copied to shared memory unchanged, as long as 4 bytes or more are
+// neighbours: it is an input, of a dtype in which it is multiplied, as it is or padded with zeros, which are where the
+// guards of the access do not hold. Null: it is something else.
+const Access* copied_operand(const Graph& group, const Domain& domain, int position, DType dtype);
 
 // A read that can be copied to shared memory before its row is computed: contiguous along the vector atom, in vectors
 // of so many elements, and different for every row.

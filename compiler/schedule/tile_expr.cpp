@@ -5,57 +5,71 @@
 #include "compiler/plan/phases.h"
 
 namespace wl {
+namespace {
 
-Slice slice_at(BufferId buffer, const Access& access, const Place& place, AtomId axis0, AtomId axis1) {
+Affine index_of(int64_t offset, const std::vector<int64_t>& strides, const Place& place) {
+  Affine index = fixed(offset);
+  for (size_t a = 0; a < strides.size(); ++a)
+    if (strides[a] != 0) index = sum(std::move(index), place[a], strides[a]);
+  return index;
+}
+
+// The strides along the axes of a tile.
+std::vector<int64_t> along(const std::vector<int64_t>& strides, const std::vector<AtomId>& axes) {
+  std::vector<int64_t> out;
+  for (const AtomId atom : axes) out.push_back(atom >= 0 ? strides[atom] : 0);
+  return out;
+}
+
+}  // namespace
+
+Slice slice_at(BufferId buffer, const Access& access, const Place& place, const std::vector<AtomId>& axes) {
   Slice out;
   out.buffer = buffer;
-  out.offset.base = access.offset;
-  for (size_t a = 0; a < access.strides.size(); ++a)
-    if (access.strides[a] != 0) out.offset = sum(std::move(out.offset), place[a], access.strides[a]);
-  out.strides = {axis0 >= 0 ? access.strides[axis0] : 0, axis1 >= 0 ? access.strides[axis1] : 0};
+  out.offset = index_of(access.offset, access.strides, place);
+  out.strides = along(access.strides, axes);
   return out;
+}
+
+SliceGuard guard_at(const Guard& guard, const Place& place, const std::vector<AtomId>& axes) {
+  return {index_of(guard.offset, guard.strides, place), along(guard.strides, axes), guard.extent};
 }
 
 TileId turned_square(KernelBuilder& out, DType dtype, const Access& access, const Place& place, AtomId axis0,
                      AtomId axis1, int lanes, int64_t width, std::vector<Instr>& into) {
   const TileId across = out.tile(dtype, {lanes, width}, 0, lanes);
-  into.push_back(load_instr(across, slice_at(out.input_buffer(access.input), access, place, axis0, axis1)));
+  into.push_back(load_instr(across, slice_at(out.input_buffer(access.input), access, place, {axis0, axis1})));
   const TileId along = out.tile(dtype, {lanes, width}, 1, lanes);
   into.push_back(convert_instr(along, across));
   return along;
 }
 
-TileExpr tile_expr(const Graph& group, const Domain& domain, KernelBuilder& out, const Place& place,
-                   const std::array<TileLoop, 2>& loops, std::function<Layout(bool, bool)> layout) {
-  TileExpr made{group, domain, out,     place, loops[0].atom, loops[1].atom, loops[0].extent, loops[1].extent, 1, {},
-                false, {},     nullptr, {}};
-  made.layout = std::move(layout);
-  return made;
+std::vector<AtomId> TileExpr::axes() const {
+  std::vector<AtomId> atoms;
+  for (const TileLoop& loop : loops) atoms.push_back(loop.atom);
+  return atoms;
 }
 
 TileId TileExpr::tile(DType dtype) const {
-  if (layout) return out.tile({dtype, layout(true, true), bound});
-  return out.tile(dtype, {extent0, extent1}, lanes > 1 ? 1 : -1, lanes, bound);
+  return shaped(dtype, std::vector<bool>(loops.size(), true));
 }
 
-TileId TileExpr::shaped(DType dtype, bool move0, bool move1) const {
-  if (layout) return out.tile({dtype, layout(move0, move1), move1 ? bound : std::vector<std::vector<Affine>>()});
-  return out.tile(dtype, {move0 ? extent0 : 1, move1 ? extent1 : 1}, move1 && lanes > 1 ? 1 : -1, move1 ? lanes : 1,
-                  move1 ? bound : std::vector<std::vector<Affine>>());
+TileId TileExpr::shaped(DType dtype, const std::vector<bool>& moves) const {
+  std::vector<std::vector<Affine>> end = moves.back() ? bound : std::vector<std::vector<Affine>>();
+  if (layout) return out.tile({dtype, layout(moves), std::move(end)});
+  std::vector<int64_t> shape;
+  for (size_t axis = 0; axis < loops.size(); ++axis) shape.push_back(moves[axis] ? loops[axis].extent : 1);
+  const bool vectors = moves.back() && lanes > 1;
+  return out.tile(dtype, std::move(shape), vectors ? static_cast<int>(loops.size()) - 1 : -1, vectors ? lanes : 1,
+                  std::move(end));
 }
 
 TileId TileExpr::load_input(const Access& access) {
-  const TileId result = shaped(group.nodes[access.input].dtype, whole || (axis0 >= 0 && access.strides[axis0] != 0),
-                               whole || (axis1 >= 0 && access.strides[axis1] != 0));
-  code.push_back(load_instr(result, slice_at(out.input_buffer(access.input), access, place, axis0, axis1)));
+  std::vector<bool> moves;
+  for (const TileLoop& loop : loops) moves.push_back(whole || (loop.atom >= 0 && access.strides[loop.atom] != 0));
+  const TileId result = shaped(group.nodes[access.input].dtype, moves);
+  code.push_back(load_instr(result, slice_at(out.input_buffer(access.input), access, place, axes())));
   return result;
-}
-
-Affine TileExpr::index_of(int64_t offset, const std::vector<int64_t>& strides) const {
-  Affine index = fixed(offset);
-  for (size_t a = 0; a < strides.size(); ++a)
-    if (strides[a] != 0) index = sum(std::move(index), place[a], strides[a]);
-  return index;
 }
 
 // The sum of a scalar and of stride * coordinate for each axis that the value moves along.
@@ -70,11 +84,12 @@ int TileExpr::affine_expr(const Access& value, DType dtype, Instr& map) {
     return push_arg(map, result, dtype);
   };
   // A scalar among the others would end the loop that they share.
-  int total = iota(shaped(dtype, false, false), 0, index_of(value.offset, value.strides), 0);
-  for (int axis : {0, 1}) {
-    const AtomId atom = axis == 0 ? axis0 : axis1;
+  const std::vector<bool> none(loops.size(), false);
+  int total = iota(shaped(dtype, none), 0, index_of(value.offset, value.strides, place), 0);
+  for (size_t axis = 0; axis < loops.size(); ++axis) {
+    const AtomId atom = loops[axis].atom;
     if (atom < 0 || value.strides[atom] == 0) continue;
-    int term = iota(tile(dtype), axis, fixed(0), code.size());
+    int term = iota(tile(dtype), static_cast<int>(axis), fixed(0), code.size());
     if (value.strides[atom] != 1) {
       const int stride = push_constant(map, static_cast<double>(value.strides[atom]), dtype);
       term = push_op(map, Op::mul, dtype, {term, stride});
@@ -85,22 +100,16 @@ int TileExpr::affine_expr(const Access& value, DType dtype, Instr& map) {
 }
 
 TileId TileExpr::load_pieces(const std::vector<Piece>& pieces, DType dtype) {
-  const auto moves = [&](AtomId atom) {
-    return whole || (atom >= 0 && std::any_of(pieces.begin(), pieces.end(),
-                                              [atom](const Piece& p) { return p.access.moves_along(atom); }));
-  };
-  const bool move0 = moves(axis0), move1 = moves(axis1);
+  std::vector<bool> moves;
+  for (const TileLoop& loop : loops)
+    moves.push_back(whole || (loop.atom >= 0 && std::any_of(pieces.begin(), pieces.end(), [&loop](const Piece& p) {
+                                return p.access.moves_along(loop.atom);
+                              })));
   PieceReader reader;
-  reader.tile = [&](DType of) { return shaped(of, move0, move1); };
+  reader.tile = [&](DType of) { return shaped(of, moves); };
   reader.push = [&](Instr instr) { code.push_back(std::move(instr)); };
-  reader.slice = [&](const Access& access) {
-    return slice_at(out.input_buffer(access.input), access, place, axis0, axis1);
-  };
-  reader.guard = [&](const Guard& guard) {
-    return SliceGuard{index_of(guard.offset, guard.strides),
-                      {axis0 >= 0 ? guard.strides[axis0] : 0, axis1 >= 0 ? guard.strides[axis1] : 0},
-                      guard.extent};
-  };
+  reader.slice = [&](const Access& access) { return slice_at(out.input_buffer(access.input), access, place, axes()); };
+  reader.guard = [&](const Guard& guard) { return guard_at(guard, place, axes()); };
   reader.affine = [&](const Access& access, DType of, Instr& map) { return affine_expr(access, of, map); };
   return read_pieces(pieces, dtype, reader);
 }
@@ -151,7 +160,9 @@ TileId TileExpr::finish(Instr map, int root, DType dtype) {
   const ExprNode& node = map.expr[root];
   if (node.kind == ExprNode::Kind::kArg) {
     const Tile& same = out.kernel().tiles[map.args[node.arg]];
-    if (same.layout.shape == std::vector<int64_t>{extent0, extent1} && same.bound == bound) return map.args[node.arg];
+    const bool all = std::equal(loops.begin(), loops.end(), same.layout.shape.begin(), same.layout.shape.end(),
+                                [](const TileLoop& loop, int64_t extent) { return loop.extent == extent; });
+    if (all && same.bound == bound) return map.args[node.arg];
   }
   map.op = InstrOp::kMap;
   map.result = tile(dtype);

@@ -137,6 +137,27 @@ inline const std::vector<Golden> kProducts = {
   %5 = add %3 %4 : bf16[40,24]
   output "y" %5
 })"},
+    {"convolution_in_runs",  // of rows of four pixels, four of them, of two images, padded with zeros that are copied
+     "sim:cuda",
+     {{"matrix", 1},
+      {"async_copies", 1},
+      {"stages", 3},
+      {"tile_rows", 4},
+      {"row_runs", 4},
+      {"row_planes", 2},
+      {"tile_columns", 32},
+      {"thread_rows", 2},
+      {"thread_columns", 4},
+      {"k_step", 16},
+      {"min_blocks", 0}},
+     R"(graph {
+  %0 = input "x" : bf16[2,7,7,16] normal(0,1)
+  %1 = input "w" : bf16[3,3,16,32] normal(0,1)
+  %2 = pad %0 low=[0,1,1,0] high=[0,1,1,0] value=0 : bf16[2,9,9,16]
+  %3 = window %2 axes=[1,2] params=[3,1,1,3,1,1] : bf16[2,7,7,16,3,3]
+  %4 = contract %3 %1 "bhwcrs,rscf->bhwf" : bf16[2,7,7,32]
+  output "y" %4
+})"},
     {"near_matrices",  // factors stay in shared memory: one along k, one in panels across it
      "sim:cuda",
      {{"matrix", 12},

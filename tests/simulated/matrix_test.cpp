@@ -9,9 +9,10 @@
 #include "tests/simulated/reduced.h"
 #include "tests/unit/emit/compiled.h"
 #include "tests/unit/fuzz.h"
+#include "tests/unit/schedule/contract/convolutions.h"
+#include "tests/unit/schedule/contract/near_products.h"
 #include "tests/unit/schedule/contractions.h"
 #include "tests/unit/schedule/groups.h"
-#include "tests/unit/schedule/near_products.h"
 #include "tests/unit/schedule/stitched_groups.h"
 
 namespace wl {
@@ -96,6 +97,11 @@ TEST_P(SimulatedMatrices, OfFactorsInMemoryMeanTheirGraphs) {
 // Several blocks have parts of K, and the last one adds up what they left.
 TEST_P(SimulatedMatrices, OfSharedKMeanTheirGraphs) {
   expect_right(seeds(40, 20261128), "simulated_shared_k", "wl_last<", testing::deep_product, testing::shared_points);
+}
+
+// Tiles go on in the next row of an image, on every kind of target, with matrices or on lanes.
+TEST_P(SimulatedMatrices, OfRunsMeanTheirGraphs) {
+  expect_right(seeds(40, 20261130), "simulated_runs", "", testing::product_in_runs, testing::points_in_runs);
 }
 
 // Stages of a block multiply what earlier stages have left in shared memory.

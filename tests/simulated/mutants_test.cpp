@@ -23,9 +23,9 @@
 #include "tests/simulated/reduced.h"
 #include "tests/unit/emit/compiled.h"
 #include "tests/unit/fuzz.h"
+#include "tests/unit/schedule/contract/near_products.h"
 #include "tests/unit/schedule/contractions.h"
 #include "tests/unit/schedule/groups.h"
-#include "tests/unit/schedule/near_products.h"
 #include "tests/unit/schedule/stitched_groups.h"
 #include "worker/drivers/cpu/cpu.h"
 

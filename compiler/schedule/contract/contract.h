@@ -2,6 +2,7 @@
 // GPUs.
 #pragma once
 
+#include <array>
 #include <optional>
 
 #include "compiler/kernel/kernel.h"
@@ -15,8 +16,24 @@ Space space_contract(const Graph& group, const Domain& domain, const Machine& ma
 Space space_gpu_contract(const Graph& group, const Domain& domain, const Machine& machine);
 // Whether K is as many equal numbers of whole steps as the schedule has reduction_blocks, and every product counts.
 bool divides_k(const Graph& group, const Domain& domain, const Schedule& schedule);
-// The threads of a block of such a contraction.
+// The rows and the columns of a tile of such a contraction, and the threads of its block.
+int64_t rows_of_tile(const Schedule& schedule);
+int64_t columns_of_tile(const Schedule& schedule);
 int64_t contract_threads(const Schedule& schedule);
+// The choices that say how far a tile goes along the last loop of the rows, or columns, and along those around it.
+inline constexpr std::array<Choice, 3> kRowLoops = {kTileRows, kRowRuns, kRowPlanes};
+inline constexpr std::array<Choice, 3> kColumnLoops = {kTileColumns, kColumnRuns, kColumnPlanes};
+// Extents of such a contraction: along these loops of the rows and of the columns; what is left beside them; and the
+// longest loop of K.
+struct ProductLoops {
+  std::array<int64_t, 3> rows = {1, 1, 1}, columns = {1, 1, 1};
+  int64_t outer = 1, depth = 1;
+  // Tiles of a schedule.
+  int64_t row_tiles(const Schedule& schedule) const;
+  int64_t column_tiles(const Schedule& schedule) const;
+  int64_t tiles(const Schedule& schedule) const { return row_tiles(schedule) * column_tiles(schedule) * outer; }
+};
+ProductLoops product_loops(const Domain& domain);
 // Of such a contraction: 32-bit registers of a thread that computes with elements of so many words, and bytes of shared
 // memory of a block, whose elements have so many bytes unless a matrix instruction says otherwise.
 int64_t contract_registers(const Schedule& schedule, int64_t words);

@@ -144,7 +144,7 @@ class CpuContract {
   // Stores what follows from the accumulators' values, which are `height` x `width` at a place; `layout`: as in
   // TileExpr.
   void store_results(const Place& at, int64_t height, int64_t width, std::vector<std::vector<Affine>> bound,
-                     TileId value, std::function<Layout(bool, bool)> layout = nullptr);
+                     TileId value, std::function<Layout(const std::vector<bool>&)> layout = nullptr);
   void pack(const Side& side, const Domain& domain, const Place& place, int64_t k_extent, AtomId along, int64_t width,
             int lanes, Affine offset, int64_t pitch, std::vector<std::vector<Affine>> bound);
   // The same with dot_: as words.

@@ -62,7 +62,7 @@ void CpuContract::pack_words(const Side& side, const Domain& domain, const Place
   each_word(k_vars_[along_words], extent, [&](const Affine& turn, int64_t elements) {
     Place first = at;
     first[dot_->k_atom] = sum(first[dot_->k_atom], turn, dot_->group);
-    const TileExpr expr{group_, domain, out_, first, -1, along, 1, width, lanes, bound, true, {}, nullptr, {}};
+    const TileExpr expr{group_, domain, out_, first, {{-1, 1}, {along, width}}, lanes, bound, true};
     store_words(side, expr, elements, sum(offset, turn, word_stride), 0);
   });
   for (size_t i = 0; i + 1 < k_atoms_.size(); ++i) out_.close_loop();
@@ -106,8 +106,8 @@ void CpuContract::store_words(const Side& side, const TileExpr& first, int64_t e
   const TileId words = first.tile(DType::u32);
   if (side.words && elements == dot_->group) {
     const Access& access = first.domain.operands[domain_.contract][side.position].access;
-    out_.push(
-        words_instr(words, dtype, slice_at(out_.input_buffer(access.input), access, first.place, -1, first.axis1)));
+    out_.push(words_instr(words, dtype,
+                          slice_at(out_.input_buffer(access.input), access, first.place, {-1, first.loops[1].atom})));
   } else {
     std::vector<TileId> parts;
     for (int64_t i = 0; i < elements; ++i) {

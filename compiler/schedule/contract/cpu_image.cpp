@@ -109,20 +109,9 @@ void CpuContract::copy_image(const Place& place, int64_t k_extent) {
   if (!left.empty()) bound = (channel >= 0 || height_ >= 0) ? std::vector{left, {}} : std::vector{{}, left};
   const int lanes = across > 1 ? machine_.target->lanes : 1;
   const auto part = [&](Place first) {
-    return TileExpr{group_,
-                    domain,
-                    out_,
-                    std::move(first),
-                    channel >= 0 ? width : height_,
-                    channel >= 0 ? channel : width,
-                    down,
-                    across,
-                    lanes,
-                    bound,
-                    true,
-                    {},
-                    nullptr,
-                    {}};
+    const TileLoop rows_loop{channel >= 0 ? width : height_, down},
+        columns_loop{channel >= 0 ? channel : width, across};
+    return TileExpr{group_, domain, out_, std::move(first), {rows_loop, columns_loop}, lanes, bound, true};
   };
   if (dot_) {
     const size_t words = static_cast<size_t>(std::ranges::find(k_atoms_, dot_->k_atom) - k_atoms_.begin());

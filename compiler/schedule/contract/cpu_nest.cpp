@@ -240,7 +240,7 @@ void CpuContract::emit_k_loop(const RowTile& row_tile, const Panels& panels, con
     from.offset = sum(sum(fixed(0), row_tile.tile, depth() * mr_), turn_in_block(turns), mr_);
     from.strides = {1, 0};
   } else {
-    from = slice_at(out_.input_buffer(a_.access.input), a_.access, at, row_atom_, -1);
+    from = slice_at(out_.input_buffer(a_.access.input), a_.access, at, {row_atom_, -1});
   }
   const TileId b = read_right(row_tile, panels, at, turns, last);
   read(a_, a, std::move(from));
@@ -287,9 +287,9 @@ void CpuContract::emit_stores(const Rows& rows, Stored part, TileId accumulator)
 }
 
 void CpuContract::store_results(const Place& at, int64_t height, int64_t width, std::vector<std::vector<Affine>> bound,
-                                TileId value, std::function<Layout(bool, bool)> layout) {
-  TileExpr expr{group_, domain_,          out_,  at, row_atom_, column_atom_, height,           width,
-                lanes_, std::move(bound), false, {}, nullptr,   {},           std::move(layout)};
+                                TileId value, std::function<Layout(const std::vector<bool>&)> layout) {
+  TileExpr expr{group_, domain_, out_, at, {{row_atom_, height}, {column_atom_, width}}, lanes_, std::move(bound)};
+  expr.layout = std::move(layout);
   if (const DType dtype = group_.nodes[domain_.contract].dtype; dtype != dtype_) {
     const TileId result = out_.like(value, dtype);
     expr.code.push_back(copy_instr(result, value, dtype));
@@ -299,8 +299,8 @@ void CpuContract::store_results(const Place& at, int64_t height, int64_t width, 
   for (const Domain::Store& store : domain_.stores) {
     const absl::StatusOr<TileId> result = expr.value(store.source);
     if (!result.ok()) return fail(result.status());
-    expr.code.push_back(store_instr(
-        *result, slice_at(out_.output_buffer(store.output), store.access, expr.place, row_atom_, column_atom_), false));
+    expr.code.push_back(
+        store_instr(*result, slice_at(out_.output_buffer(store.output), store.access, expr.place, expr.axes()), false));
   }
   out_.push_all(std::move(expr.code));
 }

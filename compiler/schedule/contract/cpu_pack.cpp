@@ -33,7 +33,7 @@ void CpuContract::pack(const Side& side, const Domain& domain, const Place& plac
   if (bound.empty() && packs_squares(side, along, depth, width, lanes)) {
     pack_squares(side, at, along, depth, width, lanes, offset, pitch);
   } else {
-    TileExpr expr{group_, domain, out_, at, last, along, depth, width, lanes, std::move(bound), true, {}, nullptr, {}};
+    TileExpr expr{group_, domain, out_, at, {{last, depth}, {along, width}}, lanes, std::move(bound), true};
     store_packed(side, std::move(expr), std::move(offset), pitch);
   }
   for (size_t i = 0; i + 1 < k_atoms_.size(); ++i) out_.close_loop();

@@ -32,7 +32,7 @@ TileId CpuContract::read_right(const RowTile& row_tile, const Panels& panels, co
     from.offset = sum(flat_ ? column_of(panels) : affine(panel_var_, depth() * nr_), turn_in_block(turns), pitch_);
     from.strides = {0, 1};
   } else {
-    from = slice_at(out_.input_buffer(b_.access.input), b_.access, at, -1, column_atom_);
+    from = slice_at(out_.input_buffer(b_.access.input), b_.access, at, {-1, column_atom_});
   }
   if (schedule_[kPrefetch] > 0 && !b_.packed && !k_atoms_.empty()) {
     fetch_next(row_tile, panels, at, last);
@@ -44,8 +44,7 @@ TileId CpuContract::read_right(const RowTile& row_tile, const Panels& panels, co
 
 // The same of an operand that is computed, in each tile of rows again, from what lies in memory.
 TileId CpuContract::compute_right(const RowTile& row_tile, const Panels& panels, const Place& at, bool last) {
-  TileExpr expr{group_, domain_, out_,    at, -1, column_atom_, 1, panels.width, lanes_, column_bound(panels, at),
-                false,  {},      nullptr, {}};
+  TileExpr expr{group_, domain_, out_, at, {{-1, 1}, {column_atom_, panels.width}}, lanes_, column_bound(panels, at)};
   const absl::StatusOr<TileId> value = expr.operand(domain_.contract, b_.position);
   WL_CHECK(value.ok(), "an operand that is read in place: ", value.status().message());
   if (schedule_[kPrefetch] > 0) {
@@ -90,7 +89,7 @@ void CpuContract::fetch_next(const RowTile& row_tile, const Panels& panels, Plac
   else
     place_panel(panels, at, 1);
   const TileId of = out_.tile(dtype, {1, 1}, -1, 1);
-  Slice next = slice_at(out_.input_buffer(b_.access.input), b_.access, at, -1, column_atom_);
+  Slice next = slice_at(out_.input_buffer(b_.access.input), b_.access, at, {-1, column_atom_});
   if (lines > 1) next.offset.add(out_.derived("line", {row_tile.tile}, 1, lines), line);
   out_.push(prefetch_instr(of, std::move(next), 2));
 }

@@ -85,13 +85,12 @@ void CpuContract::emit_turned_vector(int64_t height, int64_t columns, const Affi
   slice.strides = {nr_, 1};
   const TileId computed = out_.tile(dtype_, {height, columns}, 1, lanes_);
   out_.push(load_instr(computed, std::move(slice)));
-  const auto layout = [=, lanes = lanes_](bool along_rows, bool along_columns) {
-    return cpu_layout({along_rows ? height : 1, along_columns ? columns : 1}, along_rows ? 0 : -1,
-                      along_rows ? lanes : 1);
+  const auto layout = [=, lanes = lanes_](const std::vector<bool>& moves) {
+    return cpu_layout({moves[0] ? height : 1, moves[1] ? columns : 1}, moves[0] ? 0 : -1, moves[0] ? lanes : 1);
   };
   Instr convert;
   convert.op = InstrOp::kConvert;
-  convert.result = out_.tile({dtype_, layout(true, true), {}});
+  convert.result = out_.tile({dtype_, layout({true, true}), {}});
   convert.args = {computed};
   const TileId value = convert.result;
   out_.push(std::move(convert));

@@ -93,7 +93,7 @@ void CpuContract::multiply_tiles(const RowTile& row_tile, const Panels& panels, 
       from.offset = std::move(packed);
       from.strides = {own, next};
     } else {
-      from = slice_at(out_.input_buffer(side.access.input), side.access, at, along, tiles_->atom);
+      from = slice_at(out_.input_buffer(side.access.input), side.access, at, {along, tiles_->atom});
       from.strides[1] *= step_of(deep);
       if (&side == &b_ && schedule_[kPrefetch] > 0) fetch_ahead(tile, from);
     }

@@ -1,6 +1,7 @@
 #include "compiler/schedule/contract/gpu.h"
 
 #include <algorithm>
+#include <set>
 
 #include "compiler/base/log2.h"
 #include "compiler/kernel/barriers.h"
@@ -16,6 +17,12 @@ namespace {
 // Appends n bits from `first` on.
 void take_bits(std::vector<int>& bits, int& first, int n) {
   for (; n > 0; --n) bits.push_back(first++);
+}
+
+// A layout in whose place of one axis there is one for each loop.
+Layout split_along(Layout layout, int axis, const std::vector<TileLoop>& loops) {
+  for (size_t i = loops.size(); i-- > 1;) layout = split_axis(layout, axis, loops[i].extent);
+  return layout;
 }
 
 }  // namespace
@@ -58,10 +65,8 @@ absl::Status GpuContract::prepare() {
   const int right = domain_.right_operand();
   rows_.position = 1 - right;
   columns_.position = right;
-  if (!domain_.m.empty()) rows_.atom = domain_.m.back();
-  if (!domain_.n.empty()) columns_.atom = domain_.n.back();
-  rows_.tile = schedule_[kTileRows];
-  columns_.tile = schedule_[kTileColumns];
+  WL_RETURN_IF_ERROR(choose_loops(rows_, domain_.m, kRowLoops));
+  WL_RETURN_IF_ERROR(choose_loops(columns_, domain_.n, kColumnLoops));
   step_ = schedule_[kStepK];
   vector_ = schedule_[kVector];
   rows_each_ = schedule_[kThreadRows];
@@ -77,6 +82,19 @@ absl::Status GpuContract::prepare() {
   stages_ = std::max<int64_t>(1, std::min(stages_, outer_ * whole_ / parts_));  // more would never be under way
   prepare_side(rows_, "a");
   prepare_side(columns_, "b");
+  return absl::OkStatus();
+}
+
+absl::Status GpuContract::choose_loops(Side& side, const std::vector<AtomId>& atoms,
+                                       const std::array<Choice, 3>& choices) {
+  if (!atoms.empty()) side.atom = atoms.back();
+  for (size_t i = 0; i < choices.size(); ++i) {
+    const int64_t extent = schedule_[choices[i]];
+    if (i > 0 && extent == 1) continue;
+    if (i > 0 && i >= atoms.size()) return invalid(name_of(choices[i]), "=", extent, " along ", atoms.size(), " loops");
+    side.loops.insert(side.loops.begin(), {i < atoms.size() ? atoms[atoms.size() - 1 - i] : -1, extent});
+    side.tile *= extent;
+  }
   return absl::OkStatus();
 }
 
@@ -120,7 +138,8 @@ void GpuContract::prepare_side(Side& side, const char* name) {
   // Words along k are loaded across rows only where a wave holds the blocks that lanes exchange.
   const Layout& words = &side == &rows_ ? fragments_.a : fragments_.b;
   side.k_inner = matrix_ && (side.along_k || !(in_memory || holds_blocks(words)));
-  side.async = schedule_[kAsyncCopies] != 0 && stages_ > 1 && copies_operand(group_, domain_, side.position, shared_) &&
+  side.async = schedule_[kAsyncCopies] != 0 && stages_ > 1 &&
+               copied_operand(group_, domain_, side.position, shared_) != nullptr &&
                (size_of(shared_) >= 4 || (side.along_k == side.k_inner && copies_vectors(side)));
   // On lanes, elements of one k go to neighbouring banks; an operand that is read along k is stored across them.
   side.pitch =
@@ -132,8 +151,30 @@ void GpuContract::prepare_side(Side& side, const char* name) {
 // Whole vectors of an operand that is an input are neighbours, all inside it or all outside.
 bool GpuContract::copies_vectors(const Side& side) const {
   const AtomId fast = side.along_k ? k_atom_ : side.atom;
-  return fast >= 0 && domain_.operands[domain_.contract][side.position].access.strides[fast] == 1 && side.aligned &&
-         (side.along_k || side.extent % side.tile == 0 || side.extent % vector_ == 0);
+  if (fast < 0 || !side.aligned) return false;
+  const Access& access = *copied_operand(group_, domain_, side.position, shared_);
+  const bool whole = std::all_of(access.guards.begin(), access.guards.end(),
+                                 [fast](const Guard& guard) { return guard.strides[fast] == 0; });
+  return access.strides[fast] == 1 && whole &&
+         (side.along_k || (side.width() >= vector_ && (side.extent % side.width() == 0 || side.extent % vector_ == 0)));
+}
+
+void GpuContract::guard_around(const Side& side, size_t axis, Instr& access) const {
+  for (size_t i = 0; i + 1 < side.loops.size(); ++i) guard_loop(side, i, axis, access);
+}
+
+void GpuContract::guard_end(const Side& side, size_t axis, Instr& access) const {
+  guard_loop(side, side.loops.size() - 1, axis, access);
+  guard_around(side, axis, access);
+}
+
+void GpuContract::guard_loop(const Side& side, size_t loop, size_t axis, Instr& access) const {
+  const auto [atom, tile] = side.loops[loop];
+  const int64_t extent = atom < 0 ? 1 : domain_.atoms[atom].extent;
+  if (extent % tile == 0) return;
+  std::vector<int64_t> strides(access.slice.strides.size(), 0);
+  strides[axis + loop] = 1;
+  access.guards.push_back({side.first[loop], std::move(strides), extent});
 }
 
 // K is stepped through along the atom that loads are contiguous along, or the longest; the others are loops around
@@ -176,14 +217,23 @@ void GpuContract::place_block() {
   };
   part_ = digit("part", parts_);  // innermost: neighbouring blocks have one tile
   const auto tiles = [&](Side& side, const std::string& name) {
-    side.first = sum(fixed(0), digit(name, (side.extent + side.tile - 1) / side.tile), side.tile);
-    if (side.atom >= 0) block_[side.atom] = side.first;
+    side.first.resize(side.loops.size());
+    for (size_t i = side.loops.size(); i-- > 0;) {
+      const auto [atom, tile] = side.loops[i];
+      const int64_t extent = atom < 0 ? 1 : domain_.atoms[atom].extent;
+      const std::string loop = i + 1 == side.loops.size() ? name : cat(name, "_", domain_.atoms[atom].name);
+      side.first[i] = sum(fixed(0), digit(loop, (extent + tile - 1) / tile), tile);
+      if (atom >= 0) block_[atom] = side.first[i];
+    }
   };
   tiles(columns_, "tile_column");
   tiles(rows_, "tile_row");
+  std::set<AtomId> tiled;
+  for (const Side* side : {&rows_, &columns_})
+    for (const TileLoop& loop : side->loops) tiled.insert(loop.atom);
   for (const std::vector<AtomId>* list : {&domain_.m, &domain_.n, &domain_.batch})
     for (size_t i = list->size(); i-- > 0;)
-      if (const AtomId a = (*list)[i]; a != rows_.atom && a != columns_.atom)
+      if (const AtomId a = (*list)[i]; !tiled.contains(a))
         block_[a] = digit(domain_.atoms[a].name, domain_.atoms[a].extent);
   out_.kernel().grid = inside;
 }
@@ -197,17 +247,21 @@ Layout GpuContract::grid_layout(bool rows, bool columns, char row_kind) const {
                       machine_.target->gpu.wave);
 }
 
-Layout GpuContract::fetch_layout(const Side& side, bool slow, bool fast, bool vectors) const {
+Layout GpuContract::result_layout(const std::vector<bool>& moves) const {
+  return projected(split_along(split_along(grid_layout(true, true), 1, columns_.loops), 0, rows_.loops), moves);
+}
+
+Layout GpuContract::fetch_layout(const Side& side, const std::vector<bool>& moves, bool vectors) const {
   const int64_t extents[] = {side.along_k ? side.tile : step_, side.along_k ? step_ : side.tile};
-  const bool wide = vectors && extents[1] >= vector_ && side.aligned;
+  const bool wide = vectors && (side.along_k ? step_ : side.width()) >= vector_ && side.aligned;
   const int64_t vector = wide ? vector_ : 1;
   int lanes = log2_floor(threads()), bit = 0;
   Deal down, across{vector, 'v', {}};
   const int along = std::min(lanes, log2_floor(extents[1] / vector));
   take_bits(across.bits, bit, along);
   take_bits(down.bits, bit, std::min(lanes - along, log2_floor(extents[0])));
-  return dealt_layout({slow ? extents[0] : 1, fast ? extents[1] : 1}, {slow ? down : Deal{}, fast ? across : Deal{}},
-                      threads(), machine_.target->gpu.wave);
+  const Layout all = dealt_layout({extents[0], extents[1]}, {down, across}, threads(), machine_.target->gpu.wave);
+  return projected(split_along(all, side.along_k ? 0 : 1, side.loops), moves);
 }
 
 absl::StatusOr<Kernel> lower_gpu_contract(const Graph& group, const Domain& domain, const Schedule& schedule,

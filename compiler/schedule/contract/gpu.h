@@ -4,6 +4,11 @@
 // outermost, after the elementwise work on them, and then multiplied. The pass of compiler/kernel/pipeline lets the
 // loads run ahead of the products. What follows the contraction is computed on the accumulators.
 //
+// With row_runs and row_planes the rows of a tile are several runs along the last m atom, from steps of the loops
+// around it: the pixels of images are three loops, and few of them may be in a row. With column_runs and column_planes
+// it is so with the columns. Tiles that are loaded and stored then have an axis for each of these loops; in shared
+// memory, and where they are multiplied, they have two.
+//
 // With a matrix instruction the accumulators are its fragments of sums, repeated over the registers of a wave and over
 // waves. Shared memory holds narrow elements, innermost what the operand is read along. What K and the operands leave
 // of a step is filled up with zeros. An instruction that multiplies in memory takes whole steps from there.
@@ -19,6 +24,7 @@
 // that counts for its tile to the last.
 #pragma once
 
+#include <array>
 #include <optional>
 #include <string>
 #include <vector>
@@ -46,11 +52,14 @@ class GpuContract {
   struct Side {  // one operand
     int position = 0;
     AtomId atom = -1;              // rows or columns; -1: there is one
-    int64_t extent = 1, tile = 1;  // along it
-    Affine first;                  // of the block
-    bool along_k = false;          // read along k, else along the atom
-    bool aligned = false;          // whole vectors of what it is read along are
-    bool async = false;            // as it is, so that it can be copied without registers
+    int64_t extent = 1, tile = 1;  // along it; in all
+    std::vector<TileLoop> loops;   // that a tile runs along: the atom's, last, after those around it
+    std::vector<Affine> first;     // of the block, along each
+    int64_t width() const { return loops.back().extent; }
+    bool is_split() const { return loops.size() > 1; }
+    bool along_k = false;  // read along k, else along the atom
+    bool aligned = false;  // whole vectors of what it is read along are
+    bool async = false;    // as it is, so that it can be copied without registers
     BufferId buffer = -1;
     bool k_inner = false;  // in shared memory k is innermost, else rows or columns are
     int64_t pitch = 1;     // from one k to the next or, where that is innermost, from one row or column
@@ -58,6 +67,7 @@ class GpuContract {
 
   absl::Status prepare();
   bool offers_matrix(MatrixOp matrix) const;
+  absl::Status choose_loops(Side& side, const std::vector<AtomId>& atoms, const std::array<Choice, 3>& choices);
   absl::Status choose_threads();
   absl::Status choose_waves();
   absl::Status choose_held();
@@ -65,6 +75,11 @@ class GpuContract {
   bool reads_along_k(const Side& side) const;
   void prepare_side(Side& side, const char* name);
   bool copies_vectors(const Side& side) const;
+  // Lets an access leave out what of a tile is beyond the side's loops, which are axes of the tile from `axis` on.
+  void guard_end(const Side& side, size_t axis, Instr& access) const;
+  void guard_loop(const Side& side, size_t loop, size_t axis, Instr& access) const;
+  // The same of all loops but the last.
+  void guard_around(const Side& side, size_t axis, Instr& access) const;
   void place_block();
   int threads() const { return kernel_threads_; }
   void set_threads(int64_t count);
@@ -80,13 +95,17 @@ class GpuContract {
   // rows, repeated, or what a matrix instruction's fragment gives it.
   Layout grid_layout(bool rows, bool columns, char row_kind = 'r') const;
   // How a step's part of an operand is loaded: vectors, then threads, along what it is read along.
-  Layout fetch_layout(const Side& side, bool slow, bool fast, bool vectors = true) const;
+  Layout fetch_layout(const Side& side, const std::vector<bool>& moves, bool vectors = true) const;
+  // The layout of the results, of tiles that run along the loops of the rows and then those of the columns.
+  Layout result_layout(const std::vector<bool>& moves) const;
 
   // The part of K that a step is about.
   Place k_place(const Affine& step, int64_t inside, int64_t first);
   Affine digit_of(const std::string& name, const Affine& of, int64_t div, int64_t mod);
   // Brings the parts of both operands at a step to shared memory. masked: K may end before the step does.
   void fill(const Place& at, bool masked);
+  // The loops that a step's part of an operand runs along, what it is read along last.
+  std::vector<TileLoop> fetched_loops(const Side& side) const;
   TileId fetch_copied(const Side& side, const Place& at);
   TileId fetch_side(const Side& side, const Place& at, bool masked);
   // The tile with zeros where k is beyond its end, at k `first`.

@@ -72,6 +72,7 @@ absl::Status GpuContract::choose_held() {
   for (Side* side : {&held, &other}) {
     side->atom = (side->position == domain_.right_operand() ? domain_.n : domain_.m).back();
     side->extent = side->tile = domain_.atoms[side->atom].extent;
+    side->loops = {{side->atom, side->tile}};
   }
   k_atom_ = domain_.reduced.back();
   k_extent_ = domain_.atoms[k_atom_].extent;
@@ -117,11 +118,9 @@ void GpuContract::fetch_held() {
   const Side& side = held_->rows_axis == 0 ? rows_ : columns_;
   const absl::StatusOr<Layout> layout = held_layout(*held_, side.extent, k_extent_);
   if (!layout.ok()) return fail(layout.status());
-  std::array<TileLoop, 2> loops = {{{side.atom, side.extent}, {k_atom_, k_extent_}}};
-  if (held_->rows_axis == 1) std::swap(loops[0], loops[1]);
-  TileExpr expr = tile_expr(group_, domain_, out_, block_, loops, [&](bool down, bool across) {
-    return projected(*layout, {down, across});
-  });
+  TileExpr expr{group_, domain_, out_, block_, {{side.atom, side.extent}, {k_atom_, k_extent_}}};
+  if (held_->rows_axis == 1) std::swap(expr.loops[0], expr.loops[1]);
+  expr.layout = [&](const std::vector<bool>& moves) { return projected(*layout, moves); };
   const absl::StatusOr<TileId> value = expr.operand(domain_.contract, side.position);
   if (!value.ok()) return fail(value.status());
   out_.push_all(std::move(expr.code));
@@ -147,8 +146,8 @@ NodeId GpuContract::find_total() const {
 }
 
 void GpuContract::begin_with_addend() {
-  TileExpr expr = tile_expr(group_, domain_, out_, block_, {{{rows_.atom, rows_.tile}, {columns_.atom, columns_.tile}}},
-                            [this](bool rows, bool columns) { return grid_layout(rows, columns); });
+  TileExpr expr{group_, domain_, out_, block_, {{rows_.atom, rows_.tile}, {columns_.atom, columns_.tile}}};
+  expr.layout = [this](const std::vector<bool>& moves) { return grid_layout(moves[0], moves[1]); };
   std::vector<TileId> values;
   const Node& node = group_.nodes[total_];
   for (size_t i = 0; i < node.operands.size(); ++i) {

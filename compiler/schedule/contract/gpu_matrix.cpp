@@ -9,7 +9,8 @@
 namespace wl {
 namespace {
 
-constexpr int64_t kBankRow = 16;  // bytes: rows so much longer than a multiple of 32 begin at other banks
+constexpr int64_t kBankRow = 16;     // bytes: rows so much longer than a multiple of 32 begin at other banks
+constexpr int64_t kShortestRun = 8;  // of columns: the least value of tile_columns
 
 }  // namespace
 
@@ -22,16 +23,16 @@ std::vector<MatrixOp> matrices_for(const Graph& group, const Domain& domain, con
   const Node& product = group.nodes[domain.contract];
   const auto dtype = [&](int side) { return group.nodes[product.operands[side]].dtype; };
   const int right = domain.right_operand();
-  const auto extent = [&](AtomId atom) { return domain.atoms[atom].extent; };
-  int64_t depth = 0;
-  for (const AtomId atom : domain.reduced) depth = std::max(depth, extent(atom));
-  const int64_t rows = domain.m.empty() ? 1 : extent(domain.m.back());
-  const int64_t columns = domain.n.empty() ? 1 : extent(domain.n.back());
+  const ProductLoops loops = product_loops(domain);
+  // A tile goes on along the loops around the last, from every row but of the columns not in runs of less than 8.
+  const auto all = [](const std::array<int64_t, 3>& extents) { return extents[0] * extents[1] * extents[2]; };
   std::vector<MatrixOp> out = matrices_for(dtype(1 - right), dtype(right), machine.target->features);
   std::erase_if(out, [&](MatrixOp op) {
     const MatrixInfo& row = info(op);
     const int64_t k = multiplies_in_memory(op) ? kNearRow : row.k;  // of a step
-    return is_float(product.dtype) != is_float(row.sum) || 2 * rows <= row.m || 2 * columns <= row.n || 2 * depth <= k;
+    return is_float(product.dtype) != is_float(row.sum) || 2 * all(loops.rows) <= row.m ||
+           2 * all(loops.columns) <= row.n || 2 * loops.columns[0] <= std::min(row.n, kShortestRun) ||
+           2 * loops.depth <= k;
   });
   return out;
 }
@@ -73,7 +74,7 @@ int64_t matrix_shared(MatrixOp matrix, const Schedule& s) {
     const int64_t step = s[kStepK];  // either is innermost
     return std::max(tile * matrix_pitch(matrix, step), step * matrix_pitch(matrix, tile));
   };
-  return s[kStages] * (size(s[kTileRows]) + size(s[kTileColumns])) * size_of(info(matrix).left);
+  return s[kStages] * (size(rows_of_tile(s)) + size(columns_of_tile(s))) * size_of(info(matrix).left);
 }
 
 DType lanes_dtype(const Graph& group, const Domain& domain) {
@@ -107,7 +108,7 @@ TileId GpuContract::cut_off(const Side& side, TileId tile, const Affine& first) 
   Instr count;
   count.op = InstrOp::kIota;
   count.result = out_.like(tile, DType::i32);
-  count.axis = side.along_k ? 1 : 0;
+  count.axis = side.along_k ? out_.kernel().tiles[tile].layout.rank() - 1 : 0;
   count.slice.offset = first;
   Instr map;
   const DType dtype = out_.kernel().tiles[tile].dtype;

@@ -38,24 +38,15 @@ void GpuContract::fill(const Place& at, bool masked) {
   for (const auto& [side, tile] : tiles) out_.push(store_instr(tile, place_of(*side), false));
 }
 
+std::vector<TileLoop> GpuContract::fetched_loops(const Side& side) const {
+  std::vector<TileLoop> loops = side.loops;
+  loops.insert(side.along_k ? loops.end() : loops.begin(), {k_atom_, step_});
+  return loops;
+}
+
 TileId GpuContract::fetch_side(const Side& side, const Place& at, bool masked) {
-  const int slow = side.along_k ? 0 : 1;  // the axis of the tile along the side's own atom
-  TileExpr expr{group_,
-                domain_,
-                out_,
-                at,
-                slow == 0 ? side.atom : k_atom_,
-                slow == 0 ? k_atom_ : side.atom,
-                side.tile,
-                step_,
-                1,
-                {},
-                false,
-                {},
-                nullptr,
-                {}};
-  if (slow == 1) std::swap(expr.extent0, expr.extent1);
-  expr.layout = [this, &side](bool down, bool across) { return fetch_layout(side, down, across); };
+  TileExpr expr{group_, domain_, out_, at, fetched_loops(side)};
+  expr.layout = [this, &side](const std::vector<bool>& moves) { return fetch_layout(side, moves); };
   const absl::StatusOr<TileId> value = expr.operand(domain_.contract, side.position);
   if (!value.ok()) {
     fail(value.status());
@@ -63,9 +54,11 @@ TileId GpuContract::fetch_side(const Side& side, const Place& at, bool masked) {
   }
   for (Instr& instr : expr.code) {
     if (instr.op != InstrOp::kLoad) continue;
-    const auto along = [](int axis) { return std::vector<int64_t>{axis == 0 ? 1 : 0, axis}; };
-    if (side.extent % side.tile != 0) instr.guards.push_back({side.first, along(slow), side.extent});
-    if (masked) instr.guards.push_back({k_atom_ < 0 ? fixed(0) : at[k_atom_], along(1 - slow), k_extent_});
+    guard_end(side, side.along_k ? 0 : 1, instr);
+    if (!masked) continue;
+    std::vector<int64_t> along_k(instr.slice.strides.size(), 0);
+    (side.along_k ? along_k.back() : along_k.front()) = 1;
+    instr.guards.push_back({k_atom_ < 0 ? fixed(0) : at[k_atom_], std::move(along_k), k_extent_});
   }
   out_.push_all(std::move(expr.code));
   TileId tile = *value;
@@ -83,20 +76,25 @@ Slice GpuContract::place_of(const Side& side) const {
   Slice to;
   to.buffer = side.buffer;
   const int64_t own = side.k_inner ? side.pitch : 1, k = side.k_inner ? 1 : side.pitch;
-  to.strides = side.along_k ? std::vector<int64_t>{own, k} : std::vector<int64_t>{k, own};
+  int64_t stride = own;  // runs follow one another
+  for (auto loop = side.loops.rbegin(); loop != side.loops.rend(); ++loop) {
+    to.strides.insert(to.strides.begin(), stride);
+    stride *= loop->extent;
+  }
+  to.strides.insert(side.along_k ? to.strides.end() : to.strides.begin(), k);
   return to;
 }
 
 TileId GpuContract::fetch_copied(const Side& side, const Place& at) {
-  const Access& access = domain_.operands[domain_.contract][side.position].access;
-  const AtomId slow = side.along_k ? side.atom : k_atom_, fast = side.along_k ? k_atom_ : side.atom;
+  const Access& access = *copied_operand(group_, domain_, side.position, shared_);
   // An operand that is stored across what it is read along, or is not contiguous, is copied element by element.
   const bool vectors = side.along_k == side.k_inner && copies_vectors(side);
-  const TileId tile = out_.tile({shared_, fetch_layout(side, true, true, vectors), {}});
-  Instr load = load_instr(tile, slice_at(out_.input_buffer(access.input), access, at, slow, fast));
-  if (side.extent % side.tile != 0)
-    load.guards.push_back(
-        {side.first, side.along_k ? std::vector<int64_t>{1, 0} : std::vector<int64_t>{0, 1}, side.extent});
+  std::vector<AtomId> axes;
+  for (const TileLoop& loop : fetched_loops(side)) axes.push_back(loop.atom);
+  const TileId tile = out_.tile({shared_, fetch_layout(side, std::vector<bool>(axes.size(), true), vectors), {}});
+  Instr load = load_instr(tile, slice_at(out_.input_buffer(access.input), access, at, axes));
+  for (const Guard& guard : access.guards) load.guards.push_back(guard_at(guard, at, axes));
+  guard_end(side, side.along_k ? 0 : 1, load);
   out_.push(std::move(load));
   return tile;
 }
@@ -140,7 +138,8 @@ Turns GpuContract::steps_that_count(int64_t total) {
   const Region region = outer_ == 1 && k_atom_ >= 0 ? counted_products(group_, domain_) : Region();
   TileBox box{block_, std::vector<int64_t>(domain_.atoms.size(), 0)};
   for (const Side* side : {&rows_, &columns_})
-    if (side->atom >= 0) box.more[side->atom] = side->tile - 1;
+    for (const TileLoop& loop : side->loops)
+      if (loop.atom >= 0) box.more[loop.atom] = loop.extent - 1;
   if (region.empty()) return {fixed(0), {fixed(total)}};
   return turns_within(region, domain_, box, k_atom_, step_, total, out_);
 }
@@ -206,25 +205,36 @@ void GpuContract::emit_epilogue() {
     value = out_.like(accumulator_, dtype);
     code.push_back(copy_instr(value, accumulator_, dtype));
   }
-  std::vector<std::vector<Affine>> bound;
-  if (columns_.extent % columns_.tile != 0) bound = {{}, {sum(fixed(columns_.extent), columns_.first, -1)}};
-  TileExpr expr{group_,        domain_, out_,  block_, rows_.atom,      columns_.atom, rows_.tile,
-                columns_.tile, 1,       bound, false,  {{made, value}}, nullptr,       std::move(code)};
-  expr.layout = [this](bool rows, bool columns) { return grid_layout(rows, columns); };
+  TileExpr expr{group_, domain_, out_, block_, rows_.loops};
+  for (const TileLoop& loop : columns_.loops) expr.loops.push_back(loop);
+  if (expr.loops.size() > 2) {
+    const TileId pixels =
+        out_.tile({group_.nodes[made].dtype, result_layout(std::vector<bool>(expr.loops.size(), true)), {}});
+    code.push_back(view_instr(pixels, value));
+    value = pixels;
+  }
+  if (columns_.extent % columns_.width() != 0) {
+    expr.bound.resize(expr.loops.size());
+    expr.bound.back() = {sum(fixed(columns_.extent), columns_.first.back(), -1)};
+  }
+  expr.known = {{made, value}};
+  expr.code = std::move(code);
+  expr.layout = [this](const std::vector<bool>& moves) { return result_layout(moves); };
   for (const Domain::Store& store : domain_.stores) {
     if (store.source < 0) return fail(unimplemented("a copied output beside a contraction"));
     const absl::StatusOr<TileId> result = expr.value(store.source);
     if (!result.ok()) return fail(result.status());
     const BufferId to = out_.output_buffer(store.output);
-    expr.code.push_back(store_instr(*result, slice_at(to, store.access, block_, rows_.atom, columns_.atom), false));
+    expr.code.push_back(store_instr(*result, slice_at(to, store.access, block_, expr.axes()), false));
     out_.kernel().buffers[to].once = std::all_of(domain_.parallel.begin(), domain_.parallel.end(), [&](AtomId a) {
       return domain_.atoms[a].extent == 1 || store.access.moves_along(a);
     });
   }
-  if (rows_.extent % rows_.tile != 0)
-    for (Instr& instr : expr.code)
-      if (instr.op == InstrOp::kLoad || instr.op == InstrOp::kStore)
-        instr.guards.push_back({rows_.first, {1, 0}, rows_.extent});
+  for (Instr& instr : expr.code) {
+    if (instr.op != InstrOp::kLoad && instr.op != InstrOp::kStore) continue;
+    guard_end(rows_, 0, instr);
+    guard_around(columns_, rows_.loops.size(), instr);
+  }
   out_.push_all(std::move(expr.code));
 }
 

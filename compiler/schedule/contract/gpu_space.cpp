@@ -3,6 +3,7 @@
 // the tile of a wave is, too.
 #include <algorithm>
 #include <bit>
+#include <map>
 
 #include "compiler/kernel/near.h"
 #include "compiler/plan/reads.h"
@@ -17,8 +18,13 @@ constexpr size_t kMostSeeds = 6, kMatrixSeeds = 3;
 constexpr int64_t kMostLanesStep = 32;                  // elements of K in shared memory without matrix instructions
 constexpr int64_t kMatrixStep = 64, kMatrixVector = 8;  // of seeds; a vector is 16 bytes
 constexpr int64_t kOtherRegisters = 40;                 // addresses, loop counters, loads in flight
-constexpr int64_t kMostParts = 32, kLargeTile = 128;
+constexpr int64_t kMostParts = 32, kMostSteps = 32;
+constexpr int64_t kLeastTile = 8, kLargeTile = 128, kMostTile = 256;
 constexpr int64_t kPartProducts = 8;  // of a block for each element of K, beside those of a reduction for one of it
+
+int64_t quotient_up(int64_t a, int64_t b) {
+  return (a + b - 1) / b;
+}
 
 int64_t at_least(int64_t n) {
   return static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(n)));
@@ -32,39 +38,79 @@ std::vector<int64_t> up_to(int64_t most) {
   return tiles;
 }
 
-// Extents of the contraction.
-struct Product {
-  int64_t rows = 1, columns = 1, outer = 1, depth = 1;  // depth: the longest loop of K
-  int64_t tiles(const Schedule& s) const {
-    return ((rows + s[kTileRows] - 1) / s[kTileRows]) * ((columns + s[kTileColumns] - 1) / s[kTileColumns]) * outer;
-  }
+struct Product : ProductLoops {
   int64_t bytes = 4;                           // of an element on lanes
   bool copies = false, copies_matrix = false;  // an operand can be copied asynchronously
 };
 
 Product product_of(const Graph& group, const Domain& domain, const Machine& machine,
                    const std::vector<MatrixOp>& matrices) {
-  Product out;
-  if (!domain.m.empty()) out.rows = domain.atoms[domain.m.back()].extent;
-  if (!domain.n.empty()) out.columns = domain.atoms[domain.n.back()].extent;
-  out.outer = extent_of(domain, domain.batch) * extent_of(domain, domain.m) * extent_of(domain, domain.n) /
-              std::max<int64_t>(1, out.rows * out.columns);
-  for (AtomId atom : domain.reduced) out.depth = std::max(out.depth, domain.atoms[atom].extent);
+  Product out{product_loops(domain)};
   const DType lanes = lanes_dtype(group, domain);
   out.bytes = std::max(4, size_of(lanes));
   for (const int side : {0, 1}) {
     if ((machine.target->features & kAsyncCopy) == 0) continue;
-    out.copies = out.copies || (size_of(lanes) >= 4 && copies_operand(group, domain, side, lanes));
-    out.copies_matrix =
-        out.copies_matrix || (!matrices.empty() && copies_operand(group, domain, side, info(matrices[0]).left));
+    out.copies = out.copies || (size_of(lanes) >= 4 && copied_operand(group, domain, side, lanes) != nullptr);
+    out.copies_matrix = out.copies_matrix ||
+                        (!matrices.empty() && copied_operand(group, domain, side, info(matrices[0]).left) != nullptr);
   }
+  return out;
+}
+
+// How far a tile may go along a loop around, where one run of all of the last loop leaves much of the largest tile
+// empty.
+std::vector<int64_t> steps_around(int64_t last, int64_t around) {
+  std::vector<int64_t> steps = {1};
+  if (last % kLargeTile == 0) return steps;
+  for (int64_t n = 2; n <= std::min(kMostSteps, at_least(around)); n *= 2) steps.push_back(n);
+  return steps;
+}
+
+// The product of the choices.
+int64_t product_of(const Schedule& s, const std::array<Choice, 3>& choices) {
+  return s[choices[0]] * s[choices[1]] * s[choices[2]];
+}
+
+int64_t tiles_along(const Schedule& s, const std::array<int64_t, 3>& extents, const std::array<Choice, 3>& choices) {
+  int64_t tiles = 1;
+  for (size_t i = 0; i < choices.size(); ++i) tiles *= quotient_up(extents[i], s[choices[i]]);
+  return tiles;
+}
+
+// Of all ways to have a tile of so many rows, or columns, the one with the fewest tiles, for each such number.
+std::vector<Chosen> fullest(const Space& space, const std::array<int64_t, 3>& extents,
+                            const std::array<Choice, 3>& choices) {
+  std::array<std::vector<int64_t>, 3> values;
+  for (size_t i = 0; i < choices.size(); ++i) {
+    const Axis* const axis = axis_of(space.axes, choices[i]);
+    values[i] = axis == nullptr ? std::vector<int64_t>{1} : axis->values;
+  }
+  std::map<int64_t, std::pair<int64_t, Chosen>> best;  // by the tile's extent: how many, and of what
+  std::vector<int64_t> order;
+  for (const int64_t last : values[0])
+    for (const int64_t around : values[1])
+      for (const int64_t outer : values[2]) {
+        Schedule s;
+        Chosen chosen;
+        for (const auto& [choice, value] : Chosen{{choices[0], last}, {choices[1], around}, {choices[2], outer}}) {
+          s.set(choice, value);
+          if (axis_of(space.axes, choice) != nullptr) chosen.emplace_back(choice, value);
+        }
+        const int64_t extent = product_of(s, choices), tiles = tiles_along(s, extents, choices);
+        if (extent < kLeastTile || extent > kMostTile) continue;
+        const auto [known, is_new] = best.try_emplace(extent, tiles, chosen);
+        if (is_new) order.push_back(extent);
+        if (tiles < known->second.first) known->second = {tiles, chosen};
+      }
+  std::vector<Chosen> out;
+  for (const int64_t extent : order) out.push_back(best.at(extent).second);
   return out;
 }
 
 // Estimated time in arbitrary units: rounds of resident blocks, each as long as its arithmetic and reads take.
 double cost_of(const Schedule& s, const Machine& machine, const Product& product) {
   const Gpu& gpu = machine.target->gpu;
-  const int64_t tile_rows = s[kTileRows], tile_columns = s[kTileColumns];
+  const int64_t tile_rows = rows_of_tile(s), tile_columns = columns_of_tile(s);
   const int64_t parts = s[kReductionBlocks], blocks = product.tiles(s) * parts;
   const int64_t threads = contract_threads(s);
   const int64_t together = std::max<int64_t>(
@@ -102,7 +148,7 @@ bool may_share_k(const Graph& group, const Domain& domain) {
 }
 
 bool legal_on_lanes(const Schedule& s) {
-  if (s[kThreadRows] > s[kTileRows] || s[kThreadColumns] > s[kTileColumns] || s[kThreadColumns] % s[kVector] != 0)
+  if (s[kThreadRows] > rows_of_tile(s) || s[kThreadColumns] > columns_of_tile(s) || s[kThreadColumns] % s[kVector] != 0)
     return false;
   return s[kStepK] <= kMostLanesStep && s[kUnrollK] <= s[kStepK];
 }
@@ -111,7 +157,8 @@ bool legal_on_lanes(const Schedule& s) {
 bool legal_with(MatrixOp matrix, const Schedule& s, int64_t unroll) {
   const MatrixInfo& row = info(matrix);
   const WaveTile wave = wave_tile(matrix, s[kThreadRows], s[kThreadColumns]);
-  if (wave.rows > s[kTileRows] || wave.columns > s[kTileColumns] || wave.rows % row.m != 0 || wave.columns % row.n != 0)
+  if (wave.rows > rows_of_tile(s) || wave.columns > columns_of_tile(s) || wave.rows % row.m != 0 ||
+      wave.columns % row.n != 0)
     return false;
   if (multiplies_in_memory(matrix))
     return s[kStepK] == kNearRow && s[kVector] == kMatrixVector && s[kRegisterStages] == 1 && s[kUnrollK] == unroll &&
@@ -121,29 +168,31 @@ bool legal_with(MatrixOp matrix, const Schedule& s, int64_t unroll) {
 
 // Seeds by cost_of, the first of those that `choices` makes of every tile of a block and of a thread.
 void add_ranked(Space& space, const Machine& machine, const Product& product, size_t most, const Chosen& choices,
-                std::initializer_list<int64_t> steps, std::initializer_list<int64_t> widths) {
+                const std::vector<int64_t>& steps, const std::vector<int64_t>& widths) {
   std::vector<std::pair<double, Point>> ranked;
+  const std::vector<Chosen> columns = fullest(space, product.columns, kColumnLoops);
   const Axis* const shared = axis_of(space.axes, kReductionBlocks);
-  const std::vector<int64_t> sharing = shared == nullptr ? std::vector<int64_t>{1} : shared->values;
-  for (int64_t tile_rows : values_of(space, kTileRows))
-    for (int64_t tile_columns : values_of(space, kTileColumns))
+  const auto rank = [&](const Chosen& chosen) {
+    Point point = point_of(space, chosen);
+    if (point.empty() || !space.is_legal(point)) return;
+    const double cost = cost_of(space.schedule(point), machine, product);
+    ranked.emplace_back(cost, std::move(point));
+  };
+  for (const Chosen& of_rows : fullest(space, product.rows, kRowLoops))
+    for (const Chosen& of_columns : columns)
       for (int64_t rows_each : {8, 4, 2, 1})
         for (int64_t columns_each : widths)
           for (int64_t k_step : steps) {
             Chosen chosen = choices;
-            for (const auto& [choice, value] : Chosen{{kTileRows, tile_rows},
-                                                      {kTileColumns, tile_columns},
-                                                      {kThreadRows, rows_each},
-                                                      {kThreadColumns, columns_each},
-                                                      {kStepK, k_step}})
-              chosen.emplace_back(choice, value);
-            for (const int64_t blocks : sharing) {
-              Chosen with = chosen;
-              if (shared != nullptr) with.emplace_back(kReductionBlocks, blocks);
-              Point point = point_of(space, with);
-              if (point.empty() || !space.is_legal(point)) continue;
-              const double cost = cost_of(space.schedule(point), machine, product);
-              ranked.emplace_back(cost, std::move(point));
+            for (const Chosen& more :
+                 {of_rows, of_columns,
+                  Chosen{{kThreadRows, rows_each}, {kThreadColumns, columns_each}, {kStepK, k_step}}})
+              chosen.insert(chosen.end(), more.begin(), more.end());
+            if (shared == nullptr) rank(chosen);
+            for (const int64_t blocks : shared == nullptr ? std::vector<int64_t>() : shared->values) {
+              chosen.emplace_back(kReductionBlocks, blocks);
+              rank(chosen);
+              chosen.pop_back();
             }
           }
   std::stable_sort(ranked.begin(), ranked.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
@@ -199,13 +248,41 @@ bool divides_k(const Graph& group, const Domain& domain, const Schedule& schedul
   return may_share_k(group, domain) && depth % steps == 0;
 }
 
+int64_t rows_of_tile(const Schedule& s) {
+  return product_of(s, kRowLoops);
+}
+
+int64_t columns_of_tile(const Schedule& s) {
+  return product_of(s, kColumnLoops);
+}
+
 int64_t contract_threads(const Schedule& s) {
-  return (s[kTileRows] / s[kThreadRows]) * (s[kTileColumns] / s[kThreadColumns]);
+  return (rows_of_tile(s) / s[kThreadRows]) * (columns_of_tile(s) / s[kThreadColumns]);
+}
+
+int64_t ProductLoops::row_tiles(const Schedule& s) const {
+  return tiles_along(s, rows, kRowLoops);
+}
+
+int64_t ProductLoops::column_tiles(const Schedule& s) const {
+  return tiles_along(s, columns, kColumnLoops);
+}
+
+ProductLoops product_loops(const Domain& domain) {
+  ProductLoops out;
+  out.outer = extent_of(domain, domain.batch) * extent_of(domain, domain.m) * extent_of(domain, domain.n);
+  for (const auto& [atoms, extents] : {std::pair{&domain.m, &out.rows}, std::pair{&domain.n, &out.columns}})
+    for (size_t i = 0; i < std::min(atoms->size(), extents->size()); ++i) {
+      (*extents)[i] = domain.atoms[(*atoms)[atoms->size() - 1 - i]].extent;
+      out.outer /= std::max<int64_t>(1, (*extents)[i]);
+    }
+  for (AtomId atom : domain.reduced) out.depth = std::max(out.depth, domain.atoms[atom].extent);
+  return out;
 }
 
 int64_t contract_registers(const Schedule& s, int64_t words) {
   const int64_t rows = s[kThreadRows], columns = s[kThreadColumns], threads = contract_threads(s);
-  const int64_t fetched = ((s[kTileRows] + s[kTileColumns]) * s[kStepK] + threads - 1) / threads;
+  const int64_t fetched = ((rows_of_tile(s) + columns_of_tile(s)) * s[kStepK] + threads - 1) / threads;
   if (const std::optional<MatrixOp> matrix = matrix_of(s)) {
     const int64_t read = multiplies_in_memory(*matrix) ? 0 : s[kRegisterStages] * matrix_words(*matrix, rows, columns);
     return rows * columns + read + (s[kAsyncCopies] != 0 ? 0 : fetched) + kOtherRegisters;
@@ -215,7 +292,7 @@ int64_t contract_registers(const Schedule& s, int64_t words) {
 
 int64_t contract_shared(const Schedule& s, int64_t bytes) {
   if (const std::optional<MatrixOp> matrix = matrix_of(s)) return matrix_shared(*matrix, s) + 128;
-  return s[kStages] * s[kStepK] * (s[kTileRows] + s[kTileColumns] + 2 * s[kVector]) * bytes + 128;
+  return s[kStages] * s[kStepK] * (rows_of_tile(s) + columns_of_tile(s) + 2 * s[kVector]) * bytes + 128;
 }
 
 Space space_gpu_contract(const Graph& group, const Domain& domain, const Machine& machine) {
@@ -224,8 +301,8 @@ Space space_gpu_contract(const Graph& group, const Domain& domain, const Machine
   const bool matrix = !matrices.empty();
   const bool in_memory = matrix && multiplies_in_memory(matrices[0]);
   const Product product = product_of(group, domain, machine, matrices);
-  const int64_t most_rows = std::max<int64_t>(16, at_least(product.rows));
-  const int64_t most_columns = std::max<int64_t>(16, at_least(product.columns));
+  const int64_t most_rows = std::max<int64_t>(16, at_least(product.rows[0]));
+  const int64_t most_columns = std::max<int64_t>(16, at_least(product.columns[0]));
   const bool copies = product.copies || product.copies_matrix;
   Space space;
   space.kind = "contract";
@@ -251,6 +328,14 @@ Space space_gpu_contract(const Graph& group, const Domain& domain, const Machine
   largest.set(kTileColumns, kLargeTile);
   if (parts.values.size() > 1 && product.tiles(largest) < gpu.units && may_share_k(group, domain))
     space.axes.push_back(std::move(parts));
+  for (const auto& [extents, choices] :
+       {std::pair{&product.rows, &kRowLoops}, std::pair{&product.columns, &kColumnLoops}})
+    for (size_t i = 1; i < choices->size(); ++i)
+      if (std::vector<int64_t> values = steps_around((*extents)[0], (*extents)[i]); values.size() > 1)
+        space.axes.emplace_back((*choices)[i], std::move(values));
+  // Rows that are loaded along K may be in runs of any length.
+  if (axis_of(space.axes, kRowRuns) != nullptr)
+    for (const int64_t rows : {4, 2, 1}) space.axes[0].values.push_back(rows);
   if (matrix) {
     std::vector<int64_t> values = {kNoMatrix};
     for (const MatrixOp one : matrices) values.push_back(1 + static_cast<int64_t>(one));
@@ -260,6 +345,9 @@ Space space_gpu_contract(const Graph& group, const Domain& domain, const Machine
   space.legal = [gpu, product, unroll = values_of(space, kUnrollK)[0],
                  early = (machine.target->features & kEarlyLoads) != 0](const Schedule& s) {
     const std::optional<MatrixOp> chosen = matrix_of(s);
+    if (rows_of_tile(s) > kMostTile || rows_of_tile(s) < kLeastTile || columns_of_tile(s) > kMostTile) return false;
+    // The vectors of a row are within a run of its columns.
+    if (columns_of_tile(s) > s[kTileColumns] && s[kTileColumns] < s[kVector]) return false;
     if (!(chosen ? legal_with(*chosen, s, unroll) : legal_on_lanes(s))) return false;
     const bool async = s[kAsyncCopies] != 0;
     if (async ? s[kStages] < 2 || !(chosen ? product.copies_matrix : product.copies) : s[kStages] > 2) return false;

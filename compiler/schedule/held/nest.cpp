@@ -82,14 +82,15 @@ class HeldNest {
   bool is_wide(NodeId id) const { return holds(domain_.varies[id], loops_.columns); }
 
   TileExpr expression(bool is_wide) {
-    std::array<TileLoop, 2> loops = {{{loops_.rows, domain_.atoms[loops_.rows].extent},
-                                      is_wide ? TileLoop{loops_.columns, layout_.shape[across_]} : TileLoop{}}};
+    std::vector<TileLoop> loops = {{loops_.rows, domain_.atoms[loops_.rows].extent},
+                                   is_wide ? TileLoop{loops_.columns, layout_.shape[across_]} : TileLoop{}};
     if (how_.rows_axis == 1) std::swap(loops[0], loops[1]);
-    return tile_expr(group_, domain_, out_, place_, loops, [this, is_wide](bool along0, bool along1) {
-      std::vector<bool> keeps = {along0, along1};
+    TileExpr made{group_, domain_, out_, place_, std::move(loops)};
+    made.layout = [this, is_wide](std::vector<bool> keeps) {
       if (!is_wide) keeps[static_cast<size_t>(across_)] = false;
       return projected(layout_, keeps);
-    });
+    };
+    return made;
   }
 
   void flush(TileExpr& expr) {
@@ -122,7 +123,7 @@ class HeldNest {
     WL_ASSIGN_OR_RETURN(const TileId value, expr.value(store.source));
     flush(expr);
     const BufferId to = out_.output_buffer(store.output);
-    out_.push(store_instr(value, slice_at(to, store.access, place_, expr.axis0, expr.axis1), false));
+    out_.push(store_instr(value, slice_at(to, store.access, place_, expr.axes()), false));
     out_.kernel().buffers[to].once = std::all_of(domain_.parallel.begin(), domain_.parallel.end(), [&](AtomId atom) {
       return domain_.atoms[atom].extent == 1 || store.access.moves_along(atom);
     });

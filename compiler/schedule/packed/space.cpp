@@ -3,6 +3,7 @@
 #include <map>
 
 #include "compiler/schedule/axes.h"
+#include "compiler/schedule/contract/contract.h"
 #include "compiler/schedule/packed/packed.h"
 #include "compiler/schedule/stitched/stitched.h"
 
@@ -36,7 +37,7 @@ SharedValues shared_of(const Space& space, const Schedule& own, bool teams) {
   for (const Axis& axis : space.axes)
     if (is_common(axis, teams)) shared[*axis.choice] = own[*axis.choice];
   if (!teams) return shared;
-  if (is_tiled(space)) shared[kTeam] = own[kTileRows] / own[kThreadRows] * (own[kTileColumns] / own[kThreadColumns]);
+  if (is_tiled(space)) shared[kTeam] = contract_threads(own);
   shared.try_emplace(kTeams, 1);
   return shared;
 }
@@ -71,7 +72,7 @@ bool follow(const Space& space, const SharedValues& shared, bool teams, Schedule
           found.set(kTileRows, tile_rows);
           found.set(kTileColumns, tile_columns);
           found.set(kThreadColumns, thread_columns);
-          found.set(kThreadRows, tile_rows * tile_columns / (shared.at(kTeam) * thread_columns));
+          found.set(kThreadRows, rows_of_tile(found) * columns_of_tile(found) / (shared.at(kTeam) * thread_columns));
           if (legal_own(space, found, shared, teams)) return true;
         }
   }
@@ -222,7 +223,7 @@ Schedule member_schedule(const Space& space, int kind, const Schedule& whole, bo
     if (const std::optional<int64_t> value = from.find(axis)) own.set(axis, *value);
   }
   if (teams && is_tiled(space))
-    own.set(kThreadRows, own[kTileRows] * own[kTileColumns] / (whole[kTeam] * own[kThreadColumns]));
+    own.set(kThreadRows, rows_of_tile(own) * columns_of_tile(own) / (whole[kTeam] * own[kThreadColumns]));
   return own;
 }
 

@@ -35,6 +35,8 @@ void complete(const Space& space, int64_t team, Schedule& own) {
     if (own.has(kTeamsShareReduction)) own.set(kTeamsShareReduction, 0);
     return;
   }
+  for (const Choice choice : {kRowRuns, kRowPlanes, kColumnRuns, kColumnPlanes})
+    if (own.has(choice)) own.set(choice, 1);
   const std::vector<int64_t>& rows = values_of(space, kTileRows);
   own.set(kTileRows, *std::max_element(rows.begin(), rows.end()));
   own.set(kThreadRows, own[kTileRows] * own[kTileColumns] / (team * own[kThreadColumns]));

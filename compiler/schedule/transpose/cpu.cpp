@@ -33,8 +33,7 @@ class Transpose {
     out_.open_loop(inner, {fixed((rows_inner_ ? rows_ : columns_) / lanes_)});
     const Place place = square();
     std::vector<Instr> crossed;  // of transposed inputs, before everything else
-    TileExpr expr{group_, domain_, out_,    place, domain_.second, domain_.vector, lanes_, lanes_, lanes_, {},
-                  false,  {},      nullptr, {}};
+    TileExpr expr{group_, domain_, out_, place, {{domain_.second, lanes_}, {domain_.vector, lanes_}}, lanes_};
     expr.load = [&](const Access& access) -> TileId {
       if (std::find(read_.begin(), read_.end(), access) == read_.end()) read_.push_back(access);
       if (!crosses(access)) return -1;
@@ -56,7 +55,7 @@ class Transpose {
       expr.code.push_back(staged_ ? store_instr(value, scratch(store), false)
                                   : store_instr(value,
                                                 slice_at(out_.output_buffer(store.output), store.access, place,
-                                                         domain_.second, domain_.vector),
+                                                         {domain_.second, domain_.vector}),
                                                 streaming_));
     }
     out_.push_all(std::move(crossed));
@@ -142,7 +141,7 @@ class Transpose {
   Instr fetch(const Access& access, const Place& place, AtomId axis0, AtomId axis1, std::vector<int64_t> shape,
               int vector_axis) {
     const TileId of = out_.tile(group_.nodes[access.input].dtype, std::move(shape), vector_axis, lanes_);
-    return prefetch_instr(of, slice_at(out_.input_buffer(access.input), access, place, axis0, axis1), level_);
+    return prefetch_instr(of, slice_at(out_.input_buffer(access.input), access, place, {axis0, axis1}), level_);
   }
 
   // Of a row of scratch: rows of a square fall into different cache sets.
@@ -180,8 +179,8 @@ class Transpose {
       const Domain::Store& store = domain_.stores[i];
       const TileId whole = out_.tile(dtype_of(store), {1, columns_}, 1, lanes_);
       out_.push(load_instr(whole, {scratch_[i], sum(fixed(0), row, pitch()), {0, 1}}));
-      out_.push(store_instr(whole, slice_at(out_.output_buffer(store.output), store.access, place, -1, domain_.vector),
-                            streaming_));
+      out_.push(store_instr(
+          whole, slice_at(out_.output_buffer(store.output), store.access, place, {-1, domain_.vector}), streaming_));
     }
     const auto fetch_all = [&](bool crossing) {
       for (const Access& access : read_) {

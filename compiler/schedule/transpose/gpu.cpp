@@ -40,25 +40,14 @@ class StagedTranspose {
     Place mine = place_;
     mine[domain_.vector] = across;
     mine[domain_.second] = sum(down, affine(kTeamVar, each_));
-    TileExpr expr{group_,
-                  domain_,
-                  out_,
-                  mine,
-                  domain_.second,
-                  domain_.vector,
-                  each_,
-                  kSide,
-                  static_cast<int>(kSide),
-                  bound(domain_.vector, across),
-                  false,
-                  {},
-                  nullptr,
-                  {}};
+    TileExpr expr{group_, domain_, out_, mine, {{domain_.second, each_}, {domain_.vector, kSide}}};
+    expr.lanes = static_cast<int>(kSide);
+    expr.bound = bound(domain_.vector, across);
     expr.load = [&](const Access& access) { return staged(access, across, down, expr.bound); };
     for (const Domain::Store& store : domain_.stores) {
       WL_ASSIGN_OR_RETURN(const TileId value, expr.value(store.source));
       expr.code.push_back(store_instr(
-          value, slice_at(out_.output_buffer(store.output), store.access, mine, domain_.second, domain_.vector),
+          value, slice_at(out_.output_buffer(store.output), store.access, mine, {domain_.second, domain_.vector}),
           streaming_));
       out_.kernel().buffers[out_.output_buffer(store.output)].once =
           std::all_of(domain_.parallel.begin(), domain_.parallel.end(),
@@ -110,7 +99,7 @@ class StagedTranspose {
     std::vector<Instr> code;
     const TileId column = out_.team_tile(dtype, {each_, kSide}, 1, 1, bound(domain_.second, down));
     code.push_back(
-        load_instr(column, slice_at(out_.input_buffer(access.input), access, from, domain_.vector, domain_.second)));
+        load_instr(column, slice_at(out_.input_buffer(access.input), access, from, {domain_.vector, domain_.second})));
     guard_rows(code, from[domain_.vector], domain_.vector);
     Slice slice;
     slice.buffer = out_.shared(cat("square", known_.size()), dtype, {kSide, kSide + 1});

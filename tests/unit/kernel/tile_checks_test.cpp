@@ -4,6 +4,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
+#include "compiler/kernel/builder.h"
+
 namespace wl {
 namespace {
 
@@ -52,6 +56,34 @@ TEST(TileChecks, CrossesAreOfTheLanesOfTheirAxes) {
   EXPECT_EQ(cross_problem(layout("[1,64] dim1=l0 l1 l2 l3 l4 u0"), layout("[1,2] dim1=u0"), {1}), "");
   EXPECT_THAT(cross_problem(layout("[1,64] dim1=l0 l1 l2 l3 l4 u0"), layout("[1,1]"), {1}), HasSubstr("leaves waves"));
   EXPECT_THAT(cross_problem(layout("[1,8] dim1=l0 l1 2r"), layout("[1,1]"), {1}), HasSubstr("one register"));
+}
+
+// Of one layout for 64 threads, and the same with its axes in other parts.
+TEST(TileChecks, ViewsKeepWhatRegistersHold) {
+  const auto problem = [](const Layout& from, const Layout& to) {
+    Kernel kernel;
+    kernel.wave = 32;
+    kernel.team = kernel.threads = 64;
+    kernel.tiles = {{DType::f32, from, {}}, {DType::f32, to, {}}};
+    return view_problem(kernel, view_instr(1, 0));
+  };
+  const Layout sums = repeated(fragments_of(MatrixOp::kM16n8k16Bf16).c, {Repeats{1, {0}}, Repeats{2, {}}});
+  const Layout dealt = dealt_layout({48, 32}, {{2, 'r', {2, 3, 4}}, {4, 'v', {0, 1}}}, 64, 32);
+  for (const int64_t width : {1, 2, 4, 8, 16, 32}) {
+    EXPECT_EQ(problem(sums, split_axis(sums, 0, width)), "") << width;
+    EXPECT_EQ(problem(sums, split_axis(sums, 1, std::max<int64_t>(2, width))), "") << width;  // 2 are a vector
+    EXPECT_EQ(problem(dealt, split_axis(dealt, 0, std::min<int64_t>(16, width))), "") << width;
+    EXPECT_TRUE(split_axis(sums, 0, width).check().ok());
+  }
+  const Layout both = split_axis(split_axis(sums, 1, 8), 0, 16);
+  EXPECT_EQ(both.shape, (std::vector<int64_t>{4, 16, 4, 8}));
+  EXPECT_EQ(problem(sums, both), "");
+  Layout other = both;
+  std::swap(other.bases[1], other.bases[2]);
+  EXPECT_THAT(problem(sums, other), HasSubstr("would hold another element"));
+  EXPECT_THAT(problem(sums, repeated(sums, {Repeats{1}, Repeats{}})), HasSubstr("number of elements"));
+  EXPECT_THAT(problem(sums, dealt_layout({64, 32}, {{1, 'r', {0, 1, 2, 3, 4, 5}}, {1, 'r', {}}}, 64, 32)),
+              HasSubstr("registers"));
 }
 
 }  // namespace

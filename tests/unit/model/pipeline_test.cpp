@@ -40,7 +40,7 @@ struct Product {
 TEST(Pipeline, FewBlocksWantMoreStagesAndManyDoNot) {
   const Product few(128, 4096, 128, "cuda:sm_80"), many(8192, 4096, 8192, "cuda:sm_80");
   EXPECT_EQ(few.extents.depth, 4096);
-  EXPECT_EQ(few.extents.rows * few.extents.columns, 128 * 128);
+  EXPECT_EQ(few.extents.loops.rows[0] * few.extents.loops.columns[0], 128 * 128);
   const auto staged = [](const Product& product, int64_t stages, int64_t async) {
     Schedule schedule = product.space.schedule(product.space.seeds[0]);
     for (const auto& [choice, value] :

@@ -72,7 +72,8 @@ TEST(Choices, AreThoseOfTheirKindsOfKernel) {
     }
   });
   // The last two are of a library (tests/unit/library).
-  for (const Choice rare : {kPrefetchLastPhase, kOnlineChunk, kCacheBlockRows, kRegisterRows, kDivided, kOwnFormat})
+  for (const Choice rare :
+       {kPrefetchLastPhase, kOnlineChunk, kCacheBlockRows, kRegisterRows, kColumnPlanes, kDivided, kOwnFormat})
     seen.insert(rare);
   for (size_t i = 0; i < kChoices; ++i)
     EXPECT_TRUE(seen.contains(static_cast<Choice>(i))) << name_of(static_cast<Choice>(i));

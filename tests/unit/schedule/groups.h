@@ -181,6 +181,22 @@ inline constexpr const char* kGroups[] = {
   %3 = log %2 : f32[3,70]
   output "y" %3
 })",
+    // Rows that are pixels of several images, and columns of three loops.
+    R"(graph {
+  %0 = input "x" : f32[3,7,9,10] normal(0,1)
+  %1 = input "w" : f32[3,3,10,18] normal(0,1)
+  %2 = pad %0 low=[0,1,1,0] high=[0,1,1,0] value=0 : f32[3,9,11,10]
+  %3 = window %2 axes=[1,2] params=[3,1,1,3,1,1] : f32[3,7,9,10,3,3]
+  %4 = contract %3 %1 "bhwcrs,rscf->bhwf" : f32[3,7,9,18]
+  output "y" %4
+})",
+    R"(graph {
+  %0 = input "x" : f32[17,24] normal(0,1)
+  %1 = input "w" : f32[24,3,5,12] normal(0,1)
+  %2 = contract %0 %1 "mk,khrd->rhmd" : f32[5,3,17,12]
+  %3 = tanh %2 : f32[5,3,17,12]
+  output "y" %3
+})",
     // Transposes with a batch and tails, a conversion on both sides, and a reversed slice.
     R"(graph {
   %0 = input "x" : f32[2,45,67] normal(0,1)

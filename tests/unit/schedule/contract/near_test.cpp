@@ -8,8 +8,8 @@
 #include "compiler/schedule/contract/contract.h"
 #include "tests/unit/fuzz.h"
 #include "tests/unit/schedule/compare.h"
+#include "tests/unit/schedule/contract/near_products.h"
 #include "tests/unit/schedule/instrs_in.h"
-#include "tests/unit/schedule/near_products.h"
 
 namespace wl {
 namespace {

@@ -1,0 +1,87 @@
+// Random products with two loops of rows or columns: convolutions in both layouts, and projections into heads.
+#pragma once
+
+#include <random>
+#include <string>
+
+#include "tests/unit/schedule/contract/near_products.h"
+
+namespace wl::testing {
+
+// A convolution of images of [batch, height, width, channels], or with channels first: padded with zeros, or not.
+struct Convolution {
+  std::string dtype = "bf16";
+  int64_t batch = 1, height = 8, width = 8, channels = 16, filters = 16, taps = 3, stride = 1, dilation = 1;
+  bool padded = true, channels_last = true, work = false;
+
+  std::string text() const {
+    const int64_t reach = (taps - 1) * dilation, low = padded ? reach / 2 : 0, high = padded ? reach - reach / 2 : 0;
+    const int64_t rows = (height + low + high - reach - 1) / stride + 1,
+                  columns = (width + low + high - reach - 1) / stride + 1;
+    const auto image = [&](int64_t h, int64_t w, int64_t c) {
+      return channels_last ? cat(dtype, "[", batch, ",", h, ",", w, ",", c, "]")
+                           : cat(dtype, "[", batch, ",", c, ",", h, ",", w, "]");
+    };
+    const std::string out = image(rows, columns, filters), axes = channels_last ? "[1,2]" : "[2,3]";
+    const auto pads = [&](int64_t n) {
+      return channels_last ? cat("[0,", n, ",", n, ",0]") : cat("[0,0,", n, ",", n, "]");
+    };
+    const std::string tap = cat(taps, ",", stride, ",", dilation);
+    std::string windows = image(rows, columns, channels);
+    windows.insert(windows.size() - 1, cat(",", taps, ",", taps));
+    return cat(
+        "graph {\n  %0 = input \"x\" : ", image(height, width, channels), " normal(0,1)\n  %1 = input \"w\" : ", dtype,
+        "[", taps, ",", taps, ",", channels, ",", filters, "] normal(0,1)\n  %2 = pad %0 low=", pads(low),
+        " high=", pads(high), " value=0 : ", image(height + low + high, width + low + high, channels),
+        "\n  %3 = window %2 axes=", axes, " params=[", tap, ",", tap, "] : ", windows, "\n  %4 = contract %3 %1 \"",
+        channels_last ? "bhwcrs,rscf->bhwf" : "bchwrs,rscf->bfhw", "\" : ", out, "\n",
+        work ? cat("  %5 = input \"z\" : ", out, " normal(0,1)\n  %6 = add %4 %5 : ", out, "\n  %7 = tanh %6 : ", out,
+                   "\n  output \"y\" %7\n}")
+             : "  output \"y\" %4\n}");
+  }
+};
+
+inline std::string product_in_runs(uint64_t seed) {
+  std::mt19937_64 random(seed);
+  const auto one = [&](int from, int to) { return from + static_cast<int>(random() % (to - from + 1)); };
+  const char* const dtypes[] = {"bf16", "f16", "bf16", "f32"};
+  const std::string dtype = dtypes[one(0, 3)];
+  if (one(0, 4) == 0) {  // rows of a batch, columns of heads
+    const int m = one(20, 70), k = 8 * one(5, 20), heads = one(2, 9), each = one(8, 40);
+    const std::string out = cat(dtype, "[3,", heads, ",", m, ",", each, "]");
+    return cat("graph {\n  %0 = input \"x\" : ", dtype, "[3,", m, ",", k, "] normal(0,1)\n  %1 = input \"w\" : ", dtype,
+               "[", k, ",", heads, ",", each, "] normal(0,1)\n  %2 = contract %0 %1 \"bmk,knd->bnmd\" : ", out,
+               "\n  output \"y\" %2\n}");
+  }
+  Convolution made;
+  made.dtype = dtype;
+  made.batch = one(1, 2);
+  made.height = one(5, 14);
+  made.width = one(5, 14);
+  made.channels = one(0, 2) == 0 ? one(20, 60) : 8 * one(4, 9);
+  made.filters = one(0, 2) == 0 ? one(9, 60) : 8 * one(2, 9);
+  made.taps = one(1, 3);
+  made.stride = one(0, 3) == 0 ? 2 : 1;
+  made.dilation = one(0, 4) == 0 ? 2 : 1;
+  made.padded = one(0, 2) != 0;
+  made.channels_last = one(0, 3) != 0;
+  made.work = one(0, 2) == 0;
+  return made.text();
+}
+
+// Schedules whose tiles have several runs; of three seeds in four with a matrix instruction, where the space has one.
+inline std::vector<Point> points_in_runs(const Space& space, size_t count, uint64_t seed) {
+  const bool splits = std::any_of(space.axes.begin(), space.axes.end(), [](const Axis& axis) {
+    return axis.choice == kRowRuns || axis.choice == kRowPlanes || axis.choice == kColumnRuns ||
+           axis.choice == kColumnPlanes;
+  });
+  if (!splits) return {};
+  const bool matrix = axis_of(space.axes, kMatrix) != nullptr && seed % 4 != 0;
+  return points_with(space, count, seed, [matrix](const Schedule& schedule) {
+    const bool split =
+        rows_of_tile(schedule) > schedule[kTileRows] || columns_of_tile(schedule) > schedule[kTileColumns];
+    return split && (!matrix || schedule[kMatrix] != kNoMatrix);
+  });
+}
+
+}  // namespace wl::testing

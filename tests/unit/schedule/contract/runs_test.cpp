@@ -1,0 +1,93 @@
+// Contractions whose tiles go on in the next row of an image (row_runs, column_runs): every schedule means the graph.
+#include <gtest/gtest.h>
+
+#include "compiler/schedule/contract/contract.h"
+#include "tests/unit/fuzz.h"
+#include "tests/unit/schedule/compare.h"
+#include "tests/unit/schedule/contract/convolutions.h"
+#include "tests/unit/schedule/instrs_in.h"
+
+namespace wl {
+namespace {
+
+using testing::Convolution;
+using testing::instrs_in;
+using testing::machine_with;
+using testing::parsed;
+
+struct Group {
+  Group(const std::string& text, const char* target)
+      : graph(parsed(text)),
+        machine(machine_with(std::string_view(target))),
+        domain(analyze(graph, machine).value()),
+        space(space_of(graph, domain, machine).value()) {}
+  Graph graph;
+  Machine machine;
+  Domain domain;
+  Space space;
+  Kernel lowered(const Point& point) const { return lower(graph, domain, space.schedule(point), machine).value(); }
+};
+
+TEST(Runs, OfRandomProductsMeanTheirGraphs) {
+  int kernels = 0, matrices = 0, views = 0;
+  const uint64_t first = testing::test_seed(20261129);
+  for (uint64_t seed = first; seed < first + static_cast<uint64_t>(testing::scaled(32)); ++seed) {
+    SCOPED_TRACE(cat("seed ", seed));
+    const char* const targets[] = {"cuda:sm_80", "cuda:sm_90a", "hip:gfx942", "hip:gfx1100", "cuda:sm_90a"};
+    const Group group(testing::product_in_runs(seed), targets[seed % std::size(targets)]);
+    if (group.domain.cls != LoopClass::kContract) continue;
+    const std::vector<Point> points = testing::points_in_runs(group.space, 2, seed);
+    testing::expect_meanings(group.graph, group.domain, group.space, group.machine, points, &kernels,
+                             [&](const Kernel& kernel, const Point& point) {
+                               matrices += instrs_in(kernel.body, InstrOp::kMma) > 0;
+                               views += instrs_in(kernel.body, InstrOp::kView);
+                               EXPECT_LE(kernel.scratch_bytes(), contract_shared(group.space.schedule(point), 4));
+                             });
+    if (HasFatalFailure()) return;
+  }
+  std::printf("%d kernels, %d with matrices\n", kernels, matrices);
+  EXPECT_EQ(views, kernels);
+  EXPECT_GE(kernels, testing::scaled(32));
+  if (testing::scaled(32) < 10) return;
+  EXPECT_GE(3 * matrices, kernels);
+}
+
+// A row of an image has 56 pixels, so tiles of one row have no more than 64; those of several are larger, and as full.
+TEST(Runs, MakeLargeTilesOfSmallImages) {
+  const Group group(Convolution{"bf16", 32, 56, 56, 256, 256}.text(), "cuda:sm_90a");
+  const Schedule first = group.space.schedule(group.space.seeds[0]);
+  EXPECT_GT(rows_of_tile(first), first[kTileRows]);
+  EXPECT_GE(rows_of_tile(first), 128);
+  const int64_t computed = product_loops(group.domain).tiles(first) * rows_of_tile(first) * columns_of_tile(first);
+  EXPECT_EQ(computed, 32 * 56 * 56 * 256);  // 56 is no multiple of 16, but 32 images have four times 8
+}
+
+// Images of 7 x 7 leave more than half of each fragment of 16 rows empty, unless a tile has several of their rows.
+TEST(Runs, BringMatricesToTheSmallestImages) {
+  const Group group(Convolution{"bf16", 32, 7, 7, 512, 512}.text(), "cuda:sm_80");
+  const Schedule first = group.space.schedule(group.space.seeds[0]);
+  EXPECT_NE(first[kMatrix], kNoMatrix);
+  EXPECT_GT(rows_of_tile(first), first[kTileRows]);
+}
+
+// Zeros around an image are where guards do not hold, and channels, which vectors run along, are all there or not.
+TEST(Runs, CopyPaddedImagesWithoutRegisters) {
+  const Group group(Convolution{"bf16", 2, 14, 14, 64, 64}.text(), "cuda:sm_90a");
+  const Kernel kernel = group.lowered(group.space.seeds[0]);
+  EXPECT_GE(instrs_in(kernel.body, InstrOp::kAsyncLoad), 4);  // two before the loop, two within
+  EXPECT_EQ(instrs_in(kernel.body, InstrOp::kLoad), 0);
+  EXPECT_EQ(instrs_in(kernel.body, InstrOp::kStore), 1);
+}
+
+// With channels first the vectors run along pixels, and padding begins within one: such images pass through registers.
+TEST(Runs, DoNotCopyVectorsThatBeginInThePadding) {
+  const Group group(Convolution{"bf16", 2, 16, 16, 64, 64, 3, 1, 1, true, false}.text(), "cuda:sm_90a");
+  for (const Point& point : group.space.seeds) {
+    const Schedule schedule = group.space.schedule(point);
+    if (schedule[kMatrix] == kNoMatrix || schedule[kAsyncCopies] == 0) continue;
+    EXPECT_GT(instrs_in(group.lowered(point).body, InstrOp::kLoad), 0);
+  }
+}
+
+}  // namespace
+}  // namespace wl
