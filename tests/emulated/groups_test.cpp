@@ -11,6 +11,7 @@
 #include "tests/emulated/device.h"
 #include "tests/simulated/random_group.h"
 #include "tests/unit/fuzz.h"
+#include "tests/unit/schedule/contract/convolutions.h"
 #include "tests/unit/schedule/contractions.h"
 #include "tests/unit/schedule/groups.h"
 #include "tests/unit/schedule/instrs_in.h"
@@ -20,6 +21,25 @@ namespace wl {
 namespace {
 
 using testing::EmulatedDevice;
+
+// Clang merges stores of neighbours into words wherever they lie, as the hardware allows. The emulator stores words at
+// multiples of four bytes.
+bool stores_whole_words(const Graph& group) {
+  return std::ranges::all_of(group.outputs, [&](const Output& output) {
+    const Node& node = group.nodes[output.node];
+    return size_of(node.dtype) >= 4 || node.shape.back() % 2 == 0;
+  });
+}
+
+// On RDNA4 the emulator takes the constant 0 of the first sums of a WMMA for a register. In a loop clang has them in
+// registers.
+bool has_sums_in_registers(const Kernel& kernel) {
+  const uint32_t features = target_named(kernel.target).value()->features;
+  const auto first = std::ranges::find_if(kernel.body, [](const Instr& instr) {
+    return instr.op == InstrOp::kMma || testing::instrs_in(instr.body, InstrOp::kMma) > 0;
+  });
+  return (features & kWmmaHalves) == 0 || first->op == InstrOp::kLoop;
+}
 
 class Emulated : public ::testing::Test {
  protected:
@@ -42,6 +62,27 @@ class Emulated : public ::testing::Test {
     const auto wrong = testing::run_group(device, group, source, plan, seed);
     EXPECT_EQ(wrong.value_or(""), "") << plan << "\n" << print(group) << source.text;
     return wrong.has_value();
+  }
+
+  // Kernels with matrix instructions of the graphs that `text` makes of seeds, at the points that `points_of` chooses.
+  void products(std::string (*text)(uint64_t), std::vector<Point> (*points_of)(const Space&, size_t, uint64_t)) {
+    const Machine machine = EmulatedDevice::get()->machine();
+    const int64_t wanted = testing::scaled(8);
+    int64_t kernels = 0;
+    const uint64_t first = testing::test_seed(20261131);
+    for (uint64_t seed = first; kernels < wanted && seed < first + 100 * wanted; ++seed) {
+      SCOPED_TRACE(cat("seed ", seed));
+      const Graph group = parse(text(seed)).value();
+      const Domain domain = analyze(group, machine).value();
+      if (domain.cls != LoopClass::kContract || !stores_whole_words(group)) continue;
+      const Space space = space_of(group, domain, machine).value();
+      std::vector<Point> points = points_of(space, 2, seed);
+      std::erase_if(points, [&](const Point& point) { return space.schedule(point)[kMatrix] == kNoMatrix; });
+      if (!points.empty()) kernels += run(group, domain, space, points.back(), seed, has_sums_in_registers) ? 1 : 0;
+      if (HasFailure()) return;
+    }
+    std::printf("%lld products by matrices\n", static_cast<long long>(kernels));
+    EXPECT_EQ(kernels, wanted);
   }
 };
 
@@ -92,25 +133,6 @@ TEST_F(Emulated, RandomGroupsMeanTheirGraphs) {
   std::printf("%lld random kernels\n", static_cast<long long>(kernels));
 }
 
-// Clang merges stores of neighbours into words wherever they lie, as the hardware allows. The emulator stores words at
-// multiples of four bytes.
-bool stores_whole_words(const Graph& group) {
-  return std::ranges::all_of(group.outputs, [&](const Output& output) {
-    const Node& node = group.nodes[output.node];
-    return size_of(node.dtype) >= 4 || node.shape.back() % 2 == 0;
-  });
-}
-
-// On RDNA4 the emulator takes the constant 0 of the first sums of a WMMA for a register. In a loop clang has them in
-// registers.
-bool has_sums_in_registers(const Kernel& kernel) {
-  const uint32_t features = target_named(kernel.target).value()->features;
-  const auto first = std::ranges::find_if(kernel.body, [](const Instr& instr) {
-    return instr.op == InstrOp::kMma || testing::instrs_in(instr.body, InstrOp::kMma) > 0;
-  });
-  return (features & kWmmaHalves) == 0 || first->op == InstrOp::kLoop;
-}
-
 // Random products by the matrix instruction of the architecture: tails of rows, columns and K, batches, several loops
 // of K, operands in any order of axes and with work on them, and what is computed of the sums.
 TEST_F(Emulated, RandomProductsByMatricesMeanTheirGraphs) {
@@ -129,6 +151,14 @@ TEST_F(Emulated, RandomProductsByMatricesMeanTheirGraphs) {
     if (HasFailure()) return;
   }
   std::printf("%lld random products by matrices\n", static_cast<long long>(kernels));
+}
+
+// Random products whose tiles have several runs, such as convolutions, and those whose K several blocks share.
+TEST_F(Emulated, TilesInRunsByMatricesMeanTheirGraphs) {
+  products(testing::product_in_runs, testing::points_in_runs);
+}
+TEST_F(Emulated, SharedKByMatricesMeansTheirGraphs) {
+  products(testing::deep_product, testing::shared_points);
 }
 
 // The emulator computes with halves of registers, to which clang 22 rounds bf16 on RDNA3, wrongly where only some lanes
