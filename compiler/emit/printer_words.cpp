@@ -54,7 +54,7 @@ void Printer::print_words(const Instr& instr, const Place& place) {
     if (lanes != 1 || !place.left.empty()) return fail("a thread loads words one by one, and all of a tile");
     const std::vector<int64_t>& strides = instr.slice.strides;
     if (holds_shared_blocks(kernel_, instr) && kernel_.buffers[instr.slice.buffer].swizzle == Swizzle() &&
-        elements_of_word(instr.elements[0]) == 2 && strides[1] == 2 &&
+        strides[1] == elements_of_word(instr.elements[0]) &&
         begins_rows(instr.slice.offset, strides[0], instr.elements[0]))
       return print_blocks(instr, place, "wl_blocks", strides[0]);
     return set(cat("wl_word<", spell_memory(instr.elements[0], 1), ">(", at, ")"));

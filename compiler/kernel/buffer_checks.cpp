@@ -166,7 +166,8 @@ bool begins_rows(const Affine& offset, int64_t gap, DType element) {
 
 bool holds_shared_blocks(const Kernel& kernel, const Instr& words) {
   return kernel.wave == 32 && kernel.buffers[words.slice.buffer].level == Level::kShared &&
-         holds_blocks(kernel.tiles[words.result].layout);
+         holds_blocks(kernel.tiles[words.result].layout) &&
+         (words.op != InstrOp::kWordsAcross || size_of(words.elements[0]) == 2);
 }
 
 absl::Status check_passes(const Kernel& kernel) {

@@ -39,7 +39,8 @@ std::vector<MatrixOp> matrices_for(DType left, DType right, uint32_t features, b
     if (row.left != left || row.right != right || (row.feature & features) != row.feature) continue;
     if (held ? holds_left(row.op) || !multiplies_in_memory(row.op) : !holds_left(row.op)) out.push_back(row.op);
   }
-  std::stable_partition(out.begin(), out.end(), multiplies_in_memory);  // which are of groups of waves
+  const auto products = [](MatrixOp op) { return info(op).m * info(op).n * info(op).k; };
+  std::stable_sort(out.begin(), out.end(), [&](MatrixOp a, MatrixOp b) { return products(a) > products(b); });
   return out;
 }
 

@@ -30,11 +30,11 @@ constexpr Peak kAvx512Peak = {400, 1200, 400, 2}, kAvx2Peak = {200, 600, 400, 2}
 // CPUs: the rates are of one multiply-add unit. A product of i32 is two or three instructions where a product of f32 is
 // one (vpmulld has two parts and the sum is apart; SSE2 multiplies in 64 bits). GPUs: rates of data sheets; integers as
 // the vendors' throughput tables have them (NVIDIA's units multiply 64 in a clock, AMD's at a quarter of the rate).
-// Matrix instructions: dense rates with sums in f32 beside those of f32 (data sheets of A100, RTX 3090, 4090 and 5090);
-// from sm_90 on the large parts reach theirs by instructions of four waves only, which sm_90a has, and mma.sync about
-// three fifths of it.
-// Those of AMD are of MI100, MI210, MI300X, MI355X (whose full rate has instructions of twice the depth), RX 7900 XTX
-// and RX 9070 XT. gfx90a takes denormals of f16 for zeros there, so it has none of f16.
+// Matrix instructions: dense rates with sums in f32 (of bytes in i32) beside those of f32 (data sheets of A100, RTX
+// 3090, 4090 and 5090); from sm_90 on the large parts reach theirs by instructions of four waves only, which sm_90a
+// has, and mma.sync about three fifths of it. Those of AMD are of MI100, MI210, MI300X, MI355X (whose full rate has
+// instructions of twice the depth), RX 7900 XTX and RX 9070 XT. gfx90a takes denormals of f16 for zeros there, so it
+// has none of f16.
 constexpr Target kTargets[] = {
     // name, family, lanes, registers, streaming, {f32 flops/ns, f64, i32, dots of bf16 and i8, matrices of f16, bf16
     // and i8}, copy, l2, peak
@@ -51,23 +51,23 @@ constexpr Target kTargets[] = {
     {"cpu:amx", "cpu", 16, 32, true, {120, 0.5, 0.33, 0.5, 4, 0, 16, 32}, 18, 100, kAvx512Peak, {}, kTileRegisters},
     // name, family, {wave, threads of a block and a unit, blocks, registers of a lane and a unit, shared memory of a
     // block and a unit, units, L2, bytes/ns, banks if not 32}, features, {f32 flops/ns, f64, i32, dots of bf16 and i8,
-    // matrices of f16 and bf16}
+    // matrices of f16, bf16 and i8}
     gpu_row("cuda:sm_75", "cuda", {32, 1024, 1024, 16, 255, 65536, 64 * kKb, 64 * kKb, 40, 4 * kMb, 320}, kF64Functions,
             {200, 1. / 32, 1}),
     gpu_row("cuda:sm_80", "cuda", {32, 1024, 2048, 32, 255, 65536, 163 * kKb, 164 * kKb, 108, 40 * kMb, 1935}, kAmpere,
-            {180, 0.5, 1, 0, 0, 16, 16}),
+            {180, 0.5, 1, 0, 0, 16, 16, 32}),
     gpu_row("cuda:sm_86", "cuda", {32, 1024, 1536, 16, 255, 65536, 99 * kKb, 100 * kKb, 84, 6 * kMb, 936}, kAmpere,
-            {430, 1. / 64, 0.5, 0, 0, 2, 2}),
+            {430, 1. / 64, 0.5, 0, 0, 2, 2, 8}),
     gpu_row("cuda:sm_89", "cuda", {32, 1024, 1536, 24, 255, 65536, 99 * kKb, 100 * kKb, 128, 72 * kMb, 1008}, kAmpere,
-            {610, 1. / 64, 0.5, 0, 0, 2, 2}),
+            {610, 1. / 64, 0.5, 0, 0, 2, 2, 8}),
     gpu_row("cuda:sm_90", "cuda", {32, 1024, 2048, 32, 255, 65536, 227 * kKb, 228 * kKb, 132, 50 * kMb, 3350}, kHopper,
-            {430, 0.5, 0.5, 0, 0, 9, 9}),
+            {430, 0.5, 0.5, 0, 0, 9, 9, 18}),
     gpu_row("cuda:sm_90a", "cuda", {32, 1024, 2048, 32, 255, 65536, 227 * kKb, 228 * kKb, 132, 50 * kMb, 4800},
-            kHopperA, {450, 0.5, 0.5, 0, 0, 15, 15}),
+            kHopperA, {450, 0.5, 0.5, 0, 0, 15, 15, 30}),
     gpu_row("cuda:sm_100a", "cuda", {32, 1024, 2048, 32, 255, 65536, 227 * kKb, 228 * kKb, 148, 126 * kMb, 8000},
-            kHopper, {460, 0.5, 0.5, 0, 0, 9, 9}),
+            kHopper, {460, 0.5, 0.5, 0, 0, 9, 9, 18}),
     gpu_row("cuda:sm_120", "cuda", {32, 1024, 1536, 24, 255, 65536, 99 * kKb, 100 * kKb, 170, 96 * kMb, 1792}, kHopper,
-            {600, 1. / 64, 0.5, 0, 0, 2, 2}),
+            {600, 1. / 64, 0.5, 0, 0, 2, 2, 8}),
     gpu_row("hip:gfx906", "hip", {64, 1024, 2560, 16, 256, 65536, 64 * kKb, 64 * kKb, 60, 4 * kMb, 1024}, 0,
             {220, 0.5, 0.2}),
     gpu_row("hip:gfx908", "hip", {64, 1024, 2560, 16, 256, 65536, 64 * kKb, 64 * kKb, 120, 8 * kMb, 1228}, kMfmaF16,
@@ -77,18 +77,18 @@ constexpr Target kTargets[] = {
     gpu_row("hip:gfx942", "hip", {64, 1024, 2048, 16, 512, 131072, 64 * kKb, 64 * kKb, 304, 4 * kMb, 5300}, kMi300,
             {260, 1, 0.2, 0, 0, 16, 16}),
     gpu_row("hip:gfx950", "hip", {64, 1024, 2048, 16, 512, 131072, 160 * kKb, 160 * kKb, 256, 4 * kMb, 8000, 64},
-            kMi300, {310, 1, 0.2, 0, 0, 16, 16}),
+            kMi300 | kMfmaDeep, {310, 1, 0.2, 0, 0, 16, 16}),
     // RDNA: a unit is a workgroup processor, two CUs, over which clang and hipRTC spread the waves of a block unless
     // they are told not to (-mcumode). HIP's number of multiprocessors counts these too.
     gpu_row("hip:gfx1030", "hip", {32, 1024, 2048, 32, 256, 131072, 64 * kKb, 128 * kKb, 40, 4 * kMb, 512}, kEarlyLoads,
             {520, 1. / 16, 0.2}),
     gpu_row("hip:gfx1100", "hip", {32, 1024, 2048, 32, 256, 196608, 64 * kKb, 128 * kKb, 48, 6 * kMb, 960},
-            kEarlyLoads | kWmma, {1180, 1. / 32, 0.1, 0, 0, 2, 2}),
+            kEarlyLoads | kWmma, {1180, 1. / 32, 0.1, 0, 0, 2, 2, 2}),
     gpu_row("hip:gfx1201", "hip", {32, 1024, 2048, 32, 256, 196608, 64 * kKb, 128 * kKb, 32, 8 * kMb, 640},
-            kEarlyLoads | kWmmaHalves, {1400, 1. / 64, 0.1, 0, 0, 4, 4}),
+            kEarlyLoads | kWmmaHalves, {1400, 1. / 64, 0.1, 0, 0, 4, 4, 8}),
     // Lanes are fibers of the host; the limits are those of the smallest part of the family.
     gpu_row("sim:cuda", "sim", {32, 1024, 1024, 16, 255, 65536, 64 * kKb, 64 * kKb, 2, 4 * kMb, 1}, kHopperA,
-            {200, 0.5, 1, 0, 0, 8, 8}),
+            {200, 0.5, 1, 0, 0, 8, 8, 16}),
     gpu_row("sim:hip", "sim", {64, 1024, 2048, 16, 256, 65536, 64 * kKb, 64 * kKb, 2, 4 * kMb, 1},
             kF64Functions | kMi300, {200, 0.5, 1, 0, 0, 8, 8}),
 };

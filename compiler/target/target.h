@@ -24,7 +24,9 @@ enum TargetFeature : uint32_t {
   kF64Functions = 4,  // exp, log, ... of f64 come with the compiler
   // The compiler begins loads early, so that a contraction takes half as many registers again as are counted.
   kEarlyLoads = 8,
-  kMma16 = 16,          // a wave of 32 multiplies 16x16 by 16x8 elements of 16 bits (mma.sync.m16n8k16), sums in f32
+  // A wave of 32 multiplies 16x16 by 16x8 elements of 16 bits (mma.sync.m16n8k16), sums in f32, and 16x32 by 32x8
+  // bytes.
+  kMma16 = 16,
   kTileRegisters = 32,  // a CPU has registers of 16 rows of 64 bytes, and multiplies them as matrices (AMX)
   // AMD's: waves of 64 multiply 16x16 by 16x16 elements of f16, or of bf16, sums in f32 (v_mfma_f32_16x16x16), and
   // waves of 32 elements of both (v_wmma_f32_16x16x16), of which lanes hold whole rows or halves of them.
@@ -32,6 +34,7 @@ enum TargetFeature : uint32_t {
   kMfmaBf16 = 128,
   kWmma = 256,
   kWmmaHalves = 512,
+  kMfmaDeep = 2048,    // 16x32 by 32x16 elements of 16 bits at twice the rate (v_mfma_f32_16x16x32)
   kWaveGroups = 1024,  // four waves of 32 multiply 64x16 by 16xn elements of 16 bits in shared memory (wgmma)
 };
 

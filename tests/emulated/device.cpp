@@ -40,6 +40,8 @@ Machine EmulatedDevice::machine() const {
 absl::StatusOr<std::string> EmulatedDevice::compile(const Source& source) const {
   const Scratch folder;
   WL_ASSIGN_OR_RETURN(GpuUnit unit, compile_gpu({&source, 1}, folder.path("")));
+  if (unit.kernels[0].spill_bytes > 0)
+    return absl::OutOfRangeError(cat(unit.kernels[0].spill_bytes, " bytes are spilled, and no worker runs that"));
   return std::move(unit.binary);
 }
 
@@ -110,6 +112,11 @@ std::optional<std::string> run_group(EmulatedDevice& device, const Graph& group,
   const auto expected = evaluate(group, generated_inputs(group, seed), queries);
   if (!expected.ok()) return cat("the oracle fails: ", expected.status().ToString());
   const auto code = device.compile(source);
+  const auto left_out = [&](const absl::Status& why) {
+    if (absl::IsOutOfRange(why)) std::printf("left out: %s: %s\n", std::string(why.message()).c_str(), plan.c_str());
+    return absl::IsOutOfRange(why);
+  };
+  if (left_out(code.status())) return std::nullopt;
   if (!code.ok()) return cat("does not compile: ", code.status().ToString());
   std::vector<EmulatedDevice::Argument> arguments;
   for (const BufferSpec& spec : specs) {
@@ -121,10 +128,7 @@ std::optional<std::string> run_group(EmulatedDevice& device, const Graph& group,
     arguments.push_back({std::move(bytes), spec.output});
   }
   const absl::Status status = device.run(source, *code, arguments);
-  if (absl::IsOutOfRange(status)) {
-    std::printf("left out: %s: %s\n", std::string(status.message()).c_str(), plan.c_str());
-    return std::nullopt;
-  }
+  if (left_out(status)) return std::nullopt;
   if (!status.ok()) return std::string(status.ToString());
   size_t output = 0;
   for (size_t b = 0; b < specs.size(); ++b) {

@@ -73,15 +73,18 @@ TEST_P(SimulatedMatrices, OfRandomProductsMeanTheirGraphs) {
   expect_all_right(checks);
 }
 
-// Kernels of the graphs that `text` makes of seeds, at the points that `points` chooses, whose text has `mark`.
+// Kernels of the graphs that `text` makes of seeds, at the points that `points` chooses, whose text has `mark`; on
+// AMD's and NVIDIA's GPUs, or on the latter alone.
 template <typename Seeds, typename Text, typename Points>
-void expect_right(const Seeds& seeds, const char* name, const char* mark, Text text, Points points) {
+void expect_right(const Seeds& seeds, const char* name, const char* mark, Text text, Points points,
+                  const char* amd = "hip:gfx942") {
   testing::CompiledChecks checks(name);
   for (uint64_t seed = seeds.first; seed < seeds.last; ++seed) {
     SCOPED_TRACE(cat("seed ", seed));
-    const Machine machine = testing::machine_named(seed % 3 == 0 ? "hip:gfx942" : "cuda:sm_90a");
+    const Machine machine = testing::machine_named(seed % 3 == 0 ? amd : "cuda:sm_90a");
     const Graph graph = parse(text(seed)).value();
     const Domain domain = analyze(graph, machine).value();
+    if (domain.cls != LoopClass::kContract) continue;
     const Space space = space_of(graph, domain, machine).value();
     add_kernels(checks, {graph, domain, space, machine}, seed, points(space, 2, seed), mark);
     if (::testing::Test::HasFatalFailure()) return;
@@ -102,6 +105,31 @@ TEST_P(SimulatedMatrices, OfSharedKMeanTheirGraphs) {
 // Tiles go on in the next row of an image, on every kind of target, with matrices or on lanes.
 TEST_P(SimulatedMatrices, OfRunsMeanTheirGraphs) {
   expect_right(seeds(40, 20261130), "simulated_runs", "", testing::product_in_runs, testing::points_in_runs);
+}
+
+// Bytes by mma.sync; and 16 bits by the deep instructions of gfx950.
+TEST_P(SimulatedMatrices, OfBytesMeanTheirGraphs) {
+  expect_right(seeds(40, 20261203), "simulated_bytes", "wl_mma_m16n8k32_", testing::byte_product,
+               testing::matrix_points, "cuda:sm_80");
+}
+TEST_P(SimulatedMatrices, OfTwiceTheDepthMeanTheirGraphs) {
+  const auto deep = [](const Space& space, size_t count, uint64_t seed) {
+    return testing::points_with(space, count, seed, [](const Schedule& schedule) {
+      const std::optional<MatrixOp> matrix = matrix_of(schedule);
+      return matrix && info(*matrix).feature == kMfmaDeep;
+    });
+  };
+  const auto [first, last] = seeds(24, 20261204);
+  testing::CompiledChecks checks("simulated_deep");
+  const Machine machine = testing::machine_named("hip:gfx950");
+  for (uint64_t seed = first; seed < last; ++seed) {
+    const Graph graph = parse(testing::near_product(seed)).value();
+    const Domain domain = analyze(graph, machine).value();
+    const Space space = space_of(graph, domain, machine).value();
+    add_kernels(checks, {graph, domain, space, machine}, seed, deep(space, 2, seed), "wl_mma_mfma32_");
+    if (HasFatalFailure()) return;
+  }
+  expect_all_right(checks);
 }
 
 // Stages of a block multiply what earlier stages have left in shared memory.

@@ -57,11 +57,12 @@ absl::StatusOr<Kernel> GpuContract::run() {
 absl::Status GpuContract::prepare() {
   if (held_) return choose_held();
   set_launch(out_.kernel(), "contract", schedule_, machine_);
-  dtype_ = shared_ = lanes_dtype(group_, domain_);
+  dtype_ = lanes_dtype(group_, domain_);
   matrix_ = matrix_of(schedule_);
   if (matrix_ && !offers_matrix(*matrix_))
     return invalid("no operands of ", info(*matrix_).name, " on ", machine_.target->name);
-  if (matrix_) shared_ = info(*matrix_).left;
+  rows_.dtype = matrix_ ? info(*matrix_).left : dtype_;
+  columns_.dtype = matrix_ ? info(*matrix_).right : dtype_;
   const int right = domain_.right_operand();
   rows_.position = 1 - right;
   columns_.position = right;
@@ -137,14 +138,14 @@ void GpuContract::prepare_side(Side& side, const char* name) {
   const bool in_memory = matrix_ && multiplies_in_memory(*matrix_);
   // Words along k are loaded across rows only where a wave holds the blocks that lanes exchange.
   const Layout& words = &side == &rows_ ? fragments_.a : fragments_.b;
-  side.k_inner = matrix_ && (side.along_k || !(in_memory || holds_blocks(words)));
+  side.k_inner = matrix_ && (side.along_k || !(in_memory || (size_of(side.dtype) == 2 && holds_blocks(words))));
   side.async = schedule_[kAsyncCopies] != 0 && stages_ > 1 &&
-               copied_operand(group_, domain_, side.position, shared_) != nullptr &&
-               (size_of(shared_) >= 4 || (side.along_k == side.k_inner && copies_vectors(side)));
+               copied_operand(group_, domain_, side.position, side.dtype) != nullptr &&
+               (size_of(side.dtype) >= 4 || (side.along_k == side.k_inner && copies_vectors(side)));
   // On lanes, elements of one k go to neighbouring banks; an operand that is read along k is stored across them.
   side.pitch =
       matrix_ ? matrix_pitch(*matrix_, side.k_inner ? step_ : side.tile) : side.tile + (side.along_k ? vector_ : 0);
-  side.buffer = out_.shared(name, shared_, {1, side.k_inner ? side.tile : step_, side.pitch});
+  side.buffer = out_.shared(name, side.dtype, {1, side.k_inner ? side.tile : step_, side.pitch});
   if (in_memory) out_.kernel().buffers[side.buffer].swizzle = near_swizzle(side.k_inner, side.tile);
 }
 
@@ -152,7 +153,7 @@ void GpuContract::prepare_side(Side& side, const char* name) {
 bool GpuContract::copies_vectors(const Side& side) const {
   const AtomId fast = side.along_k ? k_atom_ : side.atom;
   if (fast < 0 || !side.aligned) return false;
-  const Access& access = *copied_operand(group_, domain_, side.position, shared_);
+  const Access& access = *copied_operand(group_, domain_, side.position, side.dtype);
   const bool whole = std::all_of(access.guards.begin(), access.guards.end(),
                                  [fast](const Guard& guard) { return guard.strides[fast] == 0; });
   return access.strides[fast] == 1 && whole &&

@@ -51,6 +51,7 @@ class GpuContract {
  private:
   struct Side {  // one operand
     int position = 0;
+    DType dtype = DType::f32;      // in shared memory
     AtomId atom = -1;              // rows or columns; -1: there is one
     int64_t extent = 1, tile = 1;  // along it; in all
     std::vector<TileLoop> loops;   // that a tile runs along: the atom's, last, after those around it
@@ -133,7 +134,7 @@ class GpuContract {
   const Machine& machine_;
   KernelBuilder out_;
   absl::Status status_;
-  DType dtype_ = DType::f32, shared_ = DType::f32;  // of the accumulators, and in shared memory
+  DType dtype_ = DType::f32;  // of the accumulators
   std::optional<MatrixOp> matrix_;
   std::optional<GpuHeld> held_;
   TileId held_tile_ = -1;

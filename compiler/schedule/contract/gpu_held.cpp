@@ -59,8 +59,8 @@ absl::Status GpuContract::choose_held() {
     return invalid("no operands of ", row.name);
   set_launch(out_.kernel(), "contract", schedule_, machine_);
   dtype_ = lanes_dtype(group_, domain_);
-  shared_ = row.left;
-  vector_ = kCopyBytes / size_of(shared_);
+  rows_.dtype = columns_.dtype = row.left;
+  vector_ = kCopyBytes / size_of(row.left);
   Side& held = held_->rows_axis == 0 ? rows_ : columns_;
   Side& other = held_->rows_axis == 0 ? columns_ : rows_;
   held.position = held_->operand;
@@ -125,9 +125,9 @@ void GpuContract::fetch_held() {
   if (!value.ok()) return fail(value.status());
   out_.push_all(std::move(expr.code));
   held_tile_ = *value;
-  if (out_.kernel().tiles[held_tile_].dtype == shared_) return;
-  held_tile_ = out_.like(*value, shared_);
-  out_.push(copy_instr(held_tile_, *value, shared_));
+  if (out_.kernel().tiles[held_tile_].dtype == side.dtype) return;
+  held_tile_ = out_.like(*value, side.dtype);
+  out_.push(copy_instr(held_tile_, *value, side.dtype));
 }
 
 NodeId GpuContract::find_total() const {

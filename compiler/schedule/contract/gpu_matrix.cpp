@@ -43,7 +43,9 @@ double matrix_rate(MatrixOp matrix, const Target& target) {
   // That of the target is of groups of waves, where it has them; a wave alone reaches three fifths of it (an H200:
   // bench/README.md).
   const bool slower = (target.features & kWaveGroups) != 0 && !multiplies_in_memory(matrix);
-  return slower ? 0.6 * rate : rate;
+  // Where there are instructions of twice the depth, the others have half the rate.
+  const bool shallow = (target.features & kMfmaDeep) != 0 && row.feature != kMfmaDeep;
+  return shallow ? 0.5 * rate : slower ? 0.6 * rate : rate;
 }
 
 WaveTile wave_tile(MatrixOp matrix, int64_t thread_rows, int64_t thread_columns) {
@@ -128,16 +130,16 @@ TileId GpuContract::cut_off(const Side& side, TileId tile, const Affine& first) 
 TileId GpuContract::load_factor(const Side& side, int64_t k) {
   const TileId tile = out_.tile({DType::u32, &side == &rows_ ? fragments_.a : fragments_.b, {}});
   if (is_held(side)) {
-    out_.push(pack_instr(tile, shared_, held_tile_, 1 - held_->rows_axis, k));
+    out_.push(pack_instr(tile, side.dtype, held_tile_, 1 - held_->rows_axis, k));
     return tile;
   }
   const int64_t own = side.k_inner ? side.pitch : 1, next = side.k_inner ? 1 : side.pitch;
   Slice from;
   from.buffer = side.buffer;
   from.offset = fixed(k * next);
-  from.strides = {own, elements_of_word(shared_) * next};
-  out_.push(side.k_inner ? words_instr(tile, shared_, std::move(from))
-                         : words_across_instr(tile, shared_, std::move(from), next));
+  from.strides = {own, elements_of_word(side.dtype) * next};
+  out_.push(side.k_inner ? words_instr(tile, side.dtype, std::move(from))
+                         : words_across_instr(tile, side.dtype, std::move(from), next));
   return tile;
 }
 

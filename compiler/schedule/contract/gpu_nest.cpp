@@ -62,9 +62,9 @@ TileId GpuContract::fetch_side(const Side& side, const Place& at, bool masked) {
   }
   out_.push_all(std::move(expr.code));
   TileId tile = *value;
-  if (out_.kernel().tiles[tile].dtype != shared_) {
-    tile = out_.like(*value, shared_);
-    out_.push(copy_instr(tile, *value, shared_));
+  if (out_.kernel().tiles[tile].dtype != side.dtype) {
+    tile = out_.like(*value, side.dtype);
+    out_.push(copy_instr(tile, *value, side.dtype));
   }
   // Loads leave zeros beyond the end of K, which work on them may change. Products of whole fragments need them.
   const Domain::Operand& operand = domain_.operands[domain_.contract][side.position];
@@ -86,12 +86,12 @@ Slice GpuContract::place_of(const Side& side) const {
 }
 
 TileId GpuContract::fetch_copied(const Side& side, const Place& at) {
-  const Access& access = *copied_operand(group_, domain_, side.position, shared_);
+  const Access& access = *copied_operand(group_, domain_, side.position, side.dtype);
   // An operand that is stored across what it is read along, or is not contiguous, is copied element by element.
   const bool vectors = side.along_k == side.k_inner && copies_vectors(side);
   std::vector<AtomId> axes;
   for (const TileLoop& loop : fetched_loops(side)) axes.push_back(loop.atom);
-  const TileId tile = out_.tile({shared_, fetch_layout(side, std::vector<bool>(axes.size(), true), vectors), {}});
+  const TileId tile = out_.tile({side.dtype, fetch_layout(side, std::vector<bool>(axes.size(), true), vectors), {}});
   Instr load = load_instr(tile, slice_at(out_.input_buffer(access.input), access, at, axes));
   for (const Guard& guard : access.guards) load.guards.push_back(guard_at(guard, at, axes));
   guard_end(side, side.along_k ? 0 : 1, load);

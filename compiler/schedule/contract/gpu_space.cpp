@@ -15,9 +15,10 @@ namespace wl {
 namespace {
 
 constexpr size_t kMostSeeds = 6, kMatrixSeeds = 3;
-constexpr int64_t kMostLanesStep = 32;                  // elements of K in shared memory without matrix instructions
-constexpr int64_t kMatrixStep = 64, kMatrixVector = 8;  // of seeds; a vector is 16 bytes
-constexpr int64_t kOtherRegisters = 40;                 // addresses, loop counters, loads in flight
+constexpr int64_t kMostLanesVector = 8;
+constexpr int64_t kMostLanesStep = 32;                    // elements of K in shared memory without matrix instructions
+constexpr int64_t kMatrixStep = 128, kMatrixVector = 16;  // of seeds, in bytes
+constexpr int64_t kOtherRegisters = 40;                   // addresses, loop counters, loads in flight
 constexpr int64_t kMostParts = 32, kMostSteps = 32;
 constexpr int64_t kLeastTile = 8, kLargeTile = 128, kMostTile = 256;
 constexpr int64_t kPartProducts = 8;  // of a block for each element of K, beside those of a reduction for one of it
@@ -161,8 +162,8 @@ bool legal_with(MatrixOp matrix, const Schedule& s, int64_t unroll) {
       wave.columns % row.n != 0)
     return false;
   if (multiplies_in_memory(matrix))
-    return s[kStepK] == kNearRow && s[kVector] == kMatrixVector && s[kRegisterStages] == 1 && s[kUnrollK] == unroll &&
-           wave.columns >= kNearRow;
+    return s[kStepK] == kNearRow && s[kVector] == kMatrixVector / size_of(row.left) && s[kRegisterStages] == 1 &&
+           s[kUnrollK] == unroll && wave.columns >= kNearRow;
   return s[kStepK] % row.k == 0 && s[kStepK] / row.k >= s[kRegisterStages] && s[kUnrollK] == unroll;
 }
 
@@ -200,7 +201,7 @@ void add_ranked(Space& space, const Machine& machine, const Product& product, si
 }
 
 void add_matrix_seeds(Space& space, const Machine& machine, const Product& product, MatrixOp matrix) {
-  Chosen choices = {{kMatrix, 1 + static_cast<int64_t>(matrix)}, {kVector, kMatrixVector}};
+  Chosen choices = {{kMatrix, 1 + static_cast<int64_t>(matrix)}, {kVector, kMatrixVector / size_of(info(matrix).left)}};
   if (product.copies_matrix) {
     choices.emplace_back(kAsyncCopies, 1);
     choices.emplace_back(kStages, 3);
@@ -215,7 +216,7 @@ void add_matrix_seeds(Space& space, const Machine& machine, const Product& produ
     return;
   }
   choices.emplace_back(kMinBlocks, 1);
-  const int64_t step = std::min(kMatrixStep, at_least(product.depth));
+  const int64_t step = std::min(kMatrixStep / size_of(info(matrix).left), at_least(product.depth));
   // An H200 multiplies faster when the next fragments are read while the last ones are multiplied (bench/README.md),
   // but with few registers to spare the compiler may spill, so these are not the first.
   for (const int64_t sets : {1, 2}) {
@@ -299,6 +300,7 @@ Space space_gpu_contract(const Graph& group, const Domain& domain, const Machine
   const Gpu gpu = machine.target->gpu;
   const std::vector<MatrixOp> matrices = matrices_for(group, domain, machine);
   const bool matrix = !matrices.empty();
+  const int64_t bytes = matrix ? size_of(info(matrices[0]).left) : 4;
   const bool in_memory = matrix && multiplies_in_memory(matrices[0]);
   const Product product = product_of(group, domain, machine, matrices);
   const int64_t most_rows = std::max<int64_t>(16, at_least(product.rows[0]));
@@ -309,12 +311,12 @@ Space space_gpu_contract(const Graph& group, const Domain& domain, const Machine
   space.axes = {
       {kTileRows, up_to(most_rows)},
       {kTileColumns, up_to(most_columns)},
-      axis(kStepK, {8, 16, 32, 4, 64},
-           [&](int64_t k) { return k <= at_least(product.depth) && (matrix || k <= kMostLanesStep); }),
+      axis(kStepK, {8, 16, 32, 4, 64, 128},
+           [&](int64_t k) { return k <= at_least(product.depth) && k <= (matrix ? 128 / bytes : kMostLanesStep); }),
       axis(kThreadRows, {8, 4, 2, 1, 16}, [&](int64_t r) { return r == 8 || r <= most_rows; }),
       axis(kThreadColumns, {8, 4, 2, 16, 32, 64},
            [&](int64_t c) { return c == 8 || (c <= most_columns && (in_memory || c <= 16)); }),
-      {kVector, matrix ? std::vector<int64_t>{8, 4, 2} : std::vector<int64_t>{4, 8, 2}},  // 16 bytes first
+      {kVector, matrix ? std::vector<int64_t>{16 / bytes, 8 / bytes, 4 / bytes} : std::vector<int64_t>{4, 8, 2}},
       axis(kStages, {2, 1, 3, 4, 5}, [&](int64_t stages) { return stages <= 2 || copies; }),
       axis(kUnrollK, {8, 4, 2}),
       axis(kAsyncCopies, {0, 1}, [&](int64_t async) { return async == 0 || copies; }),

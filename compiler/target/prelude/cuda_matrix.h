@@ -11,6 +11,16 @@
   }
 WL_MMA_16X8X16(wl_mma_m16n8k16_bf16, "bf16")
 WL_MMA_16X8X16(wl_mma_m16n8k16_f16, "f16")
+#define WL_MMA_16X8X32(name, types)                                                                         \
+  WL_FN void name(wl_vec<i32, 2>& c0, wl_vec<i32, 2>& c1, u32 a0, u32 a1, u32 a2, u32 a3, u32 b0, u32 b1) { \
+    asm volatile("mma.sync.aligned.m16n8k32.row.col.s32." types                                             \
+                 ".s32 {%0, %1, %2, %3}, "                                                                  \
+                 "{%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"                                            \
+                 : "+r"(c0.e[0]), "+r"(c0.e[1]), "+r"(c1.e[0]), "+r"(c1.e[1])                               \
+                 : "r"(a0), "r"(a1), "r"(a2), "r"(a3), "r"(b0), "r"(b1));                                   \
+  }
+WL_MMA_16X8X32(wl_mma_m16n8k32_u8i8, "u8.s8")
+WL_MMA_16X8X32(wl_mma_m16n8k32_i8u8, "s8.u8")
 // Blocks of shared memory (gpu_types.h): lanes 8 b to 8 b + 7 name the rows of block b.
 #define WL_LDMATRIX(name, how)                                                               \
   template <int N>                                                                           \
@@ -37,7 +47,7 @@ WL_LDMATRIX(wl_ldmatrix, "")
 WL_LDMATRIX(wl_ldmatrix_across, ".trans")
 template <class T, int N, long G, long D1, long D2>
 WL_FN wl_blocks_of<N> wl_blocks(wl_shared<T> p) {
-  return wl_ldmatrix<N>((p + wl_to_row_along<N>(threadIdx.x & 31, G, D1, D2)).address());
+  return wl_ldmatrix<N>((p + wl_to_row_along<T, N>(threadIdx.x & 31, G, D1, D2)).address());
 }
 template <class T, int N, long G, long D1, long D2>
 WL_FN wl_blocks_of<N> wl_blocks_across(wl_shared<T> p) {

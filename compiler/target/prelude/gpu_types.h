@@ -121,9 +121,9 @@ template <int N>
 WL_FN long wl_to_block(int lane, long d1, long d2) {
   return (N > 1 && (lane & 8) ? d1 : 0) + (N > 2 && (lane & 16) ? d2 : 0);
 }
-template <int N>
+template <class T, int N>
 WL_FN long wl_to_row_along(int lane, long gap, long d1, long d2) {
-  return ((lane & 7) - lane / 4) * gap - 2 * (lane & 3) + wl_to_block<N>(lane, d1, d2);
+  return ((lane & 7) - lane / 4) * gap - 4 / (int)sizeof(T) * (lane & 3) + wl_to_block<N>(lane, d1, d2);
 }
 template <int N>
 WL_FN long wl_to_row_across(int lane, long gap, long d1, long d2) {

@@ -14,10 +14,11 @@ __attribute__((noinline)) static wl_blocks_of<N> wl_sim_ldmatrix(wl_shared<T, M>
   wl_blocks_of<N> out;
   for (int b = 0; b < N; ++b) {
     out.e[b] = 0;
-    for (int i = 0; i < 2; ++i) {
-      T elements[8];
-      wl_read<8>(elements, row_of(b, Across ? 2 * (lane % 4) + i : lane / 4), line);
-      out.e[b] |= (u32)elements[Across ? lane / 4 : 2 * (lane % 4) + i] << 16 * i;
+    constexpr int word = 4 / sizeof(T), bits = 8 * sizeof(T);
+    for (int i = 0; i < word; ++i) {
+      T elements[4 * word];
+      wl_read<4 * word>(elements, row_of(b, Across ? word * (lane % 4) + i : lane / 4), line);
+      out.e[b] |= ((u32)elements[Across ? lane / 4 : word * (lane % 4) + i] & ~0u >> (32 - bits)) << bits * i;
     }
   }
   wl_sim_exchange(row, 0, line);  // nobody leaves while others read
@@ -26,7 +27,7 @@ __attribute__((noinline)) static wl_blocks_of<N> wl_sim_ldmatrix(wl_shared<T, M>
 template <class T, int N, long G, long D1, long D2, long M>
 WL_FN wl_blocks_of<N> wl_blocks(wl_shared<T, M> p WL_LINE) {
   const int lane = wl_sim_now->thread - wl_sim_now->first;
-  return wl_sim_ldmatrix<T, N, false>(p, wl_to_row_along<N>(lane, G, D1, D2) WL_PASS);
+  return wl_sim_ldmatrix<T, N, false>(p, wl_to_row_along<T, N>(lane, G, D1, D2) WL_PASS);
 }
 template <class T, int N, long G, long D1, long D2, long M>
 WL_FN wl_blocks_of<N> wl_blocks_across(wl_shared<T, M> p WL_LINE) {
@@ -37,7 +38,7 @@ WL_FN wl_blocks_of<N> wl_blocks_across(wl_shared<T, M> p WL_LINE) {
 // Matrix instructions. A lane computes its own elements of the sums from the registers of all lanes, by the formulas of
 // PTX's manual, not by the table that kernels are made from: one checks the other.
 struct wl_sim_factors {
-  u32 a[4], b[2];
+  u32 a[4], b[4];
 };
 struct wl_sim_given {
   const wl_sim_factors* of[WL_WAVE];  // by lane
@@ -77,6 +78,38 @@ __attribute__((noinline)) static void wl_sim_mma_16x8x16(wl_vec<f32, 2>* sums, w
   }
 WL_MMA_16X8X16(wl_mma_m16n8k16_bf16, wl_from_bf16_1)
 WL_MMA_16X8X16(wl_mma_m16n8k16_f16, wl_from_f16_1)
+// The same of bytes: a word of A has four of row group (+ 8 for odd words) from k = 4 * in_group (+ 16 for words 2 and
+// 3).
+template <class A, class B>
+__attribute__((noinline)) static void wl_sim_mma_16x8x32(wl_vec<i32, 2>* sums, wl_sim_factors mine, int line) {
+  const int lane = wl_sim_now->thread - wl_sim_now->first, group = lane >> 2, in_group = lane & 3;
+  const wl_sim_given given = wl_sim_gather(&mine, line);
+  for (int i = 0; i < 4; ++i) {
+    const int column = in_group * 2 + (i & 1);
+    u32 sum = (u32)sums[i / 2].e[i & 1];
+    for (int k = 0; k < 32; ++k) {
+      const int holder = k % 16 / 4, shift = k % 4 * 8;
+      const A a = (A)(given.of[group * 4 + holder]->a[i / 2 + k / 16 * 2] >> shift);
+      const B b = (B)(given.of[column * 4 + holder]->b[k / 16] >> shift);
+      sum += (u32)((i32)a * (i32)b);
+    }
+    sums[i / 2].e[i & 1] = (i32)sum;
+  }
+  wl_sim_exchange(&mine, 0, line);  // nobody leaves while others read
+}
+#define WL_MMA_16X8X32(name, A, B)                                                                                  \
+  WL_FN void name(wl_vec<i32, 2>& c0, wl_vec<i32, 2>& c1, u32 a0, u32 a1, u32 a2, u32 a3, u32 b0, u32 b1 WL_LINE) { \
+    wl_vec<i32, 2> sums[2] = {c0, c1};                                                                              \
+    wl_sim_mma_16x8x32<A, B>(sums, {                                                                                \
+      {a0, a1, a2, a3}, {                                                                                           \
+        b0, b1                                                                                                      \
+      }                                                                                                             \
+    } WL_PASS);                                                                                                     \
+    c0 = sums[0];                                                                                                   \
+    c1 = sums[1];                                                                                                   \
+  }
+WL_MMA_16X8X32(wl_mma_m16n8k32_u8i8, u8, i8)
+WL_MMA_16X8X32(wl_mma_m16n8k32_i8u8, i8, u8)
 // Products of factors in shared memory. By PTX's manual: rows of 128 bytes, swizzled by 128 bytes, whose addresses have
 // bits 4 to 6 XORed with bits 7 to 9; along k a row of the factor, or 64 rows of it at one k, and panels 8192 bytes
 // apart.
@@ -191,6 +224,27 @@ __attribute__((noinline)) static void wl_sim_mfma_16(wl_vec<f32, 4>& c, wl_sim_f
   }
   wl_sim_exchange(&mine, 0, line);  // nobody leaves while others read
 }
+// Of twice the depth: a lane has eight elements along k, from 8 * (lane / 16) on.
+template <class From>
+__attribute__((noinline)) static void wl_sim_mfma_32(wl_vec<f32, 4>& c, wl_sim_factors mine, From from, int line) {
+  const int lane = wl_sim_now->thread - wl_sim_now->first;
+  const wl_sim_given given = wl_sim_gather(&mine, line);
+  for (int i = 0; i < 4; ++i) {
+    const int row = 4 * (lane / 16) + i, column = lane % 16;  // of D
+    for (int k = 0; k < 32; ++k) {
+      const int holder = k / 8 * 16, word = k % 8 / 2, half = k % 2 * 16;
+      c.e[i] += from((u16)(given.of[holder + row]->b[word] >> half)) *
+                from((u16)(given.of[holder + column]->a[word] >> half));
+    }
+  }
+  wl_sim_exchange(&mine, 0, line);  // nobody leaves while others read
+}
+#define WL_MFMA_32(name, from)                                                                                 \
+  WL_FN void name(wl_vec<f32, 4>& c, u32 a0, u32 a1, u32 a2, u32 a3, u32 b0, u32 b1, u32 b2, u32 b3 WL_LINE) { \
+    wl_sim_mfma_32(c, {{a0, a1, a2, a3}, {b0, b1, b2, b3}}, [](u16 h) { return from<f32>(h); } WL_PASS);       \
+  }
+WL_MFMA_32(wl_mma_mfma32_f16, wl_from_f16_1)
+WL_MFMA_32(wl_mma_mfma32_bf16, wl_from_bf16_1)
 #define WL_MFMA_16(name, from)                                                                 \
   WL_FN void name(wl_vec<f32, 4>& c, u32 a0, u32 a1, u32 b0, u32 b1 WL_LINE) {                 \
     wl_sim_mfma_16(c, {{a0, a1, 0, 0}, {b0, b1}}, [](u16 h) { return from<f32>(h); } WL_PASS); \

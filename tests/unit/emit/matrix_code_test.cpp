@@ -38,6 +38,13 @@ constexpr const char* kAcrossK = R"(graph {
   output "y" %2
 })";
 
+constexpr const char* kBytes = R"(graph {
+  %0 = input "a" : u8[2048,1024] uniform(0,255)
+  %1 = input "b" : i8[4096,1024] uniform(-128,127)
+  %2 = contract %0 %1 "mk,nk->mn" : i32[2048,4096]
+  output "y" %2
+})";
+
 std::string_view instructions_of(const std::string& binary, const std::string& entry) {
   constexpr uint16_t kCuda = 190;  // EM_CUDA
   const std::optional<ElfSections> cubin = ElfSections::of(binary, kCuda);
@@ -45,7 +52,8 @@ std::string_view instructions_of(const std::string& binary, const std::string& e
 }
 
 // By the low bits of an instruction of 16 bytes.
-constexpr uint64_t kHmma = 0x23c, kHgmma = 0x9f0, kHgmmaHeld = 0xdf0, kLdsm = 0x83b, kSts = 0x388, kWhole = 0xfff;
+constexpr uint64_t kHmma = 0x23c, kImma = 0x237, kHgmma = 0x9f0, kHgmmaHeld = 0xdf0, kLdsm = 0x83b, kSts = 0x388,
+                   kWhole = 0xfff;
 constexpr uint64_t kImad = 0x24, kFamily = 0xff;  // moves of registers are multiply-adds, too
 
 int64_t count_of(uint64_t instruction, uint64_t mask, std::string_view instructions) {
@@ -65,7 +73,7 @@ TEST_P(MatrixCode, HasAnInstructionForEachFragmentAndSpillsNothing) {
   const std::string folder = cat(::testing::TempDir(), "/matrix_code.", getpid());
   std::filesystem::create_directories(folder);
   const Machine machine = testing::machine_named(GetParam());
-  for (const char* text : {kAlongK, kAcrossK}) {
+  for (const char* text : {kAlongK, kAcrossK, kBytes}) {
     const Graph graph = parse(text).value();
     const Domain domain = analyze(graph, machine).value();
     const Space space = space_of(graph, domain, machine).value();
@@ -81,7 +89,7 @@ TEST_P(MatrixCode, HasAnInstructionForEachFragmentAndSpillsNothing) {
       const GpuCode& code = unit->kernels.front();
       EXPECT_EQ(code.spill_bytes, 0);
       EXPECT_EQ(code.stack_bytes, 0);
-      EXPECT_EQ(code.narrowest_store, 4);
+      EXPECT_EQ(code.narrowest_store, 2 * size_of(graph.nodes[graph.outputs[0].node].dtype));
       // The loop over K is not unrolled, and nothing is left after it.
       const WaveTile wave = wave_tile(*matrix, schedule[kThreadRows], schedule[kThreadColumns]);
       const std::string_view instructions = instructions_of(unit->binary, source.entry);
@@ -93,13 +101,13 @@ TEST_P(MatrixCode, HasAnInstructionForEachFragmentAndSpillsNothing) {
         EXPECT_EQ(count_of(kLdsm, kWhole, instructions) + count_of(kHmma, kWhole, instructions), 0);
         continue;
       }
-      const int64_t expected = wave.rows / 16 * (wave.columns / 8) * (schedule[kStepK] / 16);
-      EXPECT_EQ(count_of(kHmma, kWhole, instructions), expected);
+      const int64_t steps = schedule[kStepK] / info(*matrix).k, expected = wave.rows / 16 * (wave.columns / 8) * steps;
+      EXPECT_EQ(count_of(is_float(info(*matrix).sum) ? kHmma : kImma, kWhole, instructions), expected);
       // Fragments come by fours, in the order in which they are multiplied: there is no move for each.
       EXPECT_EQ(count_of(kLdsm, kWhole, instructions),
-                (wave.rows + wave.columns) / 16 * (schedule[kStepK] / 16 + schedule[kRegisterStages] - 1));
+                (wave.rows + wave.columns) / 16 * (steps + schedule[kRegisterStages] - 1));
       EXPECT_LT(count_of(kImad, kFamily, instructions), expected + 64);
-      std::printf("%s: %d registers, %lld HMMA\n", space.text(seed).c_str(), code.registers,
+      std::printf("%s: %d registers, %lld products\n", space.text(seed).c_str(), code.registers,
                   static_cast<long long>(expected));
     }
     EXPECT_GE(kernels, 3);

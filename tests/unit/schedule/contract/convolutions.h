@@ -1,10 +1,13 @@
-// Random products with two loops of rows or columns: convolutions in both layouts, and projections into heads.
+// Random products with several loops of rows or columns: convolutions in both layouts, and projections into heads; and
+// products of bytes.
 #pragma once
 
 #include <random>
 #include <string>
+#include <utility>
 
 #include "tests/unit/schedule/contract/near_products.h"
+#include "tests/unit/schedule/tile_products.h"
 
 namespace wl::testing {
 
@@ -13,31 +16,39 @@ struct Convolution {
   std::string dtype = "bf16";
   int64_t batch = 1, height = 8, width = 8, channels = 16, filters = 16, taps = 3, stride = 1, dilation = 1;
   bool padded = true, channels_last = true, work = false;
+  std::string weights = {}, sum = {};  // dtypes, if not the image's
 
   std::string text() const {
     const int64_t reach = (taps - 1) * dilation, low = padded ? reach / 2 : 0, high = padded ? reach - reach / 2 : 0;
     const int64_t rows = (height + low + high - reach - 1) / stride + 1,
                   columns = (width + low + high - reach - 1) / stride + 1;
-    const auto image = [&](int64_t h, int64_t w, int64_t c) {
-      return channels_last ? cat(dtype, "[", batch, ",", h, ",", w, ",", c, "]")
-                           : cat(dtype, "[", batch, ",", c, ",", h, ",", w, "]");
+    const auto typed = [&](const std::string& type, int64_t h, int64_t w, int64_t c) {
+      return channels_last ? cat(type, "[", batch, ",", h, ",", w, ",", c, "]")
+                           : cat(type, "[", batch, ",", c, ",", h, ",", w, "]");
     };
-    const std::string out = image(rows, columns, filters), axes = channels_last ? "[1,2]" : "[2,3]";
+    const auto image = [&](int64_t h, int64_t w, int64_t c) { return typed(dtype, h, w, c); };
+    const auto fill = [](const std::string& type) {
+      return type == "u8" ? " uniform(0,255)" : type == "i8" ? " uniform(-128,127)" : " normal(0,1)";
+    };
+    const std::string weight = weights.empty() ? dtype : weights;
+    const std::string out = typed(sum.empty() ? dtype : sum, rows, columns, filters),
+                      axes = channels_last ? "[1,2]" : "[2,3]";
     const auto pads = [&](int64_t n) {
       return channels_last ? cat("[0,", n, ",", n, ",0]") : cat("[0,0,", n, ",", n, "]");
     };
     const std::string tap = cat(taps, ",", stride, ",", dilation);
     std::string windows = image(rows, columns, channels);
     windows.insert(windows.size() - 1, cat(",", taps, ",", taps));
-    return cat(
-        "graph {\n  %0 = input \"x\" : ", image(height, width, channels), " normal(0,1)\n  %1 = input \"w\" : ", dtype,
-        "[", taps, ",", taps, ",", channels, ",", filters, "] normal(0,1)\n  %2 = pad %0 low=", pads(low),
-        " high=", pads(high), " value=0 : ", image(height + low + high, width + low + high, channels),
-        "\n  %3 = window %2 axes=", axes, " params=[", tap, ",", tap, "] : ", windows, "\n  %4 = contract %3 %1 \"",
-        channels_last ? "bhwcrs,rscf->bhwf" : "bchwrs,rscf->bfhw", "\" : ", out, "\n",
-        work ? cat("  %5 = input \"z\" : ", out, " normal(0,1)\n  %6 = add %4 %5 : ", out, "\n  %7 = tanh %6 : ", out,
-                   "\n  output \"y\" %7\n}")
-             : "  output \"y\" %4\n}");
+    return cat("graph {\n  %0 = input \"x\" : ", image(height, width, channels), fill(dtype),
+               "\n  %1 = input \"w\" : ", weight, "[", taps, ",", taps, ",", channels, ",", filters, "]", fill(weight),
+               "\n  %2 = pad %0 low=", pads(low), " high=", pads(high),
+               " value=0 : ", image(height + low + high, width + low + high, channels),
+               "\n  %3 = window %2 axes=", axes, " params=[", tap, ",", tap, "] : ", windows,
+               "\n  %4 = contract %3 %1 \"", channels_last ? "bhwcrs,rscf->bhwf" : "bchwrs,rscf->bfhw", "\" : ", out,
+               "\n",
+               work ? cat("  %5 = input \"z\" : ", out, " normal(0,1)\n  %6 = add %4 %5 : ", out,
+                          "\n  %7 = tanh %6 : ", out, "\n  output \"y\" %7\n}")
+                    : "  output \"y\" %4\n}");
   }
 };
 
@@ -67,6 +78,27 @@ inline std::string product_in_runs(uint64_t seed) {
   made.channels_last = one(0, 3) != 0;
   made.work = one(0, 2) == 0;
   return made.text();
+}
+
+// Products of u8 with i8, or the other way round: convolutions, and those of tile_products.h.
+inline std::string byte_product(uint64_t seed) {
+  std::mt19937_64 random(seed);
+  const auto one = [&](int from, int to) { return from + static_cast<int>(random() % (to - from + 1)); };
+  if (one(0, 2) == 0) {
+    Convolution made{"u8", 1, one(5, 12), one(5, 12), 4 * one(5, 20), one(20, 60)};
+    made.channels_last = one(0, 3) != 0;
+    made.weights = "i8";
+    made.sum = "i32";
+    if (one(0, 1) == 0) std::swap(made.dtype, made.weights);
+    return made.text();
+  }
+  for (uint64_t next = seed * 16;; ++next)  // half of them are of bf16
+    if (std::string text = tile_product(next); text.find("i32") != std::string::npos) return text;
+}
+
+inline std::vector<Point> matrix_points(const Space& space, size_t count, uint64_t seed) {
+  if (axis_of(space.axes, kMatrix) == nullptr) return {};
+  return points_with(space, count, seed, [](const Schedule& schedule) { return schedule[kMatrix] != kNoMatrix; });
 }
 
 // Schedules whose tiles have several runs; of three seeds in four with a matrix instruction, where the space has one.

@@ -9,6 +9,7 @@
 #include "compiler/schedule/contract/contract.h"
 #include "tests/unit/fuzz.h"
 #include "tests/unit/schedule/compare.h"
+#include "tests/unit/schedule/contract/convolutions.h"
 #include "tests/unit/schedule/contractions.h"
 #include "tests/unit/schedule/groups.h"
 #include "tests/unit/schedule/instrs_in.h"
@@ -67,6 +68,28 @@ TEST(MatrixSchedules, OfRandomProductsMeanTheirGraphs) {
     EXPECT_GT(with, 10);
     EXPECT_GT(tails, 5);
   }
+}
+
+TEST(MatrixSchedules, OfBytesMeanTheirGraphs) {
+  int kernels = 0;
+  const uint64_t first = testing::test_seed(20261203);
+  for (uint64_t seed = first; seed < first + static_cast<uint64_t>(testing::scaled(40)); ++seed) {
+    SCOPED_TRACE(cat("seed ", seed));
+    const Graph group = parsed(testing::byte_product(seed));
+    const char* const targets[] = {"cuda:sm_80", "hip:gfx1100", "hip:gfx1201", "cuda:sm_90a"};
+    const Machine machine = machine_with(std::string_view(targets[seed % std::size(targets)]));
+    const Domain domain = analyze(group, machine).value();
+    if (domain.cls != LoopClass::kContract) continue;
+    const Space space = space_of(group, domain, machine).value();
+    testing::expect_meanings(group, domain, space, machine, testing::matrix_points(space, 2, seed), &kernels,
+                             [&](const Kernel& kernel, const Point& point) {
+                               EXPECT_GT(instrs_in(kernel.body, InstrOp::kMma), 0);
+                               EXPECT_LE(kernel.scratch_bytes(), contract_shared(space.schedule(point), 4));
+                             });
+    if (HasFatalFailure()) return;
+  }
+  std::printf("%d kernels\n", kernels);
+  EXPECT_GE(kernels, testing::scaled(40));
 }
 
 // Operands that are contiguous along k are copied 16 bytes at a time, and a step has one wait and one barrier.
