@@ -23,6 +23,7 @@
 #include "tests/simulated/reduced.h"
 #include "tests/unit/emit/compiled.h"
 #include "tests/unit/fuzz.h"
+#include "tests/unit/schedule/contract/convolutions.h"
 #include "tests/unit/schedule/contract/near_products.h"
 #include "tests/unit/schedule/contractions.h"
 #include "tests/unit/schedule/groups.h"
@@ -162,6 +163,21 @@ std::optional<Case> held_case(uint64_t seed) {
   return case_at(graph, domain, machine, space, points[seed % points.size()]);
 }
 
+// Returns a contraction in whose tiles there are several runs, or one of bytes, by matrix instructions. A slot looks
+// like a tap there, and taps in another order mean the same.
+std::optional<Case> runs_case(uint64_t seed) {
+  const bool bytes = seed % 3 == 0;
+  const Graph graph = parse(bytes ? testing::byte_product(seed) : testing::product_in_runs(seed)).value();
+  const Machine machine = testing::machine_named(bytes || seed % 2 == 0 ? "cuda:sm_80" : "hip:gfx950");
+  const Domain domain = analyze(graph, machine).value();
+  if (domain.cls != LoopClass::kContract) return std::nullopt;
+  const Space space = space_of(graph, domain, machine).value();
+  const std::vector<Point> points =
+      bytes ? testing::matrix_points(space, 2, seed) : testing::points_in_runs(space, 2, seed);
+  if (points.empty() || space.schedule(points.back())[kMatrix] == kNoMatrix) return std::nullopt;
+  return case_at(graph, domain, machine, space, points.back());
+}
+
 // Returns a contraction on lanes with asynchronous copies, every other one with reads that run ahead too.
 std::optional<Case> pipelined_case(uint64_t seed) {
   const Graph graph = parse(testing::ContractionText(seed, 60'000, "f32").text()).value();
@@ -246,6 +262,11 @@ TEST(Simulated, CatchesBrokenFactorsInMemory) {
 TEST(Simulated, CatchesBrokenValuesInRegisters) {
   expect_caught(testing::test_seed(20261130), static_cast<size_t>(testing::scaled(10)),
                 {"barrier", "async", "slot", "shuffle", "matrix", "sums", "pack", "words", "near"}, held_case);
+}
+
+TEST(Simulated, CatchesBrokenRunsAndBytes) {
+  expect_caught(testing::test_seed(20261205), static_cast<size_t>(testing::scaled(12)),
+                {"barrier", "async", "bound", "mask", "matrix", "sums", "words"}, runs_case);
 }
 
 TEST(Simulated, CatchesBrokenPipelines) {
