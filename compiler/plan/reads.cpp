@@ -1,6 +1,7 @@
 #include "compiler/plan/reads.h"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <set>
 

@@ -24,7 +24,7 @@ std::vector<MatrixOp> matrices_for(const Graph& group, const Domain& domain, con
   const auto dtype = [&](int side) { return group.nodes[product.operands[side]].dtype; };
   const int right = domain.right_operand();
   const ProductLoops loops = product_loops(domain);
-  // A tile goes on along the loops around the last, from every row but of the columns not in runs of less than 8.
+  // A tile may go on along the loops around the last; runs of columns have kShortestRun at least.
   const auto all = [](const std::array<int64_t, 3>& extents) { return extents[0] * extents[1] * extents[2]; };
   std::vector<MatrixOp> out = matrices_for(dtype(1 - right), dtype(right), machine.target->features);
   std::erase_if(out, [&](MatrixOp op) {

@@ -15,11 +15,11 @@ namespace wl {
 namespace {
 
 constexpr size_t kMostSeeds = 6, kMatrixSeeds = 3;
-constexpr int64_t kMostLanesVector = 8;
-constexpr int64_t kMostLanesStep = 32;                    // elements of K in shared memory without matrix instructions
+// Without matrix instructions: elements of a vector, and of K in shared memory.
+constexpr int64_t kMostLanesVector = 8, kMostLanesStep = 32;
 constexpr int64_t kMatrixStep = 128, kMatrixVector = 16;  // of seeds, in bytes
 constexpr int64_t kOtherRegisters = 40;                   // addresses, loop counters, loads in flight
-constexpr int64_t kMostParts = 32, kMostSteps = 32;
+constexpr int64_t kMostParts = 32, kMostSteps = 32;  // blocks of a reduction, and along a loop around a tile's last
 constexpr int64_t kLeastTile = 8, kLargeTile = 128, kMostTile = 256;
 constexpr int64_t kPartProducts = 8;  // of a block for each element of K, beside those of a reduction for one of it
 
@@ -52,8 +52,10 @@ Product product_of(const Graph& group, const Domain& domain, const Machine& mach
   for (const int side : {0, 1}) {
     if ((machine.target->features & kAsyncCopy) == 0) continue;
     out.copies = out.copies || (size_of(lanes) >= 4 && copied_operand(group, domain, side, lanes) != nullptr);
-    out.copies_matrix = out.copies_matrix ||
-                        (!matrices.empty() && copied_operand(group, domain, side, info(matrices[0]).left) != nullptr);
+    if (matrices.empty()) continue;
+    const MatrixInfo& row = info(matrices[0]);
+    const DType factor = side == domain.right_operand() ? row.right : row.left;
+    out.copies_matrix = out.copies_matrix || copied_operand(group, domain, side, factor) != nullptr;
   }
   return out;
 }
@@ -67,8 +69,8 @@ std::vector<int64_t> steps_around(int64_t last, int64_t around) {
   return steps;
 }
 
-// The product of the choices.
-int64_t product_of(const Schedule& s, const std::array<Choice, 3>& choices) {
+// The extent of a tile of such choices.
+int64_t tile_of(const Schedule& s, const std::array<Choice, 3>& choices) {
   return s[choices[0]] * s[choices[1]] * s[choices[2]];
 }
 
@@ -97,7 +99,7 @@ std::vector<Chosen> fullest(const Space& space, const std::array<int64_t, 3>& ex
           s.set(choice, value);
           if (axis_of(space.axes, choice) != nullptr) chosen.emplace_back(choice, value);
         }
-        const int64_t extent = product_of(s, choices), tiles = tiles_along(s, extents, choices);
+        const int64_t extent = tile_of(s, choices), tiles = tiles_along(s, extents, choices);
         if (extent < kLeastTile || extent > kMostTile) continue;
         const auto [known, is_new] = best.try_emplace(extent, tiles, chosen);
         if (is_new) order.push_back(extent);
@@ -250,11 +252,11 @@ bool divides_k(const Graph& group, const Domain& domain, const Schedule& schedul
 }
 
 int64_t rows_of_tile(const Schedule& s) {
-  return product_of(s, kRowLoops);
+  return tile_of(s, kRowLoops);
 }
 
 int64_t columns_of_tile(const Schedule& s) {
-  return product_of(s, kColumnLoops);
+  return tile_of(s, kColumnLoops);
 }
 
 int64_t contract_threads(const Schedule& s) {
