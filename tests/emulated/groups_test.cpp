@@ -81,19 +81,20 @@ class Emulated : public ::testing::Test {
     return wrong.has_value();
   }
 
-  // Kernels with matrix instructions of the graphs that `text` makes of seeds, at the points that `points_of` chooses.
-  void products(std::string (*text)(uint64_t), std::vector<Point> (*points_of)(const Space&, size_t, uint64_t)) {
+  // `wanted` kernels with matrix instructions of the graphs that `text` makes of seeds, at the last of the points that
+  // `points_of` chooses.
+  void products(uint64_t from, int64_t wanted, std::string (*text)(uint64_t),
+                std::vector<Point> (*points_of)(const Space&, uint64_t)) {
     const Machine machine = EmulatedDevice::get()->machine();
-    const int64_t wanted = testing::scaled(8);
     int64_t kernels = 0;
-    const uint64_t first = testing::test_seed(20261131);
+    const uint64_t first = testing::test_seed(from);
     for (uint64_t seed = first; kernels < wanted && seed < first + 100 * wanted; ++seed) {
       SCOPED_TRACE(cat("seed ", seed));
       const Graph group = parse(text(seed)).value();
       const Domain domain = analyze(group, machine).value();
       if (domain.cls != LoopClass::kContract || !stores_whole_words(group)) continue;
       const Space space = space_of(group, domain, machine).value();
-      std::vector<Point> points = points_of(space, 2, seed);
+      std::vector<Point> points = points_of(space, seed);
       std::erase_if(points, [&](const Point& point) { return space.schedule(point)[kMatrix] == kNoMatrix; });
       if (!points.empty()) kernels += run(group, domain, space, points.back(), seed, is_computed_rightly) ? 1 : 0;
       if (HasFailure()) return;
@@ -153,26 +154,22 @@ TEST_F(Emulated, RandomGroupsMeanTheirGraphs) {
 // Random products by the matrix instruction of the architecture: tails of rows, columns and K, batches, several loops
 // of K, operands in any order of axes and with work on them, and what is computed of the sums.
 TEST_F(Emulated, RandomProductsByMatricesMeanTheirGraphs) {
-  const Machine machine = EmulatedDevice::get()->machine();
-  const int64_t wanted = testing::scaled(16);
-  int64_t kernels = 0;
-  for (uint64_t seed = testing::test_seed(20261127); kernels < wanted; ++seed) {
-    SCOPED_TRACE(cat("seed ", seed));
-    const Graph group = parse(testing::ContractionText(seed, 60'000, seed % 2 == 0 ? "bf16" : "f16").text()).value();
-    const Domain domain = analyze(group, machine).value();
-    if (domain.cls != LoopClass::kContract || !stores_whole_words(group)) continue;
-    const Space space = space_of(group, domain, machine).value();
-    std::vector<Point> points = testing::sample_points(space, 6, seed);
-    std::erase_if(points, [&](const Point& point) { return space.schedule(point)[kMatrix] == kNoMatrix; });
-    if (!points.empty()) kernels += run(group, domain, space, points.back(), seed, has_sums_in_registers) ? 1 : 0;
-    if (HasFailure()) return;
-  }
-  std::printf("%lld random products by matrices\n", static_cast<long long>(kernels));
+  products(
+      20261127, testing::scaled(16),
+      [](uint64_t seed) { return testing::ContractionText(seed, 60'000, seed % 2 == 0 ? "bf16" : "f16").text(); },
+      [](const Space& space, uint64_t seed) { return testing::sample_points(space, 6, seed); });
+}
+
+constexpr uint64_t kSeed = 20261131;
+
+template <std::vector<Point> (*points)(const Space&, size_t, uint64_t)>
+std::vector<Point> two(const Space& space, uint64_t seed) {
+  return points(space, 2, seed);
 }
 
 // Random products whose tiles have several runs, such as convolutions, and those whose K several blocks share.
 TEST_F(Emulated, TilesInRunsByMatricesMeanTheirGraphs) {
-  products(testing::product_in_runs, testing::points_in_runs);
+  products(kSeed, testing::scaled(8), testing::product_in_runs, two<testing::points_in_runs>);
 }
 // The emulator takes the bytes of both factors for signed ones, whatever the instruction says, so these have no highest
 // bit.
@@ -182,10 +179,10 @@ std::string small_byte_product(uint64_t seed) {
 TEST_F(Emulated, BytesByMatricesMeanTheirGraphs) {
   if ((EmulatedDevice::get()->machine().target->features & (kWmma | kWmmaHalves)) == 0)
     GTEST_SKIP() << "no matrix instruction of bytes of two kinds";
-  products(small_byte_product, testing::matrix_points);
+  products(kSeed, testing::scaled(8), small_byte_product, two<testing::matrix_points>);
 }
 TEST_F(Emulated, SharedKByMatricesMeansTheirGraphs) {
-  products(testing::deep_product, testing::shared_points);
+  products(kSeed, testing::scaled(8), testing::deep_product, two<testing::shared_points>);
 }
 
 // The emulator computes with halves of registers, to which clang 22 rounds bf16 on RDNA3, wrongly where only some lanes

@@ -2,6 +2,8 @@
 // oracle. The simulator computes the instruction by the formulas of the vendor's manual, not by the compiler's table.
 #include <gtest/gtest.h>
 
+#include <array>
+
 #include "compiler/cover/stitching.h"
 #include "compiler/emit/emit.h"
 #include "compiler/ir/text.h"
@@ -73,15 +75,15 @@ TEST_P(SimulatedMatrices, OfRandomProductsMeanTheirGraphs) {
   expect_all_right(checks);
 }
 
-// Kernels of the graphs that `text` makes of seeds, at the points that `points` chooses, whose text has `mark`; on
-// AMD's and NVIDIA's GPUs, or on the latter alone.
+// Kernels of the graphs that `text` makes of seeds, at the points that `points` chooses, whose text has `mark`: every
+// third for the first target, the others for the second one.
 template <typename Seeds, typename Text, typename Points>
 void expect_right(const Seeds& seeds, const char* name, const char* mark, Text text, Points points,
-                  const char* amd = "hip:gfx942") {
+                  const std::array<const char*, 2>& targets = {"hip:gfx942", "cuda:sm_90a"}) {
   testing::CompiledChecks checks(name);
   for (uint64_t seed = seeds.first; seed < seeds.last; ++seed) {
     SCOPED_TRACE(cat("seed ", seed));
-    const Machine machine = testing::machine_named(seed % 3 == 0 ? amd : "cuda:sm_90a");
+    const Machine machine = testing::machine_named(targets[seed % 3 == 0 ? 0 : 1]);
     const Graph graph = parse(text(seed)).value();
     const Domain domain = analyze(graph, machine).value();
     if (domain.cls != LoopClass::kContract) continue;
@@ -110,7 +112,7 @@ TEST_P(SimulatedMatrices, OfRunsMeanTheirGraphs) {
 // Bytes by mma.sync; and 16 bits by the deep instructions of gfx950.
 TEST_P(SimulatedMatrices, OfBytesMeanTheirGraphs) {
   expect_right(seeds(40, 20261203), "simulated_bytes", "wl_mma_m16n8k32_", testing::byte_product,
-               testing::matrix_points, "cuda:sm_80");
+               testing::matrix_points, {"cuda:sm_80", "cuda:sm_90a"});
 }
 TEST_P(SimulatedMatrices, OfTwiceTheDepthMeanTheirGraphs) {
   const auto deep = [](const Space& space, size_t count, uint64_t seed) {
@@ -119,17 +121,8 @@ TEST_P(SimulatedMatrices, OfTwiceTheDepthMeanTheirGraphs) {
       return matrix && info(*matrix).feature == kMfmaDeep;
     });
   };
-  const auto [first, last] = seeds(24, 20261204);
-  testing::CompiledChecks checks("simulated_deep");
-  const Machine machine = testing::machine_named("hip:gfx950");
-  for (uint64_t seed = first; seed < last; ++seed) {
-    const Graph graph = parse(testing::near_product(seed)).value();
-    const Domain domain = analyze(graph, machine).value();
-    const Space space = space_of(graph, domain, machine).value();
-    add_kernels(checks, {graph, domain, space, machine}, seed, deep(space, 2, seed), "wl_mma_mfma32_");
-    if (HasFatalFailure()) return;
-  }
-  expect_all_right(checks);
+  expect_right(seeds(24, 20261204), "simulated_deep", "wl_mma_mfma32_", testing::near_product, deep,
+               {"hip:gfx950", "hip:gfx950"});
 }
 
 // Stages of a block multiply what earlier stages have left in shared memory.

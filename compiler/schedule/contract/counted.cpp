@@ -7,10 +7,6 @@
 namespace wl {
 namespace {
 
-int64_t quotient_up(int64_t a, int64_t b) {
-  return (a + b - 1) / b;
-}
-
 // A condition along a loop: it holds for some point of a turn where `at` + stride * turn >= 0; `at` >= -lack.
 struct Along {
   Affine at;

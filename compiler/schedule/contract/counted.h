@@ -8,6 +8,11 @@
 
 namespace wl {
 
+// How many parts of `b` cover `a`, neither negative.
+inline int64_t quotient_up(int64_t a, int64_t b) {
+  return (a + b - 1) / b;
+}
+
 // Points of a domain: for each atom its first index, and how many more follow it.
 struct TileBox {
   Place place;

@@ -131,7 +131,7 @@ void GpuContract::set_threads(int64_t count) {
 }
 
 void GpuContract::prepare_side(Side& side, const char* name) {
-  if (side.atom >= 0) side.extent = domain_.atoms[side.atom].extent;
+  side.extent = extent_along(side.atom);
   side.along_k = reads_along_k(side);
   side.aligned = aligned_along(domain_, reads_of(domain_, domain_.contract, side.position),
                                side.along_k ? k_atom_ : side.atom, vector_);
@@ -171,7 +171,7 @@ void GpuContract::guard_end(const Side& side, size_t axis, Instr& access) const 
 
 void GpuContract::guard_loop(const Side& side, size_t loop, size_t axis, Instr& access) const {
   const auto [atom, tile] = side.loops[loop];
-  const int64_t extent = atom < 0 ? 1 : domain_.atoms[atom].extent;
+  const int64_t extent = extent_along(atom);
   if (extent % tile == 0) return;
   std::vector<int64_t> strides(access.slice.strides.size(), 0);
   strides[axis + loop] = 1;
@@ -221,9 +221,9 @@ void GpuContract::place_block() {
     side.first.resize(side.loops.size());
     for (size_t i = side.loops.size(); i-- > 0;) {
       const auto [atom, tile] = side.loops[i];
-      const int64_t extent = atom < 0 ? 1 : domain_.atoms[atom].extent;
+      const int64_t extent = extent_along(atom);
       const std::string loop = i + 1 == side.loops.size() ? name : cat(name, "_", domain_.atoms[atom].name);
-      side.first[i] = sum(fixed(0), digit(loop, (extent + tile - 1) / tile), tile);
+      side.first[i] = sum(fixed(0), digit(loop, quotient_up(extent, tile)), tile);
       if (atom >= 0) block_[atom] = side.first[i];
     }
   };

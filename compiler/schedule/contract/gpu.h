@@ -81,6 +81,7 @@ class GpuContract {
   void guard_loop(const Side& side, size_t loop, size_t axis, Instr& access) const;
   // The same of all loops but the last.
   void guard_around(const Side& side, size_t axis, Instr& access) const;
+  int64_t extent_along(AtomId atom) const { return atom < 0 ? 1 : domain_.atoms[atom].extent; }
   void place_block();
   int threads() const { return kernel_threads_; }
   void set_threads(int64_t count);
@@ -97,7 +98,8 @@ class GpuContract {
   Layout grid_layout(bool rows, bool columns, char row_kind = 'r') const;
   // How a step's part of an operand is loaded: vectors, then threads, along what it is read along.
   Layout fetch_layout(const Side& side, const std::vector<bool>& moves, bool vectors = true) const;
-  // The layout of the results, of tiles that run along the loops of the rows and then those of the columns.
+  // Expressions over tiles that run along the loops of the rows and then those of the columns, and their layout.
+  TileExpr result_expr();
   Layout result_layout(const std::vector<bool>& moves) const;
 
   // The part of K that a step is about.

@@ -146,8 +146,7 @@ NodeId GpuContract::find_total() const {
 }
 
 void GpuContract::begin_with_addend() {
-  TileExpr expr{group_, domain_, out_, block_, {{rows_.atom, rows_.tile}, {columns_.atom, columns_.tile}}};
-  expr.layout = [this](const std::vector<bool>& moves) { return grid_layout(moves[0], moves[1]); };
+  TileExpr expr = result_expr();
   std::vector<TileId> values;
   const Node& node = group_.nodes[total_];
   for (size_t i = 0; i < node.operands.size(); ++i) {

@@ -198,6 +198,13 @@ void GpuContract::join_parts() {
   accumulator_ = total;
 }
 
+TileExpr GpuContract::result_expr() {
+  TileExpr expr{group_, domain_, out_, block_, rows_.loops};
+  expr.loops.insert(expr.loops.end(), columns_.loops.begin(), columns_.loops.end());
+  expr.layout = [this](const std::vector<bool>& moves) { return result_layout(moves); };
+  return expr;
+}
+
 void GpuContract::emit_epilogue() {
   TileId value = accumulator_;
   const NodeId made = total_ >= 0 ? total_ : domain_.contract;
@@ -206,8 +213,7 @@ void GpuContract::emit_epilogue() {
     value = out_.like(accumulator_, dtype);
     code.push_back(copy_instr(value, accumulator_, dtype));
   }
-  TileExpr expr{group_, domain_, out_, block_, rows_.loops};
-  for (const TileLoop& loop : columns_.loops) expr.loops.push_back(loop);
+  TileExpr expr = result_expr();
   if (expr.loops.size() > 2) {
     const TileId pixels =
         out_.tile({group_.nodes[made].dtype, result_layout(std::vector<bool>(expr.loops.size(), true)), {}});
@@ -220,7 +226,6 @@ void GpuContract::emit_epilogue() {
   }
   expr.known = {{made, value}};
   expr.code = std::move(code);
-  expr.layout = [this](const std::vector<bool>& moves) { return result_layout(moves); };
   for (const Domain::Store& store : domain_.stores) {
     if (store.source < 0) return fail(unimplemented("a copied output beside a contraction"));
     const absl::StatusOr<TileId> result = expr.value(store.source);

@@ -23,10 +23,6 @@ constexpr int64_t kMostParts = 32, kMostSteps = 32;  // blocks of a reduction, a
 constexpr int64_t kLeastTile = 8, kLargeTile = 128, kMostTile = 256;
 constexpr int64_t kPartProducts = 8;  // of a block for each element of K, beside those of a reduction for one of it
 
-int64_t quotient_up(int64_t a, int64_t b) {
-  return (a + b - 1) / b;
-}
-
 int64_t at_least(int64_t n) {
   return static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(n)));
 }

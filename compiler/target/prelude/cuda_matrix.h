@@ -1,26 +1,18 @@
 // The CUDA half, third part: matrix instructions.
 // Matrix instructions, which multiply what the 32 lanes of a wave hold together (compiler/target/matrix.def).
 #if __CUDA_ARCH__ >= 800
-#define WL_MMA_16X8X16(name, type)                                                                          \
-  WL_FN void name(wl_vec<f32, 2>& c0, wl_vec<f32, 2>& c1, u32 a0, u32 a1, u32 a2, u32 a3, u32 b0, u32 b1) { \
-    asm volatile("mma.sync.aligned.m16n8k16.row.col.f32." type "." type                                     \
-                 ".f32 {%0, %1, %2, %3}, "                                                                  \
+#define WL_MMA_16X8(name, sum, how, letter)                                                                 \
+  WL_FN void name(wl_vec<sum, 2>& c0, wl_vec<sum, 2>& c1, u32 a0, u32 a1, u32 a2, u32 a3, u32 b0, u32 b1) { \
+    asm volatile("mma.sync.aligned." how                                                                    \
+                 " {%0, %1, %2, %3}, "                                                                      \
                  "{%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"                                            \
-                 : "+f"(c0.e[0]), "+f"(c0.e[1]), "+f"(c1.e[0]), "+f"(c1.e[1])                               \
+                 : "+" letter(c0.e[0]), "+" letter(c0.e[1]), "+" letter(c1.e[0]), "+" letter(c1.e[1])       \
                  : "r"(a0), "r"(a1), "r"(a2), "r"(a3), "r"(b0), "r"(b1));                                   \
   }
-WL_MMA_16X8X16(wl_mma_m16n8k16_bf16, "bf16")
-WL_MMA_16X8X16(wl_mma_m16n8k16_f16, "f16")
-#define WL_MMA_16X8X32(name, types)                                                                         \
-  WL_FN void name(wl_vec<i32, 2>& c0, wl_vec<i32, 2>& c1, u32 a0, u32 a1, u32 a2, u32 a3, u32 b0, u32 b1) { \
-    asm volatile("mma.sync.aligned.m16n8k32.row.col.s32." types                                             \
-                 ".s32 {%0, %1, %2, %3}, "                                                                  \
-                 "{%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"                                            \
-                 : "+r"(c0.e[0]), "+r"(c0.e[1]), "+r"(c1.e[0]), "+r"(c1.e[1])                               \
-                 : "r"(a0), "r"(a1), "r"(a2), "r"(a3), "r"(b0), "r"(b1));                                   \
-  }
-WL_MMA_16X8X32(wl_mma_m16n8k32_u8i8, "u8.s8")
-WL_MMA_16X8X32(wl_mma_m16n8k32_i8u8, "s8.u8")
+WL_MMA_16X8(wl_mma_m16n8k16_bf16, f32, "m16n8k16.row.col.f32.bf16.bf16.f32", "f")
+WL_MMA_16X8(wl_mma_m16n8k16_f16, f32, "m16n8k16.row.col.f32.f16.f16.f32", "f")
+WL_MMA_16X8(wl_mma_m16n8k32_u8i8, i32, "m16n8k32.row.col.s32.u8.s8.s32", "r")
+WL_MMA_16X8(wl_mma_m16n8k32_i8u8, i32, "m16n8k32.row.col.s32.s8.u8.s32", "r")
 // Blocks of shared memory (gpu_types.h): lanes 8 b to 8 b + 7 name the rows of block b.
 #define WL_LDMATRIX(name, how)                                                               \
   template <int N>                                                                           \

@@ -209,30 +209,17 @@ WL_WGMMA(wl_mma_wgmma64_f16, wl_from_f16_1)
   }
 WL_WGMMA_HELD(wl_mma_wgmma64_held_bf16, wl_from_bf16_1)
 WL_WGMMA_HELD(wl_mma_wgmma64_held_f16, wl_from_f16_1)
-// By the formulas of AMD's manual for the hardware's A, B and D. A is the right factor, and B the left one.
-template <class From>
-__attribute__((noinline)) static void wl_sim_mfma_16(wl_vec<f32, 4>& c, wl_sim_factors mine, From from, int line) {
+// By the formulas of AMD's manual for the hardware's A, B and D. A is the right factor, and B the left one. A lane has
+// a quarter of the K elements of its row.
+template <int K, class From>
+__attribute__((noinline)) static void wl_sim_mfma(wl_vec<f32, 4>& c, wl_sim_factors mine, From from, int line) {
+  constexpr int each = K / 4;
   const int lane = wl_sim_now->thread - wl_sim_now->first;
   const wl_sim_given given = wl_sim_gather(&mine, line);
   for (int i = 0; i < 4; ++i) {
     const int row = 4 * (lane / 16) + i, column = lane % 16;  // of D
-    for (int k = 0; k < 16; ++k) {
-      const int holder = k / 4 * 16, word = k % 4 / 2, half = k % 2 * 16;
-      c.e[i] += from((u16)(given.of[holder + row]->b[word] >> half)) *
-                from((u16)(given.of[holder + column]->a[word] >> half));
-    }
-  }
-  wl_sim_exchange(&mine, 0, line);  // nobody leaves while others read
-}
-// Of twice the depth: a lane has eight elements along k, from 8 * (lane / 16) on.
-template <class From>
-__attribute__((noinline)) static void wl_sim_mfma_32(wl_vec<f32, 4>& c, wl_sim_factors mine, From from, int line) {
-  const int lane = wl_sim_now->thread - wl_sim_now->first;
-  const wl_sim_given given = wl_sim_gather(&mine, line);
-  for (int i = 0; i < 4; ++i) {
-    const int row = 4 * (lane / 16) + i, column = lane % 16;  // of D
-    for (int k = 0; k < 32; ++k) {
-      const int holder = k / 8 * 16, word = k % 8 / 2, half = k % 2 * 16;
+    for (int k = 0; k < K; ++k) {
+      const int holder = k / each * 16, word = k % each / 2, half = k % 2 * 16;
       c.e[i] += from((u16)(given.of[holder + row]->b[word] >> half)) *
                 from((u16)(given.of[holder + column]->a[word] >> half));
     }
@@ -241,13 +228,13 @@ __attribute__((noinline)) static void wl_sim_mfma_32(wl_vec<f32, 4>& c, wl_sim_f
 }
 #define WL_MFMA_32(name, from)                                                                                 \
   WL_FN void name(wl_vec<f32, 4>& c, u32 a0, u32 a1, u32 a2, u32 a3, u32 b0, u32 b1, u32 b2, u32 b3 WL_LINE) { \
-    wl_sim_mfma_32(c, {{a0, a1, a2, a3}, {b0, b1, b2, b3}}, [](u16 h) { return from<f32>(h); } WL_PASS);       \
+    wl_sim_mfma<32>(c, {{a0, a1, a2, a3}, {b0, b1, b2, b3}}, [](u16 h) { return from<f32>(h); } WL_PASS);      \
   }
 WL_MFMA_32(wl_mma_mfma32_f16, wl_from_f16_1)
 WL_MFMA_32(wl_mma_mfma32_bf16, wl_from_bf16_1)
-#define WL_MFMA_16(name, from)                                                                 \
-  WL_FN void name(wl_vec<f32, 4>& c, u32 a0, u32 a1, u32 b0, u32 b1 WL_LINE) {                 \
-    wl_sim_mfma_16(c, {{a0, a1, 0, 0}, {b0, b1}}, [](u16 h) { return from<f32>(h); } WL_PASS); \
+#define WL_MFMA_16(name, from)                                                                  \
+  WL_FN void name(wl_vec<f32, 4>& c, u32 a0, u32 a1, u32 b0, u32 b1 WL_LINE) {                  \
+    wl_sim_mfma<16>(c, {{a0, a1, 0, 0}, {b0, b1}}, [](u16 h) { return from<f32>(h); } WL_PASS); \
   }
 WL_MFMA_16(wl_mma_mfma16_f16, wl_from_f16_1)
 WL_MFMA_16(wl_mma_mfma16_bf16, wl_from_bf16_1)
