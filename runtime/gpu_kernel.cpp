@@ -31,12 +31,28 @@ absl::StatusOr<GpuKernel> GpuKernel::load(const GpuDevice& device, const std::st
   return kernel;
 }
 
+absl::StatusOr<GpuKernel> GpuKernel::load(const GpuDevice& device, const std::string& image, const std::string& entry,
+                                          int64_t shared_bytes, const std::string& library) {
+  if (library.empty()) return load(device, image, entry, shared_bytes);
+  GpuKernel kernel;
+  kernel.device_ = &device;
+  kernel.entry_ = entry;
+  absl::StatusOr<std::unique_ptr<MatmulKernel>> matmul = MatmulKernel::load(library, image);
+  if (!matmul.ok())
+    return absl::Status(matmul.status().code(), absl::StrCat("the kernel ", entry, " needs the library ", library, ": ",
+                                                             std::string(matmul.status().message()),
+                                                             "; --libraries none makes kernels without it"));
+  kernel.matmul_ = *std::move(matmul);
+  return kernel;
+}
+
 GpuKernel& GpuKernel::operator=(GpuKernel&& other) noexcept {
   std::swap(device_, other.device_);
   std::swap(module_, other.module_);
   std::swap(function_, other.function_);
   std::swap(entry_, other.entry_);
   std::swap(shared_bytes_, other.shared_bytes_);
+  std::swap(matmul_, other.matmul_);
   return *this;
 }
 
@@ -45,6 +61,12 @@ GpuKernel::~GpuKernel() {
 }
 
 absl::Status GpuKernel::launch(int64_t grid, int threads, std::span<void*> arguments, void* stream) const {
+  if (matmul_ != nullptr) {
+    const absl::Status launched = matmul_->launch(arguments, stream);
+    return launched.ok() ? launched
+                         : absl::Status(launched.code(),
+                                        absl::StrCat("launching ", entry_, ": ", std::string(launched.message())));
+  }
   if (grid == 0) return absl::OkStatus();
   return device_->check(
       device_->api().launch(function_, static_cast<unsigned>(grid), 1, 1, static_cast<unsigned>(threads), 1, 1,

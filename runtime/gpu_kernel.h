@@ -3,21 +3,27 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <span>
 #include <string>
 #include <utility>
 
 #include "runtime/gpu_device.h"
+#include "runtime/matmul_library.h"
 
 namespace wl {
 
-// A loaded GPU kernel, unloaded on destruction. The device must outlive it.
+// A loaded GPU kernel, or the call of a library in place of one, unloaded on destruction. The device must outlive it.
 class GpuKernel {
  public:
   // Loads `entry` from `image`, a cubin or code object. Requests dynamic shared memory beyond the default limit where
   // the launch needs it. Internal: the driver refuses the image; the message says why.
   static absl::StatusOr<GpuKernel> load(const GpuDevice& device, const std::string& image, const std::string& entry,
                                         int64_t shared_bytes);
+  // `image` is the text of a MatmulCall for a library of compiler/base/libraries.h; where `library` is empty, as above.
+  // Errors as MatmulKernel::load has them, with the entry before them.
+  static absl::StatusOr<GpuKernel> load(const GpuDevice& device, const std::string& image, const std::string& entry,
+                                        int64_t shared_bytes, const std::string& library);
   GpuKernel() = default;
   GpuKernel(GpuKernel&& other) noexcept { *this = std::move(other); }
   GpuKernel& operator=(GpuKernel&& other) noexcept;
@@ -25,7 +31,7 @@ class GpuKernel {
 
   const std::string& entry() const { return entry_; }
   // Puts a launch into the device's stream without waiting. `arguments` are the addresses of the values. A grid of 0
-  // launches nothing.
+  // launches nothing. After the kernel's own they are those of its workspace and of the pass.
   absl::Status launch(int64_t grid, int threads, std::span<void*> arguments) const {
     return launch(grid, threads, arguments, device_->stream());
   }
@@ -37,6 +43,7 @@ class GpuKernel {
   void *module_ = nullptr, *function_ = nullptr;
   std::string entry_;
   int64_t shared_bytes_ = 0;
+  std::unique_ptr<MatmulKernel> matmul_;
 };
 
 // Launches that were captured once and are submitted together. The device must outlive it.

@@ -47,7 +47,7 @@ absl::Status SharedObject::prepare(const std::string& entry, const std::string& 
   const char* const problem = reinterpret_cast<const char* (*)()>(address)();
   if (problem == nullptr) return absl::OkStatus();
   return absl::FailedPreconditionError(absl::StrCat("the kernel ", entry, " needs the library ", library, ": ", problem,
-                                                    "; the Debian package ", std::string(known->package),
+                                                    "; ", std::string(known->package),
                                                     " has it, and --libraries none makes kernels without it"));
 }
 

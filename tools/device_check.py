@@ -7,7 +7,7 @@
         values, the programs and every library they need. At most 64 MiB.
     FOLDER/run.sh [RESULT]
         on the machine with the GPU: needs only the GPU's driver. Checks values, times kernels beside a copy kernel
-        in the same run, and, where python3 has torch with a device, torch eager, torch.compile(max-autotune), cuDNN
+        and, where there is one, beside the library for products (cuBLASLt, hipBLASLt) in the same run, and, where python3 has torch with a device, torch eager, torch.compile(max-autotune), cuDNN
         and cuBLAS. Writes RESULT, JSON.
 
 Exit code of run.sh: 0 measured, 3 no such device (RESULT says why), 7 failed.

@@ -98,6 +98,8 @@ void check_gpu(const Gpus::Gpu& gpu, const MeasureOptions& options, MachineCheck
             : "install clang, or hipRTC of ROCm (libhiprtc), that knows the architecture";
   }
   check->findings.push_back(compiler);
+  check->findings.push_back({gpu.name + " libraries", Readiness::kOk,
+                             device.libraries.empty() ? "none for --libraries" : device.libraries, ""});
   if (device.detail("mig") == "1")
     check->findings.push_back({gpu.name + " MIG", Readiness::kWarn, "on",
                                "times are those of a part of the GPU: nvidia-smi -mig 0 for those of all of it"});

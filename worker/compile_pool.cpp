@@ -58,9 +58,10 @@ absl::StatusOr<std::vector<Compiled>> CompilePool::compile(const std::vector<Can
     if (fresh) groups[{source.target, source.prelude}].push_back(i);
   }
   for (const auto& [key, members] : groups) {
-    // hipRTC and clang compile one kernel per unit. NVRTC's units have equal sizes, and there is at least one for every
-    // process.
-    const size_t most = key.first.starts_with("cuda:") ? static_cast<size_t>(std::max(1, options.unit)) : 1;
+    // hipRTC and clang compile one kernel per unit, and calls of libraries are not compiled. NVRTC's units have equal
+    // sizes, and there is at least one for every process.
+    const bool together = key.first.starts_with("cuda:") && candidates[members[0]].source.library.empty();
+    const size_t most = together ? static_cast<size_t>(std::max(1, options.unit)) : 1;
     const size_t units = std::max((members.size() + most - 1) / most,
                                   std::min(members.size(), static_cast<size_t>(most == 1 ? 1 : jobs_)));
     for (size_t u = 0; u < units; ++u) {

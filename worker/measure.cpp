@@ -115,6 +115,10 @@ class Measurement {
   absl::Status blame(size_t i, const absl::Status& status) {
     if (status.ok()) return status;
     if (absl::IsCancelled(status) || absl::IsUnavailable(status)) return status;
+    if (absl::IsOutOfRange(status)) {  // a library has fewer algorithms; its process goes on
+      fail(i, Outcome::kRejected, std::string(status.message()));
+      return in_damaged_ ? device_.retire() : absl::OkStatus();
+    }
     if (excused()) return device_.retire();
     fail(i, absl::IsDeadlineExceeded(status) ? Outcome::kTimeout : Outcome::kRuntimeError,
          std::string(status.message()));

@@ -15,19 +15,16 @@
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
-#include <set>
 #include <sstream>
 
 #include "absl/strings/str_split.h"
-#include "bench/device/plans.h"
+#include "bench/device/candidates.h"
 #include "compiler/base/code.h"
+#include "compiler/base/libraries.h"
 #include "compiler/base/sha256.h"
-#include "compiler/emit/emit.h"
 #include "compiler/ir/eval.h"
 #include "compiler/ir/text.h"
 #include "compiler/plan/group.h"
-#include "compiler/schedule/lower/lower.h"
-#include "compiler/search/strategy.h"
 #include "proto/wire.h"
 #include "worker/compile.h"
 #include "worker/device_runner.h"
@@ -49,96 +46,6 @@ std::string read_file(const std::string& path) {
 
 void write_file(const std::string& path, const std::string& bytes) {
   std::ofstream(path, std::ios::binary) << bytes;
-}
-
-// What a plan asks for.
-struct Wishes {
-  bool quick = false;              // small workloads
-  int candidates = 12;             // of a workload, at most, beside the plans below
-  std::vector<std::string> only;   // words of the names of workloads; empty: all
-  std::vector<std::string> plans;  // lines "WORD PLAN": a plan for the workloads whose name has the word
-};
-
-bool has_one_of(const std::string& name, const std::vector<std::string>& words) {
-  return std::any_of(words.begin(), words.end(),
-                     [&](const std::string& word) { return name.find(word) != std::string::npos; });
-}
-
-// Returns the candidates of a workload: the plans that were asked for; default schedules; then what the portfolio
-// proposes before any measurement.
-absl::StatusOr<std::vector<Candidate>> candidates_of(const DeviceWorkload& workload, const Graph& graph,
-                                                     const Machine& machine, const Wishes& wishes) {
-  WL_ASSIGN_OR_RETURN(const Domain domain, analyze(graph, machine));
-  WL_ASSIGN_OR_RETURN(const Space space, space_of(graph, domain, machine));
-  std::vector<Point> points;
-  for (const std::string& line : wishes.plans) {
-    const std::pair<std::string, std::string> parts = absl::StrSplit(line, absl::MaxSplits(' ', 1));
-    if (line.empty() || !has_one_of(workload.name, {parts.first})) continue;
-    WL_ASSIGN_OR_RETURN(Point point, space.parse(parts.second));
-    points.push_back(std::move(point));
-  }
-  const int wanted = static_cast<int>(points.size()) + wishes.candidates;
-  points.insert(points.end(), space.seeds.begin(), space.seeds.end());
-  for (Point& point : strategy_named("portfolio").value()->propose(space, {}, 3 * wanted, 1))
-    points.push_back(std::move(point));
-  std::vector<Candidate> out;
-  std::set<std::string> seen;
-  for (const Point& point : points) {
-    if (static_cast<int>(out.size()) >= wanted) break;
-    const auto kernel = lower(graph, domain, space.schedule(point), machine);
-    if (!kernel.ok()) continue;
-    auto source = emit(*kernel, machine);
-    if (source.ok() && seen.insert(source->text).second)
-      out.push_back({static_cast<int64_t>(out.size()), space.text(point), *std::move(source)});
-  }
-  return out;
-}
-
-// The copy kernel with which everything is compared: several forms with wide accesses and many of them in flight, of
-// which the best counts.
-Batch copy_batch(const Machine& machine, int64_t bytes) {
-  Batch batch;
-  batch.id = "copy";
-  batch.problem.key = sha256_hex("copy");
-  const int64_t elements = bytes / 8;  // every element is an f32 that is read once and written once
-  for (const bool output : {false, true}) {
-    BufferSpec spec;
-    spec.name = output ? "y" : "x";
-    spec.shape = {elements};
-    spec.output = output;
-    batch.problem.buffers.push_back(spec);
-  }
-  for (const char* store : {"wl_store", "wl_stream"}) {
-    for (const int64_t steps : {1, 2, 4, 8}) {
-      Candidate candidate;
-      candidate.trial = static_cast<int64_t>(batch.candidates.size());
-      candidate.plan = cat("copy ", store, " ", steps);
-      Source& source = candidate.source;
-      source.target = std::string(machine.target->name);
-      source.prelude = prelude_text(*machine.target, 4);
-      source.entry = cat("wl_copy_", candidate.trial);
-      source.grid = elements / (1024 * steps);
-      source.threads = 256;
-      source.load_bytes = source.store_bytes = 16;
-      source.text =
-          cat("WL_KERNEL(", source.entry, ", ", source.grid, ", 256, WL_IN(f32, p0, ", elements, "), WL_OUT(f32, p1, ",
-              elements, ")) {\n  WL_ENTER;\n  const long at = block*", 1024 * steps, "L + thread*4;\n");
-      for (int64_t s = 0; s < steps; ++s)
-        append(&source.text, "  f32v t", s, " = wl_load<f32v, 4>(p0 + at + ", 1024 * s, ");\n");
-      for (int64_t s = 0; s < steps; ++s)
-        append(&source.text, "  ", store, "<4>(p1 + at + ", 1024 * s, ", t", s, ");\n");
-      source.text += "}\n";
-      batch.candidates.push_back(std::move(candidate));
-    }
-  }
-  const BufferSpec& x = batch.problem.buffers[0];
-  for (uint64_t seed : {1, 2}) {
-    Check check{seed, {}};
-    for (int64_t i = 0; i < elements; i += elements / 61 + 1)
-      check.samples.push_back({1, i, fill_value(x.fill, x.dtype, seed, x.stream, static_cast<uint64_t>(i)), 0});
-    batch.checks.push_back(std::move(check));
-  }
-  return batch;
 }
 
 // Compiles and judges a batch, keeps the accepted candidates, and writes everything to a folder.
@@ -225,15 +132,19 @@ int plan(const std::string& target, const std::string& runner, const std::string
   return 0;
 }
 
-// Reads a batch and its compiled code from a folder, and measures it.
+// Reads a batch and its compiled code from a folder, and measures it; without those that call a library that the
+// device has not.
 absl::StatusOr<Measured> measure_folder(const std::string& folder, MeasureOptions options, Batch* out) {
   WL_ASSIGN_OR_RETURN(*out, decode_batch(read_file(folder + "/batch")));
   out->keep_objects = false;
   std::vector<Compiled> compiled;
   std::istringstream facts(read_file(folder + "/facts"));
-  for (const Candidate& candidate : out->candidates) {
+  const std::string library = library_in(options.gpus[0].device.libraries);
+  for (const Candidate& candidate : std::exchange(out->candidates, {})) {
     std::string line;
     std::getline(facts, line);
+    if (!candidate.source.library.empty() && candidate.source.library != library) continue;
+    out->candidates.push_back(candidate);
     WL_ASSIGN_OR_RETURN(const CodeFacts code, parse_code(line));
     compiled.push_back({Outcome::kCorrect, "", cat(folder, "/", candidate.trial, ".code"), 0, code});
   }
@@ -242,25 +153,32 @@ absl::StatusOr<Measured> measure_folder(const std::string& folder, MeasureOption
 }
 
 Json summary(const Batch& batch, const Measured& measured, int64_t bytes) {
-  const Trial* best = nullptr;
+  const Trial *best = nullptr, *of_library = nullptr;
   std::map<std::string, int> outcomes;
   int64_t samples = 0;
   for (const Check& check : batch.checks) samples += static_cast<int64_t>(check.samples.size());
   Json failed = Json::array(), trials = Json::array();
   for (const Trial& trial : measured.trials) {
     ++outcomes[kOutcomeNames[static_cast<int>(trial.outcome)]];
+    if (trial.outcome == Outcome::kRejected) continue;  // by a library that has fewer algorithms
     if (trial.outcome != Outcome::kCorrect) {
       failed.push_back({{"plan", trial.plan}, {"message", trial.message}});
       continue;
     }
     trials.push_back({{"plan", trial.plan}, {"ns", median_of(trial.samples_ns)}});
-    if (best == nullptr || undisturbed_ns(trial.samples_ns) < undisturbed_ns(best->samples_ns)) best = &trial;
+    const Trial*& fastest = library_of_plan(trial.plan) == nullptr ? best : of_library;
+    if (fastest == nullptr || undisturbed_ns(trial.samples_ns) < undisturbed_ns(fastest->samples_ns)) fastest = &trial;
   }
   Json out = {{"bytes", bytes},
               {"values_checked", samples * outcomes["correct"]},
               {"outcomes", outcomes},
               {"failed", failed},
               {"trials", trials}};
+  if (of_library != nullptr)
+    out["library"] = {{"plan", of_library->plan},
+                      {"ns", median_of(of_library->samples_ns)},
+                      {"samples_ns", of_library->samples_ns},
+                      {"max_error", of_library->max_error}};
   if (best == nullptr) return out;
   const double ns = median_of(best->samples_ns);
   out["best"] = {{"plan", best->plan},
@@ -283,6 +201,8 @@ std::string describe(const Json& row) {
   append(&out, ": ", absl::StrFormat("%.1f us, %.0f GB/s", ns / 1e3, row["best"]["gb_per_s"].get<double>()));
   if (const double operations = row["operations"]; operations > 0)
     append(&out, absl::StrFormat(", %.1f Tflop/s", operations / ns / 1e3));
+  if (row.contains("library"))
+    append(&out, absl::StrFormat(", %.2f of its library", row["library"]["ns"].get<double>() / ns));
   return out;
 }
 
@@ -312,7 +232,8 @@ int run(const std::string& folder, const std::string& runner, const std::string&
   result["device"] = {{"name", gpu->device.name},
                       {"fingerprint", gpu->device.fingerprint()},
                       {"details", gpu->device.details},
-                      {"compiler_versions", gpu->device.compiler_versions}};
+                      {"compiler_versions", gpu->device.compiler_versions},
+                      {"libraries", gpu->device.libraries}};
   MeasureOptions options;
   options.runner = runner;
   options.work_dir = std::filesystem::temp_directory_path().string();

@@ -277,10 +277,11 @@ absl::StatusOr<int> targets_command(const Options& options, Local& local) {
   append(&text, "libraries for --libraries: ", device.libraries.empty() ? "none found" : device.libraries, "\n");
   for (const auto& [name, gpu] : gpus.found) {
     append(&text, name, ": ", gpu.name, ", ", gpu.target, ", ", gpu.threads, " units, L2 ", bytes_text(gpu.l2_bytes),
-           "; ", gpu.compiler_versions, "; ", gpu.details, "\n");
+           "; ", gpu.compiler_versions, gpu.libraries.empty() ? "" : cat("; ", gpu.libraries), "; ", gpu.details, "\n");
     json["gpus"].push_back({{"name", name},
                             {"device", gpu.name},
                             {"target", gpu.target},
+                            {"libraries", gpu.libraries},
                             {"units", gpu.threads},
                             {"l2_bytes", gpu.l2_bytes},
                             {"compiler_versions", gpu.compiler_versions},

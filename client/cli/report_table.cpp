@@ -67,7 +67,7 @@ std::string report_table(const Job& job, bool colour) {
     if (const Library* const library = library_of_plan(result.groups[i].plan))
       append(&won[library->name], won[library->name].empty() ? "" : ", ", "g", i);
   for (const auto& [name, groups] : won)
-    append(&text, name, ": was fastest for ", groups, "; whoever runs these kernels needs the Debian package ",
+    append(&text, name, ": was fastest for ", groups, "; whoever runs these kernels needs ",
            library_named(name)->package, "\n");
   // A run in one process has nobody else to ask, and nothing to say.
   const auto confirmed = std::count_if(result.groups.begin(), result.groups.end(),

@@ -58,9 +58,9 @@ struct Source {
   // of the pass, an int.
   int passes = 1;
   int64_t work_bytes = 0;
-  // A library (compiler/base/libraries.h) that the kernel opens when it is loaded; empty: none. Such a kernel has one
-  // more function, `extern "C" const char* ENTRY_prepare()`, which must be called once before the first launch, and
-  // returns what is wrong, or null.
+  // A library (compiler/base/libraries.h) that the kernel opens when it is loaded; empty: none. On a CPU such a kernel
+  // has one more function, `extern "C" const char* ENTRY_prepare()`, which must be called once before the first launch,
+  // and returns what is wrong, or null. On a GPU its text, and its object, is a MatmulCall (compiler/base/matmul.h).
   std::string library = {};
   bool operator==(const Source&) const = default;
 };

@@ -61,6 +61,7 @@ class Evaluation {
     if (id == value_) return x;
     const Node& node = group_.nodes[id];
     if (node.op == Op::constant) return node.value;
+    if (!is_float(node.dtype)) return std::nullopt;
     if (class_of(node.op) != OpClass::kElementwise || node.operands.size() > 3) return std::nullopt;
     const auto [known, is_new] = known_.try_emplace(id, 0);
     if (!is_new) return known->second;

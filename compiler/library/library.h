@@ -1,6 +1,6 @@
 // Kernels that call a library, as candidates beside those that are generated: of a group that is a product with an
 // epilogue, on a machine whose job allows the library. A plan of one begins with "plan 2 target=cpu:avx512
-// class=onednn".
+// class=onednn". Each library is a row of library.cpp.
 #pragma once
 
 #include <optional>
@@ -19,8 +19,8 @@ struct LibraryGroup {
 // nullopt: the machine has no library, or the library has nothing for the group.
 std::optional<LibraryGroup> library_group(const Graph& group, const Domain& domain, const Machine& machine);
 
-// C++ that calls the library, of the same entry as every kernel for a CPU, and of one more function, ENTRY_prepare
-// (see Source::library).
+// The kernel that calls the library (see Source::library). On CPUs it is C++ with the entry of every kernel there, and
+// one more function, ENTRY_prepare; on GPUs the text of a MatmulCall (compiler/base/matmul.h).
 absl::StatusOr<Source> library_source(const Graph& group, const Domain& domain, const LibraryGroup& library,
                                       const Schedule& schedule, const Machine& machine);
 

@@ -5,7 +5,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "compiler/base/sha256.h"
-#include "compiler/library/library.h"
+#include "compiler/library/rows.h"
 #include "compiler/target/prelude/prelude.h"
 
 namespace wl {
@@ -245,8 +245,7 @@ std::string primitive_text(const Call& call, const Product& product, bool own_fo
 
 }  // namespace
 
-std::optional<LibraryGroup> library_group(const Graph& group, const Domain& domain, const Machine& machine) {
-  if (machine.library == nullptr || machine.target->family != "cpu") return std::nullopt;
+std::optional<LibraryGroup> onednn_group(const Graph& group, const Domain& domain, const Machine& machine) {
   std::optional<Product> product = product_of(group, domain);
   if (!product) return std::nullopt;
   const std::optional<Call> call = Calls(group, domain, *product).call();
@@ -271,8 +270,8 @@ std::optional<LibraryGroup> library_group(const Graph& group, const Domain& doma
   return library;
 }
 
-absl::StatusOr<Source> library_source(const Graph& group, const Domain& domain, const LibraryGroup& library,
-                                      const Schedule& schedule, const Machine& machine) {
+absl::StatusOr<Source> onednn_source(const Graph& group, const Domain& domain, const LibraryGroup& library,
+                                     const Schedule& schedule, const Machine& machine) {
   const std::optional<Call> call = Calls(group, domain, library.product).call();
   if (!call) return invalid("the library has no kernel for the group");
   const std::vector<Part> parts = parts_of(*call, schedule[kDivided], schedule[kThreads]);

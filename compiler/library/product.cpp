@@ -12,7 +12,8 @@ bool is_zero(const std::vector<int64_t>& strides, const std::vector<AtomId>& ato
 // What follows the contraction, as far as libraries can do it.
 class Epilogue {
  public:
-  Epilogue(const Graph& group, const Domain& domain) : group_(group), domain_(domain) {}
+  // Values may be of f32 and of `narrow`.
+  Epilogue(const Graph& group, const Domain& domain, DType narrow) : group_(group), domain_(domain), narrow_(narrow) {}
 
   std::optional<std::vector<PostStep>> steps() {
     if (!find_cuts()) return std::nullopt;
@@ -62,7 +63,7 @@ class Epilogue {
       }
     const NodeId id = cuts_[at + 1];
     const Node& node = group_.nodes[id];
-    if (node.operands.size() != 2 || node.dtype != DType::f32) return at;
+    if (node.operands.size() != 2 || (node.dtype != DType::f32 && node.dtype != narrow_)) return at;
     const std::vector<Domain::Operand>& operands = domain_.operands[id];
     const size_t other = operands[0].source == cuts_[at] ? 1 : 0;
     if (operands[1 - other].source != cuts_[at] || !operands[other].is_direct()) return at;
@@ -81,6 +82,7 @@ class Epilogue {
 
   const Graph& group_;
   const Domain& domain_;
+  DType narrow_;
   std::vector<NodeId> cuts_;
 };
 
@@ -178,14 +180,11 @@ bool find_convolution(const Graph& group, const Domain& domain, const Access& im
 
 }  // namespace
 
-std::optional<Product> product_of(const Graph& group, const Domain& domain) {
+std::optional<Product> product_of(const Graph& group, const Domain& domain, ProductTypes types) {
   if (domain.cls != LoopClass::kContract || domain.contract < 0 || domain.stores.size() != 1) return std::nullopt;
   const Domain::Store& store = domain.stores[0];
   const Node& contract = group.nodes[domain.contract];
-  const auto is_f32 = [&](NodeId id) { return group.nodes[id].dtype == DType::f32; };
-  if (store.source < 0 || !store.pieces.empty() || !store.access.guards.empty() || !is_f32(store.source))
-    return std::nullopt;
-  if (!is_f32(domain.contract) || !is_f32(contract.operands[0]) || !is_f32(contract.operands[1])) return std::nullopt;
+  if (store.source < 0 || !store.pieces.empty() || !store.access.guards.empty()) return std::nullopt;
   for (const Atom& atom : domain.atoms)
     if (atom.extent == 0) return std::nullopt;
   const size_t right_at = static_cast<size_t>(domain.right_operand());
@@ -193,17 +192,26 @@ std::optional<Product> product_of(const Graph& group, const Domain& domain) {
   const Domain::Operand &left = operands[1 - right_at], &right = operands[right_at];
   const std::optional<ImageRead> image = image_read(right);
   if (!left.is_direct() || !left.access.guards.empty() || !image) return std::nullopt;
-  if (!is_f32(left.access.input) || !is_f32(image->access.input)) return std::nullopt;
+  const auto type = [&](NodeId id) { return group.nodes[id].dtype; };
+  const DType narrow = type(left.access.input);
+  const bool halves = types == ProductTypes::kHalves && (narrow == DType::f16 || narrow == DType::bf16);
+  const auto is_known = [&](NodeId id) { return type(id) == DType::f32 || (halves && type(id) == narrow); };
+  if (narrow != DType::f32 && !halves) return std::nullopt;
+  for (const NodeId factor : {contract.operands[0], contract.operands[1], image->access.input})
+    if (type(factor) != narrow) return std::nullopt;
+  if (!is_known(domain.contract) || !is_known(store.source)) return std::nullopt;
   Product product;
+  product.factors = narrow;
+  product.type = type(store.source);
   product.left = {left.access.input, left.access.offset, left.access.strides};
   product.right = {image->access.input, image->access.offset, image->access.strides};
   product.result = {-1, store.access.offset, store.access.strides};
   if (!is_zero(product.left.strides, domain.n) || !is_zero(product.right.strides, domain.m)) return std::nullopt;
-  const std::optional<std::vector<PostStep>> post = Epilogue(group, domain).steps();
+  const std::optional<std::vector<PostStep>> post = Epilogue(group, domain, narrow).steps();
   if (!post) return std::nullopt;
   product.post = *post;
   for (const PostStep& step : product.post)
-    if (!step.activation && !is_f32(step.tensor.input)) return std::nullopt;
+    if (!step.activation && !is_known(step.tensor.input)) return std::nullopt;
   product.convolution = find_convolution(group, domain, image->access, product);
   const bool plain = domain.reduced.size() == 1 && !image->padded && image->access.guards.empty();
   if (!product.convolution && !plain) return std::nullopt;

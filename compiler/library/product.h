@@ -51,7 +51,8 @@ struct SlidingLoop {
 };
 
 struct Product {
-  ProductTensor left, right, result;  // left does not move along columns, right not along rows
+  DType factors = DType::f32, type = DType::f32;  // of left and right; of the result
+  ProductTensor left, right, result;              // left does not move along columns, right not along rows
   std::vector<PostStep> post;
   // A convolution: left is the weights, right the image, rows the channels that it makes; -1 where there is one.
   bool convolution = false;
@@ -59,8 +60,13 @@ struct Product {
   SlidingLoop height, width;
 };
 
+// Which types a library's products have: f32 throughout, or also factors of f16 or bf16, whose result is of their type
+// or of f32. Sums are of f32. Values between the product and the result may be rounded to any of these, which libraries
+// do once.
+enum class ProductTypes : uint8_t { kSingle, kHalves };
+
 // nullopt: the group is no such product.
-std::optional<Product> product_of(const Graph& group, const Domain& domain);
+std::optional<Product> product_of(const Graph& group, const Domain& domain, ProductTypes types = ProductTypes::kSingle);
 
 // The function of one value that `result` is of `value`; all between them are functions of it and of constants. nullopt
 // where none of the names fits. Found by trying values, so it does not depend on how the function is written.

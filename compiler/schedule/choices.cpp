@@ -28,12 +28,14 @@ constexpr KernelKind kKernelKinds[] = {
     {"packed", false, "Packed groups on CPUs"},
     {"packed", true, "Packed groups on GPUs"},
     {"onednn", false, "Products by oneDNN, on CPUs"},
+    {"cublaslt", true, "Products by cuBLASLt, on NVIDIA's GPUs"},
+    {"hipblaslt", true, "Products by hipBLASLt, on AMD's GPUs"},
 };
 
 constexpr uint32_t kCpuMap = 1 << 0, kCpuRows = 1 << 1, kCpuColumns = 1 << 2, kTranspose = 1 << 3,
                    kCpuContract = 1 << 4, kGpuMap = 1 << 5, kGpuRows = 1 << 6, kGpuColumns = 1 << 7,
                    kGpuContract = 1 << 8, kCpuStitched = 1 << 9, kGpuStitched = 1 << 10, kCpuPacked = 1 << 11,
-                   kGpuPacked = 1 << 12, kOnednn = 1 << 13;
+                   kGpuPacked = 1 << 12, kOnednn = 1 << 13, kCublasLt = 1 << 14, kHipblasLt = 1 << 15;
 constexpr uint32_t kCpuNests = kCpuMap | kCpuRows | kCpuColumns, kGpuNests = kGpuMap | kGpuRows | kGpuColumns,
                    kNests = kCpuNests | kGpuNests,
                    kOnCpus = kCpuNests | kTranspose | kCpuContract | kCpuStitched | kCpuPacked;

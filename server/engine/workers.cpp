@@ -12,7 +12,7 @@ namespace {
 constexpr auto kForgotten = std::chrono::hours(1);
 constexpr auto kAway = std::chrono::seconds(10);  // who measures renews its lease every third of a term
 
-// The Debian package of the library that a job asks for.
+// What has the library that a job asks for.
 std::string package_of(const TuneOptions& asked) {
   const Library* const library = library_named(asked.libraries);
   return library == nullptr ? asked.libraries : std::string(library->package);
@@ -140,7 +140,7 @@ absl::StatusOr<Device> Workers::device_for(const TuneOptions& asked, const std::
   }
   if (lacks_library)
     return absl::FailedPreconditionError(cat("no worker for target ", asked.target, " has the library ",
-                                             asked.libraries, "; install the Debian package ", package_of(asked),
+                                             asked.libraries, "; install ", package_of(asked),
                                              " on one and start its worker again, or ask with --libraries none"));
   return absl::NotFoundError(cat("no worker for target ", asked.target, " has registered yet; start one"));
 }

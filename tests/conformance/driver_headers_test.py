@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The names, numbers and arguments of runtime/gpu_tables.h against the headers of NVIDIA's and AMD's drivers, by static assertions,
+"""The names, numbers and arguments of runtime/gpu_tables.h and matmul_tables.h against the headers of NVIDIA's and AMD's, by static assertions,
 for every version that is installed. WARPLOOM_HEADERS names further folders of headers, as PATH does. Skipped where there is none."""
 
 import glob
@@ -16,6 +16,8 @@ FOLDERS = ["/usr/include", "/usr/local/cuda*/include", "/opt/rocm*/include", str
 HEADERS = {
     "cuda_header.cc": ("cuda.h", "cuda.h", r"#define CUDA_VERSION (\d+)"),
     "hip_header.cc": ("hip/hip_runtime_api.h", "hip/hip_version.h", r"#define HIP_VERSION_MAJOR (\d+)"),
+    "cublaslt_header.cc": ("cublasLt.h", "cublas_api.h", r"#define CUBLAS_VER_MAJOR (\d+)"),
+    "hipblaslt_header.cc": ("hipblaslt/hipblaslt.h", "hipblaslt/hipblaslt-version.h", r"#define hipblasltVersionMajor (\d+)"),
 }
 
 

@@ -26,7 +26,8 @@ consteval bool same_shape(R (*)(A...), OurR (*)(OurA...)) {
 }  // namespace wl::testing
 
 // A row of functions whose name in the header is `name`.
-#define WL_SAME_SHAPE(member, name) \
-  static_assert(wl::testing::same_shape(&name, decltype(wl::GpuApi::member)(nullptr)), #name);
+#define WL_SAME_SHAPE_OF(table, member, name) \
+  static_assert(wl::testing::same_shape(&name, decltype(table::member)(nullptr)), #name);
+#define WL_SAME_SHAPE(member, name) WL_SAME_SHAPE_OF(wl::GpuApi, member, name)
 // A row of numbers or modes.
 #define WL_SAME_NUMBER(number, name) static_assert((number) == static_cast<int>(name), #name);

@@ -51,6 +51,9 @@ def main():
         expect(expected | {"gemm", "gemm_bias_gelu", "convolution"} == ops, ops)
         for row in result["workloads"]:
             expect(not row["failed"] and row["values_checked"] > 0 and row["best"]["of_copy"] > 0, row)
+            expect(" class=cublaslt " not in row["best"]["plan"], row)
+        of_library = {row["op"] for row in result["workloads"] if row.get("library", {}).get("ns", 0) > 0}
+        expect(of_library == {"gemm"}, of_library)
         print("ok")
 
 

@@ -349,6 +349,10 @@ WL_BOTH(cuGraphExecDestroy, hipGraphExecDestroy, (void* graph), {
 })
 
 // Functions that differ between the two APIs.
+// For the fake libraries (blas.cpp): work that goes into a stream as launches do.
+extern "C" int fake_gpu_put(void* stream, const std::function<int()>& work) {
+  return sticky != kOk ? sticky : put(stream, work);
+}
 extern "C" int cuDriverGetVersion(int* version) {
   *version = 13000;
   return 0;

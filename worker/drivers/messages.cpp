@@ -183,6 +183,7 @@ void walk(V& v, Source& m) {
   v.field(m.store_bytes);
   v.field(m.passes);
   v.field(m.work_bytes);
+  v.field(m.library);
 }
 
 template <typename V>
@@ -226,6 +227,7 @@ void walk(V& v, DescribeAnswer& m) {
     v.list(x.device.compilers, 8, [&](std::string& compiler) { v.field(compiler); });
     v.field(x.device.compiler_versions);
     v.field(x.device.details);
+    v.field(x.device.libraries);
   });
   v.list(m.missing, 8, [&](std::string& line) { v.field(line); });
 }

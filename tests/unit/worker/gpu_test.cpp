@@ -62,11 +62,13 @@ TEST(FakeGpus, AreFoundAndDescribed) {
   EXPECT_EQ(device.threads, 4);
   EXPECT_EQ(device.l2_bytes, 1 << 20);
   EXPECT_THAT(device.compiler_versions, HasSubstr("nvrtc=13.99; cuda=13"));
+  EXPECT_EQ(device.libraries, "cublaslt=13.99.0");
   EXPECT_THAT(device.details, HasSubstr("memory_mib=2048"));
   EXPECT_THAT(device.details, HasSubstr("driver=999.1 clock_max_mhz=1980 memory_max_mhz=1980 power_limit_w=700 mig=0"));
   EXPECT_THAT(device.details, HasSubstr("clock_rated_mhz=1000"));
   EXPECT_EQ(gpus.found[1].name, "hip:0");
   EXPECT_EQ(gpus.found[1].device.target, "hip:gfx90a");
+  EXPECT_EQ(gpus.found[1].device.libraries, "hipblaslt=0.99.0");
 }
 
 TEST(FakeGpus, AreReportedMissing) {

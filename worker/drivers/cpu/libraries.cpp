@@ -1,4 +1,4 @@
-// Which libraries of compiler/base/libraries.h are here.
+// Which library of compiler/base/libraries.h for CPUs is here.
 #include "compiler/base/libraries.h"
 
 #include <dlfcn.h>
@@ -39,16 +39,16 @@ std::string version_of_onednn(void* handle, std::string* why) {
 std::string usable_library(std::string* why) {
   std::string reason;
   for (const Library& row : kLibraries) {
+    if (row.family != "cpu") continue;
     // It stays loaded: its OpenMP does not bear to be unloaded.
-    void* const handle = dlopen(std::string(row.file).c_str(), RTLD_NOW | RTLD_LOCAL);
+    void* const handle = dlopen(row.files[0], RTLD_NOW | RTLD_LOCAL);
     if (handle == nullptr) {
-      reason = absl::StrCat(std::string(row.file), " is not found; the Debian package ", std::string(row.package),
-                            " has it");
+      reason = absl::StrCat(row.files[0], " is not found; ", std::string(row.package), " has it");
       continue;
     }
     const std::string version = version_of_onednn(handle, &reason);
     if (!version.empty()) return absl::StrCat(std::string(row.name), "=", version);
-    reason = absl::StrCat(std::string(row.file), " cannot be used: ", reason);
+    reason = absl::StrCat(row.files[0], " cannot be used: ", reason);
   }
   if (why != nullptr) *why = reason;
   return "";

@@ -14,6 +14,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "compiler/base/matmul.h"
 #include "compiler/base/status.h"
 #include "worker/drivers/files.h"
 #include "worker/drivers/gpu/amd_code.h"
@@ -114,6 +115,16 @@ absl::StatusOr<GpuUnit> compile_clang(const std::string& clang, const Source& so
   read_clang_assembly(code);
   code.dynamic_shared = source.scratch_bytes;
   unit.kernels.push_back(std::move(code));
+  return unit;
+}
+
+// The object of a kernel that calls a library is its text.
+absl::StatusOr<GpuUnit> called(std::span<const Source> sources) {
+  if (sources.size() != 1) return absl::InvalidArgumentError("a unit with the call of a library is one kernel");
+  WL_RETURN_IF_ERROR(parse_matmul(sources[0].text).status());
+  GpuUnit unit;
+  unit.binary = sources[0].text;
+  unit.kernels.emplace_back();
   return unit;
 }
 
@@ -219,6 +230,7 @@ std::string gpu_compiler_version(const std::string& target) {
 absl::StatusOr<GpuUnit> compile_gpu(std::span<const Source> sources, const std::string& folder) {
   WL_CHECK(!sources.empty(), "nothing to compile");
   const std::string& target = sources[0].target;
+  if (!sources[0].library.empty()) return called(sources);
   if (const std::string missing = gpu_compiler_missing(target); !missing.empty())
     return absl::UnavailableError(missing);
   const std::pair<std::string, std::string> parts = absl::StrSplit(target, absl::MaxSplits(':', 1));

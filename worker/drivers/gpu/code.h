@@ -37,7 +37,8 @@ std::string gpu_compiler_version(const std::string& target);
 // Returns the options with which NVRTC compiles kernels for a CUDA target, and clang for a HIP target to assembly.
 std::vector<std::string> gpu_flags(const std::string& target);
 
-// Compiles sources of one target and prelude with distinct entries. Intermediate files go to `folder`. Unavailable: no
+// Compiles sources of one target and prelude with distinct entries; a source with a library is a unit of its own, and
+// its text is its object (compiler/base/matmul.h). Intermediate files go to `folder`. Unavailable: no
 // compiler on this machine knows the target; the message says why. InvalidArgument: the first lines of the compiler's
 // errors.
 absl::StatusOr<GpuUnit> compile_gpu(std::span<const Source> sources, const std::string& folder);

@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "runtime/gpu_clocks.h"
 #include "runtime/gpu_device.h"
+#include "runtime/matmul_library.h"
 #include "worker/drivers/gpu/code.h"
 
 namespace wl {
@@ -36,6 +37,7 @@ Device describe(const GpuApi& api, int device) {
                              " bus_bits=", gpu_attribute(api, api.bus_bits, device));
   if (const std::string more = GpuClocks::of(api.family, gpu_bus(api, device)).details(); !more.empty())
     absl::StrAppend(&out.details, " ", more);
+  out.libraries = matmul_library_for(api.family);
   return out;
 }
 

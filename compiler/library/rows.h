@@ -1,0 +1,18 @@
+// The libraries, one after the other. To add one, add its functions here and its row in library.cpp.
+#pragma once
+
+#include "compiler/library/library.h"
+
+namespace wl {
+
+// oneDNN 2, on CPUs (onednn.cpp).
+std::optional<LibraryGroup> onednn_group(const Graph& group, const Domain& domain, const Machine& machine);
+absl::StatusOr<Source> onednn_source(const Graph& group, const Domain& domain, const LibraryGroup& library,
+                                     const Schedule& schedule, const Machine& machine);
+
+// cuBLASLt and hipBLASLt, on GPUs (matmul.cpp).
+std::optional<LibraryGroup> matmul_group(const Graph& group, const Domain& domain, const Machine& machine);
+absl::StatusOr<Source> matmul_source(const Graph& group, const Domain& domain, const LibraryGroup& library,
+                                     const Schedule& schedule, const Machine& machine);
+
+}  // namespace wl
