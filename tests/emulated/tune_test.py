@@ -26,6 +26,11 @@ def goldens(names):
     return found if names == ["all"] else {name: found[name] for name in names}
 
 
+def multiplies_bytes(graph):
+    """Products of u8 with i8, for which RDNA has WMMA: the emulator takes both factors for signed ones."""
+    return re.search(r"contract .*: i32", graph) is not None
+
+
 def prepare(scratch):
     """A folder with the client, its runner as a script that opens the driver first, and a bwrap that fails: a candidate in a box would
     not reach the emulator's socket and memory."""
@@ -72,6 +77,9 @@ def main(architecture, order, trials, *names):
         tuned = correct = 0
         for name, graph in graphs.items():
             if name in left_out:
+                continue
+            if not architecture.startswith("gfx9") and multiplies_bytes(graph):
+                print(f"left out: {name}: the emulator takes all bytes for signed ones")
                 continue
             file, report = scratch.root / f"{name}.graph", scratch.root / f"{name}.json"
             file.write_text(graph)
