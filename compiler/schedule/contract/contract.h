@@ -23,6 +23,10 @@ int64_t contract_threads(const Schedule& schedule);
 // The choices that say how far a tile goes along the last loop of the rows, or columns, and along those around it.
 inline constexpr std::array<Choice, 3> kRowLoops = {kTileRows, kRowRuns, kRowPlanes};
 inline constexpr std::array<Choice, 3> kColumnLoops = {kTileColumns, kColumnRuns, kColumnPlanes};
+// The extent of a tile of such choices, and how many tiles there are along loops of such extents.
+int64_t tile_of(const Schedule& schedule, const std::array<Choice, 3>& choices);
+int64_t tiles_along(const Schedule& schedule, const std::array<int64_t, 3>& extents,
+                    const std::array<Choice, 3>& choices);
 // Extents of such a contraction: along these loops of the rows and of the columns; what is left beside them; and the
 // longest loop of K.
 struct ProductLoops {
@@ -31,6 +35,8 @@ struct ProductLoops {
   // Tiles of a schedule.
   int64_t row_tiles(const Schedule& schedule) const;
   int64_t column_tiles(const Schedule& schedule) const;
+  // Tiles along the last loop of rows, of which neighbouring blocks may have several.
+  int64_t last_row_tiles(const Schedule& schedule) const;
   int64_t tiles(const Schedule& schedule) const { return row_tiles(schedule) * column_tiles(schedule) * outer; }
 };
 ProductLoops product_loops(const Domain& domain);

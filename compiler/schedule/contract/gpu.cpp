@@ -217,13 +217,19 @@ void GpuContract::place_block() {
     return out;
   };
   part_ = digit("part", parts_);  // innermost: neighbouring blocks have one tile
+  // A few tiles of rows are inside of all tiles of columns, the others around them.
+  const int64_t raster = schedule_[kRasterRows];
+  const Affine raster_row = digit("raster_row", raster);
   const auto tiles = [&](Side& side, const std::string& name) {
     side.first.resize(side.loops.size());
     for (size_t i = side.loops.size(); i-- > 0;) {
       const auto [atom, tile] = side.loops[i];
-      const int64_t extent = extent_along(atom);
-      const std::string loop = i + 1 == side.loops.size() ? name : cat(name, "_", domain_.atoms[atom].name);
-      side.first[i] = sum(fixed(0), digit(loop, quotient_up(extent, tile)), tile);
+      const bool is_last = i + 1 == side.loops.size();
+      const int64_t together = is_last && &side == &rows_ ? raster : 1;
+      const std::string loop = is_last ? name : cat(name, "_", domain_.atoms[atom].name);
+      const Affine first = digit(loop, quotient_up(extent_along(atom), tile) / together);
+      side.first[i] = sum(fixed(0), first, tile * together);
+      if (together > 1) side.first[i] = sum(side.first[i], raster_row, tile);
       if (atom >= 0) block_[atom] = side.first[i];
     }
   };

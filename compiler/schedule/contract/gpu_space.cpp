@@ -65,17 +65,6 @@ std::vector<int64_t> steps_around(int64_t last, int64_t around) {
   return steps;
 }
 
-// The extent of a tile of such choices.
-int64_t tile_of(const Schedule& s, const std::array<Choice, 3>& choices) {
-  return s[choices[0]] * s[choices[1]] * s[choices[2]];
-}
-
-int64_t tiles_along(const Schedule& s, const std::array<int64_t, 3>& extents, const std::array<Choice, 3>& choices) {
-  int64_t tiles = 1;
-  for (size_t i = 0; i < choices.size(); ++i) tiles *= quotient_up(extents[i], s[choices[i]]);
-  return tiles;
-}
-
 // Of all ways to have a tile of so many rows, or columns, the one with the fewest tiles, for each such number.
 std::vector<Chosen> fullest(const Space& space, const std::array<int64_t, 3>& extents,
                             const std::array<Choice, 3>& choices) {
@@ -116,7 +105,7 @@ double cost_of(const Schedule& s, const Machine& machine, const Product& product
       1, std::min<int64_t>({gpu.unit_blocks, gpu.unit_threads / threads,
                             gpu.unit_registers / (threads * contract_registers(s, product.bytes / 4)),
                             gpu.unit_shared / std::max<int64_t>(1, contract_shared(s, product.bytes))}));
-  const int64_t units = std::max(1, gpu.units);
+  const int64_t units = std::max(1, machine.multiprocessors());
   const int64_t waves = (blocks + units - 1) / units;  // rounds of one block on each unit
   const auto rows_each = static_cast<double>(s[kThreadRows]), columns_each = static_cast<double>(s[kThreadColumns]);
   // For each outer product: multiplications, reads from shared memory, and reads from device memory.
@@ -165,6 +154,23 @@ bool legal_with(MatrixOp matrix, const Schedule& s, int64_t unroll) {
   return s[kStepK] % row.k == 0 && s[kStepK] / row.k >= s[kRegisterStages] && s[kUnrollK] == unroll;
 }
 
+// The number of tiles of rows that neighbouring blocks have with which those that run at once read least: their tiles
+// are then about a square.
+int64_t raster_of(const Schedule& s, const Machine& machine, const Product& product,
+                  const std::vector<int64_t>& values) {
+  const int64_t at_once = std::max(1, machine.multiprocessors()) * std::max<int64_t>(1, s[kMinBlocks]);
+  const int64_t row_tiles = product.last_row_tiles(s), column_tiles = product.column_tiles(s);
+  int64_t best = 1, least = 0;
+  for (const int64_t rows : values) {
+    if (row_tiles % rows != 0) continue;
+    const int64_t columns = std::min(column_tiles, quotient_up(at_once, rows));
+    const int64_t read = rows * quotient_up(at_once, rows * columns) * rows_of_tile(s) + columns * columns_of_tile(s);
+    if (least == 0 || read < least) best = rows;
+    if (best == rows) least = read;
+  }
+  return best;
+}
+
 // Seeds by cost_of, the first of those that `choices` makes of every tile of a block and of a thread.
 void add_ranked(Space& space, const Machine& machine, const Product& product, size_t most, const Chosen& choices,
                 const std::vector<int64_t>& steps, const std::vector<int64_t>& widths) {
@@ -195,7 +201,13 @@ void add_ranked(Space& space, const Machine& machine, const Product& product, si
             }
           }
   std::stable_sort(ranked.begin(), ranked.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
-  for (size_t i = 0; i < ranked.size() && i < most; ++i) space.seeds.push_back(std::move(ranked[i].second));
+  const Axis* const raster = axis_of(space.axes, kRasterRows);
+  for (size_t i = 0; i < ranked.size() && i < most; ++i) {
+    Point& point = ranked[i].second;
+    if (raster != nullptr)
+      set_choice(space, point, kRasterRows, raster_of(space.schedule(point), machine, product, raster->values));
+    space.seeds.push_back(std::move(point));
+  }
 }
 
 void add_matrix_seeds(Space& space, const Machine& machine, const Product& product, MatrixOp matrix) {
@@ -247,38 +259,6 @@ bool divides_k(const Graph& group, const Domain& domain, const Schedule& schedul
   return may_share_k(group, domain) && depth % steps == 0;
 }
 
-int64_t rows_of_tile(const Schedule& s) {
-  return tile_of(s, kRowLoops);
-}
-
-int64_t columns_of_tile(const Schedule& s) {
-  return tile_of(s, kColumnLoops);
-}
-
-int64_t contract_threads(const Schedule& s) {
-  return (rows_of_tile(s) / s[kThreadRows]) * (columns_of_tile(s) / s[kThreadColumns]);
-}
-
-int64_t ProductLoops::row_tiles(const Schedule& s) const {
-  return tiles_along(s, rows, kRowLoops);
-}
-
-int64_t ProductLoops::column_tiles(const Schedule& s) const {
-  return tiles_along(s, columns, kColumnLoops);
-}
-
-ProductLoops product_loops(const Domain& domain) {
-  ProductLoops out;
-  out.outer = extent_of(domain, domain.batch) * extent_of(domain, domain.m) * extent_of(domain, domain.n);
-  for (const auto& [atoms, extents] : {std::pair{&domain.m, &out.rows}, std::pair{&domain.n, &out.columns}})
-    for (size_t i = 0; i < std::min(atoms->size(), extents->size()); ++i) {
-      (*extents)[i] = domain.atoms[(*atoms)[atoms->size() - 1 - i]].extent;
-      out.outer /= std::max<int64_t>(1, (*extents)[i]);
-    }
-  for (AtomId atom : domain.reduced) out.depth = std::max(out.depth, domain.atoms[atom].extent);
-  return out;
-}
-
 int64_t contract_registers(const Schedule& s, int64_t words) {
   const int64_t rows = s[kThreadRows], columns = s[kThreadColumns], threads = contract_threads(s);
   const int64_t fetched = ((rows_of_tile(s) + columns_of_tile(s)) * s[kStepK] + threads - 1) / threads;
@@ -326,8 +306,11 @@ Space space_gpu_contract(const Graph& group, const Domain& domain, const Machine
   Schedule largest;
   largest.set(kTileRows, kLargeTile);
   largest.set(kTileColumns, kLargeTile);
-  if (parts.values.size() > 1 && product.tiles(largest) < gpu.units && may_share_k(group, domain))
+  if (parts.values.size() > 1 && product.tiles(largest) < machine.multiprocessors() && may_share_k(group, domain))
     space.axes.push_back(std::move(parts));
+  if (product.tiles(largest) > machine.multiprocessors() && product.last_row_tiles(largest) > 1 &&
+      product.column_tiles(largest) > 1)
+    space.axes.emplace_back(kRasterRows, std::vector<int64_t>{1, 2, 4, 8, 16});
   for (const auto& [extents, choices] :
        {std::pair{&product.rows, &kRowLoops}, std::pair{&product.columns, &kColumnLoops}})
     for (size_t i = 1; i < choices->size(); ++i)
@@ -351,6 +334,8 @@ Space space_gpu_contract(const Graph& group, const Domain& domain, const Machine
     if (!(chosen ? legal_with(*chosen, s, unroll) : legal_on_lanes(s))) return false;
     const bool async = s[kAsyncCopies] != 0;
     if (async ? s[kStages] < 2 || !(chosen ? product.copies_matrix : product.copies) : s[kStages] > 2) return false;
+    if (s[kRasterRows] > 1 && (product.last_row_tiles(s) % s[kRasterRows] != 0 || product.column_tiles(s) == 1))
+      return false;
     const int64_t threads = contract_threads(s), blocks = s[kReductionBlocks];
     if (threads < gpu.wave || threads > gpu.block_threads) return false;
     if (blocks > 1 && (product.depth % (blocks * s[kStepK]) != 0 || product.tiles(s) > kCounterBytes / 4)) return false;

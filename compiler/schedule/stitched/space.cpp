@@ -35,7 +35,7 @@ void complete(const Space& space, int64_t team, Schedule& own) {
     if (own.has(kTeamsShareReduction)) own.set(kTeamsShareReduction, 0);
     return;
   }
-  for (const Choice choice : {kRowRuns, kRowPlanes, kColumnRuns, kColumnPlanes})
+  for (const Choice choice : {kRowRuns, kRowPlanes, kColumnRuns, kColumnPlanes, kRasterRows})
     if (own.has(choice)) own.set(choice, 1);
   const std::vector<int64_t>& rows = values_of(space, kTileRows);
   own.set(kTileRows, *std::max_element(rows.begin(), rows.end()));

@@ -1,0 +1,54 @@
+// The loops of a contraction on GPUs that tiles of blocks run along, and how many tiles there are.
+#include <algorithm>
+
+#include "compiler/schedule/contract/contract.h"
+
+namespace wl {
+
+int64_t tile_of(const Schedule& s, const std::array<Choice, 3>& choices) {
+  return s[choices[0]] * s[choices[1]] * s[choices[2]];
+}
+
+int64_t tiles_along(const Schedule& s, const std::array<int64_t, 3>& extents, const std::array<Choice, 3>& choices) {
+  int64_t tiles = 1;
+  for (size_t i = 0; i < choices.size(); ++i) tiles *= quotient_up(extents[i], s[choices[i]]);
+  return tiles;
+}
+
+int64_t rows_of_tile(const Schedule& s) {
+  return tile_of(s, kRowLoops);
+}
+
+int64_t columns_of_tile(const Schedule& s) {
+  return tile_of(s, kColumnLoops);
+}
+
+int64_t contract_threads(const Schedule& s) {
+  return (rows_of_tile(s) / s[kThreadRows]) * (columns_of_tile(s) / s[kThreadColumns]);
+}
+
+int64_t ProductLoops::row_tiles(const Schedule& s) const {
+  return tiles_along(s, rows, kRowLoops);
+}
+
+int64_t ProductLoops::last_row_tiles(const Schedule& s) const {
+  return quotient_up(rows[0], s[kTileRows]);
+}
+
+int64_t ProductLoops::column_tiles(const Schedule& s) const {
+  return tiles_along(s, columns, kColumnLoops);
+}
+
+ProductLoops product_loops(const Domain& domain) {
+  ProductLoops out;
+  out.outer = extent_of(domain, domain.batch) * extent_of(domain, domain.m) * extent_of(domain, domain.n);
+  for (const auto& [atoms, extents] : {std::pair{&domain.m, &out.rows}, std::pair{&domain.n, &out.columns}})
+    for (size_t i = 0; i < std::min(atoms->size(), extents->size()); ++i) {
+      (*extents)[i] = domain.atoms[(*atoms)[atoms->size() - 1 - i]].extent;
+      out.outer /= std::max<int64_t>(1, (*extents)[i]);
+    }
+  for (AtomId atom : domain.reduced) out.depth = std::max(out.depth, domain.atoms[atom].extent);
+  return out;
+}
+
+}  // namespace wl
