@@ -200,7 +200,7 @@ std::string spell_op(const ExprNode& node, DType from, int lanes, std::span<cons
   if (node.op != Op::cast) {
     const std::string_view spelling = info(node.op).spelling;
     const std::string value = spelling.empty()
-                                  ? cat("wl_", name_of(node.op), "(", operands, ")")
+                                  ? cat("wl_", name_of(node.op), node.rounded ? "_rounded(" : "(", operands, ")")
                                   : fill_fields(spelling, [&](std::string_view field) {
                                       return field == "type" ? type : list[static_cast<size_t>(field[0] - '0')];
                                     });

@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "compiler/ir/evaluator.h"
+#include "compiler/ir/rounded_exps.h"
 
 namespace wl {
 namespace {
@@ -102,6 +103,7 @@ Evaluator::Evaluator(const Graph& graph, const InputReader& inputs, BeforeJumps 
     : graph_(graph),
       inputs_(inputs),
       before_jumps_(before_jumps),
+      loose_exps_(rounded_exps(graph)),
       rounded_(graph.nodes.size(), false),
       sets_(graph.nodes.size()),
       columns_(graph.nodes.size()),

@@ -6,6 +6,7 @@
 
 #include "compiler/ir/evaluator.h"
 #include "compiler/ir/ops.h"
+#include "compiler/ir/rounded_exps.h"
 
 namespace wl {
 
@@ -47,7 +48,7 @@ absl::Status Evaluator::compute_node(NodeId id) {
       compute_leaf(id, out);
       break;
     case OpClass::kElementwise:
-      compute_elementwise(at, set, out);
+      compute_elementwise(id, set, out);
       break;
     case OpClass::kView:
       compute_view(at, set, out);
@@ -84,7 +85,8 @@ void Evaluator::compute_leaf(NodeId id, Column& out) {
   });
 }
 
-void Evaluator::compute_elementwise(const Node& at, const ElementSet& set, Column& out) {
+void Evaluator::compute_elementwise(NodeId id, const ElementSet& set, Column& out) {
+  const Node& at = node(id);
   int arity = info(at.op).arity;
   Elementwise apply(at.op, node(at.operands[at.op == Op::select ? 1 : 0]).dtype, at.dtype);
   bool same[3] = {};  // whether the operand's demanded elements are exactly those of this node
@@ -96,7 +98,9 @@ void Evaluator::compute_elementwise(const Node& at, const ElementSet& set, Colum
       const Column& column = columns_[at.operands[j]];
       x[j] = column.at(same[j] ? k : static_cast<size_t>(sets_[at.operands[j]]->position(i)));
     }
-    out.put(k++, apply(x));
+    Estimate value = apply(x);
+    if (loose_exps_[id]) value.add_error(error_of_rounded_exp(x[0].value, value.value));
+    out.put(k++, value);
   });
 }
 

@@ -72,7 +72,7 @@ class Evaluator {
 
   absl::Status compute_node(NodeId id);
   void compute_leaf(NodeId id, Column& out);
-  void compute_elementwise(const Node& node, const ElementSet& set, Column& out);
+  void compute_elementwise(NodeId id, const ElementSet& set, Column& out);
   void compute_view(const Node& node, const ElementSet& set, Column& out);
   void compute_reduce(const Node& node, const ElementSet& set, Column& out);
   void compute_contract(const Node& node, const ElementSet& set, Column& out);
@@ -85,6 +85,7 @@ class Evaluator {
   const Graph& graph_;
   const InputReader& inputs_;
   const BeforeJumps before_jumps_;
+  const std::vector<bool> loose_exps_;             // rounded_exps()
   std::vector<bool> rounded_;                      // nodes whose values are rounded to their dtype
   std::vector<std::unique_ptr<ElementSet>> sets_;  // null for a node of which no element is demanded
   std::vector<Column> columns_;

@@ -126,6 +126,7 @@ struct ExprNode {
   int arg = -1;                    // kArg: position in Instr::args
   double value = 0;                // kConstant
   int operands[3] = {-1, -1, -1};  // kOp: earlier nodes
+  bool rounded = false;            // an exp that may be less exact (compiler/ir/rounded_exps.h)
   bool operator==(const ExprNode&) const = default;
 };
 using Expr = std::vector<ExprNode>;  // the last node is the value

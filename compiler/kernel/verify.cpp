@@ -134,13 +134,13 @@ class Verifier {
       const ExprNode& node = instr.expr[i];
       if (node.kind == ExprNode::Kind::kArg && (node.arg < 0 || node.arg >= static_cast<int>(instr.args.size())))
         return fail(instr, "the expression names an argument that the map does not have");
+      if (node.rounded && (node.kind != ExprNode::Kind::kOp || node.op != Op::exp || node.dtype == DType::f64))
+        return fail(instr, "only an exp of at most 32 bits can be a rounded one");
       if (node.kind != ExprNode::Kind::kOp) continue;
       if (class_of(node.op) != OpClass::kElementwise) return fail(instr, cat(name_of(node.op), " is not elementwise"));
-      for (int k = 0; k < 3; ++k) {
-        const bool needed = k < info(node.op).arity;
-        if (needed != (node.operands[k] >= 0) || node.operands[k] >= static_cast<int>(i))
+      for (int k = 0; k < 3; ++k)
+        if ((k < info(node.op).arity) != (node.operands[k] >= 0) || node.operands[k] >= static_cast<int>(i))
           return fail(instr, cat("operands of ", name_of(node.op)));
-      }
     }
     if (instr.expr.back().dtype != tile_of(instr.result).dtype)
       return fail(instr, "the expression's dtype is not the tile's");

@@ -33,6 +33,11 @@ double power_of_integers(double x, double y) {
   if (y < 0) return std::fabs(x) == 1 ? (std::fmod(y, 2) != 0 ? x : 1) : 0;
   return static_cast<double>(static_cast<int32_t>(static_cast<int64_t>(std::pow(x, std::min(y, 6.0)))));
 }
+// Its argument is rounded, and results that are not normal are 0.
+double rounded_exp(double x) {
+  const double power = std::exp2(static_cast<double>(static_cast<float>(x) * 1.44269504F));
+  return power < static_cast<double>(std::numeric_limits<float>::min()) ? 0 : power;
+}
 double saturated(double x) {
   return std::isnan(x) ? 0 : std::trunc(std::clamp(x, -100.0, 101.0));
 }
@@ -53,6 +58,7 @@ const ValueProbe kValues[] = {
     {"rsqrt", f32, f32, "wl_rsqrt(x)", WL_OF(1 / std::sqrt(x)), 1.5, true},
     {"rcp", f32, f32, "wl_rcp(x)", WL_OF(1 / x), 0.5, true},
     {"exp", f32, f32, "wl_exp(x)", WL_OF(std::exp(x)), 1.25},
+    {"exp_rounded", f32, f32, "wl_exp_rounded(x)", WL_OF(rounded_exp(x)), 2},
     {"exp2", f32, f32, "wl_exp2(x)", WL_OF(std::exp2(x)), 1.25},
     {"expm1", f32, f32, "wl_expm1(x)", WL_OF(std::expm1(x)), 1.75},
     {"log", f32, f32, "wl_log(x)", WL_OF(std::log(x)), 1.25},

@@ -11,6 +11,7 @@ namespace {
 
 constexpr int kMaxNesting = 24;
 constexpr size_t kMaxNodes = 100'000;
+constexpr std::string_view kRounded = "rounded";  // before an op
 
 // The dtype a node has unless its text says otherwise. `types`: of the nodes before it.
 DType usual_type(const ExprNode& node, const Expr& before, const Kernel& kernel, const std::vector<TileId>& args) {
@@ -125,7 +126,8 @@ class ExprPrinter {
       if (operand < 0) continue;
       operands.push_back(named_[operand] ? cat("$", operand) : inside[next++].text);
     }
-    return cat(name_of(node.op), suffix, "(", absl::StrJoin(operands, ", "), ")");
+    return cat(node.rounded ? kRounded : "", node.rounded ? " " : "", name_of(node.op), suffix, "(",
+               absl::StrJoin(operands, ", "), ")");
   }
 
   const Kernel& kernel_;
@@ -203,6 +205,7 @@ class ExprReader {
       return in_.number(number, 0, static_cast<int>(map_.expr.size()) - 1);
     }
     ExprNode node;
+    node.rounded = in_.take(kRounded);
     if (next == '%' || next == '@') {
       WL_RETURN_IF_ERROR(leaf(node));
       WL_RETURN_IF_ERROR(type(node));

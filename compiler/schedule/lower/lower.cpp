@@ -1,5 +1,6 @@
 #include "compiler/schedule/lower/lower.h"
 
+#include "compiler/ir/rounded_exps.h"
 #include "compiler/schedule/packed/packed.h"
 #include "compiler/schedule/stitched/stitched.h"
 
@@ -16,8 +17,15 @@ absl::StatusOr<Space> space_of(const Graph& group, const Domain& domain, const M
 
 absl::StatusOr<Kernel> lower(const Graph& group, const Domain& domain, const Schedule& schedule,
                              const Machine& machine) {
-  if (domain.cls == LoopClass::kPacked) return lower_packed(group, domain, schedule, machine);
-  return lower_connected(group, domain, schedule, machine);
+  absl::StatusOr<Kernel> kernel = domain.cls == LoopClass::kPacked ? lower_packed(group, domain, schedule, machine)
+                                                                   : lower_connected(group, domain, schedule, machine);
+  // An instruction of GPUs is exact enough for what is rounded; CPUs have none.
+  if (kernel.ok() && machine.target->is_gpu() && rounds_all_exps(group))
+    each_instr(kernel->body, [](Instr& instr) {
+      for (ExprNode& node : instr.expr)
+        node.rounded = node.kind == ExprNode::Kind::kOp && node.op == Op::exp && node.dtype != DType::f64;
+    });
+  return kernel;
 }
 
 }  // namespace wl

@@ -72,6 +72,12 @@ extern __shared__ __align__(1024) char wl_arena[];
 #define WL_EXP2 exp2f
 #define WL_ERF erff
 #define WL_TANH tanhf
+WL_FN float wl_ex2(float x) {
+  float power;
+  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(power) : "f"(x));
+  return power;
+}
+#define WL_EX2 wl_ex2
 // Conversions by instructions, from sm_80 on; NaN becomes one of NaN's bit patterns.
 #if __CUDA_ARCH__ >= 800
 #define WL_NARROW_FLOAT(name, type)                                              \

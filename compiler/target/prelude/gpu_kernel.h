@@ -71,6 +71,18 @@ WL_LIFT1(wl_rsqrt)
 WL_LIFT1(wl_rcp)
 WL_LIFT1(wl_exp)
 WL_LIFT1(wl_exp2)
+// exp where it is rounded to a narrow float afterwards (compiler/ir/rounded_exps.h): its argument is rounded once more,
+// and results below the smallest normal number are 0.
+WL_FN f32 wl_exp_rounded(f32 x) {
+  const f32 y = x * 1.44269504f;
+#ifdef WL_EX2
+  return WL_EX2(y);
+#else
+  const f32 power = wl_exp2(y);
+  return power < 1.17549435e-38f ? 0.0f : power;
+#endif
+}
+WL_LIFT1(wl_exp_rounded)
 WL_LIFT1(wl_expm1)
 WL_LIFT1(wl_log)
 WL_LIFT1(wl_log2)

@@ -23,5 +23,6 @@
   const int thread = __builtin_amdgcn_workitem_id_x();  \
   (void)block;                                          \
   (void)thread
+#define WL_EX2 __builtin_amdgcn_exp2f
 extern __attribute__((shared, aligned(128))) char wl_arena[];
 #pragma clang force_cuda_host_device begin

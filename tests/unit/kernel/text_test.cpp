@@ -163,6 +163,25 @@ TEST(KernelText, ReadsTheSeedsOfTheFuzzer) {
 }
 
 // What is printed must be refused where the verifier says no.
+// On a GPU an exp that is rounded afterwards says so; nothing else can.
+TEST(KernelText, ReadsRoundedExps) {
+  const Graph group = parse(
+                          "graph {\n  %0 = input \"x\" : bf16[4,64] normal(0,1)\n  %1 = cast %0 : f32[4,64]\n"
+                          "  %2 = exp %1 : f32[4,64]\n  %3 = cast %2 : bf16[4,64]\n  output \"y\" %3\n}")
+                          .value();
+  for (const char* target : {"cuda:sm_80", "hip:gfx942", "cpu:avx2"}) {
+    const std::vector<Kernel> kernels = kernels_of(group, machine_with(std::string_view(target)), 2);
+    ASSERT_FALSE(kernels.empty());
+    std::string text = print(kernels[0]);
+    const bool is_gpu = kernels[0].wave > 0;
+    EXPECT_EQ(text.find("rounded exp(") != std::string::npos, is_gpu) << text;
+    expect_round_trip(kernels[0]);
+    if (!is_gpu) continue;
+    text.replace(text.find("rounded exp("), 11, "rounded tanh");
+    EXPECT_THAT(parse_kernel(text).status().ToString(), HasSubstr("only an exp of at most 32 bits"));
+  }
+}
+
 TEST(KernelText, RefusesMovesThatAreNone) {
   std::ifstream file(cat(WARPLOOM_SOURCE_DIR, "/tests/fuzz/seeds/kernel_text/exchange.kernel"));
   const std::string text((std::istreambuf_iterator<char>(file)), {});
