@@ -105,7 +105,7 @@ double cost_of(const Schedule& s, const Machine& machine, const Product& product
       1, std::min<int64_t>({gpu.unit_blocks, gpu.unit_threads / threads,
                             gpu.unit_registers / (threads * contract_registers(s, product.bytes / 4)),
                             gpu.unit_shared / std::max<int64_t>(1, contract_shared(s, product.bytes))}));
-  const int64_t units = std::max(1, machine.multiprocessors());
+  const int64_t units = std::max(1, gpu.units);
   const int64_t waves = (blocks + units - 1) / units;  // rounds of one block on each unit
   const auto rows_each = static_cast<double>(s[kThreadRows]), columns_each = static_cast<double>(s[kThreadColumns]);
   // For each outer product: multiplications, reads from shared memory, and reads from device memory.
@@ -306,7 +306,7 @@ Space space_gpu_contract(const Graph& group, const Domain& domain, const Machine
   Schedule largest;
   largest.set(kTileRows, kLargeTile);
   largest.set(kTileColumns, kLargeTile);
-  if (parts.values.size() > 1 && product.tiles(largest) < machine.multiprocessors() && may_share_k(group, domain))
+  if (parts.values.size() > 1 && product.tiles(largest) < gpu.units && may_share_k(group, domain))
     space.axes.push_back(std::move(parts));
   if (product.tiles(largest) > machine.multiprocessors() && product.last_row_tiles(largest) > 1 &&
       product.column_tiles(largest) > 1)

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "compiler/schedule/contract/contract.h"
+#include "compiler/schedule/contract/counted.h"
 
 namespace wl {
 
