@@ -189,8 +189,9 @@ void Printer::print_near_factor(const Instr& instr) {
   const int own = log2_floor(kernel_.wave) + log2_floor(fragments_of(near_.at(instr.result).matrix).c.count('u'));
   std::vector<uint64_t> moves(bits.size(), 0);
   for (size_t i = static_cast<size_t>(own); i < bits.size(); ++i) moves[i] = layout.part(bits[i], 0);
-  const std::string name = define_new(cat("p", instr.slice.buffer, " + ", spell(instr.slice.offset), " + ",
-                                          spell_bits("place", moves, 0), "*", near_place(true, 1, 0), "L"));
+  const std::string name =
+      define_new(cat("p", instr.slice.buffer, " + ", spell(instr.slice.offset), " + ", spell_bits("place", moves, 0),
+                     "*", near_place(near_.at(instr.result).dtype, true, 1, 0), "L"));
   near_places_[instr.result] = {name, instr.op == InstrOp::kWords};
 }
 
@@ -204,7 +205,7 @@ void Printer::print_near_mma(const Instr& instr) {
   const bool held = holds_left(instr.matrix);
   const auto place = [&](int side, int64_t at, int64_t k) {
     const NearPlace& begin = near_places_.at(instr.args[side]);
-    return cat(begin.name, " + ", near_place(begin.along_k, at, k), "L");
+    return cat(begin.name, " + ", near_place(near_.at(instr.args[side]).dtype, begin.along_k, at, k), "L");
   };
   const auto across_k = [&](int side) { return near_places_.at(instr.args[side]).along_k ? "0" : "1"; };
   const std::string orders = held ? across_k(1) : cat(across_k(0), ", ", across_k(1));

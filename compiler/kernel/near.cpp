@@ -8,16 +8,18 @@
 namespace wl {
 namespace {
 
-constexpr int kPiece = 3, kRows = 3;  // bits: elements of 16 bytes, rows that swap them
+constexpr int kRows = 3;              // bits: of the rows that swap pieces
+constexpr int64_t kPiece = 16;        // bytes
 constexpr int64_t kAlignment = 1024;  // bytes
 
 bool in_memory(const Instr& instr) {
   return instr.op == InstrOp::kMma && multiplies_in_memory(instr.matrix);
 }
 
-bool whole_atoms(const Affine& offset) {
-  bool whole = offset.base % kNearAtom == 0;
-  for (const auto& [var, coefficient] : offset.terms) whole = whole && coefficient % kNearAtom == 0;
+bool whole_atoms(const Affine& offset, DType dtype) {
+  const int64_t atom = near_row(dtype) << kRows;
+  bool whole = offset.base % atom == 0;
+  for (const auto& [var, coefficient] : offset.terms) whole = whole && coefficient % atom == 0;
   return whole;
 }
 
@@ -27,7 +29,7 @@ bool groups_have_rows(MatrixOp matrix, const Layout& layout) {
   bool whole = true;
   for (const Layout::Base& base : layout.bases) {
     if (base.kind != 'u') continue;
-    whole = whole && (waves < own || layout.part(base, 0) % kNearRow == 0);
+    whole = whole && (waves < own || layout.part(base, 0) % kNearRows == 0);
     waves *= 2;
   }
   return whole;
@@ -88,16 +90,21 @@ NearFactors near_factors(const Kernel& kernel) {
   return out;
 }
 
-Swizzle near_swizzle(bool along_k, int64_t along) {
-  Swizzle out{kRows, kPiece, kPiece};
-  if (along_k || along <= kNearRow) return out;
-  out.column = out.rows = log2_floor(kNearRow);
-  out.panels = log2_floor(along / kNearRow);
+int64_t near_row(DType dtype) {
+  return 128 / size_of(dtype);
+}
+
+Swizzle near_swizzle(DType dtype, bool along_k, int64_t along) {
+  // A row has as many pieces as there are rows that swap them.
+  Swizzle out{kRows, log2_floor(kPiece / size_of(dtype)), kRows};
+  if (along_k || along <= near_row(dtype)) return out;
+  out.column = out.rows = log2_floor(near_row(dtype));
+  out.panels = log2_floor(along / near_row(dtype));
   return out;
 }
 
-int64_t near_place(bool along_k, int64_t at, int64_t k) {
-  return at * kNearRow + (along_k ? k : k * kNearRow);
+int64_t near_place(DType dtype, bool along_k, int64_t at, int64_t k) {
+  return at * near_row(dtype) + (along_k ? k : k * near_row(dtype));
 }
 
 std::string near_problem(const Kernel& kernel, const NearFactors& factors, const Instr& instr) {
@@ -111,15 +118,17 @@ std::string near_problem(const Kernel& kernel, const NearFactors& factors, const
   if (!along_k && instr.op != InstrOp::kWordsAcross) return "a factor in memory has no other value";
   const KernelBuffer& buffer = kernel.buffers[instr.slice.buffer];
   const Tile& tile = kernel.tiles[instr.result];
-  const int64_t n = tile.layout.shape[0], pitch = along_k ? kNearRow : instr.gap;
-  if (buffer.level != Level::kShared || buffer.dtype != factor->second.dtype || !tile.bound.empty())
+  const DType dtype = factor->second.dtype;
+  const int64_t n = tile.layout.shape[0], row = near_row(dtype), pitch = along_k ? row : instr.gap;
+  const int64_t word = elements_of_word(dtype);
+  if (buffer.level != Level::kShared || buffer.dtype != dtype || !tile.bound.empty())
     return "a factor is in shared memory, of the instruction's dtype and without bounds";
-  if (buffer.swizzle != near_swizzle(along_k, pitch) ||
-      (!along_k && (pitch % kNearRow != 0 || !std::has_single_bit(static_cast<uint64_t>(pitch)) || n > pitch)) ||
-      instr.slice.strides != (along_k ? std::vector<int64_t>{kNearRow, 2} : std::vector<int64_t>{1, 2 * pitch}) ||
-      2 * tile.layout.shape[1] > kNearRow || !groups_have_rows(factor->second.matrix, tile.layout))
+  if (buffer.swizzle != near_swizzle(dtype, along_k, pitch) || (!along_k && size_of(dtype) != 2) ||
+      (!along_k && (pitch % row != 0 || !std::has_single_bit(static_cast<uint64_t>(pitch)) || n > pitch)) ||
+      instr.slice.strides != (along_k ? std::vector<int64_t>{row, word} : std::vector<int64_t>{1, word * pitch}) ||
+      word * tile.layout.shape[1] > row || !groups_have_rows(factor->second.matrix, tile.layout))
     return "a factor is not in the order in which the instruction reads shared memory";
-  if (buffer.byte_offset % kAlignment != 0 || !whole_atoms(instr.slice.offset))
+  if (buffer.byte_offset % kAlignment != 0 || !whole_atoms(instr.slice.offset, dtype))
     return "a factor begins at a multiple of 1024 bytes";
   return "";
 }

@@ -1,11 +1,11 @@
 // Factors of matrix instructions that stay in shared memory (multiplies_in_memory; NVIDIA's wgmma). Their tiles are
 // defined by `words` or `words_across`, which load nothing: they say where the factor lies, in one of two orders of
-// 16-bit elements that the hardware reads without bank conflicts. PTX ISA, "Matrix-descriptor" and "Canonical layouts",
+// elements that the hardware reads without bank conflicts. PTX ISA, "Matrix-descriptor" and "Canonical layouts",
 // swizzling mode of 128 bytes:
 //
-//   along k   words: a row or column of the factor is 64 elements along k, and one row of 128 bytes
+//   along k   words: a row or column of the factor is one row of 128 bytes, along k
 //   across k  words_across: a row of 128 bytes is 64 neighbouring rows or columns of the factor at one k; where there
-//             are more, they are panels of 64 k each
+//             are more, they are panels of 64 k each. Of elements of 16 bits only.
 //
 // Of every eight rows of 128 bytes, which begin at a multiple of 1024 bytes, pieces of 16 bytes are swapped by the
 // number of the row: the buffer's swizzle.
@@ -21,8 +21,10 @@
 
 namespace wl {
 
-inline constexpr int64_t kNearRow = 64, kNearAtom = 8 * kNearRow;  // elements: of a row, and of eight
-inline constexpr int64_t kNearColumns = 256;                       // the most that one instruction multiplies
+inline constexpr int64_t kNearRows = 64;      // of the sums of a group of waves, and rows or columns of a panel
+inline constexpr int64_t kNearColumns = 256;  // the most that one instruction multiplies
+// Elements of a row of 128 bytes, so of K that one step has.
+int64_t near_row(DType dtype);
 
 struct NearFactor {
   MatrixOp matrix = {};
@@ -33,11 +35,11 @@ using NearFactors = std::map<TileId, NearFactor>;
 NearFactors near_factors(const Kernel& kernel);
 
 // The order of a buffer of such a factor, of `along` rows or columns.
-Swizzle near_swizzle(bool along_k, int64_t along);
+Swizzle near_swizzle(DType dtype, bool along_k, int64_t along);
 
-// The elements from the first of a factor to those of a row or column, a multiple of 64 along k or of 64 across, and
-// those to a k, a multiple of 16.
-int64_t near_place(bool along_k, int64_t at, int64_t k);
+// The elements from the first of a factor to those of a row or column, a multiple of 64, and those to a k, a multiple
+// of 32 bytes.
+int64_t near_place(DType dtype, bool along_k, int64_t at, int64_t k);
 
 // What is wrong with an instruction that defines or reads a factor: where it lies, or that it is read by something else
 // than a product; "" where nothing is.

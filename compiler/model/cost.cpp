@@ -290,7 +290,7 @@ double stage_matrix_share(const Stage& stage, bool held, const Machine& machine)
   if (!target.is_gpu() || stage.domain.contract < 0) return 0;
   const Domain& domain = stage.domain;
   const bool wide = std::min({extent_of(domain, domain.m), extent_of(domain, domain.n),
-                              extent_of(domain, domain.reduced)}) >= kNearRow;
+                              extent_of(domain, domain.reduced)}) >= kNearRows;
   const std::vector<NodeId>& factors = stage.graph.nodes[domain.contract].operands;
   const auto dtype = [&](size_t side) { return stage.graph.nodes[factors[side]].dtype; };
   for (const MatrixOp op : matrices_for(dtype(0), dtype(1), held && wide ? target.features : 0, /*held=*/true))

@@ -99,6 +99,11 @@ TEST_P(SimulatedMatrices, OfFactorsInMemoryMeanTheirGraphs) {
   expect_right(seeds(60, 20261127), "simulated_near", "wl_mma_wgmma64_", testing::near_product, testing::near_points);
 }
 
+TEST_P(SimulatedMatrices, OfBytesInMemoryMeanTheirGraphs) {
+  expect_right(seeds(32, 20261206), "simulated_near_bytes", "wl_mma_wgmma64_", testing::near_byte_product,
+               testing::near_points, {"cuda:sm_90a", "cuda:sm_90a"});
+}
+
 // Several blocks have parts of K, and the last one adds up what they left.
 TEST_P(SimulatedMatrices, OfSharedKMeanTheirGraphs) {
   expect_right(seeds(40, 20261128), "simulated_shared_k", "wl_last<", testing::deep_product, testing::shared_points);
@@ -109,10 +114,11 @@ TEST_P(SimulatedMatrices, OfRunsMeanTheirGraphs) {
   expect_right(seeds(40, 20261130), "simulated_runs", "", testing::product_in_runs, testing::points_in_runs);
 }
 
-// Bytes by mma.sync; and 16 bits by the deep instructions of gfx950.
+// Bytes by mma.sync, and by groups of waves where products are large enough; and 16 bits by the deep instructions of
+// gfx950.
 TEST_P(SimulatedMatrices, OfBytesMeanTheirGraphs) {
-  expect_right(seeds(40, 20261203), "simulated_bytes", "wl_mma_m16n8k32_", testing::byte_product,
-               testing::matrix_points, {"cuda:sm_80", "cuda:sm_90a"});
+  expect_right(seeds(40, 20261203), "simulated_bytes", "wl_mma_", testing::byte_product, testing::matrix_points,
+               {"cuda:sm_80", "cuda:sm_90a"});
 }
 TEST_P(SimulatedMatrices, OfTwiceTheDepthMeanTheirGraphs) {
   const auto deep = [](const Space& space, size_t count, uint64_t seed) {

@@ -138,7 +138,8 @@ void GpuContract::prepare_side(Side& side, const char* name) {
   const bool in_memory = matrix_ && multiplies_in_memory(*matrix_);
   // Words along k are loaded across rows only where a wave holds the blocks that lanes exchange.
   const Layout& words = &side == &rows_ ? fragments_.a : fragments_.b;
-  side.k_inner = matrix_ && (side.along_k || !(in_memory || (size_of(side.dtype) == 2 && holds_blocks(words))));
+  const bool words_across = size_of(side.dtype) == 2 && (in_memory || holds_blocks(words));
+  side.k_inner = matrix_ && (side.along_k || !words_across);
   side.async = schedule_[kAsyncCopies] != 0 && stages_ > 1 &&
                copied_operand(group_, domain_, side.position, side.dtype) != nullptr &&
                (size_of(side.dtype) >= 4 || (side.along_k == side.k_inner && copies_vectors(side)));
@@ -146,7 +147,7 @@ void GpuContract::prepare_side(Side& side, const char* name) {
   side.pitch =
       matrix_ ? matrix_pitch(*matrix_, side.k_inner ? step_ : side.tile) : side.tile + (side.along_k ? vector_ : 0);
   side.buffer = out_.shared(name, side.dtype, {1, side.k_inner ? side.tile : step_, side.pitch});
-  if (in_memory) out_.kernel().buffers[side.buffer].swizzle = near_swizzle(side.k_inner, side.tile);
+  if (in_memory) out_.kernel().buffers[side.buffer].swizzle = near_swizzle(side.dtype, side.k_inner, side.tile);
 }
 
 // Whole vectors of an operand that is an input are neighbours, all inside it or all outside.

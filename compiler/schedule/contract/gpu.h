@@ -113,6 +113,7 @@ class GpuContract {
   TileId fetch_side(const Side& side, const Place& at, bool masked);
   // The tile with zeros where k is beyond its end, at k `first`.
   TileId cut_off(const Side& side, TileId tile, const Affine& first);
+  TileId stored(const Side& side, TileId tile);
   Slice place_of(const Side& side) const;
   // Adds the products of what is in shared memory, for `depth` of K.
   void compute(int64_t depth);

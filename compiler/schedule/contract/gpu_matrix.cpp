@@ -29,7 +29,7 @@ std::vector<MatrixOp> matrices_for(const Graph& group, const Domain& domain, con
   std::vector<MatrixOp> out = matrices_for(dtype(1 - right), dtype(right), machine.target->features);
   std::erase_if(out, [&](MatrixOp op) {
     const MatrixInfo& row = info(op);
-    const int64_t k = multiplies_in_memory(op) ? kNearRow : row.k;  // of a step
+    const int64_t k = multiplies_in_memory(op) ? near_row(row.left) : row.k;  // of a step
     return is_float(product.dtype) != is_float(row.sum) || 2 * all(loops.rows) <= row.m ||
            2 * all(loops.columns) <= row.n || 2 * loops.columns[0] <= std::min(row.n, kShortestRun) ||
            2 * loops.depth <= k;

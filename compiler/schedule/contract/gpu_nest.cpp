@@ -36,7 +36,21 @@ void GpuContract::fill(const Place& at, bool masked) {
     tiles.emplace_back(side, side->async && !masked ? fetch_copied(*side, at) : fetch_side(*side, at, masked));
     if (!status_.ok()) return;
   }
-  for (const auto& [side, tile] : tiles) out_.push(store_instr(tile, place_of(*side), false));
+  for (const auto& [side, tile] : tiles) out_.push(store_instr(stored(*side, tile), place_of(*side), false));
+}
+
+// Vectors that are loaded along the rows or columns of a factor that lies along k in a swizzled buffer are stored
+// element by element.
+TileId GpuContract::stored(const Side& side, TileId tile) {
+  const Layout& loaded = out_.kernel().tiles[tile].layout;
+  if (side.along_k == side.k_inner || loaded.lanes() == 1 || out_.kernel().buffers[side.buffer].swizzle == Swizzle())
+    return tile;
+  Layout single = loaded;
+  for (Layout::Base& base : single.bases)
+    if (base.kind == 'v') base.kind = 'r';
+  const TileId out = out_.tile({side.dtype, std::move(single), {}});
+  out_.push(convert_instr(out, tile));
+  return out;
 }
 
 std::vector<TileLoop> GpuContract::fetched_loops(const Side& side) const {

@@ -149,8 +149,8 @@ bool legal_with(MatrixOp matrix, const Schedule& s, int64_t unroll) {
       wave.columns % row.n != 0)
     return false;
   if (multiplies_in_memory(matrix))
-    return s[kStepK] == kNearRow && s[kVector] == kMatrixVector / size_of(row.left) && s[kRegisterStages] == 1 &&
-           s[kUnrollK] == unroll && wave.columns >= kNearRow;
+    return s[kStepK] == near_row(row.left) && s[kVector] == kMatrixVector / size_of(row.left) &&
+           s[kRegisterStages] == 1 && s[kUnrollK] == unroll && wave.columns >= kNearColumns / 4;
   return s[kStepK] % row.k == 0 && s[kStepK] / row.k >= s[kRegisterStages] && s[kUnrollK] == unroll;
 }
 
@@ -221,7 +221,7 @@ void add_matrix_seeds(Space& space, const Machine& machine, const Product& produ
     for (const int64_t blocks : {2, 1}) {
       Chosen with = choices;
       with.emplace_back(kMinBlocks, blocks);
-      add_ranked(space, machine, product, kMatrixSeeds, with, {kNearRow}, {64, 32, 16});
+      add_ranked(space, machine, product, kMatrixSeeds, with, {near_row(info(matrix).left)}, {64, 32, 16});
     }
     return;
   }

@@ -115,4 +115,20 @@ WL_WGMMAS_HELD(wl_mma_wgmma64_held_f16, "f16")
   WL_WGMMA(name, type, "256", WL_64, WL_R256, "%128", "%129", "%130", "%131")
 WL_WGMMAS(wl_mma_wgmma64_bf16, "bf16")
 WL_WGMMAS(wl_mma_wgmma64_f16, "f16")
+// Of bytes, along k; sums are i32.
+#define WL_WHOLE_SUM(i) wl_vec<i32, 2>& c##i
+#define WL_WHOLE_INOUT(i) "+r"(c##i.e[0]), "+r"(c##i.e[1])
+#define WL_WGMMA_BYTES(name, types, n, sums, registers, a_at, b_at)                                                \
+  template <int AcrossA, int AcrossB, class A, class B>                                                            \
+  WL_FN void name(wl_shared<A> a, wl_shared<B> b, sums(WL_WHOLE_SUM)) {                                            \
+    asm volatile("wgmma.mma_async.sync.aligned.m64n" n "k32.s32." types " {" registers "}, " a_at ", " b_at ", 1;" \
+                 : sums(WL_WHOLE_INOUT)                                                                            \
+                 : "l"(wl_matrix_descriptor(a.address())), "l"(wl_matrix_descriptor(b.address())));                \
+  }
+#define WL_WGMMAS_BYTES(name, types)                               \
+  WL_WGMMA_BYTES(name, types, "64", WL_16, WL_R64, "%32", "%33")   \
+  WL_WGMMA_BYTES(name, types, "128", WL_32, WL_R128, "%64", "%65") \
+  WL_WGMMA_BYTES(name, types, "256", WL_64, WL_R256, "%128", "%129")
+WL_WGMMAS_BYTES(wl_mma_wgmma64_u8i8, "u8.s8")
+WL_WGMMAS_BYTES(wl_mma_wgmma64_i8u8, "s8.u8")
 #endif

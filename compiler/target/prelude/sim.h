@@ -75,10 +75,11 @@ struct wl_sim_product {
     long byte, at;  // as of wl_shared
     bool across;
     void (*read)(unsigned short* to, long byte, long at, int line);
+    float (*from)(unsigned short);
   } factors[2];
-  float (*from)(unsigned short);
   void* sums[64];  // pairs: by columns, two of each eight
   int count, line;
+  int depth;          // 16 elements of 16 bits, or 32 bytes, whose sums are i32
   float held[2][16];  // two rows of a left factor that is in registers
 };
 struct wl_sim {

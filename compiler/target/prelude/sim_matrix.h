@@ -125,20 +125,20 @@ static void wl_sim_read_near(unsigned short* to, long byte, long at, int line) {
   const long address = byte + at * (long)sizeof(T), place = address ^ ((address >> 7 & 7) << 4);
   wl_read<1>((T*)to, wl_shared<T, N>{byte, (place - byte) / (long)sizeof(T)}, line);
 }
-template <int AcrossA, int AcrossB, class T, long M, long N, class... C>
-WL_FN void wl_sim_multiply_near(wl_shared<T, M> a, wl_shared<T, N> b, float (*from)(unsigned short), int line,
-                                C&... c) {
+template <int AcrossA, int AcrossB, class A, long M, class B, long N, class... C>
+WL_FN void wl_sim_multiply_near(wl_shared<A, M> a, wl_shared<B, N> b, float (*from_a)(unsigned short),
+                                float (*from_b)(unsigned short), int line, C&... c) {
   wl_sim& s = *wl_sim_now;
   wl_sim_exchange(0, 0, line);
   int& products = s.lanes[s.thread].products;
   if (products == wl_sim_products) wl_sim_fail("too many products that nothing waits for", line, products);
-  s.products[s.thread * wl_sim_products + products++] = {
-      {{a.byte, a.at, AcrossA != 0, wl_sim_read_near<T, M>}, {b.byte, b.at, AcrossB != 0, wl_sim_read_near<T, N>}},
-      from,
-      {&c...},
-      (int)sizeof...(c),
-      line,
-      {}};
+  s.products[s.thread * wl_sim_products + products++] = {{{a.byte, a.at, AcrossA != 0, wl_sim_read_near<A, M>, from_a},
+                                                          {b.byte, b.at, AcrossB != 0, wl_sim_read_near<B, N>, from_b}},
+                                                         {&c...},
+                                                         (int)sizeof...(c),
+                                                         line,
+                                                         32 / (int)sizeof(A),
+                                                         {}};
 }
 // The left factor in registers: by PTX's manual, row lane / 4 of the 16 of a wave, and 8 below it, and words at k of
 // lane % 4 * 2, and 8 behind it. What lanes exchange is read at the call, which the registers may not outlive.
@@ -152,7 +152,8 @@ WL_FN void wl_sim_multiply_held(const u32 (&words)[4], wl_shared<T, N> b, float 
   int& products = s.lanes[s.thread].products;
   if (products == wl_sim_products) wl_sim_fail("too many products that nothing waits for", line, products);
   wl_sim_product& product = s.products[s.thread * wl_sim_products + products++];
-  product = {{{}, {b.byte, b.at, AcrossB != 0, wl_sim_read_near<T, N>}}, from, {&c...}, (int)sizeof...(c), line, {}};
+  product = {
+      {{}, {b.byte, b.at, AcrossB != 0, wl_sim_read_near<T, N>, from}}, {&c...}, (int)sizeof...(c), line, 16, {}};
   for (int half = 0; half < 2; ++half)
     for (int k = 0; k < 16; ++k)
       product.held[half][k] =
@@ -160,14 +161,15 @@ WL_FN void wl_sim_multiply_held(const u32 (&words)[4], wl_shared<T, N> b, float 
   wl_sim_exchange(&mine, 0, line);  // nobody leaves while others read
 }
 __attribute__((noinline, unused)) static void wl_sim_multiplied_near(const wl_sim_product& product, int thread) {
-  f32 factors[2][16];
+  f32 factors[2][32];
+  const int depth = product.depth;
   const auto read = [&](int side, long row, f32* to) {
     const auto& factor = product.factors[side];
-    for (long k = 0; k < 16; ++k) {
-      unsigned short bits;
-      const long place = factor.across ? row / 64 * 4096 + k * 64 + row % 64 : row * 64 + k;
+    for (long k = 0; k < depth; ++k) {
+      unsigned short bits = 0;
+      const long place = factor.across ? row / 64 * 4096 + k * 64 + row % 64 : row * 4 * depth + k;
       factor.read(&bits, factor.byte, factor.at + place, product.line);
-      to[k] = product.from(bits);
+      to[k] = factor.from(bits);
     }
   };
   const int wave = thread / 32 % 4, lane = thread % 32;
@@ -179,8 +181,13 @@ __attribute__((noinline, unused)) static void wl_sim_multiplied_near(const wl_si
     for (int pair = half; pair < product.count; pair += 2)
       for (int i = 0; i < 2; ++i) {
         read(1, pair / 2 * 8 + lane % 4 * 2 + i, factors[1]);
-        f32& sum = ((wl_vec<f32, 2>*)product.sums[pair])->e[i];
-        for (int k = 0; k < 16; ++k) sum += factors[0][k] * factors[1][k];
+        if (depth == 32) {
+          i32& sum = ((wl_vec<i32, 2>*)product.sums[pair])->e[i];
+          for (int k = 0; k < depth; ++k) sum += (i32)(factors[0][k] * factors[1][k]);
+        } else {
+          f32& sum = ((wl_vec<f32, 2>*)product.sums[pair])->e[i];
+          for (int k = 0; k < depth; ++k) sum += factors[0][k] * factors[1][k];
+        }
       }
   }
 }
@@ -196,10 +203,19 @@ WL_FN void wl_mma_wait(int line = __builtin_LINE()) {
   template <int AcrossA, int AcrossB, class A, class B, class... C>                           \
   WL_FN void name(A a, B b, C&... c) {                                                        \
     const auto from = [](unsigned short bits) -> float { return from_bits<f32>((u16)bits); }; \
-    wl_sim_multiply_near<AcrossA, AcrossB>(a, b, from, __builtin_LINE(), c...);               \
+    wl_sim_multiply_near<AcrossA, AcrossB>(a, b, from, from, __builtin_LINE(), c...);         \
   }
 WL_WGMMA(wl_mma_wgmma64_bf16, wl_from_bf16_1)
 WL_WGMMA(wl_mma_wgmma64_f16, wl_from_f16_1)
+#define WL_WGMMA_BYTES(name, A, B)                                                        \
+  template <int AcrossA, int AcrossB, long M, long N, class... C>                         \
+  WL_FN void name(wl_shared<A, M> a, wl_shared<B, N> b, C&... c) {                        \
+    const auto from_a = [](unsigned short bits) -> float { return (float)(A)bits; };      \
+    const auto from_b = [](unsigned short bits) -> float { return (float)(B)bits; };      \
+    wl_sim_multiply_near<AcrossA, AcrossB>(a, b, from_a, from_b, __builtin_LINE(), c...); \
+  }
+WL_WGMMA_BYTES(wl_mma_wgmma64_u8i8, u8, i8)
+WL_WGMMA_BYTES(wl_mma_wgmma64_i8u8, i8, u8)
 #define WL_WGMMA_HELD(name, from_bits)                                                        \
   template <int AcrossB, class B, class... C>                                                 \
   WL_FN void name(u32 a0, u32 a1, u32 a2, u32 a3, B b, C&... c) {                             \

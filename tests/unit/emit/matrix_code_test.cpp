@@ -52,8 +52,8 @@ std::string_view instructions_of(const std::string& binary, const std::string& e
 }
 
 // By the low bits of an instruction of 16 bytes.
-constexpr uint64_t kHmma = 0x23c, kImma = 0x237, kHgmma = 0x9f0, kHgmmaHeld = 0xdf0, kLdsm = 0x83b, kSts = 0x388,
-                   kWhole = 0xfff;
+constexpr uint64_t kHmma = 0x23c, kImma = 0x237, kHgmma = 0x9f0, kIgmma = 0x9f1, kHgmmaHeld = 0xdf0, kLdsm = 0x83b,
+                   kSts = 0x388, kWhole = 0xfff;
 constexpr uint64_t kImad = 0x24, kFamily = 0xff;  // moves of registers are multiply-adds, too
 
 int64_t count_of(uint64_t instruction, uint64_t mask, std::string_view instructions) {
@@ -96,8 +96,8 @@ TEST_P(MatrixCode, HasAnInstructionForEachFragmentAndSpillsNothing) {
       ++kernels;
       if (multiplies_in_memory(*matrix)) {
         const int64_t columns = std::min(wave.columns, kNearColumns);
-        EXPECT_EQ(count_of(kHgmma, kWhole, instructions),
-                  wave.rows / 64 * (wave.columns / columns) * (schedule[kStepK] / 16));
+        EXPECT_EQ(count_of(is_float(info(*matrix).sum) ? kHgmma : kIgmma, kWhole, instructions),
+                  wave.rows / 64 * (wave.columns / columns) * (schedule[kStepK] / info(*matrix).k));
         EXPECT_EQ(count_of(kLdsm, kWhole, instructions) + count_of(kHmma, kWhole, instructions), 0);
         continue;
       }

@@ -40,6 +40,25 @@ inline std::string near_product(uint64_t seed) {
   return near_product_of(one(0, 1) == 0 ? "bf16" : "f16", m, n, k, a, b, one(0, 3) == 0 ? 2 : 1, one(0, 3) == 0);
 }
 
+// Of u8 and i8, in steps of 128 of K.
+inline std::string near_byte_product(uint64_t seed) {
+  std::mt19937_64 random(seed);
+  const auto one = [&](int from, int to) { return from + static_cast<int>(random() % (to - from + 1)); };
+  const int m = one(0, 2) == 0 ? 64 * one(1, 3) : one(40, 160), n = one(0, 2) == 0 ? 64 * one(1, 2) : one(40, 160);
+  const int k = one(0, 1) == 0 ? 128 * one(1, 3) : one(70, 400);
+  const std::string a = one(0, 2) == 0 ? "km" : "mk", b = one(0, 1) == 0 ? "kn" : "nk";
+  const auto shape = [&](const std::string& axes) {
+    const auto extent = [&](char axis) { return axis == 'm' ? m : axis == 'n' ? n : k; };
+    return cat("[", extent(axes[0]), ",", extent(axes[1]), "]");
+  };
+  const bool left_is_signed = one(0, 1) == 1;
+  const std::string kinds[] = {"i8", "u8"}, fills[] = {"uniform(-128,127)", "uniform(0,255)"};
+  return cat("graph {\n  %0 = input \"a\" : ", kinds[left_is_signed ? 0 : 1], shape(a), " ",
+             fills[left_is_signed ? 0 : 1], "\n  %1 = input \"b\" : ", kinds[left_is_signed ? 1 : 0], shape(b), " ",
+             fills[left_is_signed ? 1 : 0], "\n  %2 = contract %0 %1 \"", a, ",", b, "->mn\" : i32", shape("mn"),
+             "\n  output \"y\" %2\n}");
+}
+
 // Of few rows or columns, and so deep that several blocks may share K.
 inline std::string deep_product(uint64_t seed) {
   std::mt19937_64 random(seed);

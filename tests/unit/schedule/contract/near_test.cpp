@@ -51,6 +51,29 @@ TEST(NearSchedules, OfRandomProductsMeanTheirGraphs) {
 }
 
 // The products are computed while the next copies are started, and nothing else stands between.
+TEST(NearSchedules, OfBytesMeanTheirGraphs) {
+  int kernels = 0, async = 0, scattered = 0;
+  const uint64_t first = testing::test_seed(20261205);
+  for (uint64_t seed = first; seed < first + static_cast<uint64_t>(testing::scaled(16)); ++seed) {
+    SCOPED_TRACE(cat("seed ", seed));
+    const Graph group = parsed(testing::near_byte_product(seed));
+    const Machine machine = machine_with("cuda:sm_90a");
+    const Domain domain = analyze(group, machine).value();
+    const Space space = space_of(group, domain, machine).value();
+    testing::expect_meanings(group, domain, space, machine, testing::near_points(space, 2, seed), &kernels,
+                             [&](const Kernel& kernel, const Point& point) {
+                               EXPECT_EQ(space.schedule(point)[kStepK], near_row(DType::u8));
+                               EXPECT_EQ(instrs_in(kernel.body, InstrOp::kWordsAcross), 0);
+                               async += instrs_in(kernel.body, InstrOp::kAsyncLoad) > 0;
+                               scattered += instrs_in(kernel.body, InstrOp::kConvert) > 0;
+                             });
+    if (HasFatalFailure()) return;
+  }
+  std::printf("%d kernels, %d with asynchronous copies, %d stored byte by byte\n", kernels, async, scattered);
+  if (testing::scaled(16) < 6) return;
+  for (const int n : {kernels, async, scattered}) EXPECT_GT(n, 0);
+}
+
 TEST(NearSchedules, StartCopiesBesideProducts) {
   const Graph group = parsed(testing::near_product_of("bf16", 256, 256, 512, "mk", "nk"));
   const Machine machine = machine_with("cuda:sm_90a");
@@ -132,7 +155,7 @@ TEST(NearSchedules, VerifierRejectsOtherOrders) {
 TEST(NearSchedules, SwizzlesAreOneToOneAndPeriodic) {
   for (const int64_t along : {64, 128, 256})
     for (const bool along_k : {true, false}) {
-      const Swizzle swizzle = near_swizzle(along_k, along);
+      const Swizzle swizzle = near_swizzle(DType::bf16, along_k, along);
       const int64_t size = along * 64;
       std::vector<bool> met(static_cast<size_t>(size), false);
       for (int64_t i = 0; i < size; ++i) {
