@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "absl/strings/str_cat.h"
+#include "compiler/base/records.h"
 #include "compiler/base/status.h"
 #include "runtime/gpu_tables.h"
 
@@ -32,8 +33,11 @@ absl::StatusOr<GpuKernel> GpuKernel::load(const GpuDevice& device, const std::st
 }
 
 absl::StatusOr<GpuKernel> GpuKernel::load(const GpuDevice& device, const std::string& image, const std::string& entry,
-                                          int64_t shared_bytes, const std::string& library) {
+                                          int64_t shared_bytes, const std::string& library, int64_t work_bytes) {
   if (library.empty()) return load(device, image, entry, shared_bytes);
+  if (work_bytes < kCounterBytes + kMatmulWorkBytes)
+    return invalid("the kernel ", entry, " calls the library ", library, " with a workspace of ", work_bytes,
+                   " bytes; it needs ", kCounterBytes + kMatmulWorkBytes);
   GpuKernel kernel;
   kernel.device_ = &device;
   kernel.entry_ = entry;

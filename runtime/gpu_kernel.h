@@ -21,9 +21,10 @@ class GpuKernel {
   static absl::StatusOr<GpuKernel> load(const GpuDevice& device, const std::string& image, const std::string& entry,
                                         int64_t shared_bytes);
   // `image` is the text of a MatmulCall for a library of compiler/base/libraries.h; where `library` is empty, as above.
-  // Errors as MatmulKernel::load has them, with the entry before them.
+  // Errors as MatmulKernel::load has them, with the entry before them. `work_bytes`: of the workspace that launches
+  // get; InvalidArgument if the library needs a longer one.
   static absl::StatusOr<GpuKernel> load(const GpuDevice& device, const std::string& image, const std::string& entry,
-                                        int64_t shared_bytes, const std::string& library);
+                                        int64_t shared_bytes, const std::string& library, int64_t work_bytes);
   GpuKernel() = default;
   GpuKernel(GpuKernel&& other) noexcept { *this = std::move(other); }
   GpuKernel& operator=(GpuKernel&& other) noexcept;

@@ -52,8 +52,9 @@ absl::StatusOr<std::unique_ptr<GpuProgram>> GpuProgram::load(const Program& prog
   WL_RETURN_IF_ERROR(gpu->allocate());
   for (const ProgramKernel& kernel : program.kernels) {
     WL_ASSIGN_OR_RETURN(const std::string image, read_file(kernel.object_path));
-    WL_ASSIGN_OR_RETURN(GpuKernel loaded, GpuKernel::load(*gpu->shared_.device, image, kernel.source.entry,
-                                                          kernel.source.scratch_bytes, kernel.source.library));
+    WL_ASSIGN_OR_RETURN(GpuKernel loaded,
+                        GpuKernel::load(*gpu->shared_.device, image, kernel.source.entry, kernel.source.scratch_bytes,
+                                        kernel.source.library, kernel.source.work_bytes));
     gpu->kernels_.push_back(std::move(loaded));
   }
   gpu->own_ = gpu->addresses_;

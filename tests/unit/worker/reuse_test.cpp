@@ -19,10 +19,10 @@ using testing::add_batch;
 using testing::candidate;
 using testing::kAdd;
 
-constexpr int64_t kElements = 1024;
+constexpr int64_t kBatchElements = 1024;
 
 Batch batch_of(const std::string& id, const std::string& body = kAdd) {
-  Batch batch = add_batch(kElements);
+  Batch batch = add_batch(kBatchElements);
   batch.id = id;
   batch.candidates = {candidate(0, body)};
   return batch;

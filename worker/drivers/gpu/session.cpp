@@ -104,8 +104,8 @@ absl::Status GpuSession::fill() {
 absl::Status GpuSession::load(const LoadCommand& command) {
   if (clones_.empty()) return absl::FailedPreconditionError("load before setup");
   Candidate candidate;
-  WL_ASSIGN_OR_RETURN(candidate.kernel,
-                      GpuKernel::load(*device_, command.object, command.entry, command.scratch_bytes, command.library));
+  WL_ASSIGN_OR_RETURN(candidate.kernel, GpuKernel::load(*device_, command.object, command.entry, command.scratch_bytes,
+                                                        command.library, command.work_bytes));
   candidate.grid = command.grid;
   candidate.threads = command.threads;
   candidate.passes = command.passes;
