@@ -18,6 +18,16 @@ std::string package_of(const TuneOptions& asked) {
   return library == nullptr ? asked.libraries : std::string(library->package);
 }
 
+// Whether the library that a job asks for is one for its target.
+absl::Status library_fits(const TuneOptions& asked) {
+  const Library* const library = library_named(asked.libraries);
+  const std::string family = asked.target.substr(0, asked.target.find(':'));
+  if (library == nullptr || library->family == family) return absl::OkStatus();
+  const Library* const other = library_for(family);
+  return invalid("libraries ", asked.libraries, ": it is for targets of ", library->family, ", and the target is ",
+                 asked.target, other == nullptr ? "" : cat("; for that there is ", other->name));
+}
+
 }  // namespace
 
 bool Workers::is_here(const State& worker, Clock::duration silence) {
@@ -110,6 +120,7 @@ void Workers::forget_dead() {
 }
 
 absl::StatusOr<Device> Workers::device_for(const TuneOptions& asked, const std::string& team) const {
+  WL_RETURN_IF_ERROR(library_fits(asked));
   if (asked.device) {
     const auto device = device_as(*asked.device, asked.target);
     if (const auto allowed = device ? device_with(*device, asked.libraries) : std::nullopt) return *allowed;
