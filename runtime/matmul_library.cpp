@@ -18,24 +18,24 @@ namespace {
 constexpr uint64_t kPointerAlignment = 64;  // bytes, of every argument (client/program)
 
 // Finds the functions; returns the name of the first that the library lacks.
-const char* resolve(void* library, bool cuda, MatmulApi& api) {
+const char* resolve(void* library, MatmulApi& api) {
   const char* missing = nullptr;
   const auto find = [&](auto& member, const char* name) {
     member = reinterpret_cast<std::decay_t<decltype(member)>>(dlsym(library, name));
     if (member == nullptr && missing == nullptr) missing = name;
   };
-#define WL_FIND(member, cublaslt, hipblaslt) find(api.member, cuda ? #cublaslt : #hipblaslt);
+#define WL_FIND(member, nvidia, amd) find(api.member, api.cublaslt ? #nvidia : #amd);
   WL_MATMUL_FUNCTIONS(WL_FIND)
 #undef WL_FIND
-#define WL_NUMBER(member, cublaslt, name, hipblaslt, hip_name) api.member = cuda ? cublaslt : hipblaslt;
+#define WL_NUMBER(member, nvidia, name, amd, hip_name) api.member = api.cublaslt ? nvidia : amd;
   WL_MATMUL_NUMBERS(WL_NUMBER)
 #undef WL_NUMBER
   return missing;
 }
 
 // hipBLASLt says its version for a handle only, so for a device.
-std::string version_of(void* library, bool cuda, const MatmulApi& api) {
-  if (cuda) {
+std::string version_of(void* library, const MatmulApi& api) {
+  if (api.cublaslt) {
     const auto version = reinterpret_cast<size_t (*)()>(dlsym(library, "cublasLtGetVersion"));
     const size_t is = version == nullptr ? 0 : version();
     return is == 0 ? "" : absl::StrCat(is / 10'000, ".", is / 100 % 100, ".", is % 100);
@@ -62,11 +62,11 @@ absl::StatusOr<const MatmulApi*> open_api(const Library& row) {
   }
   if (library == nullptr) return missing(cat(file, " is not found"));
   auto api = std::make_unique<MatmulApi>();
-  const bool cuda = row.family == "cuda";
-  if (const char* const lacks = resolve(library, cuda, *api); lacks != nullptr)
+  api->cublaslt = row.family == "cuda";
+  if (const char* const lacks = resolve(library, *api); lacks != nullptr)
     return missing(cat(file, " has no ", lacks, ", so it is too old"));
   api->name = row.name;
-  api->version = version_of(library, cuda, *api);
+  api->version = version_of(library, *api);
   if (api->version.empty()) return missing(cat(file, " does not say its version"));
   return api.release();  // the table is kept for the life of the process, and the library with it
 }
@@ -164,7 +164,7 @@ absl::Status MatmulProduct::set_wishes() {
     const auto bytes = static_cast<uint64_t>(matrix.offset * size_of(dtype));
     return static_cast<uint32_t>(bytes == 0 ? kPointerAlignment : std::min(kPointerAlignment, bytes & (~bytes + 1)));
   };
-  if (api_.name == library_for("cuda")->name) {
+  if (api_.cublaslt) {
     also(kAlignmentOfA, alignment(call_.a, call_.factors));
     also(kAlignmentOfB, alignment(call_.b, call_.factors));
     also(kAlignmentOfC, alignment(call_.c.value_or(call_.d), call_.result));
@@ -192,9 +192,8 @@ absl::StatusOr<std::unique_ptr<MatmulKernel>> MatmulKernel::load(const std::stri
                         product.layouts_[MatmulProduct::kB], product.layouts_[MatmulProduct::kC],
                         product.layouts_[MatmulProduct::kD], product.wish_, most, proposed, found);
   };
-  const bool cuda = library == library_for("cuda")->name;
-  const bool there = cuda ? choose<ProposedByCublasLt>(call.algorithm, propose, kernel->algorithm_)
-                          : choose<ProposedByHipblasLt>(call.algorithm, propose, kernel->algorithm_);
+  const bool there = api->cublaslt ? choose<ProposedByCublasLt>(call.algorithm, propose, kernel->algorithm_)
+                                   : choose<ProposedByHipblasLt>(call.algorithm, propose, kernel->algorithm_);
   if (!there)
     return absl::OutOfRangeError(
         cat(api->name, " ", api->version, " proposes no algorithm of number ", call.algorithm, " for this product"));

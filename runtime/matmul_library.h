@@ -15,6 +15,7 @@ namespace wl {
 // One library's functions; all return 0 or an error's number. Handles are opaque.
 struct MatmulApi {
   std::string name, version;  // "cublaslt", "13.1.0"
+  bool cublaslt = false;      // else hipBLASLt
   int (*create)(void** handle) = nullptr;
   int (*destroy)(void* handle) = nullptr;
   int (*layout_create)(void**, int dtype, uint64_t rows, uint64_t columns, int64_t leading) = nullptr;

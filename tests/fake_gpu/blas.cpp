@@ -11,6 +11,7 @@
 #include <map>
 
 #include "compiler/base/fill.h"
+#include "runtime/matmul_tables.h"
 
 namespace {
 
@@ -124,21 +125,6 @@ int put(const char* driver, void* stream, const Multiplication& work) {
   return function == nullptr ? kNotSupported : function(stream, [work] { return work.run(); });
 }
 
-struct ProposedByCublasLt {
-  uint64_t algorithm[8];
-  size_t work_bytes;
-  int state;
-  float waves;
-  int reserved[4];
-};
-struct ProposedByHipblasLt {
-  uint64_t algorithm[3];
-  size_t work_bytes;
-  int state;
-  float waves;
-  int reserved[4];
-};
-
 template <class Proposed>
 int propose(const Object& d, int most, void* out, int* found) {
   if (d.type != kF32 && d.type != kF16 && d.type != kBf16) return kNotSupported;
@@ -219,8 +205,8 @@ int hipblasLtGetVersion(void*, int* version) {
                 *static_cast<const float*>(beta)});                                                             \
   }
 
-WL_BLAS(cublasLt, kCublasLt, ProposedByCublasLt, "libcuda.so.1")
-WL_BLAS(hipblasLt, kHipblasLt, ProposedByHipblasLt, "libamdhip64.so.6")
+WL_BLAS(cublasLt, kCublasLt, wl::ProposedByCublasLt, "libcuda.so.1")
+WL_BLAS(hipblasLt, kHipblasLt, wl::ProposedByHipblasLt, "libamdhip64.so.6")
 
 }  // extern "C"
 // NOLINTEND(readability-identifier-naming)
