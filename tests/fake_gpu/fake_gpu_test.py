@@ -44,7 +44,7 @@ def tuned(report, target="cuda:sm_90a"):
         expect(group["max_error"] <= group["bound"], group)
 
 
-# Two kernels with an intermediate between them.
+# Two kernels of the greedy cover, with an intermediate between them.
 TWO_KERNELS = """graph {
   %0 = input "x" : f32[32,200] normal(0,1)
   %1 = reduce_max %0 axes=[1] : f32[32]
@@ -64,8 +64,9 @@ def run_bundle(scratch, bundle):
     for by in "whole", "steps":
         report = scratch.run("warploom", "run", bundle, "--check", "--check-by", by, "--repeat", 4, "--profile", "--json", "-").json()
         expect(report["correct"] and report["device"] == "cuda:0" and len(report["time"]["samples_ns"]) == 4, report)
-    expect(len(report["steps"]) == 2 and all(step["min_ns"] > 0 for step in report["steps"]), report["steps"])
-    expect(report["calls"] == 2 and report["memory"]["intermediates"] > 0, report)
+    # Two kernels or more: where the parts of a kernel were timed faster, they are in its place.
+    expect(len(report["steps"]) >= 2 and all(step["min_ns"] > 0 for step in report["steps"]), report["steps"])
+    expect(report["calls"] == len(report["steps"]) and report["memory"]["intermediates"] > 0, report)
     done = scratch.run("warploom", "run", bundle)
     expect("on cuda:0, cuda:sm_90a" in done.out, done.out)
     model = scratch.run("run_model", bundle)  # uses the C library; its inputs are zeros
@@ -152,7 +153,7 @@ def main():
         tuned(scratch.run("warploom", "tune", file, "--target", "cuda:sm_90a", "--trials", 4, "--json", "-").json())
         two = scratch.root / "two.graph"
         two.write_text(TWO_KERNELS)
-        # Times decide among the kernels of this cover, and not about the cover.
+        # No cover of one kernel is asked for, so that there is an intermediate whatever times say.
         tuned(scratch.run("warploom", "tune", two, "--target", "cuda:sm_90a", "--trials", 1, "--cover", "greedy", "--out", bundle, "--json", "-").json())
         run_bundle(scratch, bundle)
         expect(not list(pathlib.Path(scratch.root).glob("fake_nvrtc*")), os.listdir(scratch.root))
