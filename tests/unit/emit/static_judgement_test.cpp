@@ -10,10 +10,10 @@
 #include "compiler/base/code.h"
 #include "compiler/emit/emit.h"
 #include "compiler/ir/text.h"
-#include "compiler/kernel/traffic.h"
 #include "compiler/schedule/lower/lower.h"
 #include "tests/golden/groups.h"
 #include "tests/unit/emit/compiled.h"
+#include "tests/unit/schedule/traffic.h"
 #include "worker/drivers/gpu/code.h"
 #include "worker/drivers/gpu/code_judge.h"
 
@@ -81,7 +81,7 @@ TEST_P(StaticJudgement, OfTheGoldenKernels) {
     EXPECT_GE(code.narrowest_load, judged.load);
     EXPECT_GE(code.narrowest_store, judged.store);
 
-    const std::vector<int64_t> moved = elements_moved(kernel);
+    const std::vector<int64_t> moved = testing::elements_moved(kernel);
     int64_t largest = 0;
     for (const KernelBuffer& buffer : kernel.buffers)
       if (buffer.level == Level::kGlobal) largest = std::max(largest, elements(buffer.shape));

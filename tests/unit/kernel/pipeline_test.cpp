@@ -7,10 +7,10 @@
 #include <functional>
 
 #include "compiler/kernel/barriers.h"
-#include "compiler/kernel/traffic.h"
 #include "compiler/kernel/verify.h"
 #include "tests/unit/kernel/plain_loop.h"
 #include "tests/unit/schedule/instrs_in.h"
+#include "tests/unit/schedule/traffic.h"
 
 namespace wl {
 namespace {
@@ -82,7 +82,7 @@ TEST(PipelinedLoops, MeanWhatTheyMeant) {
         ASSERT_EQ(values_of(kernel), expected);
         ASSERT_EQ(parse_kernel(print(kernel)).value(), kernel);
         if (plain.copied) {
-          ASSERT_EQ(elements_moved(kernel)[0], elements_moved(before)[0]);
+          ASSERT_EQ(testing::elements_moved(kernel)[0], testing::elements_moved(before)[0]);
         }
       }
     }

@@ -6,11 +6,11 @@
 
 #include "compiler/ir/text.h"
 #include "compiler/kernel/barriers.h"
-#include "compiler/kernel/traffic.h"
 #include "compiler/kernel/verify.h"
 #include "compiler/schedule/lower/lower.h"
 #include "tests/unit/schedule/groups.h"
 #include "tests/unit/schedule/instrs_in.h"
+#include "tests/unit/schedule/traffic.h"
 
 namespace wl {
 namespace {
@@ -62,7 +62,7 @@ TEST(AsyncCopies, NeedOneBarrierAStep) {
     EXPECT_EQ(instrs_in(kernel.body, InstrOp::kCommit), stages);
     EXPECT_EQ(parse_kernel(print(kernel)).value(), kernel);
     // No copy goes beyond the last step: each element of the operands is read once.
-    const std::vector<int64_t> moved = elements_moved(kernel);
+    const std::vector<int64_t> moved = testing::elements_moved(kernel);
     EXPECT_EQ(moved[0], 64 * 200);
     EXPECT_EQ(moved[1], 64 * 200);
   }
@@ -108,7 +108,7 @@ TEST(RegisterStages, LetNoStepBeginWithARead) {
     EXPECT_EQ(wait->pending, stages - 2);
     EXPECT_EQ((wait + 1)->op, InstrOp::kBarrier);
     EXPECT_EQ((wait + 2)->op, InstrOp::kLoad);
-    const std::vector<int64_t> moved = elements_moved(kernel);
+    const std::vector<int64_t> moved = testing::elements_moved(kernel);
     EXPECT_EQ(moved[0], 64 * 200);
     EXPECT_EQ(moved[1], 64 * 200);
   }

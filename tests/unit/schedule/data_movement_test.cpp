@@ -7,11 +7,11 @@
 #include <set>
 
 #include "compiler/ir/text.h"
-#include "compiler/kernel/traffic.h"
 #include "compiler/kernel/verify.h"
 #include "compiler/plan/reads.h"
 #include "compiler/schedule/lower/lower.h"
 #include "tests/unit/schedule/groups.h"
+#include "tests/unit/schedule/traffic.h"
 
 namespace wl {
 namespace {
@@ -188,7 +188,7 @@ TEST(RowsAhead, AreCopiedOnceAndNeedNoBarrier) {
     EXPECT_EQ(copies, 2);  // the inputs x and r are copied
     EXPECT_EQ(waits, 1);
     EXPECT_EQ(barriers(kernel.body), 0);
-    const std::vector<int64_t> moved = elements_moved(kernel);
+    const std::vector<int64_t> moved = testing::elements_moved(kernel);
     EXPECT_EQ(moved[0], 300 * 64);
     EXPECT_EQ(moved[1], 300 * 64);
     EXPECT_EQ(parse_kernel(print(kernel)).value(), kernel);
@@ -232,7 +232,8 @@ TEST(TilesAhead, AreCopiedOnceInEveryPhaseAndNeedNoBarrier) {
     EXPECT_EQ(copies, 2);  // one for each of both phases
     EXPECT_EQ(waits, 2);
     EXPECT_EQ(barriers(kernel.body), barriers(plain.body));
-    for (BufferId global : {0, 1}) EXPECT_EQ(elements_moved(kernel)[global], elements_moved(plain)[global]);
+    for (BufferId global : {0, 1})
+      EXPECT_EQ(testing::elements_moved(kernel)[global], testing::elements_moved(plain)[global]);
     EXPECT_EQ(parse_kernel(print(kernel)).value(), kernel);
   }
 }

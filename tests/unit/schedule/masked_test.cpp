@@ -4,13 +4,13 @@
 #include <functional>
 
 #include "absl/strings/str_replace.h"
-#include "compiler/kernel/traffic.h"
 #include "compiler/kernel/var_values.h"
 #include "compiler/plan/masks.h"
 #include "tests/unit/fuzz.h"
 #include "tests/unit/schedule/compare.h"
 #include "tests/unit/schedule/groups.h"
 #include "tests/unit/schedule/masked_products.h"
+#include "tests/unit/schedule/traffic.h"
 
 namespace wl {
 namespace {
@@ -65,7 +65,7 @@ Counted counted(const Graph& group, std::string_view target, const std::vector<s
   for (const auto& [choice, value] : choices) schedule.set(choice, value);
   const auto kernel = lower(group, domain, schedule, machine);
   EXPECT_TRUE(kernel.ok()) << kernel.status();
-  return {ProductCounter(*kernel).run(), elements_moved(*kernel)};
+  return {ProductCounter(*kernel).run(), testing::elements_moved(*kernel)};
 }
 
 // Masks of a matrix, by the place in its rows and columns; the band is 32 wide.

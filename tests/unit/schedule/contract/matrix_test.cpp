@@ -5,7 +5,6 @@
 
 #include <algorithm>
 
-#include "compiler/kernel/traffic.h"
 #include "compiler/schedule/contract/contract.h"
 #include "tests/unit/fuzz.h"
 #include "tests/unit/schedule/compare.h"
@@ -13,6 +12,7 @@
 #include "tests/unit/schedule/contractions.h"
 #include "tests/unit/schedule/groups.h"
 #include "tests/unit/schedule/instrs_in.h"
+#include "tests/unit/schedule/traffic.h"
 
 namespace wl {
 namespace {
@@ -116,7 +116,7 @@ TEST(MatrixSchedules, CopyOperandsAlongK) {
         EXPECT_EQ(kernel.tiles[inner.args[0]].layout.lanes(), 8);
       }
   }
-  const std::vector<int64_t> moved = elements_moved(kernel);
+  const std::vector<int64_t> moved = testing::elements_moved(kernel);
   const int64_t row_tiles = 128 / schedule[kTileRows], column_tiles = 128 / schedule[kTileColumns];
   EXPECT_EQ(moved[0], 128 * 256 * column_tiles);
   EXPECT_EQ(moved[1], 128 * 256 * row_tiles);
