@@ -1,7 +1,9 @@
 #include "compiler/emit/printer.h"
 
 #include <algorithm>
+#include <utility>
 
+#include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_join.h"
 #include "compiler/base/records.h"
 
@@ -29,7 +31,11 @@ absl::StatusOr<std::string> Printer::print() {
     print_head();
   }
   print_derived(0);
-  print_passes();
+  if (kernel_.copiers > 0) {
+    print_roles();
+  } else {
+    print_passes();
+  }
   out_.close();
   if (!status_.ok()) return status_;
   return out_.take();
@@ -127,6 +133,10 @@ void Printer::print_instrs(std::span<const Instr> body) {
       print_loop(body[i++]);
       continue;
     }
+    if (role_ == Role::kCopiers && !copying_) {
+      ++i;
+      continue;
+    }
     if (kernel_.wave > 0) {
       print_team_instr(body[i++]);
       continue;
@@ -138,9 +148,18 @@ void Printer::print_instrs(std::span<const Instr> body) {
 }
 
 void Printer::print_loop(const Instr& loop) {
+  const bool copiers = loop.role == Role::kCopiers;
+  if (role_ == Role::kTeams ? copiers : !copying_ && !has_copiers(loop)) return;
+  const bool around = std::exchange(copying_, copying_ || copiers);
+  const auto restore = absl::MakeCleanup([&] { copying_ = around; });
   const std::string v = spell_var(loop.var);
   if (const std::optional<Section> section = section_of(loop)) {
     out_.open(cat("if (block >= ", section->from, "L && block < ", section->to, "L)"));
+    out_.line(cat("const long ", v, " = 0;"));
+    return print_inside(loop);
+  }
+  if (copiers && loop.trips == std::vector<Affine>{{1, {}}}) {
+    out_.open("");
     out_.line(cat("const long ", v, " = 0;"));
     return print_inside(loop);
   }

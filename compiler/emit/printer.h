@@ -47,6 +47,7 @@ class Printer {
   void print_inside(const Instr& loop);  // its body and its end
   void print_derived(VarId source);
   void print_passes();
+  void print_roles();  // of one pass
   void print_head();
   void print_team_head();
   int64_t resident_blocks() const;
@@ -100,6 +101,7 @@ class Printer {
   void print_near_factor(const Instr& instr);
   void print_near_mma(const Instr& instr);
   void print_barrier(const Instr&, const Place&);
+  std::string barrier() const;  // of the teams
   void print_gather(const Instr& instr, const Place& place);
   std::string call_field(std::string_view field, const Instr& instr, const Place& place);
   // The variable that an instruction defines at a place.
@@ -162,6 +164,8 @@ class Printer {
   };
   std::map<TileId, NearPlace> near_places_;
   bool tiles_are_shaped_ = false;
+  Role role_ = Role::kTeams;                     // whose part of the body is printed
+  bool copying_ = false;                         // inside a loop that copiers run
   std::vector<std::set<std::string>> declared_;  // scopes
   std::set<TileId> defined_here_;                // tiles the current stretch defines
   std::map<std::string, std::string> ranges_;    // of lanes: text -> name

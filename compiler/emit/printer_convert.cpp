@@ -79,7 +79,7 @@ void Printer::print_team_convert(const Instr& instr) {
   if (goes_through_memory(instr)) {
     const auto [store, load] = through_memory(instr);
     print_team_instr(store);
-    out_.line("wl_barrier();");
+    out_.line(barrier());
     return print_team_instr(load);
   }
   const TileId from = instr.args[0];

@@ -68,6 +68,9 @@ std::string Printer::call_field(std::string_view field, const Instr& instr, cons
   if (field == "into") return address(instr.into, place);
   if (field == "level") return cat(instr.level);
   if (field == "pending") return cat(instr.pending);
+  if (field == "parity") return spell(instr.parity);
+  // What was copied is then read by matrix instructions that read memory.
+  if (field == "near") return near_.empty() || role_ == Role::kCopiers ? "" : "_near";
   WL_CHECK(space_tile(instr) >= 0, name_of(instr.op), " has no tile for ", field);
   const Tile& tile = tile_of(space_tile(instr));
   const int lanes = tile.layout.lanes();

@@ -55,6 +55,12 @@ void Printer::print_team_head() {
                                               b.byte_offset + (b.level == Level::kWork ? kCounterBytes : 0), ", ",
                                               kernel_.bytes_of(b) / size_of(b.dtype), ");  // ", comment_of(b.name)));
   }
+  if (kernel_.copiers > 0) {
+    for (size_t i = 0; i < kernel_.buffers.size(); ++i)
+      if (const KernelBuffer& b = kernel_.buffers[i]; b.arrivals > 0)
+        out_.line(cat("wl_begin_phases<", elements(b.shape), ", ", b.arrivals, ", ", kernel_.team * kernel_.teams,
+                      ">(p", i, ", thread);"));
+  }
   out_.line(kernel_.teams == 1 ? "const int place = thread;"
                                : cat("const int place = thread & ", kernel_.team - 1, ";"));
   out_.line(cat("const long ", spell_var(kTeamVar), " = ",
@@ -63,9 +69,31 @@ void Printer::print_team_head() {
   declared_.back().insert(cat("$", kTeamVar));
 }
 
+// Copiers and teams run apart from here on. The numbers of copiers begin behind those of the teams.
+void Printer::print_roles() {
+  const int computing = kernel_.team * kernel_.teams;
+  out_.line("wl_barrier();");
+  for (const Role role : {Role::kCopiers, Role::kTeams}) {
+    out_.open(role == Role::kCopiers ? cat("if (thread >= ", computing, ")") : "else");
+    if (role == Role::kCopiers) out_.line(cat("const int place = thread - ", computing, ";"));
+    declared_.emplace_back();
+    role_ = role;
+    print_body(kernel_.body);
+    declared_.pop_back();
+    if (role == Role::kCopiers) out_.line("wl_wait<0>();");  // none leaves while something is on its way
+    out_.close();
+  }
+}
+
+std::string Printer::barrier() const {
+  const std::string name = near_.empty() ? "wl_barrier" : "wl_barrier_near";
+  return kernel_.copiers == 0 ? cat(name, "();") : cat(name, "_of<", kernel_.team * kernel_.teams, ">();");
+}
+
 std::vector<Layout::Base> Printer::by_bit_of_place(const Layout& layout) const {
-  const int wave_bits = log2_floor(std::min(kernel_.wave, kernel_.team));
-  std::vector<Layout::Base> bits(log2_floor(kernel_.team));
+  const int threads = role_ == Role::kCopiers ? kernel_.copiers : kernel_.team;
+  const int wave_bits = log2_floor(std::min(kernel_.wave, threads));
+  std::vector<Layout::Base> bits(log2_floor(threads));
   int lane = 0, unit = 0;
   for (const Layout::Base& base : layout.bases) {
     const int position = base.kind == 'l' ? lane++ : base.kind == 'u' ? wave_bits + unit++ : -1;

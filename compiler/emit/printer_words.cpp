@@ -229,7 +229,7 @@ void Printer::print_near_mma(const Instr& instr) {
 
 // What threads have stored is seen by matrix instructions that read memory after a fence of its own.
 void Printer::print_barrier(const Instr&, const Place&) {
-  out_.line(near_.empty() ? "wl_barrier();" : "wl_barrier_near();");
+  out_.line(barrier());
 }
 
 }  // namespace wl

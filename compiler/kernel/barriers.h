@@ -4,7 +4,8 @@
 // different slots of a ring buffer, one of as many equal slots as a derived variable, (affine) % slots, counts through.
 // The analysis walks two iterations of each loop, so that the second meets the accesses of the first, and one more for
 // every further slot of a ring that advances with the loop. No thread may access the destination of an asynchronous
-// copy between its start and the wait for it; after the wait it counts as stored by the thread that waited.
+// copy between its start and the wait for it; after the wait it counts as stored by the thread that waited. What
+// copiers and teams do with the same elements needs phases, of which roles.h keeps account.
 #pragma once
 
 #include "compiler/kernel/kernel.h"
@@ -18,9 +19,5 @@ void insert_barriers(Kernel& kernel);
 // Internal error naming the two instructions when a hazard has no barrier; also when a barrier is in a loop whose
 // number of iterations differs between teams.
 absl::Status check_barriers(const Kernel& kernel);
-
-// Of two accesses to one shared buffer: whether every thread accesses the elements that it accessed before, and no
-// others do: the same place, of whatever slot of a ring, in the same layout, spread over the team.
-bool accesses_own(const Kernel& kernel, const Instr& a, const Instr& b);
 
 }  // namespace wl

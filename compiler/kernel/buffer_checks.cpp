@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 
+#include "compiler/base/records.h"
 #include "compiler/kernel/verify.h"
 
 namespace wl {
@@ -168,6 +169,20 @@ bool holds_shared_blocks(const Kernel& kernel, const Instr& words) {
   return kernel.wave == 32 && kernel.buffers[words.slice.buffer].level == Level::kShared &&
          holds_blocks(kernel.tiles[words.result].layout) &&
          (words.op != InstrOp::kWordsAcross || size_of(words.elements[0]) == 2);
+}
+
+std::string last_problem(const Kernel& kernel, const Instr& pass) {
+  if (pass.pending == 0) return pass.slice.buffer < 0 ? "" : "a sweep of all blocks has no last one";
+  if (pass.pending < 2 || kernel.grid % pass.pending != 0 || kernel.grid / pass.pending > kCounterBytes / 4)
+    return cat(kernel.grid, " blocks do not count each other so");
+  if (kernel.cluster > 1) return "blocks of a cluster do not count each other";
+  if (kernel.wave == 0) return pass.slice.buffer < 0 ? "" : "one thread needs no flag";
+  const auto buffers = static_cast<BufferId>(kernel.buffers.size());
+  if (pass.slice.buffer < 0 || pass.slice.buffer >= buffers || !pass.slice.strides.empty() ||
+      pass.slice.offset != Affine{} || kernel.buffers[pass.slice.buffer].level != Level::kShared ||
+      kernel.buffers[pass.slice.buffer].dtype != DType::u32 || kernel.buffers[pass.slice.buffer].shape.empty())
+    return "the flag of the threads is the first element of a shared u32 buffer";
+  return "";
 }
 
 absl::Status check_passes(const Kernel& kernel) {

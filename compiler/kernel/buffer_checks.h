@@ -20,6 +20,9 @@ std::string access_problem(const KernelBuffer& buffer, const Slice& slice, const
 bool begins_rows(const Affine& offset, int64_t gap, DType element);
 bool holds_shared_blocks(const Kernel& kernel, const Instr& words);
 
+// What is wrong with the blocks that a pass counts, or the flag of their threads; "" where nothing is.
+std::string last_problem(const Kernel& kernel, const Instr& pass);
+
 // Scratch is stored in the pass that loads it, the workspace in an earlier one, since the blocks of a pass run in any
 // order. Cluster barriers separate the stores to cluster buffers from the loads, and the last load from the block's
 // end.

@@ -312,6 +312,15 @@ Instr commit_instr() {
   return out;
 }
 
+Instr phase_instr(InstrOp op, BufferId phases, Affine element, Affine parity) {
+  Instr instr;
+  instr.op = op;
+  instr.slice.buffer = phases;
+  instr.slice.offset = std::move(element);
+  instr.parity = std::move(parity);
+  return instr;
+}
+
 Instr wait_instr(int pending) {
   Instr out;
   out.op = InstrOp::kWait;

@@ -82,6 +82,8 @@ Instr copy_instr(TileId result, TileId from, DType dtype);
 Instr fence_instr();
 Instr commit_instr();
 Instr wait_instr(int pending);
+// arrive, arrive_copied, or await (which has a parity) of an element of a buffer of phases.
+Instr phase_instr(InstrOp op, BufferId phases, Affine element, Affine parity = {});
 // result = op(args...).
 Instr map_instr(TileId result, Op op, DType dtype, std::vector<TileId> args);
 

@@ -25,9 +25,10 @@ enum class InstrSpace : uint8_t { kNoSpace, kOfResult, kOfArgument };
 enum class InstrStretch : uint8_t { kJoins, kAlone };
 enum class SliceUse : uint8_t { kUntouched, kLoads, kStores, kHints };
 enum class InstrLanes : uint8_t { kAnyMachine, kNeedsLanes, kWithoutLanes };
-// kStreamedStores: streaming stores of a thread. kGroup, kArrival: asynchronous copies of a thread. kBlock, kCluster,
-// kGrid: accesses of all threads there, a barrier.
-enum class Order : uint8_t { kNoOrder, kStreamedStores, kGroup, kArrival, kBlock, kCluster, kGrid };
+// kStreamedStores: streaming stores of a thread. kGroup, kArrival: asynchronous copies of a thread. kPhase, kPhaseEnd:
+// what threads of one role did, for those of the other. kBlock, kCluster, kGrid: accesses of all threads there, a
+// barrier.
+enum class Order : uint8_t { kNoOrder, kStreamedStores, kGroup, kArrival, kPhase, kPhaseEnd, kBlock, kCluster, kGrid };
 
 struct InstrInfo {
   InstrOp op;

@@ -109,6 +109,10 @@ std::optional<Section> section_of(const Instr& instr) {
   return section;
 }
 
+bool has_copiers(const Instr& loop) {
+  return loop.role == Role::kCopiers || std::any_of(loop.body.begin(), loop.body.end(), has_copiers);
+}
+
 bool multiplies_and_adds(const Instr& instr) {
   return instr.op == InstrOp::kDot || instr.op == InstrOp::kMma ||
          (instr.op == InstrOp::kMap && !instr.expr.empty() && instr.expr.back().op == Op::fma &&

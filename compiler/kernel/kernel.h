@@ -15,6 +15,10 @@
 // clusters, neighbouring blocks may form one: they run at the same time, have barriers of their own, and load from each
 // other's cluster buffers.
 //
+// A block may have threads more, in whole waves, that only copy: the `copiers`. They run the loops that say so and the
+// loops around these, and nothing else; teams run the rest. Instructions still run one after the other, but the copiers
+// may be ahead, as far as phases let them (the buffers with `arrivals`; instrs.def: arrive, arrive_copied, await).
+//
 // A `pass` cuts the body in two. What follows it runs in another sweep over the grid, once all blocks of the sweep
 // before have ended, and sees what they left in global memory and in workspace buffers. What follows a `pass last n`
 // runs in the same sweep, once for every n neighbouring blocks, by the one that arrives there last.
@@ -88,6 +92,7 @@ struct KernelBuffer {
   bool once = false;        // output: no element is stored twice
   int64_t byte_offset = 0;  // of the others: place in the arena (of a block) or workspace, a multiple of 64
   Swizzle swizzle = {};     // of shared buffers; slices and their offsets count elements as if there were none
+  int arrivals = 0;         // of a shared i64 buffer: its elements are phases, which end with so many arrivals
   bool operator==(const KernelBuffer&) const = default;
 };
 
@@ -116,6 +121,9 @@ struct SliceGuard {
   int64_t extent = 0;
   bool operator==(const SliceGuard&) const = default;
 };
+
+// Which threads of a block.
+enum class Role : uint8_t { kTeams, kCopiers };
 
 // Scalar expression DAG, evaluated for every element; args broadcast where their tile has extent 1 along an axis.
 struct ExprNode {
@@ -155,7 +163,9 @@ struct Instr {
   int pending = 0;  // wait: groups that need not have arrived; pass: of how many blocks the last one goes on, or 0
   VarId var = -1;
   std::vector<Affine> trips;
-  std::vector<Instr> body;  // of a loop
+  Role role = Role::kTeams;  // of a loop: kCopiers, where copiers run it and no other thread
+  std::vector<Instr> body;   // of a loop
+  Affine parity;             // await: of the number of the phase, whose end it waits for
   bool operator==(const Instr&) const = default;
 };
 
@@ -175,6 +185,9 @@ struct Section {
 };
 std::vector<Affine> section_trips(int64_t from, int64_t to);
 std::optional<Section> section_of(const Instr& instr);
+
+// Whether copiers run any of a loop.
+bool has_copiers(const Instr& loop);
 
 // Whether an instruction adds products to the tile that it changes.
 bool multiplies_and_adds(const Instr& instr);
@@ -200,8 +213,9 @@ struct Kernel {
   std::vector<Tile> tiles;
   std::vector<Instr> body;
   int64_t grid = 1;
-  int threads = 1;  // of a block: on machines with lanes team * teams
+  int threads = 1;  // of a block: on machines with lanes team * teams + copiers
   int wave = 0, team = 1, teams = 1;
+  int copiers = 0;       // threads behind those of the teams
   int blocks = 0;        // with lanes: blocks that a multiprocessor must have registers for; 0: the compiler's choice
   int cluster = 1;       // neighbouring blocks that form a cluster
   int unroll = 1;        // repeats per loop step of a stretch

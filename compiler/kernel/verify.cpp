@@ -8,6 +8,7 @@
 #include "compiler/kernel/barriers.h"
 #include "compiler/kernel/buffer_checks.h"
 #include "compiler/kernel/near.h"
+#include "compiler/kernel/roles.h"
 #include "compiler/kernel/tile_checks.h"
 #include "compiler/kernel/tile_registers.h"
 #include "compiler/target/target.h"
@@ -33,6 +34,7 @@ class Verifier {
     WL_RETURN_IF_ERROR(check_passes(kernel_));
     if (kernel_.wave == 0) return check_tile_registers(kernel_);
     WL_RETURN_IF_ERROR(check_near_order(kernel_));
+    WL_RETURN_IF_ERROR(check_roles(kernel_));
     return check_barriers(kernel_);
   }
 
@@ -48,7 +50,8 @@ class Verifier {
   absl::Status check_teams() const {
     if (kernel_.wave == 0) return absl::OkStatus();
     const auto power = [](int n) { return n > 0 && (n & (n - 1)) == 0; };
-    if (!power(kernel_.wave) || !power(kernel_.team) || kernel_.threads != kernel_.team * kernel_.teams)
+    if (!power(kernel_.wave) || !power(kernel_.team) ||
+        kernel_.threads != kernel_.team * kernel_.teams + kernel_.copiers)
       return absl::InternalError(cat("kernel ", kernel_.name, ": ", kernel_.threads, " threads are not ", kernel_.teams,
                                      " teams of ", kernel_.team, ", a power of two"));
     if (kernel_.vars.size() < 2 || kernel_.vars[kTeamVar].kind != Var::Kind::kTeam)
@@ -210,19 +213,13 @@ class Verifier {
     return scope_.contains(loop.var) ? fail(loop, "the loop's variable is in use") : absl::OkStatus();
   }
   absl::Status operand_pending(const Instr&) const { return absl::OkStatus(); }
-  absl::Status operand_last(const Instr& pass) const {
-    if (pass.pending == 0)
-      return pass.slice.buffer < 0 ? absl::OkStatus() : fail(pass, "a sweep of all blocks has no last one");
-    if (pass.pending < 2 || kernel_.grid % pass.pending != 0 || kernel_.grid / pass.pending > kCounterBytes / 4)
-      return fail(pass, cat(kernel_.grid, " blocks do not count each other so"));
-    if (kernel_.cluster > 1) return fail(pass, "blocks of a cluster do not count each other");
-    if (kernel_.wave == 0) return pass.slice.buffer < 0 ? absl::OkStatus() : fail(pass, "one thread needs no flag");
-    const auto buffers = static_cast<BufferId>(kernel_.buffers.size());
-    if (pass.slice.buffer < 0 || pass.slice.buffer >= buffers || !pass.slice.strides.empty() ||
-        pass.slice.offset != Affine{} || kernel_.buffers[pass.slice.buffer].level != Level::kShared ||
-        kernel_.buffers[pass.slice.buffer].dtype != DType::u32 || kernel_.buffers[pass.slice.buffer].shape.empty())
-      return fail(pass, "the flag of the threads is the first element of a shared u32 buffer");
-    return absl::OkStatus();
+  absl::Status operand_last(const Instr& pass) const { return with_problem(pass, last_problem(kernel_, pass)); }
+  absl::Status operand_phase(const Instr& instr) const {
+    if (!in_scope(instr.slice.offset)) return fail(instr, "the phase uses a variable that is not in scope");
+    return with_problem(instr, phase_problem(kernel_, instr));
+  }
+  absl::Status operand_parity(const Instr& instr) const {
+    return in_scope(instr.parity) ? absl::OkStatus() : fail(instr, "the parity uses a variable that is not in scope");
   }
 
   absl::Status check_slice(const Instr& instr, const Slice& slice) const {

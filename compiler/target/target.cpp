@@ -10,7 +10,7 @@ namespace {
 
 constexpr int64_t kKb = 1024, kMb = 1024 * 1024;
 constexpr double kLongProduct = 0.25;  // a product of i64 is three or four of i32, and the sum has a carry
-constexpr uint32_t kAmpere = kF64Functions | kAsyncCopy | kMma16, kHopper = kAmpere | kClusters,
+constexpr uint32_t kAmpere = kF64Functions | kAsyncCopy | kMma16 | kPhases, kHopper = kAmpere | kClusters,
                    kHopperA = kHopper | kWaveGroups, kMi300 = kAsyncCopy | kMfmaF16 | kMfmaBf16;
 
 // A lane's load is 16 bytes. The rates are those of one unit.

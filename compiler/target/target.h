@@ -36,6 +36,7 @@ enum TargetFeature : uint32_t {
   kWmmaHalves = 512,
   kMfmaDeep = 2048,    // 16x32 by 32x16 elements of 16 bits at twice the rate (v_mfma_f32_16x16x32)
   kWaveGroups = 1024,  // four waves of 32 multiply 64x16 by 16xn elements of 16 bits in shared memory (wgmma)
+  kPhases = 4096,      // copies arrive at objects in shared memory that threads wait for (mbarrier)
 };
 
 // Limits of a GPU; wave 0: the target is not a GPU. "Unit" is what the threads of a block share: an SM, a CU, or on

@@ -158,6 +158,27 @@ inline const std::vector<Golden> kProducts = {
   %4 = contract %3 %1 "bhwcrs,rscf->bhwf" : bf16[2,7,7,32]
   output "y" %4
 })"},
+    {"copying_waves",  // waves that copy, two slots ahead of those that multiply
+     "sim:cuda",
+     {{"matrix", 12},
+      {"async_copies", 1},
+      {"copying_waves", 4},
+      {"stages", 3},
+      {"tile_rows", 64},
+      {"tile_columns", 64},
+      {"thread_rows", 2},
+      {"thread_columns", 16},
+      {"k_step", 64},
+      {"vector", 8},
+      {"k_unroll", 8},
+      {"register_stages", 1},
+      {"min_blocks", 0}},
+     R"(graph {
+  %0 = input "a" : bf16[96,320] normal(0,1)
+  %1 = input "b" : bf16[320,136] normal(0,1)
+  %2 = contract %0 %1 "mk,kn->mn" : bf16[96,136]
+  output "y" %2
+})"},
     {"near_matrices",  // factors stay in shared memory: one along k, one in panels across it
      "sim:cuda",
      {{"matrix", 12},

@@ -104,6 +104,13 @@ TEST_P(SimulatedMatrices, OfBytesInMemoryMeanTheirGraphs) {
                testing::near_points, {"cuda:sm_90a", "cuda:sm_90a"});
 }
 
+// Some waves copy what the others multiply.
+TEST_P(SimulatedMatrices, OfCopyingWavesMeanTheirGraphs) {
+  expect_right(seeds(60, 20261128), "simulated_alongside", "wl_arrive_copied(",
+               [](uint64_t seed) { return testing::copied_product(seed); }, testing::alongside_points,
+               {"cuda:sm_80", "cuda:sm_90a"});
+}
+
 // Several blocks have parts of K, and the last one adds up what they left.
 TEST_P(SimulatedMatrices, OfSharedKMeanTheirGraphs) {
   expect_right(seeds(40, 20261128), "simulated_shared_k", "wl_last<", testing::deep_product, testing::shared_points);

@@ -42,6 +42,13 @@ const std::vector<Breakage>& breakages() {
       {"async", "a group is not committed", std::regex("wl_commit\\(\\);"), ";"},
       {"slot", "a slot is the next one", std::regex("= \\(\\((v\\d+)( \\+ \\d+L)?\\)\\) % ([2-5])L;"),
        "= (($1$2 + 1L)) % $3L;"},
+      {"phase", "a phase is not waited for", std::regex("wl_await(_near)?\\(.*\\);"), ";"},
+      {"phase", "a phase of the other parity is waited for", std::regex("(wl_await(?:_near)?\\(.*, )(v\\d+)\\);"),
+       "$011 - $2);"},
+      {"phase", "nobody arrives", std::regex("wl_arrive(_copied)?\\(.*\\);"), ";"},
+      {"phase", "a phase ends with fewer", std::regex("(wl_begin_phases<\\d+, )(\\d+),"), "$1$2 - 1,"},
+      {"phase", "a phase is another one", std::regex("(wl_(?:await|await_near|arrive)\\(p\\d+ \\+ )(v\\d+)"),
+       "$1(1 - ($2 & 1))"},
       {"pass", "a pass does not wait for the one before", std::regex("if \\(pass == 1\\)"), "if (pass <= 1)"},
       {"last", "a block counts fewer than there are", std::regex("wl_last<(\\d+)>"), "wl_last<$1 / 2>"},
       {"meet", "blocks of a cluster do not meet", std::regex("wl_meet\\(\\);"), "wl_barrier();"},
@@ -102,7 +109,8 @@ void break_kernel(int number, const Source& source, std::vector<Mutant>& mutants
       if (std::regex_replace(lines[i], breakage.what, breakage.with) == lines[i]) continue;
       const bool alone =
           lines[i].find("wl_shuffle") != std::string::npos || lines[i].find("wl_barrier") != std::string::npos ||
-          lines[i].find("wl_wait") != std::string::npos || lines[i].find("wl_commit") != std::string::npos;
+          lines[i].find("wl_wait") != std::string::npos || lines[i].find("wl_await") != std::string::npos ||
+          lines[i].find("wl_arrive") != std::string::npos || lines[i].find("wl_commit") != std::string::npos;
       const std::string instruction = instruction_of(lines[i]);
       if (!alone && !seen.insert(instruction).second) continue;
       Mutant mutant{number, breakage.kind, breakage.name, lines[i], source};

@@ -150,6 +150,17 @@ std::optional<Case> near_case(uint64_t seed) {
   return case_at(graph, domain, machine, space, testing::near_points(space, 2, seed).back());
 }
 
+// Returns a contraction whose factors are copied by waves that do nothing else.
+std::optional<Case> alongside_case(uint64_t seed) {
+  const Graph graph = parse(testing::copied_product(seed)).value();
+  const Machine machine = testing::machine_named(seed % 3 == 0 ? "cuda:sm_80" : "cuda:sm_90a");
+  const Domain domain = analyze(graph, machine).value();
+  const Space space = space_of(graph, domain, machine).value();
+  const std::vector<Point> points = testing::alongside_points(space, 2, seed);
+  if (points.empty()) return std::nullopt;
+  return case_at(graph, domain, machine, space, points.back());
+}
+
 // Returns attention whose values stay in registers. Another identity makes no difference there: it counts for rows of
 // which no key is seen.
 std::optional<Case> held_case(uint64_t seed) {
@@ -267,6 +278,11 @@ TEST(Simulated, CatchesBrokenValuesInRegisters) {
 TEST(Simulated, CatchesBrokenRunsAndBytes) {
   expect_caught(testing::test_seed(20261205), static_cast<size_t>(testing::scaled(12)),
                 {"barrier", "async", "bound", "mask", "matrix", "sums", "words"}, runs_case);
+}
+
+TEST(Simulated, CatchesBrokenPhases) {
+  expect_caught(testing::test_seed(20261128), static_cast<size_t>(testing::scaled(14)),
+                {"barrier", "phase", "near", "swizzle"}, alongside_case);
 }
 
 TEST(Simulated, CatchesBrokenPipelines) {

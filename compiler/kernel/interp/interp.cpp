@@ -6,6 +6,7 @@
 
 #include "compiler/base/fill.h"
 #include "compiler/ir/ops.h"
+#include "compiler/kernel/interp/copies.h"
 #include "compiler/kernel/interp/scalars.h"
 #include "compiler/kernel/interp/team_tiles.h"
 #include "compiler/kernel/interp/words.h"
@@ -29,7 +30,7 @@ class Interpreter {
         cluster_ = empty(Level::kCluster);
         std::vector<int> teams(static_cast<size_t>(std::max(1, kernel_.teams)) * kernel_.cluster);
         std::iota(teams.begin(), teams.end(), 0);
-        copies_.assign(teams.size(), Groups(1));
+        copies_ = PendingCopies(teams.size());
         tiles_.start(teams.size());
         WL_RETURN_IF_ERROR(body(pass.body, teams));
       }
@@ -152,7 +153,7 @@ class Interpreter {
     return absl::OkStatus();
   }
 
-  // Within each thread, and each element of its vectors.
+  // In each thread, for each element of its vectors.
   absl::Status fold(const Instr& instr) {
     const TilePlaces &from = tiles_.places(instr.args[0]), &to = tiles_.places(instr.result);
     const std::vector<double> input = tile(instr.args[0]);
@@ -293,7 +294,6 @@ class Interpreter {
     return load(from);
   }
 
-  // Until the copy has arrived the place holds NaN.
   absl::Status async_load(const Instr& instr) {
     return each(instr.args[0], [&](Index index, int64_t at) -> absl::Status {
       if (!tiles_.places(instr.args[0]).stores(at)) return absl::OkStatus();
@@ -303,22 +303,22 @@ class Interpreter {
         value = *from;
       }
       WL_ASSIGN_OR_RETURN(double* to, cell(instr, instr.into, index, 0));
-      *to = std::numeric_limits<double>::quiet_NaN();
-      copies_[now_].back().emplace_back(to, value);
+      copies_.start(static_cast<size_t>(now_), to, value);
       return absl::OkStatus();
     });
   }
 
-  absl::Status commit(const Instr&) {
-    copies_[now_].emplace_back();
+  absl::Status commit(const Instr&) { return copies_.commit(static_cast<size_t>(now_)), absl::OkStatus(); }
+  absl::Status wait(const Instr& instr) {
+    copies_.wait(static_cast<size_t>(now_), instr.pending);
     return absl::OkStatus();
   }
-
-  absl::Status wait(const Instr& instr) {
-    while (static_cast<int>(copies_[now_].size()) - 1 > instr.pending) {
-      for (const auto& [to, value] : copies_[now_].front()) *to = value;
-      copies_[now_].erase(copies_[now_].begin());
-    }
+  absl::Status arrive_copied(const Instr& instr) {
+    copies_.arrive(static_cast<size_t>(now_), instr.slice.buffer, vars_.value(instr.slice.offset));
+    return absl::OkStatus();
+  }
+  absl::Status await(const Instr& instr) {
+    copies_.await(instr.slice.buffer, vars_.value(instr.slice.offset));
     return absl::OkStatus();
   }
 
@@ -371,8 +371,6 @@ class Interpreter {
     }
   }
 
-  using Groups = std::vector<std::vector<std::pair<double*, double>>>;  // places in shared buffers and their new values
-
   const Kernel& kernel_;
   std::vector<std::vector<double>>& globals_;
   VarValues vars_;
@@ -381,8 +379,8 @@ class Interpreter {
   int64_t first_ = 0;                                    // block of the cluster that runs
   std::map<const Instr*, std::vector<int64_t>> packed_;  // where the elements of its words are
   TeamTiles tiles_;
-  std::vector<Groups> copies_;  // by team: groups that have not arrived, the last still open
-  int now_ = 0;                 // the team that runs
+  PendingCopies copies_{1};
+  int now_ = 0;  // the team that runs
   std::vector<double> scratch_values_;
 };
 

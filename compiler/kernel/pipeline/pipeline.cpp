@@ -40,12 +40,13 @@ class Pipeliner {
     loop_ = (*around_)[at_];
     trips_ = known_trips(loop_);
     stages_ = std::max<int64_t>(1, std::min(how_.stages, trips_.value_or(how_.stages)));
-    if (stages_ == 1 && how_.registers == 1) return absl::OkStatus();
+    if (stages_ == 1 && how_.registers == 1 && kernel_.copiers == 0) return absl::OkStatus();
     if (stages_ == 1)
       for (Pipeline::Ring& ring : how_.rings) ring.copied = false;
     WL_ASSIGN_OR_RETURN(parts_, producers_of(kernel_, loop_, how_));
     WL_RETURN_IF_ERROR(check_outside());
     WL_RETURN_IF_ERROR(check_memory());
+    if (kernel_.copiers > 0) return alongside();
     if (how_.registers > 1) {
       WL_ASSIGN_OR_RETURN(groups_, groups_of(kernel_, rewrite_, parts_.uses, how_.rings));
     }
@@ -268,6 +269,47 @@ class Pipeliner {
     Instr loop = loop_;
     loop.body = std::move(body);
     return loop;
+  }
+
+  // The loop, in which copiers fill slots and arrive at one phase of each, and the teams use them and arrive at
+  // another.
+  absl::Status alongside() {
+    if (!parts_.stores.empty() || parts_.copies.empty() || !trips_ || stages_ < 2 || how_.registers > 1)
+      return invalid("kernel ", kernel_.name,
+                     " has no copiers: they copy all that a loop of known length uses, stages"
+                     " ahead, and registers are filled where it is used");
+    make_rings();
+    const BufferId filled = phases("filled", kernel_.copiers);
+    const BufferId used = phases("used", kernel_.team * kernel_.teams / kernel_.wave);
+    const Affine now = sum(how_.before, affine(how_.loop));
+    const Affine slot = rewrite_.derived("slot", {now}, 1, stages_, how_.loop);
+    const Affine round = rewrite_.derived("round", {now}, stages_, 2, how_.loop);
+    const Affine last_round = rewrite_.derived("last_round", {sum(now, fixed(stages_))}, stages_, 2, how_.loop);
+    Instr copiers;
+    copiers.op = InstrOp::kLoop;
+    copiers.role = Role::kCopiers;
+    copiers.var = rewrite_.loop_var("alongside", how_.loop);
+    copiers.trips = {fixed(1)};
+    copiers.body.push_back(phase_instr(InstrOp::kAwait, used, slot, last_round));
+    append(copiers.body, in_slot(parts_.copies, slot));
+    copiers.body.push_back(phase_instr(InstrOp::kArriveCopied, filled, slot));
+    Instr& loop = (*around_)[at_];
+    loop.body.clear();
+    loop.body.push_back(std::move(copiers));
+    loop.body.push_back(phase_instr(InstrOp::kAwait, filled, slot, round));
+    append(loop.body, in_slot(parts_.uses, slot));
+    loop.body.push_back(phase_instr(InstrOp::kArrive, used, slot));
+    rewrite_.finish();
+    return absl::OkStatus();
+  }
+
+  // A phase for every slot, behind all scratch.
+  BufferId phases(const char* name, int arrivals) {
+    KernelBuffer buffer{name, DType::i64, {stages_}, Level::kShared};
+    buffer.byte_offset = (kernel_.scratch_bytes() + 63) / 64 * 64;
+    buffer.arrivals = arrivals;
+    kernel_.buffers.push_back(std::move(buffer));
+    return static_cast<BufferId>(kernel_.buffers.size()) - 1;
   }
 
   // Whether the first reads of an iteration are carried over from the one before.

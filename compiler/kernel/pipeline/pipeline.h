@@ -19,6 +19,19 @@
 // themselves need no barrier, and start the next copies before they wait. Where the uses end with a wait for products
 // that are computed without the threads (mma_wait), the copies stand before it.
 //
+// Where the kernel has copiers they run the copies, in the plain order: phases keep them from filling a slot before its
+// elements have been used, and the teams from using it before it is filled. Nothing comes before or after the loop.
+//
+//   for i in n {
+//     copiers {
+//       await used[i % stages] parity (i / stages + 1) % 2
+//       async_load x[i*8] to s[i % stages]
+//       arrive_copied filled[i % stages]
+//     }
+//     await filled[i % stages] parity i / stages % 2
+//     %2 = load s[i % stages]; ...
+//     arrive used[i % stages] }
+//
 // Reads of the buffers into registers may run ahead as well, by one: where uses alternate with what they read
 // (groups.h), a group is read while the one before it is used, and the first of an iteration at the end of the
 // iteration before.
@@ -40,6 +53,7 @@ struct Pipeline {
   std::vector<Ring> rings;
   int64_t stages = 1;     // iterations under way at once, at most as many as there are
   int64_t registers = 1;  // sets of tiles for what is read of the buffers: 1, or 2 that take turns
+  Affine before = {};     // with copiers: iterations of the loop that ran before, where it is inside another one
 };
 
 // Invalid, and the kernel as it was, where the loop is not of this kind; the message says why. Variables up to the

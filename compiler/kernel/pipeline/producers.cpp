@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "compiler/kernel/barriers.h"
 #include "compiler/kernel/pipeline/rewrite.h"
+#include "compiler/kernel/shared_access.h"
 #include "compiler/kernel/verify.h"
 
 namespace wl {

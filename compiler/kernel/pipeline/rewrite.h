@@ -49,6 +49,7 @@ void each_affine(Instr& instr, const Visit& visit) {
   visit(instr.into.offset);
   for (SliceGuard& guard : instr.guards) visit(guard.at);
   for (Affine& trips : instr.trips) visit(trips);
+  visit(instr.parity);
 }
 
 }  // namespace wl

@@ -237,12 +237,29 @@ struct TextOf<Operand::through> {
 template <>
 struct TextOf<Operand::trips> {
   static std::string print(const Kernel& kernel, const Instr& instr) {
-    return cat(" ", text_of(kernel, instr.var), " in ", minimum_text(kernel, instr.trips));
+    return cat(" ", text_of(kernel, instr.var), " in ", minimum_text(kernel, instr.trips),
+               instr.role == Role::kCopiers ? " copiers" : "");
   }
   static absl::Status read(ValueReader& from, Instr& instr) {
     WL_RETURN_IF_ERROR(from.read_variable(instr.var));
     WL_RETURN_IF_ERROR(from.in.expect("in"));
-    return from.read_minimum(instr.trips);
+    WL_RETURN_IF_ERROR(from.read_minimum(instr.trips));
+    if (from.in.take("copiers")) instr.role = Role::kCopiers;
+    return absl::OkStatus();
+  }
+};
+
+template <>
+struct TextOf<Operand::phase> : TextOf<Operand::slice> {};
+
+template <>
+struct TextOf<Operand::parity> {
+  static std::string print(const Kernel& kernel, const Instr& instr) {
+    return cat(" parity ", text_of(kernel, instr.parity));
+  }
+  static absl::Status read(ValueReader& from, Instr& instr) {
+    WL_RETURN_IF_ERROR(from.in.expect("parity"));
+    return from.read_affine(instr.parity);
   }
 };
 

@@ -12,6 +12,7 @@ namespace {
 constexpr int kMaxDepth = 32;
 constexpr int64_t kMaxWeight = 1000;
 constexpr int64_t kMostSwizzled = 20;  // bits of a swizzle, and how far it looks
+constexpr int kMostArrivals = 1 << 16;
 
 class KernelParser {
  public:
@@ -93,7 +94,8 @@ class KernelParser {
       kernel_.vars.push_back({Var::Kind::kTeam, "team", {}, 1, 0});
     }
     if (in_.peek() == 'b') WL_RETURN_IF_ERROR(setting("blocks", kernel_.blocks));
-    if (in_.peek() == 'c') WL_RETURN_IF_ERROR(setting("cluster", kernel_.cluster));
+    if (in_.rest().starts_with("cl")) WL_RETURN_IF_ERROR(setting("cluster", kernel_.cluster));
+    if (in_.peek() == 'c') WL_RETURN_IF_ERROR(setting("copiers", kernel_.copiers));
     WL_RETURN_IF_ERROR(in_.expect("{"));
     return end_line();
   }
@@ -168,6 +170,7 @@ class KernelParser {
         b.swizzle.rows = static_cast<int>(numbers[2]);
       }
     }
+    if (in_.take("arrivals")) WL_RETURN_IF_ERROR(in_.number(b.arrivals, 1, kMostArrivals));
     kernel_.buffers.push_back(std::move(b));
     return absl::OkStatus();
   }

@@ -52,7 +52,8 @@ std::string buffer_text(const KernelBuffer& b) {
                                    : "in",
       " \"", absl::CHexEscape(b.name), "\" : ", name_of(b.dtype), " [", absl::StrJoin(b.shape, ","), "]",
       b.swizzle == Swizzle() ? "" : cat(" swizzle [", b.swizzle.bits, ",", b.swizzle.base, ",", b.swizzle.shift, "]"),
-      b.swizzle.panels == 0 ? "" : cat(" panels [", b.swizzle.column, ",", b.swizzle.panels, ",", b.swizzle.rows, "]"));
+      b.swizzle.panels == 0 ? "" : cat(" panels [", b.swizzle.column, ",", b.swizzle.panels, ",", b.swizzle.rows, "]"),
+      b.arrivals == 0 ? "" : cat(" arrivals ", b.arrivals));
 }
 
 }  // namespace
@@ -68,7 +69,8 @@ std::string print(const Kernel& kernel) {
           " accumulators=", kernel.accumulators, " compiler=\"", absl::CHexEscape(kernel.compiler), "\"",
           kernel.wave == 0 ? "" : cat(" wave=", kernel.wave, " team=", kernel.team, " teams=", kernel.teams),
           kernel.blocks == 0 ? "" : cat(" blocks=", kernel.blocks),
-          kernel.cluster == 1 ? "" : cat(" cluster=", kernel.cluster), " {\n");
+          kernel.cluster == 1 ? "" : cat(" cluster=", kernel.cluster),
+          kernel.copiers == 0 ? "" : cat(" copiers=", kernel.copiers), " {\n");
   for (size_t i = 0; i < kernel.buffers.size(); ++i)
     append(&out, "  p", i, " = ", buffer_text(kernel.buffers[i]), "\n");
   for (VarId v = kernel.wave > 0 ? 2 : 1; v < static_cast<VarId>(kernel.vars.size()); ++v) {

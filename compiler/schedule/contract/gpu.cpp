@@ -83,7 +83,18 @@ absl::Status GpuContract::prepare() {
   stages_ = std::max<int64_t>(1, std::min(stages_, outer_ * whole_ / parts_));  // more would never be under way
   prepare_side(rows_, "a");
   prepare_side(columns_, "b");
+  if (schedule_[kCopyingWaves] > 0 && copies_alongside()) {
+    copiers_ = static_cast<int>(schedule_[kCopyingWaves]) * machine_.target->gpu.wave;
+    out_.kernel().copiers = copiers_;
+    out_.kernel().threads += copiers_;
+  }
   return absl::OkStatus();
+}
+
+bool GpuContract::copies_alongside() const {
+  return schedule_[kCopyingWaves] * machine_.target->gpu.wave <= threads() && rows_.async && columns_.async &&
+         k_extent_ % step_ == 0 && outer_ * whole_ > 1 && parts_ == 1 && register_stages_ == 1 &&
+         (outer_ > 1 || counted_products(group_, domain_).empty());
 }
 
 absl::Status GpuContract::choose_loops(Side& side, const std::vector<AtomId>& atoms,
@@ -263,12 +274,13 @@ Layout GpuContract::fetch_layout(const Side& side, const std::vector<bool>& move
   const int64_t extents[] = {side.along_k ? side.tile : step_, side.along_k ? step_ : side.tile};
   const bool wide = vectors && (side.along_k ? step_ : side.width()) >= vector_ && side.aligned;
   const int64_t vector = wide ? vector_ : 1;
-  int lanes = log2_floor(threads()), bit = 0;
+  const int fetching = copiers_ > 0 ? copiers_ : threads();
+  int lanes = log2_floor(fetching), bit = 0;
   Deal down, across{vector, 'v', {}};
   const int along = std::min(lanes, log2_floor(extents[1] / vector));
   take_bits(across.bits, bit, along);
   take_bits(down.bits, bit, std::min(lanes - along, log2_floor(extents[0])));
-  const Layout all = dealt_layout({extents[0], extents[1]}, {down, across}, threads(), machine_.target->gpu.wave);
+  const Layout all = dealt_layout({extents[0], extents[1]}, {down, across}, fetching, machine_.target->gpu.wave);
   return projected(split_along(all, side.along_k ? 0 : 1, side.loops), moves);
 }
 

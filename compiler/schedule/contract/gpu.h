@@ -20,6 +20,8 @@
 // waves divide the rows alone, and one step of all of K. The operand along the rows then needs no shared memory: each
 // wave holds its rows of it, in the layout of sums, and takes from there the words that it multiplies.
 //
+// With copying_waves the block has these beside the waves that compute; they copy both operands (kernel.h, copiers).
+//
 // Where conditions on places say which products count (compiler/plan/masks.h), a block takes the steps from the first
 // that counts for its tile to the last.
 #pragma once
@@ -83,7 +85,9 @@ class GpuContract {
   void guard_around(const Side& side, size_t axis, Instr& access) const;
   int64_t extent_along(AtomId atom) const { return atom < 0 ? 1 : domain_.atoms[atom].extent; }
   void place_block();
-  int threads() const { return kernel_threads_; }
+  int threads() const { return kernel_threads_; }  // that compute
+  // Whether waves that do nothing else may copy both operands: as they are, in whole steps of which all count.
+  bool copies_alongside() const;
   void set_threads(int64_t count);
   // The tile of the operand that waves hold, along the rows and all of K.
   void fetch_held();
@@ -143,7 +147,7 @@ class GpuContract {
   TileId held_tile_ = -1;
   std::vector<BufferId> parts_of_k_;  // of the other operand
   NodeId total_ = -1;                 // what the accumulators are in the end, where that is not the contraction
-  int kernel_threads_ = 1;
+  int kernel_threads_ = 1, copiers_ = 0;
   Fragments fragments_;  // with a matrix instruction: the tiles of the block, for one step along k of the instruction
   Side rows_, columns_;
   int64_t rows_each_ = 1, columns_each_ = 1, vector_ = 1, stages_ = 1, register_stages_ = 1, unroll_ = 1;

@@ -38,6 +38,7 @@ std::vector<int64_t> up_to(int64_t most) {
 struct Product : ProductLoops {
   int64_t bytes = 4;                           // of an element on lanes
   bool copies = false, copies_matrix = false;  // an operand can be copied asynchronously
+  bool copies_both = false;                    // for a matrix instruction
 };
 
 Product product_of(const Graph& group, const Domain& domain, const Machine& machine,
@@ -45,13 +46,16 @@ Product product_of(const Graph& group, const Domain& domain, const Machine& mach
   Product out{product_loops(domain)};
   const DType lanes = lanes_dtype(group, domain);
   out.bytes = std::max(4, size_of(lanes));
+  out.copies_both = !matrices.empty() && (machine.target->features & kAsyncCopy) != 0;
   for (const int side : {0, 1}) {
     if ((machine.target->features & kAsyncCopy) == 0) continue;
     out.copies = out.copies || (size_of(lanes) >= 4 && copied_operand(group, domain, side, lanes) != nullptr);
     if (matrices.empty()) continue;
     const MatrixInfo& row = info(matrices[0]);
     const DType factor = side == domain.right_operand() ? row.right : row.left;
-    out.copies_matrix = out.copies_matrix || copied_operand(group, domain, side, factor) != nullptr;
+    const bool copied = copied_operand(group, domain, side, factor) != nullptr;
+    out.copies_matrix = out.copies_matrix || copied;
+    out.copies_both = out.copies_both && copied;
   }
   return out;
 }
@@ -154,6 +158,38 @@ bool legal_with(MatrixOp matrix, const Schedule& s, int64_t unroll) {
   return s[kStepK] % row.k == 0 && s[kStepK] / row.k >= s[kRegisterStages] && s[kUnrollK] == unroll;
 }
 
+// What can be seen without lowering: what the machine has, and which choices mean something together. `unroll` is the
+// value of k_unroll where it means nothing.
+bool legal_in(const Schedule& s, const Machine& machine, const Product& product, int64_t unroll) {
+  const Gpu& gpu = machine.target->gpu;
+  const bool early = (machine.target->features & kEarlyLoads) != 0;
+  const std::optional<MatrixOp> chosen = matrix_of(s);
+  if (rows_of_tile(s) > kMostTile || rows_of_tile(s) < kLeastTile || columns_of_tile(s) > kMostTile) return false;
+  // The vectors of a row are within a run of its columns.
+  if (columns_of_tile(s) > s[kTileColumns] && s[kTileColumns] < s[kVector]) return false;
+  if (!(chosen ? legal_with(*chosen, s, unroll) : legal_on_lanes(s))) return false;
+  const bool async = s[kAsyncCopies] != 0;
+  if (async ? s[kStages] < 2 || !(chosen ? product.copies_matrix : product.copies) : s[kStages] > 2) return false;
+  if (s[kRasterRows] > 1 && (product.last_row_tiles(s) % s[kRasterRows] != 0 || product.column_tiles(s) == 1))
+    return false;
+  if (s[kCopyingWaves] > 0 &&
+      (!chosen || !async || s[kRegisterStages] > 1 || s[kReductionBlocks] > 1 || product.depth < 2 * s[kStepK]))
+    return false;
+  const int64_t computing = contract_threads(s), threads = computing + s[kCopyingWaves] * gpu.wave;
+  const int64_t blocks = s[kReductionBlocks];
+  if (computing < gpu.wave || s[kCopyingWaves] * gpu.wave > computing || threads > gpu.block_threads) return false;
+  if (blocks > 1 && (product.depth % (blocks * s[kStepK]) != 0 || product.tiles(s) > kCounterBytes / 4)) return false;
+  if (contract_shared(s, product.bytes) > gpu.block_shared || !may_reside(s[kMinBlocks], threads, gpu)) return false;
+  // With 8 x 16 accumulators the registers also hold what is loaded for the next step; with more they do not.
+  const int64_t registers = contract_registers(s, product.bytes / 4);
+  const int64_t taken = early ? registers * 3 / 2 : registers;
+  if (registers > std::min(gpu.lane_registers, 232) || taken * threads > gpu.unit_registers) return false;
+  // Blocks of large tiles would spill, or not fit, where others are to reside beside them.
+  const int64_t beside = chosen && multiplies_in_memory(*chosen) ? s[kMinBlocks] : 0;
+  return beside * taken * threads <= gpu.unit_registers &&
+         beside * contract_shared(s, product.bytes) <= gpu.unit_shared;
+}
+
 // The number of tiles of rows that neighbouring blocks have with which those that run at once read least: their tiles
 // are then about a square.
 int64_t raster_of(const Schedule& s, const Machine& machine, const Product& product,
@@ -223,6 +259,11 @@ void add_matrix_seeds(Space& space, const Machine& machine, const Product& produ
       with.emplace_back(kMinBlocks, blocks);
       add_ranked(space, machine, product, kMatrixSeeds, with, {near_row(info(matrix).left)}, {64, 32, 16});
     }
+    // Not measured yet, so behind those that were.
+    if (axis_of(space.axes, kCopyingWaves) == nullptr) return;
+    for (const auto& [choice, value] : Chosen{{kMinBlocks, 1}, {kStages, 4}, {kCopyingWaves, 4}})
+      choices.emplace_back(choice, value);
+    add_ranked(space, machine, product, 1, choices, {near_row(info(matrix).left)}, {64, 32, 16});
     return;
   }
   choices.emplace_back(kMinBlocks, 1);
@@ -275,7 +316,6 @@ int64_t contract_shared(const Schedule& s, int64_t bytes) {
 }
 
 Space space_gpu_contract(const Graph& group, const Domain& domain, const Machine& machine) {
-  const Gpu gpu = machine.target->gpu;
   const std::vector<MatrixOp> matrices = matrices_for(group, domain, machine);
   const bool matrix = !matrices.empty();
   const int64_t bytes = matrix ? size_of(info(matrices[0]).left) : 4;
@@ -306,7 +346,7 @@ Space space_gpu_contract(const Graph& group, const Domain& domain, const Machine
   Schedule largest;
   largest.set(kTileRows, kLargeTile);
   largest.set(kTileColumns, kLargeTile);
-  if (parts.values.size() > 1 && product.tiles(largest) < gpu.units && may_share_k(group, domain))
+  if (parts.values.size() > 1 && product.tiles(largest) < machine.target->gpu.units && may_share_k(group, domain))
     space.axes.push_back(std::move(parts));
   if (product.tiles(largest) > machine.multiprocessors() && product.last_row_tiles(largest) > 1 &&
       product.column_tiles(largest) > 1)
@@ -324,30 +364,11 @@ Space space_gpu_contract(const Graph& group, const Domain& domain, const Machine
     for (const MatrixOp one : matrices) values.push_back(1 + static_cast<int64_t>(one));
     space.axes.emplace_back(kMatrix, std::move(values));
   }
+  if (product.copies_both && (machine.target->features & kPhases) != 0)
+    space.axes.emplace_back(kCopyingWaves, std::vector<int64_t>{0, 4, 1, 2});
   add_listed_axes(space, machine);
-  space.legal = [gpu, product, unroll = values_of(space, kUnrollK)[0],
-                 early = (machine.target->features & kEarlyLoads) != 0](const Schedule& s) {
-    const std::optional<MatrixOp> chosen = matrix_of(s);
-    if (rows_of_tile(s) > kMostTile || rows_of_tile(s) < kLeastTile || columns_of_tile(s) > kMostTile) return false;
-    // The vectors of a row are within a run of its columns.
-    if (columns_of_tile(s) > s[kTileColumns] && s[kTileColumns] < s[kVector]) return false;
-    if (!(chosen ? legal_with(*chosen, s, unroll) : legal_on_lanes(s))) return false;
-    const bool async = s[kAsyncCopies] != 0;
-    if (async ? s[kStages] < 2 || !(chosen ? product.copies_matrix : product.copies) : s[kStages] > 2) return false;
-    if (s[kRasterRows] > 1 && (product.last_row_tiles(s) % s[kRasterRows] != 0 || product.column_tiles(s) == 1))
-      return false;
-    const int64_t threads = contract_threads(s), blocks = s[kReductionBlocks];
-    if (threads < gpu.wave || threads > gpu.block_threads) return false;
-    if (blocks > 1 && (product.depth % (blocks * s[kStepK]) != 0 || product.tiles(s) > kCounterBytes / 4)) return false;
-    if (contract_shared(s, product.bytes) > gpu.block_shared || !may_reside(s[kMinBlocks], threads, gpu)) return false;
-    // With 8 x 16 accumulators the registers also hold what is loaded for the next step; with more they do not.
-    const int64_t registers = contract_registers(s, product.bytes / 4);
-    const int64_t taken = early ? registers * 3 / 2 : registers;
-    if (registers > std::min(gpu.lane_registers, 232) || taken * threads > gpu.unit_registers) return false;
-    // Blocks of large tiles would spill, or not fit, where others are to reside beside them.
-    const int64_t beside = chosen && multiplies_in_memory(*chosen) ? s[kMinBlocks] : 0;
-    return beside * taken * threads <= gpu.unit_registers &&
-           beside * contract_shared(s, product.bytes) <= gpu.unit_shared;
+  space.legal = [machine, product, unroll = values_of(space, kUnrollK)[0]](const Schedule& s) {
+    return legal_in(s, machine, product, unroll);
   };
   for (const MatrixOp one : matrices) add_matrix_seeds(space, machine, product, one);
   add_lanes_seeds(space, machine, product);

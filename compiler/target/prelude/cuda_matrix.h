@@ -53,6 +53,16 @@ WL_FN void wl_barrier_near() {
   asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
   __syncthreads();
 }
+template <int N>
+WL_FN void wl_barrier_near_of() {
+  asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+  wl_barrier_of<N>();
+}
+template <class T>
+WL_FN void wl_await_near(wl_shared<T> p, long parity) {
+  wl_await(p, parity);
+  asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+}
 WL_FN void wl_mma_begin() {
   asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
 }

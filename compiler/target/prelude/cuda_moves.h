@@ -2,6 +2,11 @@
 WL_FN void wl_barrier() {
   __syncthreads();
 }
+// Of the first threads of the block.
+template <int N>
+WL_FN void wl_barrier_of() {
+  asm volatile("bar.sync 1, %0;" ::"n"(N) : "memory");
+}
 // The simulator looks whether lanes whose numbers differ in these bits have the same.
 template <int Bits, class T>
 WL_FN void wl_agree(T) {}
@@ -142,6 +147,42 @@ WL_FN void wl_send_in(wl_shared<T> to, const T* from, bool inside) {
 WL_FN void wl_commit() {}
 template <int N>
 WL_FN void wl_wait() {}
+#endif
+// Phases (compiler/kernel/instrs.def): PTX's mbarriers.
+#if __CUDA_ARCH__ >= 800
+template <int Count, int Arrivals, int Computing, class T>
+WL_FN void wl_begin_phases(wl_shared<T> p, int thread) {
+  if (thread != 0) return;
+  WL_UNROLL for (int i = 0; i < Count; ++i) asm volatile("mbarrier.init.shared.b64 [%0], %1;" ::"r"((p + i).address()),
+                                                         "n"(Arrivals) : "memory");
+}
+template <class T>
+WL_FN void wl_arrive(wl_shared<T> p) {
+  __syncwarp();
+  if ((threadIdx.x & 31) != 0) return;
+  asm volatile("{\n\t.reg .b64 state;\n\tmbarrier.arrive.shared.b64 state, [%0];\n\t}" ::"r"(p.address()) : "memory");
+}
+template <class T>
+WL_FN void wl_arrive_copied(wl_shared<T> p) {
+  asm volatile("cp.async.mbarrier.arrive.noinc.shared.b64 [%0];" ::"r"(p.address()) : "memory");
+}
+#if __CUDA_ARCH__ >= 900
+#define WL_TRY_WAIT "mbarrier.try_wait"  // sleeps for a while
+#else
+#define WL_TRY_WAIT "mbarrier.test_wait"
+#endif
+template <class T>
+WL_FN void wl_await(wl_shared<T> p, long parity) {
+  const u32 at = p.address(), odd = (u32)parity;
+  u32 ended;
+  do {
+    asm volatile("{\n\t.reg .pred ended;\n\t" WL_TRY_WAIT
+                 ".parity.shared.b64 ended, [%1], %2;\n\tselp.u32 %0, 1, 0, ended;\n\t}"
+                 : "=r"(ended)
+                 : "r"(at), "r"(odd)
+                 : "memory");
+  } while (ended == 0);
+}
 #endif
 // Blocks that count each other.
 WL_FN void wl_release() {

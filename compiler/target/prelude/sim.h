@@ -39,7 +39,7 @@ enum { wl_sim_frame = 20 };  // the return address is the twelfth
 #error "the simulated GPU knows the stack of x86-64 and AArch64"
 #endif
 
-enum wl_sim_state : unsigned char { kSimRuns, kSimShuffles, kSimWaits, kSimMeets, kSimEnded };
+enum wl_sim_state : unsigned char { kSimRuns, kSimShuffles, kSimWaits, kSimAwaits, kSimMeets, kSimEnded };
 struct wl_sim_lane {
   void* stack;                      // saved stack pointer
   unsigned long long given, taken;  // what a shuffle gives, and what it gets
@@ -47,19 +47,31 @@ struct wl_sim_lane {
   int from;                         // of the wave, where the mask is wl_sim_any
   int queued, groups;               // copies on their way, and how many groups were committed
   int products;                     // that have not been waited for
+  int members;                      // of the block, which the barrier is for
+  int phase, parity;                // that it awaits
+  // In a block whose threads have roles: how often the thread met others, and what it knows of each role: everything up
+  // to such a count, which is the same for all threads of a role at one place.
+  unsigned clock, sees[2];
   wl_sim_state state;
 };
-// Who touched an element of shared memory last; epochs count barriers and blocks.
+// Who touched an element of shared memory last; epochs count barriers and blocks. Reads are of each role.
 struct wl_sim_cell {
-  unsigned wrote, read;
-  short writer, reader;  // reader -1: several; writer with wl_sim_flies: what it copies has not landed
+  unsigned wrote, read[2];
+  short writer, reader[2];  // reader -1: several; writer with wl_sim_flies: what it copies has not landed
+};
+struct wl_sim_phase {
+  long at;  // in the arena, in bytes
+  int arrivals, arrived, role;
+  unsigned ended, clock, other;  // of those who arrive: when, and what they know of the other role
+  unsigned told[2];              // by the last phase that ended
 };
 enum {
   wl_sim_blocks = 8,
   wl_sim_threads = 1024 * wl_sim_blocks,
   wl_sim_stack = 65536 + 320,
   wl_sim_shared = 232448,
-  wl_sim_outputs = 16
+  wl_sim_outputs = 16,
+  wl_sim_phases = 64
 };
 enum { wl_sim_flies = 0x4000, wl_sim_copies = 2048 };  // of a thread
 enum { wl_sim_any = 0x10000 };                         // as a mask: every lane says which lane it asks
@@ -90,8 +102,11 @@ struct wl_sim {
   wl_sim_product* products;
   void* home;                       // the scheduler's stack pointer
   int thread, threads, first, end;  // running now; of the cluster; of the wave
-  int size, cluster, stacked;    // threads of a block; blocks, of which threads are numbered on; threads with a stack
-  unsigned epoch, start, order;  // epoch: counts barriers; start: the one in which the cluster began
+  int size, cluster, stacked;  // threads of a block; blocks, of which threads are numbered on; threads with a stack
+  int computing;               // threads of a block that are no copiers
+  int phase_count;
+  wl_sim_phase phases[wl_sim_phases];
+  unsigned epoch, start, order;        // epoch: counts barriers; start: the one in which the cluster began
   unsigned since[wl_sim_blocks], met;  // the last barrier of a block, and meeting of all
   long first_block;
   int pass;
@@ -132,6 +147,9 @@ static void wl_sim_reserve(wl_sim& s) {
 static inline int wl_sim_rank(const wl_sim& s) {
   return s.thread / s.size;
 }
+static inline int wl_sim_role(const wl_sim& s, int thread) {
+  return thread % s.size >= s.computing;
+}
 static inline long wl_sim_block_of(const wl_sim& s) {
   return s.first_block + wl_sim_rank(s);
 }
@@ -159,8 +177,9 @@ static inline void wl_sim_next(wl_sim& s) {
 static void wl_sim_entry() {
   wl_sim_now->call();
   wl_sim& s = *wl_sim_now;
-  const int left = s.lanes[s.thread].queued;
-  if (left > 0) wl_sim_fail("no wait for a copy", s.copies[s.thread * wl_sim_copies].line, left);
+  for (int i = 0; i < s.lanes[s.thread].queued; ++i)
+    if (const wl_sim_copy& copy = s.copies[s.thread * wl_sim_copies + i]; copy.group >= 0)
+      wl_sim_fail("no wait for a copy", copy.line, i);
   if (s.lanes[s.thread].products > 0)
     wl_sim_fail("no wait for a product", s.products[s.thread * wl_sim_products].line, s.lanes[s.thread].products);
   s.lanes[s.thread].state = kSimEnded;
@@ -227,34 +246,70 @@ static bool wl_sim_all(wl_sim& s, int from, int to, wl_sim_state state, const ch
   s.failed = true;
   return false;
 }
-static void wl_sim_release(wl_sim& s, int block) {
-  for (int i = block * s.size; i < (block + 1) * s.size; ++i) s.lanes[i].state = kSimRuns;
+static void wl_sim_release(wl_sim& s, int block, int members) {
+  const int first = block * s.size;
+  unsigned clock = 0, other = 0;
+  for (int i = first; i < first + members; ++i) {
+    if (s.lanes[i].clock > clock) clock = s.lanes[i].clock;
+    if (s.lanes[i].sees[1] > other) other = s.lanes[i].sees[1];
+  }
+  for (int i = first; i < first + members; ++i) {
+    s.lanes[i].clock = s.lanes[i].sees[0] = clock + 1;
+    s.lanes[i].sees[1] = members == s.size ? clock + 1 : other;
+    s.lanes[i].state = kSimRuns;
+  }
   s.since[block] = s.epoch;
+}
+static bool wl_sim_has_ended(const wl_sim_phase& phase, int parity) {
+  return (int)(phase.ended & 1) != parity;
+}
+// Every thread whose phase has ended goes on. False: none does.
+static bool wl_sim_phases_end(wl_sim& s) {
+  bool any = false;
+  for (int i = 0; i < s.threads; ++i) {
+    wl_sim_lane& lane = s.lanes[i];
+    if (lane.state != kSimAwaits) continue;
+    s.thread = i;
+    if (!wl_sim_has_ended(s.phases[lane.phase], lane.parity)) continue;
+    lane.state = kSimRuns;
+    any = true;
+  }
+  return any;
 }
 // Every block whose threads wait at a barrier goes on; when none does, all must meet, or have ended.
 static bool wl_sim_barrier(wl_sim& s, bool& ended) {
   bool waits = false;
   for (int block = 0; block < s.cluster; ++block) {
-    if (!wl_sim_all(s, block * s.size, (block + 1) * s.size, kSimWaits, "barrier")) {
+    int members = s.computing;
+    for (int i = block * s.size; i < (block + 1) * s.size; ++i)
+      if (s.lanes[i].state == kSimWaits) members = s.lanes[i].members;
+    if (!wl_sim_all(s, block * s.size, block * s.size + members, kSimWaits, "barrier")) {
       if (s.failed) return false;
       continue;
     }
     waits = true;
     ++s.epoch;
-    wl_sim_release(s, block);
+    wl_sim_release(s, block, members);
   }
-  if (waits) return true;
+  if (wl_sim_phases_end(s) || waits) return true;
+  if (s.lanes[s.thread].state == kSimAwaits) {
+    snprintf(s.message, sizeof s.message, "the phase awaited at line %d never ends (block %ld, thread %d)",
+             s.lanes[s.thread].line - s.line0, wl_sim_block_of(s), s.thread % s.size);
+    s.failed = true;
+    return false;
+  }
   ended = !wl_sim_all(s, 0, s.threads, kSimMeets, "meeting");
   if (s.failed || ended) return !s.failed;
   s.met = ++s.epoch;
-  for (int block = 0; block < s.cluster; ++block) wl_sim_release(s, block);
+  for (int block = 0; block < s.cluster; ++block) wl_sim_release(s, block, s.size);
   return true;
 }
 static void wl_sim_block(wl_sim& s, void (*call)(void), int size, int cluster) {
   const int threads = size * cluster;
   s.call = call;
-  s.size = size;
+  s.size = s.computing = size;
   s.cluster = cluster;
+  s.phase_count = 0;
   s.threads = threads;
   wl_sim_reserve(s);
   s.start = s.met = ++s.epoch;
@@ -275,6 +330,7 @@ static void wl_sim_block(wl_sim& s, void (*call)(void), int size, int cluster) {
     lane.state = kSimRuns;
     lane.line = s.line0;
     lane.queued = lane.groups = lane.products = 0;
+    lane.clock = lane.sees[0] = lane.sees[1] = s.start;
   }
   const int waves = threads / WL_WAVE;
   for (bool ended = false; !ended;) {
@@ -287,6 +343,8 @@ static void wl_sim_block(wl_sim& s, void (*call)(void), int size, int cluster) {
     }
     if (!wl_sim_barrier(s, ended)) return;
   }
+  for (int i = 0; i < threads; ++i)
+    if (s.lanes[i].clock > s.epoch) s.epoch = s.lanes[i].clock;
 }
 static long wl_sim_common(long a, long b) {
   return b == 0 ? a : wl_sim_common(b, a % b);
@@ -297,83 +355,3 @@ static long wl_sim_place(long block, long grid) {
   while (wl_sim_common(step, grid) != 1) ++step;
   return (long)((unsigned long long)block * step % grid);
 }
-// A launch is `grid` calls; `calls` counts them, for all threads of the host.
-static void wl_sim_run(void (*call)(void), long block, long grid, int threads, void* const* args, char* shared,
-                       int line0, const char* name, int quiet, long& calls, int cluster, long arena) {
-  wl_sim& s = wl_sim_get();
-  if (s.failed) return;
-  const long before = __atomic_fetch_add(&calls, 1, __ATOMIC_RELAXED);
-  s.launch = ((before / grid + 1) * 0x9e3779b97f4a7c15ull ^ (unsigned long long)call * 0xc2b2ae3d27d4eb4full) << 24;
-  if (block % grid % cluster != 0) return;  // runs with the first of its cluster
-  s.first_block = wl_sim_place(block % grid / cluster, grid / cluster) * cluster;
-  s.pass = (int)(block / grid);
-  s.arena = arena;
-  s.args = args;
-  s.shared = shared;
-  s.line0 = line0;
-  wl_sim_block(s, call, threads, cluster);
-  if (s.failed) calls = (calls / grid + 1) * grid;
-  if (!s.failed || quiet) return;
-  dprintf(2, "%s: %s\n", name, s.message);
-  abort();
-}
-// NAME_quiet: keep the message for NAME_report and run nothing more, instead of ending the process.
-static const char* wl_sim_report() {
-  wl_sim& s = wl_sim_get();
-  const bool failed = s.failed;
-  s.failed = false;
-  return failed ? s.message : "";
-}
-template <class... P>
-struct wl_sim_list {};
-template <class F, class... D>
-static inline void wl_sim_apply(F f, void* const*, wl_sim_list<>, D... done) {
-  f(done...);
-}
-template <class F, class P, class... R, class... D>
-static inline void wl_sim_apply(F f, void* const* args, wl_sim_list<P, R...>, D... done) {
-  wl_sim_apply(f, args + 1, wl_sim_list<R...>{}, done..., P::argument(args, (int)sizeof...(D)));
-}
-template <class... P>
-static inline void wl_sim_call(void (*f)(P...)) {
-  wl_sim_apply(f, wl_sim_now->args, wl_sim_list<P...>{});
-}
-#define WL_RESIDENT_KERNEL(blocks, ...) WL_CLUSTER_KERNEL(1, 0, __VA_ARGS__)
-#define WL_KERNEL(...) WL_CLUSTER_KERNEL(1, 0, __VA_ARGS__)
-#define WL_CLUSTER_KERNEL(cluster, shared, name, grid, threads, ...)                                              \
-  static void name##_body(__VA_ARGS__);                                                                           \
-  static void name##_call() {                                                                                     \
-    wl_sim_call(name##_body);                                                                                     \
-  }                                                                                                               \
-  static long name##_calls = 0;                                                                                   \
-  extern "C" {                                                                                                    \
-  int name##_quiet = 0;                                                                                           \
-  const char* name##_report() {                                                                                   \
-    return wl_sim_report();                                                                                       \
-  }                                                                                                               \
-  void name(long block, void* const* args, char* scratch) {                                                       \
-    wl_sim_run(name##_call, block, grid, threads, args, scratch, __LINE__ - 1, #name, name##_quiet, name##_calls, \
-               cluster, shared);                                                                                  \
-  }                                                                                                               \
-  }                                                                                                               \
-  static void name##_body(__VA_ARGS__)
-#define WL_IN(T, p, n) wl_global<const T, n> p
-#define WL_OUT(T, p, n) wl_global<T, n> p
-#define WL_ONCE(T, p, n) wl_global<T, n, true> p
-#define WL_PASSES(bytes) wl_sim_workspace<bytes> workspace
-#define WL_WORK(T, p, at, n) const wl_global<T, n, true, true> p = workspace.template part<T, n>(at)
-#define WL_CLUSTER(T, p, at, n)  \
-  const wl_sim_cluster<T, n> p { \
-    at, 0                        \
-  }
-#define WL_SHARED(T, p, at, n) \
-  const wl_shared<T, n> p {    \
-    at, 0                      \
-  }
-#define WL_ENTER                                            \
-  const long block = wl_sim_block_of(*wl_sim_now);          \
-  const int pass = wl_sim_now->pass;                        \
-  const int thread = wl_sim_now->thread % wl_sim_now->size; \
-  (void)block;                                              \
-  (void)pass;                                               \
-  (void)thread

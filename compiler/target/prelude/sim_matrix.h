@@ -1,4 +1,4 @@
-// The simulated GPU's half, third part: matrix instructions, by the formulas of the vendors' manuals.
+// The simulated GPU's half, fifth part: matrix instructions, by the formulas of the vendors' manuals.
 // PTX's ldmatrix: lanes 8 b to 8 b + 7 name the rows of block b, of which all lanes read.
 template <class T, int N, bool Across, long M>
 __attribute__((noinline)) static wl_blocks_of<N> wl_sim_ldmatrix(wl_shared<T, M> p, long to_row, int line) {
@@ -115,6 +115,14 @@ WL_MMA_16X8X32(wl_mma_m16n8k32_i8u8, i8, u8)
 // apart.
 WL_FN void wl_barrier_near(int line = __builtin_LINE()) {
   wl_barrier(line);
+}
+template <int N>
+WL_FN void wl_barrier_near_of(int line = __builtin_LINE()) {
+  wl_barrier_of<N>(line);
+}
+template <class T, long N>
+WL_FN void wl_await_near(wl_shared<T, N> p, long parity, int line = __builtin_LINE()) {
+  wl_await(p, parity, line);
 }
 WL_FN void wl_mma_begin(int line = __builtin_LINE()) {
   wl_sim_exchange(0, 0, line);

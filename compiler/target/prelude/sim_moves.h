@@ -1,4 +1,4 @@
-// The simulated GPU's half, second part: memory, which knows its bounds, and what lanes do together.
+// The simulated GPU's half, third part: memory, which knows its bounds, and what lanes do together.
 static unsigned long long* wl_sim_shadow(int number, long n) {
   auto& shadow = wl_sim_now->stored[number];
   if (shadow.n < n) {
@@ -41,10 +41,17 @@ WL_FN void wl_sim_inside(const T* base, long at, long n, int line) {
   if (at < 0 || at + W > n) wl_sim_fail(W > 1 ? "vector outside its buffer" : "element outside its buffer", line, at);
   if ((unsigned long long)(base + at) % (W * sizeof(T)) != 0) wl_sim_fail("misaligned vector", line, at);
 }
-// In the shared memory of block `rank`; since: the epoch that orders whoever touches it.
+// What the running thread knows of another one's accesses: those before this. since: the epoch that orders whoever
+// touches the memory, where threads have no roles.
+static inline unsigned wl_sim_seen(const wl_sim& s, unsigned since, int other) {
+  return s.computing == s.size ? since : s.lanes[s.thread].sees[wl_sim_role(s, other & ~wl_sim_flies)];
+}
+// In the shared memory of block `rank`.
 template <int W, class T>
 WL_SIM_FN void wl_sim_touch(int rank, unsigned since, long byte, long at, bool writes, int line) {
   wl_sim& s = *wl_sim_now;
+  const int mine = wl_sim_role(s, s.thread);
+  const unsigned now = s.computing == s.size ? since : s.lanes[s.thread].clock;
   for (int i = 0; i < W; ++i) {
     wl_sim_cell& cell = s.cells[(long)rank * wl_sim_shared + byte + (at + i) * (long)sizeof(T)];
     const short me = (short)s.thread;
@@ -52,19 +59,22 @@ WL_SIM_FN void wl_sim_touch(int rank, unsigned since, long byte, long at, bool w
       wl_sim_fail(writes ? "shared element written while a copy to it is on its way"
                          : "shared element read before a wait for the copy to it",
                   line, at + i);
-    if (cell.wrote == since && cell.writer != me)
+    if (cell.wrote >= wl_sim_seen(s, since, cell.writer) && cell.writer != me)
       wl_sim_fail(writes ? "race: two threads write one shared element"
                          : "race: shared element read while another thread writes it",
                   line, at + i);
     if (!writes && cell.wrote < s.start) wl_sim_fail("shared element read before it is written", line, at + i);
     if (writes) {
-      if (cell.read == since && cell.reader != me)
-        wl_sim_fail("race: shared element written while another thread reads it", line, at + i);
-      cell.wrote = since;
+      for (int role = 0; role < 2; ++role) {
+        const unsigned seen = s.computing == s.size ? since : s.lanes[s.thread].sees[role];
+        if (cell.read[role] >= seen && cell.reader[role] != me)
+          wl_sim_fail("race: shared element written while another thread reads it", line, at + i);
+      }
+      cell.wrote = now;
       cell.writer = me;
     } else {
-      cell.reader = cell.read == since && cell.reader != me ? (short)-1 : me;
-      cell.read = since;
+      cell.reader[mine] = cell.read[mine] == now && cell.reader[mine] != me ? (short)-1 : me;
+      cell.read[mine] = now;
     }
   }
 }
@@ -162,11 +172,20 @@ template <int W, class P, class T>
 WL_FN void wl_write_past(P to, const T* from, int line) {
   wl_write<W>(to, from, line);
 }
-WL_FN void wl_barrier(int line = __builtin_LINE()) {
+// Of the first threads of the block.
+static inline void wl_sim_wait(int members, int line) {
   wl_sim& s = *wl_sim_now;
   s.lanes[s.thread].line = line;
+  s.lanes[s.thread].members = members;
   s.lanes[s.thread].state = kSimWaits;
   wl_sim_next(s);
+}
+WL_FN void wl_barrier(int line = __builtin_LINE()) {
+  wl_sim_wait(wl_sim_now->size, line);
+}
+template <int N>
+WL_FN void wl_barrier_of(int line = __builtin_LINE()) {
+  wl_sim_wait(N, line);
 }
 WL_FN void wl_meet(int line = __builtin_LINE()) {
   wl_sim& s = *wl_sim_now;
@@ -238,16 +257,18 @@ WL_FN void wl_send(wl_shared<T, N> to, wl_global<E, M, O> from, int line) {
 WL_FN void wl_commit() {
   ++wl_sim_now->lanes[wl_sim_now->thread].groups;
 }
-template <int N>
-WL_FN void wl_wait(int line = __builtin_LINE()) {
+// Copies of a thread for which `now` holds land.
+template <class Now>
+static void wl_sim_land(int thread, Now now, int line) {
   wl_sim& s = *wl_sim_now;
-  wl_sim_lane& me = s.lanes[s.thread];
-  const int rank = wl_sim_rank(s);
+  wl_sim_lane& lane = s.lanes[thread];
+  const int rank = wl_sim_rank(s), running = s.thread;
+  s.thread = thread;
   int left = 0;
-  for (int i = 0; i < me.queued; ++i) {
-    wl_sim_copy& copy = s.copies[s.thread * wl_sim_copies + i];
-    if (copy.group >= me.groups - N) {
-      s.copies[s.thread * wl_sim_copies + left++] = copy;
+  for (int i = 0; i < lane.queued; ++i) {
+    wl_sim_copy& copy = s.copies[thread * wl_sim_copies + i];
+    if (!now(copy)) {
+      s.copies[thread * wl_sim_copies + left++] = copy;
       continue;
     }
     for (int at = 0; at < copy.bytes; at += copy.size) {
@@ -256,5 +277,13 @@ WL_FN void wl_wait(int line = __builtin_LINE()) {
     }
     __builtin_memcpy(s.shared + rank * s.arena + copy.at, copy.data, copy.bytes);
   }
-  me.queued = left;
+  lane.queued = left;
+  s.thread = running;
+}
+template <int N>
+WL_FN void wl_wait(int line = __builtin_LINE()) {
+  const wl_sim& s = *wl_sim_now;
+  const int oldest = s.lanes[s.thread].groups - N;
+  wl_sim_land(
+      s.thread, [=](const wl_sim_copy& copy) { return copy.group >= 0 && copy.group < oldest; }, line);
 }

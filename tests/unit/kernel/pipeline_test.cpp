@@ -19,18 +19,7 @@ using testing::each_place;
 using ::testing::HasSubstr;
 using testing::instrs_in;
 using testing::PlainLoop;
-
-std::vector<double> values_of(const Kernel& kernel) {
-  std::vector<std::vector<double>> buffers;
-  for (const KernelBuffer& buffer : kernel.buffers) {
-    if (buffer.level != Level::kGlobal) continue;
-    std::vector<double>& values = buffers.emplace_back(elements(buffer.shape));
-    for (size_t i = 0; i < values.size(); ++i) values[i] = static_cast<double>(i * 7 % 101);
-  }
-  const absl::Status status = interpret(kernel, buffers);
-  EXPECT_TRUE(status.ok()) << status << "\n" << print(kernel);
-  return buffers[1];
-}
+using testing::values_of;
 
 Kernel pipelined(PlainLoop& plain, int64_t stages, int64_t registers = 1) {
   Kernel kernel = plain.kernel();

@@ -1,11 +1,14 @@
 // Plain loops by hand, as lowering would write them, for the pipelining pass.
 #pragma once
 
+#include <gtest/gtest.h>
+
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "compiler/kernel/builder.h"
+#include "compiler/kernel/verify.h"
 
 namespace wl::testing {
 
@@ -129,6 +132,19 @@ inline Kernel PlainLoop::kernel() {
   for (Instr& instr : body) kernel_.body.push_back(std::move(instr));
   kernel_.body.push_back(store_instr(sum_, {1, affine(kBlockVar, kTeam), {1}}, false));
   return kernel_;
+}
+
+// What a kernel of such a loop leaves in y.
+inline std::vector<double> values_of(const Kernel& kernel) {
+  std::vector<std::vector<double>> buffers;
+  for (const KernelBuffer& buffer : kernel.buffers) {
+    if (buffer.level != Level::kGlobal) continue;
+    std::vector<double>& values = buffers.emplace_back(elements(buffer.shape));
+    for (size_t i = 0; i < values.size(); ++i) values[i] = static_cast<double>(i * 7 % 101);
+  }
+  const absl::Status status = interpret(kernel, buffers);
+  EXPECT_TRUE(status.ok()) << status << "\n" << print(kernel);
+  return buffers[1];
 }
 
 }  // namespace wl::testing

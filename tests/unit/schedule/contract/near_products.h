@@ -69,6 +69,15 @@ inline std::string deep_product(uint64_t seed) {
   return near_product_of(dtypes[random() % 3], m, n, k, a, b, one(0, 3) == 0 ? 2 : 1, one(0, 3) == 0);
 }
 
+// Whose factors are copied as they are, in whole steps of K: by mma.sync where there is no wgmma.
+inline std::string copied_product(uint64_t seed, int least = 48, int deepest = 448) {
+  std::mt19937_64 random(seed);
+  const auto one = [&](int from, int to) { return from + static_cast<int>(random() % (to - from + 1)); };
+  const int m = least + 16 * one(0, 9), n = least + 16 * one(0, 9), k = 64 * one(2, deepest / 64);
+  const std::string a = one(0, 2) == 0 ? "km" : "mk", b = one(0, 1) == 0 ? "nk" : "kn";
+  return near_product_of(one(0, 1) == 0 ? "bf16" : "f16", m, n, k, a, b, one(0, 3) == 0 ? 2 : 1);
+}
+
 // Up to `count` points of a space whose schedules are `wanted`: the first seed that is, then random ones.
 template <typename Wanted>
 std::vector<Point> points_with(const Space& space, size_t count, uint64_t seed, Wanted wanted) {
@@ -89,6 +98,10 @@ inline std::vector<Point> near_points(const Space& space, size_t count, uint64_t
     const std::optional<MatrixOp> matrix = matrix_of(schedule);
     return matrix && multiplies_in_memory(*matrix);
   });
+}
+
+inline std::vector<Point> alongside_points(const Space& space, size_t count, uint64_t seed) {
+  return points_with(space, count, seed, [](const Schedule& schedule) { return schedule[kCopyingWaves] > 0; });
 }
 
 inline std::vector<Point> shared_points(const Space& space, size_t count, uint64_t seed) {

@@ -1,0 +1,55 @@
+// Asynchronous copies of the interpreter that have not arrived: their places hold NaN until somebody has waited for
+// them, by groups of a team, or by phases.
+#pragma once
+
+#include <limits>
+#include <map>
+#include <utility>
+#include <vector>
+
+#include "compiler/kernel/kernel.h"
+
+namespace wl {
+
+class PendingCopies {
+ public:
+  explicit PendingCopies(size_t teams) : groups_(teams, std::vector<Group>(1)) {}
+
+  // `to` stays where it is.
+  void start(size_t team, double* to, double value) {
+    *to = std::numeric_limits<double>::quiet_NaN();
+    groups_[team].back().emplace_back(to, value);
+  }
+  void commit(size_t team) { groups_[team].emplace_back(); }
+  void wait(size_t team, int pending) {
+    std::vector<Group>& groups = groups_[team];
+    while (static_cast<int>(groups.size()) - 1 > pending) {
+      land(groups.front());
+      groups.erase(groups.begin());
+    }
+  }
+  // The team's open group arrives at a phase; all that arrived there is in place once it is waited for.
+  void arrive(size_t team, BufferId phases, int64_t element) {
+    Group& open = groups_[team].back();
+    Group& there = arrived_[{phases, element}];
+    there.insert(there.end(), open.begin(), open.end());
+    open.clear();
+  }
+  void await(BufferId phases, int64_t element) {
+    Group& there = arrived_[{phases, element}];
+    land(there);
+    there.clear();
+  }
+
+ private:
+  using Group = std::vector<std::pair<double*, double>>;  // places in shared buffers and their new values
+
+  static void land(const Group& group) {
+    for (const auto& [to, value] : group) *to = value;
+  }
+
+  std::vector<std::vector<Group>> groups_;  // by team; the last is still open
+  std::map<std::pair<BufferId, int64_t>, Group> arrived_;
+};
+
+}  // namespace wl
