@@ -111,6 +111,12 @@ TEST_P(SimulatedMatrices, OfCopyingWavesMeanTheirGraphs) {
                {"cuda:sm_80", "cuda:sm_90a"});
 }
 
+// Blocks take tile after tile; waves that copy go on to the next one while this one's sums are stored.
+TEST_P(SimulatedMatrices, OfPersistentBlocksMeanTheirGraphs) {
+  expect_right(seeds(40, 20261201), "simulated_persistent", "", testing::product_of_tiles, testing::persistent_points,
+               {"cuda:sm_80", "cuda:sm_90a"});
+}
+
 // Several blocks have parts of K, and the last one adds up what they left.
 TEST_P(SimulatedMatrices, OfSharedKMeanTheirGraphs) {
   expect_right(seeds(40, 20261128), "simulated_shared_k", "wl_last<", testing::deep_product, testing::shared_points);

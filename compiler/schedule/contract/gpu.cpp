@@ -42,10 +42,13 @@ absl::StatusOr<Kernel> GpuContract::run() {
   if (parts_ > 1) join_parts();
   emit_epilogue();
   if (!status_.ok()) return status_;
+  if (turn_ >= 0) out_.close_loop();
   Kernel kernel = out_.finish();
+  const Affine before = turn_ < 0 ? fixed(0) : affine(turn_, outer_ * whole_);
   if (steps_ >= 0)
     WL_RETURN_IF_ERROR(pipeline(
-        kernel, {steps_, {{rows_.buffer, rows_.async}, {columns_.buffer, columns_.async}}, stages_, register_stages_}));
+        kernel,
+        {steps_, {{rows_.buffer, rows_.async}, {columns_.buffer, columns_.async}}, stages_, register_stages_, before}));
   insert_barriers(kernel);
   const Gpu& gpu = machine_.target->gpu;
   if (kernel.threads > gpu.block_threads || kernel.scratch_bytes() > gpu.block_shared)
@@ -220,11 +223,38 @@ bool GpuContract::reads_along_k(const Side& side) const {
   return along > 0;
 }
 
+// The number of the tile that a block has or, where blocks are persistent, of that which it has in a turn of the loop
+// that is then open.
+Affine GpuContract::tile_of_block() {
+  int64_t tiles = parts_;
+  std::set<AtomId> tiled;
+  for (const Side* side : {&rows_, &columns_})
+    for (const TileLoop& loop : side->loops) {
+      tiles *= quotient_up(extent_along(loop.atom), loop.extent);
+      tiled.insert(loop.atom);
+    }
+  for (const std::vector<AtomId>* list : {&domain_.m, &domain_.n, &domain_.batch})
+    for (const AtomId atom : *list)
+      if (!tiled.contains(atom)) tiles *= domain_.atoms[atom].extent;
+  int64_t& grid = out_.kernel().grid;
+  grid = tiles;
+  if (held_ || schedule_[kPersistent] == 0) return affine(kBlockVar);
+  grid = std::min(tiles, schedule_[kMinBlocks] * machine_.multiprocessors());
+  if (grid == tiles) return affine(kBlockVar);
+  const Affine turns = tiles % grid == 0
+                           ? fixed(tiles / grid)
+                           : affine(out_.derived("turns", {affine(kBlockVar, -1, tiles - 1 + grid)}, grid));
+  turn_ = out_.loop_var("turn");
+  out_.open_loop(turn_, {turns});
+  return sum(affine(kBlockVar), affine(turn_), grid);
+}
+
 void GpuContract::place_block() {
+  const Affine number = tile_of_block();
   block_.assign(domain_.atoms.size(), fixed(0));
   int64_t inside = 1;
   const auto digit = [&](const std::string& name, int64_t extent) {
-    const Affine out = extent == 1 ? fixed(0) : affine(out_.derived(name, {affine(kBlockVar)}, inside, extent));
+    const Affine out = extent == 1 ? fixed(0) : affine(out_.derived(name, {number}, inside, extent));
     inside *= extent;
     return out;
   };
@@ -254,7 +284,6 @@ void GpuContract::place_block() {
     for (size_t i = list->size(); i-- > 0;)
       if (const AtomId a = (*list)[i]; !tiled.contains(a))
         block_[a] = digit(domain_.atoms[a].name, domain_.atoms[a].extent);
-  out_.kernel().grid = inside;
 }
 
 Layout GpuContract::grid_layout(bool rows, bool columns, char row_kind) const {

@@ -20,6 +20,8 @@
 // waves divide the rows alone, and one step of all of K. The operand along the rows then needs no shared memory: each
 // wave holds its rows of it, in the layout of sums, and takes from there the words that it multiplies.
 //
+// With persistent blocks there are as many as run at once, which take tile after tile.
+//
 // With copying_waves the block has these beside the waves that compute; they copy both operands (kernel.h, copiers).
 //
 // Where conditions on places say which products count (compiler/plan/masks.h), a block takes the steps from the first
@@ -84,6 +86,7 @@ class GpuContract {
   // The same of all loops but the last.
   void guard_around(const Side& side, size_t axis, Instr& access) const;
   int64_t extent_along(AtomId atom) const { return atom < 0 ? 1 : domain_.atoms[atom].extent; }
+  Affine tile_of_block();
   void place_block();
   int threads() const { return kernel_threads_; }  // that compute
   // Whether waves that do nothing else may copy both operands: as they are, in whole steps of which all count.
@@ -158,6 +161,7 @@ class GpuContract {
   int64_t parts_ = 1;                                        // of K: blocks that share a tile
   Affine part_;                                              // which of them the block has
   VarId steps_ = -1;  // of the loop over steps, which is pipelined; -1: there is none
+  VarId turn_ = -1;   // of the loop over the tiles of a block; -1: it has one
   Place block_;
   TileId accumulator_ = -1;
 };

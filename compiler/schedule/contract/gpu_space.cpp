@@ -170,6 +170,9 @@ bool legal_in(const Schedule& s, const Machine& machine, const Product& product,
   if (!(chosen ? legal_with(*chosen, s, unroll) : legal_on_lanes(s))) return false;
   const bool async = s[kAsyncCopies] != 0;
   if (async ? s[kStages] < 2 || !(chosen ? product.copies_matrix : product.copies) : s[kStages] > 2) return false;
+  if (s[kPersistent] > 0 &&
+      (s[kMinBlocks] == 0 || s[kReductionBlocks] > 1 || product.tiles(s) <= s[kMinBlocks] * machine.multiprocessors()))
+    return false;
   if (s[kRasterRows] > 1 && (product.last_row_tiles(s) % s[kRasterRows] != 0 || product.column_tiles(s) == 1))
     return false;
   if (s[kCopyingWaves] > 0 &&
@@ -260,10 +263,14 @@ void add_matrix_seeds(Space& space, const Machine& machine, const Product& produ
       add_ranked(space, machine, product, kMatrixSeeds, with, {near_row(info(matrix).left)}, {64, 32, 16});
     }
     // Not measured yet, so behind those that were.
-    if (axis_of(space.axes, kCopyingWaves) == nullptr) return;
-    for (const auto& [choice, value] : Chosen{{kMinBlocks, 1}, {kStages, 4}, {kCopyingWaves, 4}})
-      choices.emplace_back(choice, value);
-    add_ranked(space, machine, product, 1, choices, {near_row(info(matrix).left)}, {64, 32, 16});
+    for (const int64_t persistent : {1, 0}) {
+      if (axis_of(space.axes, kCopyingWaves) == nullptr) break;
+      Chosen with = choices;
+      for (const auto& [choice, value] :
+           Chosen{{kMinBlocks, 1}, {kStages, 4}, {kCopyingWaves, 4}, {kPersistent, persistent}})
+        if (axis_of(space.axes, choice) != nullptr || value != 0) with.emplace_back(choice, value);
+      add_ranked(space, machine, product, 1, with, {near_row(info(matrix).left)}, {64, 32, 16});
+    }
     return;
   }
   choices.emplace_back(kMinBlocks, 1);
@@ -364,6 +371,8 @@ Space space_gpu_contract(const Graph& group, const Domain& domain, const Machine
     for (const MatrixOp one : matrices) values.push_back(1 + static_cast<int64_t>(one));
     space.axes.emplace_back(kMatrix, std::move(values));
   }
+  if (product.tiles(largest) > machine.multiprocessors())
+    space.axes.emplace_back(kPersistent, std::vector<int64_t>{0, 1});
   if (product.copies_both && (machine.target->features & kPhases) != 0)
     space.axes.emplace_back(kCopyingWaves, std::vector<int64_t>{0, 4, 1, 2});
   add_listed_axes(space, machine);

@@ -78,6 +78,11 @@ inline std::string copied_product(uint64_t seed, int least = 48, int deepest = 4
   return near_product_of(one(0, 1) == 0 ? "bf16" : "f16", m, n, k, a, b, one(0, 3) == 0 ? 2 : 1);
 }
 
+// Of more tiles than the machine of these tests has multiprocessors.
+inline std::string product_of_tiles(uint64_t seed) {
+  return copied_product(seed, 144, 256);
+}
+
 // Up to `count` points of a space whose schedules are `wanted`: the first seed that is, then random ones.
 template <typename Wanted>
 std::vector<Point> points_with(const Space& space, size_t count, uint64_t seed, Wanted wanted) {
@@ -102,6 +107,17 @@ inline std::vector<Point> near_points(const Space& space, size_t count, uint64_t
 
 inline std::vector<Point> alongside_points(const Space& space, size_t count, uint64_t seed) {
   return points_with(space, count, seed, [](const Schedule& schedule) { return schedule[kCopyingWaves] > 0; });
+}
+
+// Blocks that take tile after tile, every other one with waves that copy.
+inline std::vector<Point> persistent_points(const Space& space, size_t count, uint64_t seed) {
+  std::vector<Point> points;
+  for (size_t i = 0; i < count; ++i)
+    for (Point& point : points_with(space, 1, seed + i, [i](const Schedule& schedule) {
+           return schedule[kPersistent] > 0 && (schedule[kCopyingWaves] > 0) == (i % 2 == 0);
+         }))
+      points.push_back(std::move(point));
+  return points;
 }
 
 inline std::vector<Point> shared_points(const Space& space, size_t count, uint64_t seed) {
