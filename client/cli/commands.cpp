@@ -206,9 +206,9 @@ absl::StatusOr<int> run_command(Context& context) {
     return run_and_report(program, options);
   }
   WL_ASSIGN_OR_RETURN(const Bind bind, one_size(options));
-  WL_ASSIGN_OR_RETURN(
-      GraphFile file,
-      read_graph(options.input, bind, context.local.panels(options.tune.target, context.embedded), options.weights));
+  WL_ASSIGN_OR_RETURN(GraphFile file,
+                      read_graph(options.input, bind, context.local.panels(options.tune.target, context.embedded),
+                                 options.weights, options.allow_tf32));
   WL_ASSIGN_OR_RETURN(Job job, ask(context, file, /*search=*/false));
   if (!job.result) return why_no_result(job);
   WL_ASSIGN_OR_RETURN(Program program, fetch_program(context.service, objects_of(context), *job.result, file));
@@ -226,9 +226,9 @@ absl::StatusOr<int> run_command(Context& context) {
 absl::StatusOr<int> inspect_command(Context& context) {
   const Options& options = context.options;
   WL_ASSIGN_OR_RETURN(const Bind bind, one_size(options));
-  WL_ASSIGN_OR_RETURN(
-      GraphFile file,
-      read_graph(options.input, bind, context.local.panels(options.tune.target, context.embedded), options.weights));
+  WL_ASSIGN_OR_RETURN(GraphFile file,
+                      read_graph(options.input, bind, context.local.panels(options.tune.target, context.embedded),
+                                 options.weights, options.allow_tf32));
   TuneOptions tune = options.tune;
   if (context.embedded) {
     WL_ASSIGN_OR_RETURN(tune.device, context.local.device_for(tune.target, /*must_run=*/false));

@@ -29,6 +29,7 @@ struct Options {
   std::string export_name;                           // of an export; empty: as `out` is named
   std::map<std::string, std::vector<int64_t>> bind;  // extents to tune for, by symbolic dimension
   std::vector<std::string> weights;                  // inputs of canonical text whose values stay the same
+  bool allow_tf32 = false;                           // products of f32 may have factors of tf32
   TuneOptions tune;
   std::string trace;  // of the jobs; empty: as trace_of_job() says
   RunOptions run;

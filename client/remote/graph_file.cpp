@@ -12,7 +12,8 @@
 namespace wl {
 
 absl::StatusOr<GraphFile> read_graph(const std::string& path, const std::map<std::string, int64_t>& bind,
-                                     const std::vector<int64_t>& panels, const std::vector<std::string>& weights) {
+                                     const std::vector<int64_t>& panels, const std::vector<std::string>& weights,
+                                     bool tf32) {
   if (is_folder(path))
     return invalid("cannot read ", path, ": expected a graph file (.onnx or .graph), found a folder");
   WL_ASSIGN_OR_RETURN(std::string bytes, read_file(path));
@@ -47,6 +48,7 @@ absl::StatusOr<GraphFile> read_graph(const std::string& path, const std::map<std
     file.weights = std::move(folding.weights);
     file.folded = std::move(folding.folded);
   }
+  if (tf32) allow_tf32(file.graph);
   file.text = print(file.graph);
   return file;
 }

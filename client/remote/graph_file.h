@@ -23,9 +23,10 @@ struct GraphFile {
 
 // Reads .onnx, or canonical text (.graph, or a file that begins like it), which does not say itself which of its inputs
 // are weights. Products find their weights in panels of so many columns (panels_for()), none: in their own order.
-// Error messages name the file.
+// `tf32`: products of f32 may have factors of tf32. Error messages name the file.
 absl::StatusOr<GraphFile> read_graph(const std::string& path, const std::map<std::string, int64_t>& bind,
-                                     const std::vector<int64_t>& panels, const std::vector<std::string>& weights = {});
+                                     const std::vector<int64_t>& panels, const std::vector<std::string>& weights = {},
+                                     bool tf32 = false);
 
 // The widths of panels for read_graph(): of a target, or of CPUs of a kind that is not known yet ("cpu"). None for a
 // target that there is not.

@@ -39,10 +39,10 @@ inline bool is_byte(DType dtype) {  // an integer of eight bits
 inline bool saturates(DType dtype) {
   return dtype == DType::f8e4m3fn || dtype == DType::f8e5m2;
 }
-// A word is a u32 that holds neighbouring narrow elements, as instructions that multiply several in a lane take them.
-// How many elements of a dtype it has; 0: words have none of it.
+// A word is a u32 that holds neighbouring elements, as instructions that multiply several in a lane take them. How many
+// elements of a dtype it has; 0: words have none of it. Of f32 it has one, of which tf32 is the upper 19 bits.
 inline int elements_of_word(DType dtype) {
-  return dtype == DType::bf16 || dtype == DType::f16 ? 2 : is_byte(dtype) ? 4 : 0;
+  return dtype == DType::bf16 || dtype == DType::f16 ? 2 : is_byte(dtype) ? 4 : dtype == DType::f32 ? 1 : 0;
 }
 // The dtype in which products of the elements of two words are added up; nullopt: no instruction multiplies these.
 std::optional<DType> sum_of_dot(DType a, DType b);

@@ -344,7 +344,7 @@ class Parts {
     }
     const NodeId product = turn_.contract(
         a.node, b.node, cat(einsum.a, ",", einsum.b, "->", out_first ? moved_first(einsum.out, dim(id)) : einsum.out),
-        sums ? DType::f32 : node.dtype);
+        sums ? DType::f32 : node.dtype, node.tf32);
     return scale == 1 ? product : turn_.mul(product, turn_.constant_like(scale, product));
   }
 

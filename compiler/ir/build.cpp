@@ -181,10 +181,11 @@ NodeId Builder::reduce_keep(Op op, NodeId x, std::vector<int64_t> axes) {
   return broadcast(reduced, shape, std::move(dims));
 }
 
-NodeId Builder::contract(NodeId a, NodeId b, std::string einsum, std::optional<DType> dtype) {
+NodeId Builder::contract(NodeId a, NodeId b, std::string einsum, std::optional<DType> dtype, bool tf32) {
   Node node{.op = Op::contract, .dtype = dtype.value_or(this->node(a).dtype)};
   node.operands = {a, b};
   node.text = std::move(einsum);
+  node.tf32 = tf32;
   return add_node(std::move(node));
 }
 

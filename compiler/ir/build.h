@@ -34,7 +34,7 @@ class Builder {
   // Reduces, then puts the reduced axes back with extent 1 and broadcasts to the shape of x.
   NodeId reduce_keep(Op op, NodeId x, std::vector<int64_t> axes);
   // `dtype`: that of a, or f32 where a and b are narrow floats; for bytes always i32.
-  NodeId contract(NodeId a, NodeId b, std::string einsum, std::optional<DType> dtype = {});
+  NodeId contract(NodeId a, NodeId b, std::string einsum, std::optional<DType> dtype = {}, bool tf32 = false);
   NodeId take_along(NodeId x, NodeId index, int64_t axis);
   NodeId add(NodeId a, NodeId b) { return elementwise(Op::add, {a, b}); }
   NodeId sub(NodeId a, NodeId b) { return elementwise(Op::sub, {a, b}); }

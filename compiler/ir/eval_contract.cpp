@@ -99,12 +99,13 @@ void Evaluator::compute_contract(const Node& at, const ElementSet& set, Column& 
   const auto order = [&](const Pair& p) { return std::array<int32_t, 4>{p.a / a_rows, p.b / b_rows, p.a, p.b}; };
   std::sort(pairs.begin(), pairs.end(), [&](const Pair& p, const Pair& q) { return order(p) < order(q); });
 
-  const PanelProduct multiply(at.dtype, terms, padded);
+  const double inexact = at.tf32 ? 0x1p-10 : 0;  // bits behind the tenth are cut off
+  const PanelProduct multiply(at.dtype, terms, padded, inexact);
   const auto gather = [&, &starts = bases](int which, int32_t first, int32_t rows, Panel& to) {
     const auto from = static_cast<size_t>(first);
     const size_t count = std::min(starts[which].size() - from, static_cast<size_t>(rows));
     to.gather(columns_[ids[which]], *sets_[ids[which]], std::span(starts[which]).subspan(from, count), steps[which],
-              padded, which == 1, multiply.literal_worst());
+              padded, which == 1, multiply.literal_worst(), inexact);
   };
   Panels panels;
   int32_t a_panel = -1;

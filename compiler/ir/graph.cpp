@@ -103,12 +103,18 @@ absl::Status verify_node(const Graph& graph, NodeId id) {
   }
   if (!same_fill(inferred.fill, node.fill))
     return invalid("the fill has fields that do not apply to ", name_of(node.dtype));
+  if (node.tf32 && node.op != Op::contract) return invalid("tf32 is of products");
   if (!node.text.empty() && node.op != Op::input && node.op != Op::contract)
     return invalid("has text \"", node.text, "\" but the op takes none");
   return absl::OkStatus();
 }
 
 }  // namespace
+
+void allow_tf32(Graph& graph) {
+  for (Node& node : graph.nodes)
+    if (node.op == Op::contract && graph.nodes[node.operands[0]].dtype == DType::f32) node.tf32 = true;
+}
 
 absl::Status verify(const Graph& graph) {
   std::unordered_map<std::string_view, NodeId> names;

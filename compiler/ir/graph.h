@@ -91,6 +91,7 @@ struct Node {
   double value = 0;                            // value of a constant, fill value of a pad
   std::string text = {};                       // name of an input, einsum of a contract
   Fill fill = {};                              // generator of an input
+  bool tf32 = false;  // of a contract of f32: factors may be as exact as 10 bits of the mantissa say (docs/numerics.md)
   bool operator==(const Node&) const = default;
 };
 
@@ -113,6 +114,9 @@ struct Einsum {
   std::string a, b, out;
 };
 absl::StatusOr<Einsum> parse_einsum(std::string_view text);
+
+// Lets every product of f32 have factors of tf32.
+void allow_tf32(Graph& graph);
 
 inline constexpr int kMaxRank = 16;
 std::string shape_text(const Shape& shape);              // formats a shape, e.g. "[4096,1024]"

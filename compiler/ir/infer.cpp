@@ -277,6 +277,7 @@ absl::Status infer_contract(const Node& a, const Node& b, Node& node) {
                    "; dtypes must be equal (use cast), or be i8 and u8");
   if (a.dtype == DType::b1)
     return invalid("arithmetic on ", name_of(DType::b1), "; cast the operands to a number type");
+  if (node.tf32 && a.dtype != DType::f32) return invalid("tf32 is of factors of f32, not of ", name_of(a.dtype));
   std::array<int64_t, 128> extent;
   extent.fill(-1);
   for (int which = 0; which < 2; ++which) {

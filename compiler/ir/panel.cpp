@@ -108,7 +108,7 @@ void finish(double factor_scale, bool squares, ErrorPanel& panel) {
 }  // namespace
 
 void Panel::gather(const Column& from, const ElementSet& positions, std::span<const int64_t> bases,
-                   const std::vector<int64_t>& steps, int64_t padded, bool second, bool literal_worst) {
+                   const std::vector<int64_t>& steps, int64_t padded, bool second, bool literal_worst, double inexact) {
   const size_t total = bases.size() * static_cast<size_t>(padded);
   value.assign(total, 0);
   spread.factor.assign(total, 0);
@@ -119,7 +119,8 @@ void Panel::gather(const Column& from, const ElementSet& positions, std::span<co
   for (size_t r = 0; r < bases.size(); ++r) {
     size_t to = r * static_cast<size_t>(padded);
     for (int64_t step : steps) {
-      const Estimate e = from.at(static_cast<size_t>(positions.position(bases[r] + step)));
+      Estimate e = from.at(static_cast<size_t>(positions.position(bases[r] + step)));
+      if (inexact > 0) e.add_error(inexact * std::fabs(e.value));
       value[to] = e.value;
       spread.error[to] = static_cast<float>(e.spread);
       worst.error[to] = static_cast<float>(e.worst);
@@ -143,11 +144,12 @@ void Panel::gather(const Column& from, const ElementSet& positions, std::span<co
   finish(scale, true, spread);
 }
 
-PanelProduct::PanelProduct(DType dtype, int64_t terms, int64_t padded)
+PanelProduct::PanelProduct(DType dtype, int64_t terms, int64_t padded, double inexact)
     : dtype_(dtype),
       errors_(dtype, terms),
       flushed_(dtype == DType::bf16 ? static_cast<double>(terms) * 0x1p-126 : 0),
       padded_(padded),
+      inexact_(inexact),
       multiply_(pick_double_block()),
       multiply_errors_(pick_float_block()) {}
 
@@ -194,6 +196,8 @@ void PanelProduct::operator()(const Panel& a, int64_t i, const Panel& b, int64_t
         const double zeros = magnitude[r][c] > 0 ? flushed : 0;
         out[r][c] = errors_.result(v, worst[r][c] * kUp + zeros, squares[r][c] * kUp + zeros * zeros,
                                    a.scale * b.scale * magnitude[r][c] * kUp);
+        // Bits that are cut off make all factors smaller, which no number of terms evens out.
+        if (inexact_ > 0) out[r][c].add_error(2 * inexact_ * std::fabs(v));
       }
     }
   }

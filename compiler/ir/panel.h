@@ -23,9 +23,9 @@ struct ErrorPanel {
 struct Panel {
   // Gathers rows that start at elements `bases` and follow `steps`, filled up with zeros to `padded` terms. `second`:
   // this is operand b, whose factors include its own error. `literal_worst`: as in SumErrors; `worst` stays empty
-  // otherwise.
+  // otherwise. `inexact`: a relative error that factors have beside their own.
   void gather(const Column& from, const ElementSet& positions, std::span<const int64_t> bases,
-              const std::vector<int64_t>& steps, int64_t padded, bool second, bool literal_worst);
+              const std::vector<int64_t>& steps, int64_t padded, bool second, bool literal_worst, double inexact);
   std::vector<double> value;
   std::vector<float> magnitude;
   double scale = 1;
@@ -39,7 +39,8 @@ inline constexpr int64_t kPanelAlignment = 8;
 // Dot products of rows of two panels.
 class PanelProduct {
  public:
-  PanelProduct(DType dtype, int64_t terms, int64_t padded);
+  // `inexact`: as of the panels.
+  PanelProduct(DType dtype, int64_t terms, int64_t padded, double inexact);
   bool literal_worst() const { return errors_.literal_worst; }
   // Computes `rows` (1 or 2) x `columns` (1 to 4) results, starting at row `i` of a and row `j` of b.
   void operator()(const Panel& a, int64_t i, const Panel& b, int64_t j, int rows, int columns,
@@ -53,6 +54,7 @@ class PanelProduct {
   SumErrors errors_;
   double flushed_;  // what flushing denormals can do to a sum of factors up to 1
   int64_t padded_;
+  double inexact_;
   void (*multiply_)(const double*, const double*, int64_t, int, int, double[2][4]);
   void (*multiply_errors_)(const float*, const float*, int64_t, int, int, float[2][4]);
 };

@@ -229,6 +229,7 @@ class Parser {
     for (skip_space(); !line_.empty() && line_[0] == '%'; skip_space())
       WL_RETURN_IF_ERROR(reference(node.operands.emplace_back()));
     if (node.op == Op::input || node.op == Op::contract) WL_RETURN_IF_ERROR(text(node.text));
+    node.tf32 = node.op == Op::contract && take("tf32");
     if (node.op == Op::constant) WL_RETURN_IF_ERROR(real(node.value));
     WL_RETURN_IF_ERROR(attribute(row.ints, node.ints));
     WL_RETURN_IF_ERROR(attribute(row.ints2, node.ints2));

@@ -58,6 +58,7 @@ void append_node(std::string* out, const Node& node, NodeId id) {
   append(out, "%", id, " = ", row.name);
   for (NodeId operand : node.operands) append(out, " %", operand);
   if (node.op == Op::input || node.op == Op::contract) append(out, " ", quote(node.text));
+  if (node.tf32) append(out, " tf32");
   if (node.op == Op::constant) append(out, " ", number(node.value, node.dtype));
   if (!row.ints.empty()) append(out, " ", row.ints, "=", shape_text(node.ints));
   if (!row.ints2.empty()) append(out, " ", row.ints2, "=", shape_text(node.ints2));

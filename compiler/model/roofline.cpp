@@ -26,7 +26,9 @@ double counted_share(const Graph& group, const Machine& machine) {
 double multiply_adds(const Graph& group, const Node& product, const Machine& machine) {
   const auto dtype = [&](int operand) { return group.nodes[product.operands[operand]].dtype; };
   const Arithmetic& arithmetic = machine.target->arithmetic;
-  return std::max(arithmetic.multiply_adds(dtype(0), dtype(1), product.dtype), arithmetic.matrices(dtype(0), dtype(1)));
+  const double lanes = arithmetic.multiply_adds(dtype(0), dtype(1), product.dtype);
+  if (dtype(0) == DType::f32 && !product.tf32) return lanes;
+  return std::max(lanes, arithmetic.matrices(dtype(0), dtype(1)));
 }
 
 double floor_ns(const Graph& group, const Machine& machine) {

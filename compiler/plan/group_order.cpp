@@ -36,6 +36,7 @@ Fingerprint fingerprint(const Node& node) {
   add_list(f, node.ints2);
   f.add(std::bit_cast<uint64_t>(node.value));
   add_list(f, node.text);
+  if (node.tf32) f.add(1);
   return f;
 }
 

@@ -51,23 +51,23 @@ constexpr Target kTargets[] = {
     {"cpu:amx", "cpu", 16, 32, true, {120, 0.5, 0.33, 0.5, 4, 0, 16, 32}, 18, 100, kAvx512Peak, {}, kTileRegisters},
     // name, family, {wave, threads of a block and a unit, blocks, registers of a lane and a unit, shared memory of a
     // block and a unit, units, L2, bytes/ns, banks if not 32}, features, {f32 flops/ns, f64, i32, dots of bf16 and i8,
-    // matrices of f16, bf16 and i8}
+    // matrices of f16, bf16, i8 and tf32}
     gpu_row("cuda:sm_75", "cuda", {32, 1024, 1024, 16, 255, 65536, 64 * kKb, 64 * kKb, 40, 4 * kMb, 320}, kF64Functions,
             {200, 1. / 32, 1}),
     gpu_row("cuda:sm_80", "cuda", {32, 1024, 2048, 32, 255, 65536, 163 * kKb, 164 * kKb, 108, 40 * kMb, 1935}, kAmpere,
-            {180, 0.5, 1, 0, 0, 16, 16, 32}),
+            {180, 0.5, 1, 0, 0, 16, 16, 32, 8}),
     gpu_row("cuda:sm_86", "cuda", {32, 1024, 1536, 16, 255, 65536, 99 * kKb, 100 * kKb, 84, 6 * kMb, 936}, kAmpere,
-            {430, 1. / 64, 0.5, 0, 0, 2, 2, 8}),
+            {430, 1. / 64, 0.5, 0, 0, 2, 2, 8, 1}),
     gpu_row("cuda:sm_89", "cuda", {32, 1024, 1536, 24, 255, 65536, 99 * kKb, 100 * kKb, 128, 72 * kMb, 1008}, kAmpere,
-            {610, 1. / 64, 0.5, 0, 0, 2, 2, 8}),
+            {610, 1. / 64, 0.5, 0, 0, 2, 2, 8, 1}),
     gpu_row("cuda:sm_90", "cuda", {32, 1024, 2048, 32, 255, 65536, 227 * kKb, 228 * kKb, 132, 50 * kMb, 3350}, kHopper,
-            {430, 0.5, 0.5, 0, 0, 9, 9, 18}),
+            {430, 0.5, 0.5, 0, 0, 9, 9, 18, 4.5}),
     gpu_row("cuda:sm_90a", "cuda", {32, 1024, 2048, 32, 255, 65536, 227 * kKb, 228 * kKb, 132, 50 * kMb, 4800},
-            kHopperA, {450, 0.5, 0.5, 0, 0, 15, 15, 30}),
+            kHopperA, {450, 0.5, 0.5, 0, 0, 15, 15, 30, 7.5}),
     gpu_row("cuda:sm_100a", "cuda", {32, 1024, 2048, 32, 255, 65536, 227 * kKb, 228 * kKb, 148, 126 * kMb, 8000},
-            kHopper, {460, 0.5, 0.5, 0, 0, 9, 9, 18}),
+            kHopper, {460, 0.5, 0.5, 0, 0, 9, 9, 18, 4.5}),
     gpu_row("cuda:sm_120", "cuda", {32, 1024, 1536, 24, 255, 65536, 99 * kKb, 100 * kKb, 170, 96 * kMb, 1792}, kHopper,
-            {600, 1. / 64, 0.5, 0, 0, 2, 2, 8}),
+            {600, 1. / 64, 0.5, 0, 0, 2, 2, 8, 1}),
     gpu_row("hip:gfx906", "hip", {64, 1024, 2560, 16, 256, 65536, 64 * kKb, 64 * kKb, 60, 4 * kMb, 1024}, 0,
             {220, 0.5, 0.2}),
     gpu_row("hip:gfx908", "hip", {64, 1024, 2560, 16, 256, 65536, 64 * kKb, 64 * kKb, 120, 8 * kMb, 1228}, kMfmaF16,
@@ -88,7 +88,7 @@ constexpr Target kTargets[] = {
             kEarlyLoads | kWmmaHalves, {1400, 1. / 64, 0.1, 0, 0, 4, 4, 8}),
     // Lanes are fibers of the host; the limits are those of the smallest part of the family.
     gpu_row("sim:cuda", "sim", {32, 1024, 1024, 16, 255, 65536, 64 * kKb, 64 * kKb, 2, 4 * kMb, 1}, kHopperA,
-            {200, 0.5, 1, 0, 0, 8, 8, 16}),
+            {200, 0.5, 1, 0, 0, 8, 8, 16, 4}),
     gpu_row("sim:hip", "sim", {64, 1024, 2048, 16, 256, 65536, 64 * kKb, 64 * kKb, 2, 4 * kMb, 1},
             kF64Functions | kMi300, {200, 0.5, 1, 0, 0, 8, 8}),
 };
@@ -112,7 +112,7 @@ double Arithmetic::dots(DType a, DType b) const {
 }
 
 double Arithmetic::matrices(DType a, DType b) const {
-  if (a == b) return a == DType::f16 ? matrix_f16 : a == DType::bf16 ? matrix_bf16 : 0;
+  if (a == b) return a == DType::f16 ? matrix_f16 : a == DType::bf16 ? matrix_bf16 : a == DType::f32 ? matrix_tf32 : 0;
   return sum_of_dot(a, b) == DType::i32 ? matrix_i8 : 0;
 }
 

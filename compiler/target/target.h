@@ -64,6 +64,7 @@ struct Arithmetic {
   // Multiply-adds of matrix instructions for each of f32: of f16 and of bf16 with sums in f32, of u8 with i8; 0: the
   // target has none.
   double matrix_f16 = 0, matrix_bf16 = 0, matrix_i8 = 0;
+  double matrix_tf32 = 0;  // of products of f32 that allow it
   // Multiply-adds for each of f32, of products of `a` and `b` whose sums are kept as `sum`.
   double multiply_adds(DType a, DType b, DType sum) const;
   // Those of dot products of words of `a` and `b`; 0: the target has none.

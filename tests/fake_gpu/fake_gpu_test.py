@@ -142,6 +142,37 @@ def fleet(scratch, file):
     expect(worker.wait(60) == 0, "the worker did not end in order")
 
 
+# The factors of one product fit each other's fragments.
+PRODUCT = """graph {
+  %0 = input "a" : f32[64,64] normal(0,1)
+  %1 = input "b" : f32[64,64] normal(0,1)
+  %2 = contract %0 %1 "mk,kn->mn" : f32[64,64]
+  output "y" %2
+}
+"""
+
+
+def tf32(scratch):
+    """Products of f32 use TF32 where the client allows it, are right by the bound that says so, and have keys of their own."""
+    file = scratch.root / "product.graph"
+    file.write_text(PRODUCT)
+    asked = [file, "--target", "cuda:sm_90a"]
+    exact = scratch.run("warploom", "inspect", *asked, "--stage", "space").out
+    allowed = scratch.run("warploom", "inspect", *asked, "--stage", "space", "--allow-tf32").out
+    expect("tf32" not in exact and "m16n8k8_tf32" in allowed, allowed)
+    expect("wl_mma_m16n8k8_tf32(" in scratch.run("warploom", "inspect", *asked, "--stage", "source", "--allow-tf32").out, "no TF32")
+    store = scratch.path("tf32.db")
+    asked += ["--trials", 3, "--store", store, "--json", "-"]
+    reports = [scratch.run("warploom", "tune", *asked, *more).json() for more in ([], ["--allow-tf32"])]
+    for report in reports:
+        tuned(report)
+    keys = [report["groups"][0]["key"] for report in reports]
+    expect(keys[0] != keys[1], keys)
+    with sqlite3.connect(store) as database:
+        outcomes = database.execute("SELECT outcome FROM trials WHERE plan LIKE '%matrix=m16n8k8_tf32%'").fetchall()
+    expect(outcomes and all(outcome == 0 for (outcome,) in outcomes), outcomes)
+
+
 def main():
     with Scratch() as scratch:
         file = scratch.root / "softmax.graph"
@@ -159,6 +190,7 @@ def main():
         expect(not list(pathlib.Path(scratch.root).glob("fake_nvrtc*")), os.listdir(scratch.root))
         in_a_stream(scratch, "cuda", "cuda:sm_90a")
         spilling(scratch, file)
+        tf32(scratch)
         hip(scratch, two)
         fleet(scratch, file)
         print("ok")

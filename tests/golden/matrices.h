@@ -92,6 +92,26 @@ inline const std::vector<Golden> kMatrixProducts = {
   %2 = contract %0 %1 "mk,kn->mn" : bf16[96,136]
   output "y" %2
 })"},
+    {"tf32_product",  // of f32, multiplied as tf32: one operand along k, one across it, both copied
+     "sim:cuda",
+     {{"matrix", 26},
+      {"async_copies", 1},
+      {"stages", 2},
+      {"tile_rows", 32},
+      {"tile_columns", 16},
+      {"thread_rows", 2},
+      {"thread_columns", 2},
+      {"k_step", 16},
+      {"vector", 4},
+      {"k_unroll", 8},
+      {"register_stages", 1},
+      {"min_blocks", 0}},
+     R"(graph {
+  %0 = input "a" : f32[40,36] normal(0,1)
+  %1 = input "b" : f32[36,28] normal(0,1)
+  %2 = contract %0 %1 "mk,kn->mn" tf32 : f32[40,28]
+  output "y" %2
+})"},
 };
 
 }  // namespace wl::testing

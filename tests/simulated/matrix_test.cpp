@@ -111,6 +111,12 @@ TEST_P(SimulatedMatrices, OfCopyingWavesMeanTheirGraphs) {
                {"cuda:sm_80", "cuda:sm_90a"});
 }
 
+// Products of f32 whose factors may be tf32.
+TEST_P(SimulatedMatrices, OfTf32MeanTheirGraphs) {
+  expect_right(seeds(40, 20261207), "simulated_tf32", "wl_mma_m16n8k8_tf32(", testing::tf32_product,
+               testing::matrix_points, {"cuda:sm_80", "cuda:sm_90a"});
+}
+
 // Blocks take tile after tile; waves that copy go on to the next one while this one's sums are stored.
 TEST_P(SimulatedMatrices, OfPersistentBlocksMeanTheirGraphs) {
   expect_right(seeds(40, 20261201), "simulated_persistent", "", testing::product_of_tiles, testing::persistent_points,

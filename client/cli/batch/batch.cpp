@@ -253,7 +253,8 @@ absl::StatusOr<std::vector<Run>> prepare(const BatchFile& batch, const Context& 
     run.asked = &asked;
     for (const Bind& bind : combinations(asked.bind)) {
       WL_ASSIGN_OR_RETURN(GraphFile file,
-                          read_graph(asked.file, bind, context.local.panels(asked.options.target, context.embedded)));
+                          read_graph(asked.file, bind, context.local.panels(asked.options.target, context.embedded), {},
+                                     asked.allow_tf32));
       run.sizes.push_back({std::move(file), std::nullopt});
     }
     WL_RETURN_IF_ERROR(may_become_bundle(asked.out));

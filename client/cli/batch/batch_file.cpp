@@ -23,6 +23,7 @@ struct ModelRow {
   std::string file, name;
   std::map<std::string, std::vector<int64_t>> bind;
   std::vector<std::string> targets = {"cpu"};
+  bool allow_tf32 = false;
   TuneOptions options;
 };
 
@@ -149,6 +150,7 @@ constexpr Key kKeys[] = {
     {"strategy", true, [](const toml::node& node, ModelRow& row) { return read_text(node, &row.options.strategy); }},
     {"libraries", true,
      [](const toml::node& node, ModelRow& row) { return read_libraries(node, &row.options.libraries); }},
+    {"allow_tf32", true, [](const toml::node& node, ModelRow& row) { return read_flag(node, &row.allow_tf32); }},
     {"cover", true, [](const toml::node& node, ModelRow& row) { return read_text(node, &row.options.cover); }},
     {"measure", true, [](const toml::node& node, ModelRow& row) { return read_measure(node, &row.options.cold); }},
     {"seed", true,
@@ -224,6 +226,7 @@ class FileReader {
       run.file = beside(row.file);
       run.out = (fs::path(batch_.out) / run.name).string();
       run.bind = row.bind;
+      run.allow_tf32 = row.allow_tf32;
       run.options = row.options;
       run.options.target = target;
       if (!names_.insert(run.name).second)

@@ -27,6 +27,7 @@ struct BatchRun {
   std::string file;                                  // the graph
   std::string out;                                   // the folder of its bundle
   std::map<std::string, std::vector<int64_t>> bind;  // extents, by symbolic dimension
+  bool allow_tf32 = false;                           // as of read_graph()
   TuneOptions options;
 };
 

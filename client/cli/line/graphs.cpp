@@ -69,6 +69,9 @@ void add_graph(CLI::App* sub, Options& options) {
       ->expected(1)
       ->take_all()
       ->type_name("NAME");
+  sub->add_flag("--allow-tf32", options.allow_tf32,
+                "products of f32 may multiply factors of 10 bits (TF32), by the matrix instructions of NVIDIA's GPUs; "
+                "results are then checked with that error");
   sub->add_option("--target", options.tune.target, "cpu, or a row of `warploom targets`")
       ->capture_default_str()
       ->type_name("T");

@@ -153,7 +153,7 @@ class ChannelsLast {
     const auto is_channel = [&](int64_t axis) { return has(einsum.b, einsum.out[static_cast<size_t>(axis)]); };
     if (turns) std::stable_partition(order.begin(), order.end(), [&](int64_t axis) { return !is_channel(axis); });
     for (const int64_t axis : order) out += einsum.out[static_cast<size_t>(axis)];
-    return {to_.contract(operands[0], operands[1], cat(read[0], ",", read[1], "->", out), n.dtype), order};
+    return {to_.contract(operands[0], operands[1], cat(read[0], ",", read[1], "->", out), n.dtype, n.tf32), order};
   }
 
   Stored reduce(const Node& n) {

@@ -99,7 +99,8 @@ Result contract_transpose(Builder& to, const Node& node) {
     operands[k] = x.operands[0];
   }
   if (operands == node.operands) return std::nullopt;
-  return to.contract(operands[0], operands[1], cat(letters[0], ",", letters[1], "->", einsum->out), node.dtype);
+  return to.contract(operands[0], operands[1], cat(letters[0], ",", letters[1], "->", einsum->out), node.dtype,
+                     node.tf32);
 }
 
 // Orders the letters of a contraction: batch letters, rows, summed letters, columns. Each kind keeps the order of the
@@ -130,7 +131,7 @@ Result contract_order(Builder& to, const Node& node) {
     letters[k] = wanted;
   }
   if (operands == node.operands) return std::nullopt;
-  return to.contract(operands[0], operands[1], cat(letters[0], ",", letters[1], "->", out), node.dtype);
+  return to.contract(operands[0], operands[1], cat(letters[0], ",", letters[1], "->", out), node.dtype, node.tf32);
 }
 
 // Renames the letters of a contraction: batch letters b.., rows m.., columns n.., summed k.., in the order of the
@@ -156,7 +157,7 @@ Result contract_letters(Builder& to, const Node& node) {
     if (names[static_cast<size_t>(c) & 127] != 0) c = names[static_cast<size_t>(c)];
   }
   if (text == node.text) return std::nullopt;
-  return to.contract(node.operands[0], node.operands[1], text, node.dtype);
+  return to.contract(node.operands[0], node.operands[1], text, node.dtype, node.tf32);
 }
 
 Result scale_product(Builder& to, const Node& node) {
@@ -199,7 +200,7 @@ Result scale_contract(Builder& to, const Node& node) {
       view.operands = {x};
       x = to.add_node(std::move(view));
     }
-    const NodeId product = to.contract(operands[0], operands[1], node.text, node.dtype);
+    const NodeId product = to.contract(operands[0], operands[1], node.text, node.dtype, node.tf32);
     return to.mul(product, to.constant(scale, node.dtype, node.shape));
   }
   return std::nullopt;

@@ -149,7 +149,7 @@ Result contract_units(Builder& to, const Node& node) {
   const std::string text =
       cat(letters_of(einsum->a, a), ",", letters_of(einsum->b, b), "->", letters_of(einsum->out, node.shape));
   const NodeId x = squeezed(to, node.operands[0]), y = squeezed(to, node.operands[1]);
-  return to.reshape(to.contract(x, y, text, node.dtype), node.shape);
+  return to.reshape(to.contract(x, y, text, node.dtype, node.tf32), node.shape);
 }
 
 }  // namespace wl::rule

@@ -167,7 +167,7 @@ class FactorMover {
       const NodeId scaled = to_.mul(copy_[weight], to_.broadcast(own.values, graph_.nodes[weight].shape, own.axes));
       std::vector<NodeId> operands = {copy_[node.operands[0]], copy_[node.operands[1]]};
       operands[side] = scaled;
-      return to_.contract(operands[0], operands[1], node.text, node.dtype);
+      return to_.contract(operands[0], operands[1], node.text, node.dtype, node.tf32);
     }
     return std::nullopt;
   }

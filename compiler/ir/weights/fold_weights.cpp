@@ -157,7 +157,7 @@ class Cutter {
     }
     NodeId operands[2] = {copy_[node.operands[0]], copy_[node.operands[1]]};
     operands[1 - in.side] = to_.reshape(operands[1 - in.side], in.panels.other);
-    return to_.reshape(to_.contract(operands[0], operands[1], in.panels.einsum, node.dtype), node.shape);
+    return to_.reshape(to_.contract(operands[0], operands[1], in.panels.einsum, node.dtype, node.tf32), node.shape);
   }
 
   // A value after these reshapes and transposes, made of the weight `stored`, which is stored after all of them.

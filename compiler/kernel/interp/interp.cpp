@@ -112,7 +112,7 @@ class Interpreter {
   static double combine(Op op, DType dtype, double a, double b) { return result_of(op, dtype, dtype, a, b, 0); }
   static void add_products(DType a_element, double a, DType b_element, double b, DType sum, double& to) {
     for (int i = 0; i < elements_of_word(a_element); ++i)
-      to = combine(Op::add, sum, to, element_of(a_element, a, i) * element_of(b_element, b, i));
+      to = combine(Op::add, sum, to, factor_of(a_element, a, i) * factor_of(b_element, b, i));
   }
 
   // Meanings, as the rows of instrs.def name them; for the team that runs.

@@ -22,4 +22,10 @@ inline double element_of(DType dtype, double word, int index) {
   return load_element(dtype, &bits, static_cast<uint64_t>(index));
 }
 
+// What a matrix instruction multiplies of a word: of f32 the part that tf32 has.
+inline double factor_of(DType dtype, double word, int index) {
+  if (dtype != DType::f32 || std::isnan(word)) return element_of(dtype, word, index);
+  return element_of(dtype, static_cast<uint32_t>(word) & 0xffffe000u, index);
+}
+
 }  // namespace wl

@@ -62,7 +62,7 @@ WaveTile wave_tile(MatrixOp matrix, int64_t thread_rows, int64_t thread_columns)
 int64_t matrix_words(MatrixOp matrix, int64_t thread_rows, int64_t thread_columns);
 // Elements from one row to the next in shared memory, of rows with so many. Eight rows of 16 bytes, which the lanes of
 // a wave load words of a fragment from, then have no bank in common: rows are 16 bytes times an odd number apart.
-int64_t matrix_pitch(MatrixOp matrix, int64_t extent);
+int64_t matrix_pitch(MatrixOp matrix, int64_t extent, bool along_k);
 // Bytes of shared memory that the slots of both operands take at most.
 int64_t matrix_shared(MatrixOp matrix, const Schedule& schedule);
 // The dtype in which a contraction on lanes multiplies and adds, and holds its operands in shared memory.

@@ -152,14 +152,15 @@ void GpuContract::prepare_side(Side& side, const char* name) {
   const bool in_memory = matrix_ && multiplies_in_memory(*matrix_);
   // Words along k are loaded across rows only where a wave holds the blocks that lanes exchange.
   const Layout& words = &side == &rows_ ? fragments_.a : fragments_.b;
-  const bool words_across = size_of(side.dtype) == 2 && (in_memory || holds_blocks(words));
+  const bool words_across =
+      elements_of_word(side.dtype) == 1 || (size_of(side.dtype) == 2 && (in_memory || holds_blocks(words)));
   side.k_inner = matrix_ && (side.along_k || !words_across);
   side.async = schedule_[kAsyncCopies] != 0 && stages_ > 1 &&
                copied_operand(group_, domain_, side.position, side.dtype) != nullptr &&
                (size_of(side.dtype) >= 4 || (side.along_k == side.k_inner && copies_vectors(side)));
   // On lanes, elements of one k go to neighbouring banks; an operand that is read along k is stored across them.
-  side.pitch =
-      matrix_ ? matrix_pitch(*matrix_, side.k_inner ? step_ : side.tile) : side.tile + (side.along_k ? vector_ : 0);
+  side.pitch = matrix_ ? matrix_pitch(*matrix_, side.k_inner ? step_ : side.tile, side.k_inner)
+                       : side.tile + (side.along_k ? vector_ : 0);
   side.buffer = out_.shared(name, side.dtype, {1, side.k_inner ? side.tile : step_, side.pitch});
   if (in_memory) out_.kernel().buffers[side.buffer].swizzle = near_swizzle(side.dtype, side.k_inner, side.tile);
 }

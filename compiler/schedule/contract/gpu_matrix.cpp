@@ -10,6 +10,7 @@ namespace wl {
 namespace {
 
 constexpr int64_t kBankRow = 16;     // bytes: rows so much longer than a multiple of 32 begin at other banks
+constexpr int64_t kBankWords = 32;   // likewise, where four rows of eight words are read at once
 constexpr int64_t kShortestRun = 8;  // of columns: the least value of tile_columns
 
 }  // namespace
@@ -23,6 +24,7 @@ std::vector<MatrixOp> matrices_for(const Graph& group, const Domain& domain, con
   const Node& product = group.nodes[domain.contract];
   const auto dtype = [&](int side) { return group.nodes[product.operands[side]].dtype; };
   const int right = domain.right_operand();
+  if (dtype(0) == DType::f32 && !product.tf32) return {};
   const ProductLoops loops = product_loops(domain);
   // A tile may go on along the loops around the last; runs of columns have kShortestRun at least.
   const auto all = [](const std::array<int64_t, 3>& extents) { return extents[0] * extents[1] * extents[2]; };
@@ -66,15 +68,16 @@ int64_t matrix_words(MatrixOp matrix, int64_t thread_rows, int64_t thread_column
   return wave.rows / one.c.shape[0] * one.a.count('r') + wave.columns / one.c.shape[1] * one.b.count('r');
 }
 
-int64_t matrix_pitch(MatrixOp matrix, int64_t extent) {
+int64_t matrix_pitch(MatrixOp matrix, int64_t extent, bool along_k) {
   if (multiplies_in_memory(matrix)) return extent;
-  return extent + kBankRow / size_of(info(matrix).left);
+  const DType dtype = info(matrix).left;
+  return extent + (along_k || elements_of_word(dtype) > 1 ? kBankRow : kBankWords) / size_of(dtype);
 }
 
 int64_t matrix_shared(MatrixOp matrix, const Schedule& s) {
   const auto size = [&](int64_t tile) {
     const int64_t step = s[kStepK];  // either is innermost
-    return std::max(tile * matrix_pitch(matrix, step), step * matrix_pitch(matrix, tile));
+    return std::max(tile * matrix_pitch(matrix, step, true), step * matrix_pitch(matrix, tile, false));
   };
   return s[kStages] * (size(rows_of_tile(s)) + size(columns_of_tile(s))) * size_of(info(matrix).left);
 }
@@ -138,8 +141,9 @@ TileId GpuContract::load_factor(const Side& side, int64_t k) {
   from.buffer = side.buffer;
   from.offset = fixed(k * next);
   from.strides = {own, elements_of_word(side.dtype) * next};
-  out_.push(side.k_inner ? words_instr(tile, side.dtype, std::move(from))
-                         : words_across_instr(tile, side.dtype, std::move(from), next));
+  out_.push(side.k_inner || elements_of_word(side.dtype) == 1
+                ? words_instr(tile, side.dtype, std::move(from))
+                : words_across_instr(tile, side.dtype, std::move(from), next));
   return tile;
 }
 

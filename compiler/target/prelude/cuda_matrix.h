@@ -11,6 +11,7 @@
   }
 WL_MMA_16X8(wl_mma_m16n8k16_bf16, f32, "m16n8k16.row.col.f32.bf16.bf16.f32", "f")
 WL_MMA_16X8(wl_mma_m16n8k16_f16, f32, "m16n8k16.row.col.f32.f16.f16.f32", "f")
+WL_MMA_16X8(wl_mma_m16n8k8_tf32, f32, "m16n8k8.row.col.f32.tf32.tf32.f32", "f")
 WL_MMA_16X8(wl_mma_m16n8k32_u8i8, i32, "m16n8k32.row.col.s32.u8.s8.s32", "r")
 WL_MMA_16X8(wl_mma_m16n8k32_i8u8, i32, "m16n8k32.row.col.s32.s8.u8.s32", "r")
 // Blocks of shared memory (gpu_types.h): lanes 8 b to 8 b + 7 name the rows of block b.

@@ -18,7 +18,9 @@ __attribute__((noinline)) static wl_blocks_of<N> wl_sim_ldmatrix(wl_shared<T, M>
     for (int i = 0; i < word; ++i) {
       T elements[4 * word];
       wl_read<4 * word>(elements, row_of(b, Across ? word * (lane % 4) + i : lane / 4), line);
-      out.e[b] |= ((u32)elements[Across ? lane / 4 : word * (lane % 4) + i] & ~0u >> (32 - bits)) << bits * i;
+      u32 element = 0;
+      __builtin_memcpy(&element, elements + (Across ? lane / 4 : word * (lane % 4) + i), sizeof(T));
+      out.e[b] |= element << bits * i;
     }
   }
   wl_sim_exchange(row, 0, line);  // nobody leaves while others read
@@ -78,6 +80,21 @@ __attribute__((noinline)) static void wl_sim_mma_16x8x16(wl_vec<f32, 2>* sums, w
   }
 WL_MMA_16X8X16(wl_mma_m16n8k16_bf16, wl_from_bf16_1)
 WL_MMA_16X8X16(wl_mma_m16n8k16_f16, wl_from_f16_1)
+// The same of tf32: a word of A is of row group (+ 8 for odd words), k = in_group (+ 4 for words 2 and 3).
+WL_FN void wl_mma_m16n8k8_tf32(wl_vec<f32, 2>& c0, wl_vec<f32, 2>& c1, u32 a0, u32 a1, u32 a2, u32 a3, u32 b0,
+                               u32 b1 WL_LINE) {
+  const wl_sim_factors mine = {{a0, a1, a2, a3}, {b0, b1}};
+  const int lane = wl_sim_now->thread - wl_sim_now->first, group = lane >> 2, in_group = lane & 3;
+  const wl_sim_given given = wl_sim_gather(&mine WL_PASS);
+  const auto tf32 = [](u32 word) { return __builtin_bit_cast(f32, word & 0xffffe000u); };
+  for (int i = 0; i < 4; ++i) {
+    f32& sum = i < 2 ? c0.e[i] : c1.e[i - 2];
+    const int column = in_group * 2 + (i & 1);
+    for (int k = 0; k < 8; ++k)
+      sum += tf32(given.of[group * 4 + k % 4]->a[i / 2 + k / 4 * 2]) * tf32(given.of[column * 4 + k % 4]->b[k / 4]);
+  }
+  wl_sim_exchange(&mine, 0 WL_PASS);  // nobody leaves while others read
+}
 // The same of bytes: a word of A has four of row group (+ 8 for odd words) from k = 4 * in_group (+ 16 for words 2 and
 // 3).
 template <class A, class B>

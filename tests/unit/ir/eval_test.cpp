@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <bit>
 #include <cmath>
 
 #include "compiler/ir/build.h"
@@ -116,6 +117,45 @@ TEST(Eval, ContractionsMatchTripleLoops) {
       EXPECT_GE(got[i].bound, 0x1p-24 * magnitude[i]) << c.einsum;
       EXPECT_LE(got[i].bound, 0x1p-16 * magnitude[i]) << c.einsum;
     }
+  }
+}
+
+// Factors whose last 13 bits are cut off have results within the bound, and that is not many times as large as what
+// they do; without the permission they have not.
+TEST(Eval, FactorsOfTf32AreWithinTheBoundThatAllowsThem) {
+  constexpr int64_t kRows = 8, kDepth = 600;
+  const auto bounds = [&](bool tf32, bool positive) {
+    Builder b;
+    NodeId x = b.input("a", DType::f32, {kRows, kDepth}), y = b.input("b", DType::f32, {kDepth, kRows});
+    if (positive) x = b.elementwise(Op::abs, {x}), y = b.elementwise(Op::abs, {y});
+    b.output("y", b.contract(x, y, "mk,kn->mn", {}, tf32));
+    return *b.finish();
+  };
+  const auto cut = [](double v) {
+    return static_cast<double>(std::bit_cast<float>(std::bit_cast<uint32_t>(static_cast<float>(v)) & 0xffffe000u));
+  };
+  for (const bool positive : {false, true}) {
+    const Graph allowed = bounds(true, positive), exact = bounds(false, positive);
+    const auto wide = all_of(allowed), narrow = all_of(exact);
+    const auto read = generated_inputs(allowed, 1);
+    const auto factor = [&](int input, int64_t at) {
+      return cut(positive ? std::fabs(read(input, at)) : read(input, at));
+    };
+    int beyond = 0;
+    double largest = 0;
+    for (int64_t m = 0; m < kRows; ++m)
+      for (int64_t n = 0; n < kRows; ++n) {
+        double sum = 0;
+        for (int64_t k = 0; k < kDepth; ++k) sum += factor(0, m * kDepth + k) * factor(1, k * kRows + n);
+        const auto& with = wide[m * kRows + n];
+        const double error = std::fabs(sum - with.value);
+        EXPECT_EQ(with.value, narrow[m * kRows + n].value);
+        EXPECT_LE(error, with.bound);
+        largest = std::max(largest, error / with.bound);
+        beyond += error > narrow[m * kRows + n].bound ? 1 : 0;
+      }
+    EXPECT_GT(largest, 0.05) << "the bound is far above what such factors do";
+    EXPECT_GT(beyond, kRows * kRows / 2) << "a product of f32 has other factors";
   }
 }
 

@@ -21,6 +21,7 @@ constexpr std::string_view kExample = R"(graph {
   %9 = take_along %7 %8 axis=[0] : f32[2,5]
   %10 = input "b" : b1[]
   %11 = input "l" : f16[2] literal(0.5,nan)
+  %12 = contract %5 %0 "mk,nk->mn" tf32 : f32[4,4]
   output "y" %9
   output "z" %3
 }
@@ -63,6 +64,8 @@ TEST(Text, MisuseNamesTheLine) {
       {"%0 = input \"x\" : f32[2]\n%0 = neg %0 : f32[2]", "line 3: %0 is defined twice"},
       {"%0 = input \"x\" : f32[2]\n%1 = neg %0 : f32[3]", "line 3: neg: expected type f32[2], found f32[3]"},
       {"%0 = input \"x\" : f32[2]\n%1 = add %0 : f32[2]", "line 3: add: expected 2 operands, found 1"},
+      {"%0 = input \"x\" : f16[2,2]\n%1 = contract %0 %0 \"mk,kn->mn\" tf32 : f16[2,2]",
+       "line 3: contract: tf32 is of factors of f32, not of f16"},
       {"%0 = input \"x\" : f32[2]\noutput \"x\" %1",
        "line 3: %1 is used before it is defined (a graph must not contain a cycle)"},
       {"%0 = input \"x\" : f32[2]", "the graph has no output; expected at least one"},

@@ -151,6 +151,11 @@ TEST(MatrixSchedules, AreOfferedWhereOperandsAndTargetHaveThem) {
   EXPECT_TRUE(offers(product("bf16", 64, 64, 64), "cuda:sm_80"));
   EXPECT_TRUE(offers(product("f16", 64, 64, 64, "kn"), "cuda:sm_90a"));
   EXPECT_FALSE(offers(product("f32", 64, 64, 64), "cuda:sm_80"));
+  std::string allowed = product("f32", 64, 64, 64);
+  allowed.insert(allowed.find("\" :", allowed.find("contract")) + 1, " tf32");
+  EXPECT_TRUE(offers(allowed, "cuda:sm_80")) << allowed;
+  EXPECT_FALSE(offers(allowed, "cuda:sm_75"));
+  EXPECT_FALSE(offers(allowed, "hip:gfx942"));
   EXPECT_FALSE(offers(product("bf16", 64, 64, 64), "cuda:sm_75"));
   EXPECT_TRUE(offers(product("bf16", 64, 64, 64), "hip:gfx90a"));
   EXPECT_FALSE(offers(product("f16", 64, 64, 64), "hip:gfx90a")) << "its instructions take denormals of f16 for zeros";

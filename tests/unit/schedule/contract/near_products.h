@@ -78,6 +78,18 @@ inline std::string copied_product(uint64_t seed, int least = 48, int deepest = 4
   return near_product_of(one(0, 1) == 0 ? "bf16" : "f16", m, n, k, a, b, one(0, 3) == 0 ? 2 : 1);
 }
 
+// Of f32, whose factors may be tf32.
+inline std::string tf32_product(uint64_t seed) {
+  std::mt19937_64 random(seed);
+  const auto one = [&](int from, int to) { return from + static_cast<int>(random() % (to - from + 1)); };
+  const int m = one(0, 1) == 0 ? 16 * one(1, 8) : one(20, 130), n = one(0, 1) == 0 ? 16 * one(1, 8) : one(20, 130);
+  const int k = one(0, 1) == 0 ? 32 * one(1, 8) : one(10, 300);
+  const std::string a = one(0, 1) == 0 ? "km" : "mk", b = one(0, 1) == 0 ? "nk" : "kn";
+  std::string text = near_product_of("f32", m, n, k, a, b, one(0, 3) == 0 ? 2 : 1, one(0, 3) == 0);
+  const size_t einsum = text.find("mn\" :");
+  return text.insert(einsum + 3, " tf32");
+}
+
 // Of more tiles than the machine of these tests has multiprocessors.
 inline std::string product_of_tiles(uint64_t seed) {
   return copied_product(seed, 144, 256);
