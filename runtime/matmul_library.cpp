@@ -139,7 +139,7 @@ absl::Status MatmulProduct::add_layout(Matrix which, const MatmulMatrix& matrix,
 }
 
 absl::Status MatmulProduct::set_operation() {
-  int error = api_.product_create(&product_, api_.compute_f32, api_.f32);
+  int error = api_.product_create(&product_, call_.tf32 ? api_.compute_tf32 : api_.compute_f32, api_.f32);
   const auto also = [&](int attribute, auto value) {
     if (error == 0) error = set(api_.product_set, product_, attribute, value);
   };

@@ -34,7 +34,7 @@ struct MatmulApi {
                   const void* algorithm, void* work, size_t work_bytes, void* stream) = nullptr;
   // The API's numbers.
   int batch_count, batch_step, transpose_a, transpose_b, epilogue, bias_pointer, bias_dtype, work_bytes;
-  int compute_f32, transposed, f32, f16, bf16, relu, gelu, bias, plain;
+  int compute_f32, compute_tf32, transposed, f32, f16, bf16, relu, gelu, bias, plain;
 };
 
 // The library of a name, opened once. FailedPrecondition: it is not there, or too old; the message says what has it.

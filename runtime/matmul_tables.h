@@ -33,6 +33,7 @@
   X(bias_dtype, 26, CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, 4, HIPBLASLT_MATMUL_DESC_BIAS_DATA_TYPE)                \
   X(work_bytes, 1, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, 1, HIPBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES)       \
   X(compute_f32, 68, CUBLAS_COMPUTE_32F, 2, HIPBLAS_COMPUTE_32F)                                                 \
+  X(compute_tf32, 77, CUBLAS_COMPUTE_32F_FAST_TF32, 6, HIPBLAS_COMPUTE_32F_FAST_TF32)                            \
   X(transposed, 1, CUBLAS_OP_T, 112, HIPBLAS_OP_T)                                                               \
   X(f32, 0, CUDA_R_32F, 0, HIP_R_32F)                                                                            \
   X(f16, 2, CUDA_R_16F, 2, HIP_R_16F)                                                                            \

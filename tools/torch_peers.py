@@ -21,7 +21,7 @@ DTYPES = {"f32": torch.float32, "bf16": torch.bfloat16, "f16": torch.float16}
 def inputs_of(row):
     dtype, shape = DTYPES[row["dtype"]], row["shape"]
     new = lambda *shape: torch.randn(*shape, device="cuda", dtype=dtype)
-    if row["op"] in ("gemm", "gemm_nt", "gemm_bias_gelu"):
+    if row["op"] in ("gemm", "gemm_nt", "gemm_tf32", "gemm_bias_gelu"):
         m, n, k = shape
         return [new(m, k), new(n, k) if row["op"] == "gemm_nt" else new(k, n), new(n)]
     if row["op"] == "convolution":  # images are padded already, channels are last
@@ -40,6 +40,14 @@ def rotary(x, c, s):
     return x * c[:, None] + torch.cat((-high, low), -1) * s[:, None]
 
 
+def by_tf32(a, b, bias):
+    torch.backends.cuda.matmul.allow_tf32 = True
+    try:
+        return a @ b
+    finally:
+        torch.backends.cuda.matmul.allow_tf32 = False
+
+
 OPS = {
     "softmax": lambda x, z, g, b: F.softmax(x, -1),
     "log_softmax": lambda x, z, g, b: F.log_softmax(x, -1),
@@ -51,6 +59,7 @@ OPS = {
     "transpose_add": lambda x, z, g, b: x.t() + z,
     "gemm": lambda a, b, bias: a @ b,
     "gemm_nt": lambda a, b, bias: a @ b.t(),
+    "gemm_tf32": by_tf32,
     "gemm_bias_gelu": lambda a, b, bias: F.gelu(torch.addmm(bias, a, b)),
     "convolution": lambda x, w: F.conv2d(x, w),
 }

@@ -23,12 +23,17 @@ DeviceWorkload workload(const std::string& op, const std::string& dtype, std::ve
   return out;
 }
 
-DeviceWorkload gemm(const std::string& dtype, int64_t m, int64_t n, int64_t k, bool transposed) {
+// tf32: of f32, whose factors may be that.
+DeviceWorkload gemm(const std::string& dtype, int64_t m, int64_t n, int64_t k, bool transposed, bool tf32 = false) {
   Text t(m, n, dtype);
   const int a = t.stored("a", list({m, k})), b = t.stored("b", transposed ? list({n, k}) : list({k, n}));
   const int y =
-      t.add(cat("contract %", a, " %", b, transposed ? " \"mk,nk->mn\"" : " \"mk,kn->mn\""), dtype + t.shape());
-  return workload(transposed ? "gemm_nt" : "gemm", dtype, {m, n, k}, 2.0 * m * n * k, t.done_with(y));
+      t.add(cat("contract %", a, " %", b, transposed ? " \"mk,nk->mn\"" : " \"mk,kn->mn\"", tf32 ? " tf32" : ""),
+            dtype + t.shape());
+  return workload(tf32         ? "gemm_tf32"
+                  : transposed ? "gemm_nt"
+                               : "gemm",
+                  dtype, {m, n, k}, 2.0 * m * n * k, t.done_with(y));
 }
 
 // GELU(a b + bias) by erf: what a transformer's first layer of a feed-forward block computes.
@@ -63,6 +68,7 @@ std::vector<DeviceWorkload> device_products(bool quick) {
   std::vector<DeviceWorkload> out;
   if (quick) {
     out.push_back(gemm("bf16", 32, 32, 32, false));
+    out.push_back(gemm("f32", 32, 32, 32, false, true));
     out.push_back(gemm_bias_gelu("f16", 32, 32, 32));
     out.push_back(convolution("bf16", 1, 4, 16, 16, 3));
     return out;
@@ -73,6 +79,7 @@ std::vector<DeviceWorkload> device_products(bool quick) {
   out.push_back(gemm("bf16", 512, 3072, 768, false));
   out.push_back(gemm("bf16", 16, 4096, 4096, true));
   out.push_back(gemm("f32", 2048, 2048, 2048, false));
+  out.push_back(gemm("f32", 4096, 4096, 4096, false, true));
   out.push_back(gemm_bias_gelu("bf16", 8192, 3072, 768));
   out.push_back(convolution("bf16", 32, 56, 256, 256, 3));
   out.push_back(convolution("bf16", 32, 28, 512, 128, 1));

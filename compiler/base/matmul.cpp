@@ -106,6 +106,7 @@ std::string matmul_text(const MatmulCall& call) {
               {"alpha", call.alpha},
               {"batch", call.batch},
               {"algorithm", call.algorithm}};
+  if (call.tf32) out["tf32"] = true;
   if (call.c) out["c"] = json_of(*call.c);
   if (call.bias) out["bias"] = json_of(*call.bias);
   return out.dump() + "\n";
@@ -128,6 +129,8 @@ absl::StatusOr<MatmulCall> parse_matmul(std::string_view text) {
   call.factors = dtype("factors");
   call.result = dtype("result");
   if (call.result != DType::f32 && call.result != call.factors) from.refuse("f32 or the factors' type", "result");
+  call.tf32 = from.member("tf32") != nullptr && from.flag("tf32");
+  if (call.tf32 && call.factors != DType::f32) from.refuse("of factors of f32", "tf32");
   const auto read = [&](const char* name, bool needed) -> std::optional<MatmulMatrix> {
     const Json* const of = from.member(name);
     if (of == nullptr && needed) from.refuse("there", name);

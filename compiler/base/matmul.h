@@ -30,6 +30,7 @@ enum class MatmulFunction : uint8_t { kNone, kRelu, kGeluTanh };
 
 struct MatmulCall {
   DType factors = DType::f32, result = DType::f32;  // of a and b; of c, bias and d. Sums are of f32.
+  bool tf32 = false;                                // factors of f32 may be rounded to tf32
   MatmulMatrix a, b, d;
   bool a_transposed = false, b_transposed = false;
   std::optional<MatmulMatrix> c;     // of the shape of d

@@ -30,6 +30,7 @@ class Matmul {
                         &b = along_columns ? product_.left : product_.right;
     call_.factors = product_.factors;
     call_.result = product_.type;
+    call_.tf32 = group_.nodes[domain_.contract].tf32;
     call_.batch = extent(batch_);
     const bool fits = factor(a, rows_, depth_, call_.a, call_.a_transposed) &&
                       factor(b, depth_, columns_, call_.b, call_.b_transposed) &&

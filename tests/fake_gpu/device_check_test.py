@@ -48,12 +48,12 @@ def main():
         expect(result["device"]["name"] == "Fake GPU" and result["copy_gb_per_s"] > 0, result)
         ops = {row["op"] for row in result["workloads"]}
         expected = {"softmax", "log_softmax", "layer_norm", "rms_norm", "residual_layer_norm", "bias_gelu", "rotary", "transpose_add"}
-        expect(expected | {"gemm", "gemm_bias_gelu", "convolution"} == ops, ops)
+        expect(expected | {"gemm", "gemm_tf32", "gemm_bias_gelu", "convolution"} == ops, ops)
         for row in result["workloads"]:
             expect(not row["failed"] and row["values_checked"] > 0 and row["best"]["of_copy"] > 0, row)
             expect(" class=cublaslt " not in row["best"]["plan"], row)
         of_library = {row["op"] for row in result["workloads"] if row.get("library", {}).get("ns", 0) > 0}
-        expect(of_library == {"gemm"}, of_library)
+        expect(of_library == {"gemm", "gemm_tf32"}, of_library)
         print("ok")
 
 

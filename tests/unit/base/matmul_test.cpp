@@ -37,6 +37,10 @@ TEST(MatmulText, IsReadBackAsItWas) {
     ASSERT_TRUE(read.ok()) << read.status();
     EXPECT_EQ(*read, call);
   }
+  MatmulCall call = example();
+  call.factors = DType::f32;
+  call.tf32 = true;
+  EXPECT_EQ(parse_matmul(matmul_text(call)).value(), call);
 }
 
 TEST(MatmulText, WhatDoesNotFitIsRefusedWithItsPlace) {
@@ -58,6 +62,7 @@ TEST(MatmulText, WhatDoesNotFitIsRefusedWithItsPlace) {
       {[](MatmulCall& c) { c.algorithm = kMostAlgorithms; }, "it.algorithm is not between 0 and 7"},
       {[](MatmulCall& c) { c.factors = DType::i8; }, "it.factors is not f32, f16 or bf16"},
       {[](MatmulCall& c) { c.result = DType::f16; }, "it.result is not f32 or the factors' type"},
+      {[](MatmulCall& c) { c.tf32 = true; }, "it.tf32 is not of factors of f32"},
       {[](MatmulCall& c) { c.alpha = std::numeric_limits<double>::infinity(); }, "it.alpha is not a finite number"},
   };
   for (const Case& one : cases) {
