@@ -139,7 +139,10 @@ absl::StatusOr<Client::Found> Client::load(const BundleRequest& request, std::op
   if (!found) found = from_disk(key);
   {
     const std::lock_guard lock(mutex_);
-    const bool old = options_.fresh && std::chrono::system_clock::now() - slots_[key].made > *options_.fresh;
+    const Slot& slot = slots_[key];
+    // What another thread has asked for may have come since the first look.
+    if (!found && slot.bundle != nullptr) found = {slot.bundle, BundleFrom::kProcess};
+    const bool old = options_.fresh && std::chrono::system_clock::now() - slot.made > *options_.fresh;
     if (!found || old) begin_asking(key, request);
   }
   if (found) return *std::move(found);
