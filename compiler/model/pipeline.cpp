@@ -44,15 +44,15 @@ GpuContractTime gpu_contract_time(const Schedule& s, const ProductExtents& produ
   const std::optional<MatrixOp> matrix = matrix_of(s);
   const auto step = static_cast<double>(s[kStepK]);
   const auto bytes = static_cast<double>(matrix ? size_of(info(*matrix).left) : product.bytes);
-  const int64_t threads = contract_threads(s);
+  const int64_t threads = contract_threads(s), in_block = threads + s[kCopyingWaves] * gpu.wave;
   const auto row_tiles = static_cast<double>(product.loops.row_tiles(s)),
              column_tiles = static_cast<double>(product.loops.column_tiles(s));
   const auto parts = static_cast<double>(s[kReductionBlocks]);
   const double blocks = row_tiles * column_tiles * static_cast<double>(product.loops.outer) * parts;
-  const int64_t fit =
-      std::max<int64_t>(1, std::min<int64_t>({gpu.unit_blocks, gpu.unit_threads / threads,
-                                              gpu.unit_registers / (threads * contract_registers(s, product.bytes / 4)),
-                                              gpu.unit_shared / contract_shared(s, product.bytes)}));
+  const int64_t fit = std::max<int64_t>(
+      1, std::min<int64_t>({gpu.unit_blocks, gpu.unit_threads / in_block,
+                            gpu.unit_registers / (in_block * contract_registers(s, product.bytes / 4)),
+                            gpu.unit_shared / contract_shared(s, product.bytes)}));
   const double beside = std::clamp(std::ceil(blocks / units), 1.0, static_cast<double>(fit));
   const double wave = std::min(blocks, units * beside), waves = std::ceil(blocks / (units * beside));
 
@@ -91,7 +91,9 @@ GpuContractTime gpu_contract_time(const Schedule& s, const ProductExtents& produ
 
   const double loop = beside * pipelined_ns(load_ns, use_ns, turns, static_cast<double>(s[kStages]), beside);
   const double least = beside * turns * std::max({from_memory, from_l2, use_ns});
-  return {rates.launch_us * 1000 + waves * (load_ns + std::max(loop, least) + beside * stored),
+  // Waves that copy are ahead of the others from one tile of a block to the next.
+  const double begins = s[kPersistent] > 0 && s[kCopyingWaves] > 0 ? 1 : waves;
+  return {rates.launch_us * 1000 + begins * load_ns + waves * (std::max(loop, least) + beside * stored),
           step * compute_ns,
           step * shared_bytes / kSharedBytesPerNs,
           from_l2,
