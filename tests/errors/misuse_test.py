@@ -109,7 +109,7 @@ def unknown_strategy(scratch):
     write_graph(scratch, "scalar.graph", graphs.SCALAR)
 
 
-@case("warploom tune scalar.graph --allow-tf32")
+@case("warploom tune scalar.graph --allow-fp8")
 def unknown_option(scratch):
     write_graph(scratch, "scalar.graph", graphs.SCALAR)
 

@@ -51,7 +51,7 @@ TEST(Options, MistakesAreExitCodeOne) {
                                                 {"tune"},
                                                 {"tune", "m.onnx", "--trials", "-3"},
                                                 {"tune", "m.onnx", "--bnid", "a=1"},
-                                                {"tune", "m.onnx", "--allow-tf32"},
+                                                {"tune", "m.onnx", "--allow-fp8"},
                                                 {"tune", "m.onnx", "--bind", "a"},
                                                 {"tune", "m.onnx", "--bind", "a=1,"},
                                                 {"tune", "m.onnx", "--bind", "a=1,1"},
