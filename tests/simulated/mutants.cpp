@@ -24,8 +24,8 @@ const std::vector<Breakage>& breakages() {
        "wl_shuffle_xor<$1 * 2>"},
       {"bound", "a tail is shorter", std::regex("wl_left\\((\\d+)L - "), "wl_left($1L - WL_LANES - "},
       {"bound", "a store's tail is longer", std::regex("(wl_store_n.*wl_left\\()(\\d+)L - "), "$1$2L + WL_LANES - "},
-      // The first row of a tile is a multiple of the tile's height, so one row less can mean the same.
-      {"bound", "a row less", std::regex("wl_within\\((?!v\\d+\\*\\d+L,)([^)]*), (\\d+)L\\)"),
+      // The first row of a tile, or of one of its runs, is a multiple of a height, so one row less can mean the same.
+      {"bound", "a row less", std::regex("wl_within\\((?!v\\d+\\*\\d+L(?: \\+ \\d+L)?,)([^)]*), (\\d+)L\\)"),
        "wl_within($1, $2L - 1)"},
       {"bound", "a tile less", std::regex("wl_within\\((v\\d+\\*(\\d+)L), (\\d+)L\\)"), "wl_within($1, $3L - $2L)"},
       {"bound", "not clamped to the last row", std::regex("(const long v\\d+ = .*)wl_lmin\\(([^()]*), (\\d+)L\\)"),

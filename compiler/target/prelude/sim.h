@@ -78,6 +78,7 @@ enum { wl_sim_any = 0x10000 };                         // as a mask: every lane 
 struct wl_sim_copy {
   long at;  // in the arena, in bytes
   int size, bytes, group, line;
+  unsigned clock;  // of one that arrives at a phase, whose group is negative: when its thread arrived
   unsigned char data[16];
 };
 // A thread's part of a product of factors in shared memory, which is computed when it is waited for.
@@ -177,9 +178,8 @@ static inline void wl_sim_next(wl_sim& s) {
 static void wl_sim_entry() {
   wl_sim_now->call();
   wl_sim& s = *wl_sim_now;
-  for (int i = 0; i < s.lanes[s.thread].queued; ++i)
-    if (const wl_sim_copy& copy = s.copies[s.thread * wl_sim_copies + i]; copy.group >= 0)
-      wl_sim_fail("no wait for a copy", copy.line, i);
+  const int left = s.lanes[s.thread].queued;
+  if (left > 0) wl_sim_fail("no wait for a copy", s.copies[s.thread * wl_sim_copies].line, left);
   if (s.lanes[s.thread].products > 0)
     wl_sim_fail("no wait for a product", s.products[s.thread * wl_sim_products].line, s.lanes[s.thread].products);
   s.lanes[s.thread].state = kSimEnded;

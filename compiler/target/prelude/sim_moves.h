@@ -263,6 +263,7 @@ static void wl_sim_land(int thread, Now now, int line) {
   wl_sim& s = *wl_sim_now;
   wl_sim_lane& lane = s.lanes[thread];
   const int rank = wl_sim_rank(s), running = s.thread;
+  const unsigned clock = lane.clock;
   s.thread = thread;
   int left = 0;
   for (int i = 0; i < lane.queued; ++i) {
@@ -271,12 +272,14 @@ static void wl_sim_land(int thread, Now now, int line) {
       s.copies[thread * wl_sim_copies + left++] = copy;
       continue;
     }
+    if (copy.group < 0) lane.clock = copy.clock;
     for (int at = 0; at < copy.bytes; at += copy.size) {
       s.cells[(long)rank * wl_sim_shared + copy.at + at].writer &= (short)~wl_sim_flies;
       wl_sim_touch<1, char>(rank, s.since[rank], copy.at + at, 0, true, line);
     }
     __builtin_memcpy(s.shared + rank * s.arena + copy.at, copy.data, copy.bytes);
   }
+  lane.clock = clock;
   lane.queued = left;
   s.thread = running;
 }
@@ -285,5 +288,5 @@ WL_FN void wl_wait(int line = __builtin_LINE()) {
   const wl_sim& s = *wl_sim_now;
   const int oldest = s.lanes[s.thread].groups - N;
   wl_sim_land(
-      s.thread, [=](const wl_sim_copy& copy) { return copy.group >= 0 && copy.group < oldest; }, line);
+      s.thread, [=](const wl_sim_copy& copy) { return copy.group < 0 ? N == 0 : copy.group < oldest; }, line);
 }

@@ -37,14 +37,10 @@ static void wl_sim_arrive(int number, bool counts, int line) {
   phase.arrived = 0;
   phase.told[role] = clock + 1;
   phase.told[1 - role] = phase.other;
-  for (int i = 0; i < s.size; ++i) {
-    const unsigned now = s.lanes[i].clock;
-    s.lanes[i].clock = clock;  // when the thread arrived
+  for (int i = 0; i < s.size; ++i)
     if (wl_sim_role(s, i) == role)
       wl_sim_land(
           i, [=](const wl_sim_copy& copy) { return copy.group == -1 - number; }, line);
-    s.lanes[i].clock = now;
-  }
   ++phase.ended;
 }
 template <class T, long N>
@@ -57,8 +53,12 @@ template <class T, long N>
 WL_FN void wl_arrive_copied(wl_shared<T, N> p, int line = __builtin_LINE()) {
   wl_sim& s = *wl_sim_now;
   const int number = wl_sim_phase_at(p, line);
-  for (int i = 0; i < s.lanes[s.thread].queued; ++i)
-    if (int& group = s.copies[s.thread * wl_sim_copies + i].group; group >= 0) group = -1 - number;
+  for (int i = 0; i < s.lanes[s.thread].queued; ++i) {
+    wl_sim_copy& copy = s.copies[s.thread * wl_sim_copies + i];
+    if (copy.group < 0) continue;
+    copy.group = -1 - number;
+    copy.clock = s.lanes[s.thread].clock;
+  }
   wl_sim_arrive(number, true, line);
 }
 template <class T, long N>
