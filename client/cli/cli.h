@@ -94,6 +94,8 @@ absl::StatusOr<int> targets_command(const Options& options, Local& local);
 
 // The folder of the bundle in options.input that the bound extents or the given inputs select.
 absl::StatusOr<std::string> folder_of_size(const Options& options);
+// Reads the graph in options.input, with these extents and as the options say.
+absl::StatusOr<GraphFile> read_input(const Context& context, const Bind& bind);
 // Where the objects of records come from: the coordinator or, with --build-locally, their sources. DataLoss: the same
 // compilers made other bytes of a source here.
 FetchObject objects_of(Context& context);

@@ -182,6 +182,12 @@ absl::StatusOr<std::string> text_of_stage(const InspectedGroup& group, const std
 
 }  // namespace
 
+absl::StatusOr<GraphFile> read_input(const Context& context, const Bind& bind) {
+  const Options& options = context.options;
+  return read_graph(options.input, bind, context.local.panels(options.tune.target, context.embedded), options.weights,
+                    options.allow_tf32);
+}
+
 absl::StatusOr<std::string> folder_of_size(const Options& options) {
   WL_ASSIGN_OR_RETURN(const Bind bind, one_size(options));
   WL_ASSIGN_OR_RETURN(const std::vector<Bucket> buckets, list_buckets(options.input));
@@ -206,9 +212,7 @@ absl::StatusOr<int> run_command(Context& context) {
     return run_and_report(program, options);
   }
   WL_ASSIGN_OR_RETURN(const Bind bind, one_size(options));
-  WL_ASSIGN_OR_RETURN(GraphFile file,
-                      read_graph(options.input, bind, context.local.panels(options.tune.target, context.embedded),
-                                 options.weights, options.allow_tf32));
+  WL_ASSIGN_OR_RETURN(GraphFile file, read_input(context, bind));
   WL_ASSIGN_OR_RETURN(Job job, ask(context, file, /*search=*/false));
   if (!job.result) return why_no_result(job);
   WL_ASSIGN_OR_RETURN(Program program, fetch_program(context.service, objects_of(context), *job.result, file));
@@ -226,9 +230,7 @@ absl::StatusOr<int> run_command(Context& context) {
 absl::StatusOr<int> inspect_command(Context& context) {
   const Options& options = context.options;
   WL_ASSIGN_OR_RETURN(const Bind bind, one_size(options));
-  WL_ASSIGN_OR_RETURN(GraphFile file,
-                      read_graph(options.input, bind, context.local.panels(options.tune.target, context.embedded),
-                                 options.weights, options.allow_tf32));
+  WL_ASSIGN_OR_RETURN(GraphFile file, read_input(context, bind));
   TuneOptions tune = options.tune;
   if (context.embedded) {
     WL_ASSIGN_OR_RETURN(tune.device, context.local.device_for(tune.target, /*must_run=*/false));

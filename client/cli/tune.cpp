@@ -116,9 +116,7 @@ absl::StatusOr<int> conclude(Context& context, const std::vector<Tuned>& all) {
 absl::StatusOr<int> ask_all(Context& context, bool search) {
   std::vector<GraphFile> files;
   for (const Bind& bind : combinations(context.options.bind)) {
-    WL_ASSIGN_OR_RETURN(GraphFile file, read_graph(context.options.input, bind,
-                                                   context.local.panels(context.options.tune.target, context.embedded),
-                                                   context.options.weights, context.options.allow_tf32));
+    WL_ASSIGN_OR_RETURN(GraphFile file, read_input(context, bind));
     files.push_back(std::move(file));
   }
   if (!context.options.out.empty()) WL_RETURN_IF_ERROR(may_become_bundle(context.options.out));

@@ -55,12 +55,10 @@ void Printer::print_team_head() {
                                               b.byte_offset + (b.level == Level::kWork ? kCounterBytes : 0), ", ",
                                               kernel_.bytes_of(b) / size_of(b.dtype), ");  // ", comment_of(b.name)));
   }
-  if (kernel_.copiers > 0) {
-    for (size_t i = 0; i < kernel_.buffers.size(); ++i)
-      if (const KernelBuffer& b = kernel_.buffers[i]; b.arrivals > 0)
-        out_.line(cat("wl_begin_phases<", elements(b.shape), ", ", b.arrivals, ", ", kernel_.team * kernel_.teams,
-                      ">(p", i, ", thread);"));
-  }
+  for (size_t i = 0; i < kernel_.buffers.size(); ++i)
+    if (const KernelBuffer& b = kernel_.buffers[i]; b.arrivals > 0)
+      out_.line(cat("wl_begin_phases<", elements(b.shape), ", ", b.arrivals, ", ", kernel_.team * kernel_.teams, ">(p",
+                    i, ", thread);"));
   out_.line(kernel_.teams == 1 ? "const int place = thread;"
                                : cat("const int place = thread & ", kernel_.team - 1, ";"));
   out_.line(cat("const long ", spell_var(kTeamVar), " = ",

@@ -227,27 +227,15 @@ bool GpuContract::reads_along_k(const Side& side) const {
 // The number of the tile that a block has or, where blocks are persistent, of that which it has in a turn of the loop
 // that is then open.
 Affine GpuContract::tile_of_block() {
-  int64_t tiles = parts_;
-  std::set<AtomId> tiled;
-  for (const Side* side : {&rows_, &columns_})
-    for (const TileLoop& loop : side->loops) {
-      tiles *= quotient_up(extent_along(loop.atom), loop.extent);
-      tiled.insert(loop.atom);
-    }
-  for (const std::vector<AtomId>* list : {&domain_.m, &domain_.n, &domain_.batch})
-    for (const AtomId atom : *list)
-      if (!tiled.contains(atom)) tiles *= domain_.atoms[atom].extent;
-  int64_t& grid = out_.kernel().grid;
-  grid = tiles;
   if (held_ || schedule_[kPersistent] == 0) return affine(kBlockVar);
-  grid = std::min(tiles, schedule_[kMinBlocks] * machine_.multiprocessors());
-  if (grid == tiles) return affine(kBlockVar);
-  const Affine turns = tiles % grid == 0
-                           ? fixed(tiles / grid)
-                           : affine(out_.derived("turns", {affine(kBlockVar, -1, tiles - 1 + grid)}, grid));
+  const int64_t tiles = product_loops(domain_).tiles(schedule_),
+                most = schedule_[kMinBlocks] * machine_.multiprocessors();
+  if (tiles <= most) return affine(kBlockVar);
+  const Affine turns = turns_of_block(out_, tiles, most);
   turn_ = out_.loop_var("turn");
   out_.open_loop(turn_, {turns});
-  return sum(affine(kBlockVar), affine(turn_), grid);
+  out_.kernel().grid = most;
+  return sum(affine(kBlockVar), affine(turn_), most);
 }
 
 void GpuContract::place_block() {
@@ -285,6 +273,7 @@ void GpuContract::place_block() {
     for (size_t i = list->size(); i-- > 0;)
       if (const AtomId a = (*list)[i]; !tiled.contains(a))
         block_[a] = digit(domain_.atoms[a].name, domain_.atoms[a].extent);
+  if (turn_ < 0) out_.kernel().grid = inside;
 }
 
 Layout GpuContract::grid_layout(bool rows, bool columns, char row_kind) const {

@@ -8,6 +8,7 @@
 #include "compiler/kernel/pipeline/pipeline.h"
 #include "compiler/plan/reads.h"
 #include "compiler/schedule/data_movement.h"
+#include "compiler/schedule/launch.h"
 
 namespace wl {
 namespace {
@@ -121,9 +122,7 @@ void GpuRows::find_row() {
 
 Affine GpuRows::turns_of_block() {
   if (!persistent_) return fixed(schedule_[kRowsPerTeam]);
-  const int64_t blocks = out_.kernel().grid;
-  if (blocks_of_rows_ % blocks == 0) return fixed(blocks_of_rows_ / blocks);
-  return affine(out_.derived("turns", {affine(kBlockVar, -1, blocks_of_rows_ - 1 + blocks)}, blocks));
+  return wl::turns_of_block(out_, blocks_of_rows_, out_.kernel().grid);
 }
 
 // The loop over the rows of a team.

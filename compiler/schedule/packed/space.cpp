@@ -51,7 +51,7 @@ bool agrees(const SharedValues& a, const SharedValues& b) {
 
 // Completes a kind's own schedule under values of the shared axes. All threads of a block run the member that it has.
 bool legal_own(const Space& space, const Schedule& own, const SharedValues& shared, bool teams) {
-  if (own.has(kCopyingWaves) && own[kCopyingWaves] != 0) return false;
+  if (own[kCopyingWaves] != 0) return false;
   for (const Axis& axis : space.axes)
     if (!has_value(axis, own.find(axis).value_or(kVaries))) return false;
   return (!space.legal || space.legal(own)) && (!space.legal_point || space.is_legal(point_of(space, own))) &&

@@ -19,37 +19,18 @@ using testing::machine_with;
 using testing::parsed;
 
 // How many products a kernel adds up, those of the whole tile where a part of its columns is used.
-class ProductCounter {
- public:
-  explicit ProductCounter(const Kernel& kernel) : kernel_(kernel), vars_(kernel) {}
-
-  int64_t run() {
-    for (int64_t block = 0; block < kernel_.grid; ++block) {
-      vars_.set(0, block);
-      body(kernel_.body);
-    }
-    return products_;
+int64_t products_of(const Kernel& kernel) {
+  VarValues vars(kernel);
+  int64_t products = 0;
+  for (int64_t block = 0; block < kernel.grid; ++block) {
+    vars.set(0, block);
+    testing::each_run(kernel.body, vars, [&](const Instr& instr) {
+      if (instr.op == InstrOp::kMap && instr.expr.back().op == Op::fma && instr.args.back() == instr.result)
+        products += elements(kernel.tiles[instr.result].layout.shape);
+    });
   }
-
- private:
-  void body(const std::vector<Instr>& instrs) {
-    for (const Instr& instr : instrs) {
-      if (instr.op == InstrOp::kLoop) {
-        const int64_t trips = vars_.smallest(instr.trips);
-        for (int64_t i = 0; i < trips; ++i) {
-          vars_.set(instr.var, i);
-          body(instr.body);
-        }
-      } else if (instr.op == InstrOp::kMap && instr.expr.back().op == Op::fma && instr.args.back() == instr.result) {
-        products_ += elements(kernel_.tiles[instr.result].layout.shape);
-      }
-    }
-  }
-
-  const Kernel& kernel_;
-  VarValues vars_;
-  int64_t products_ = 0;
-};
+  return products;
+}
 
 struct Counted {
   int64_t products = 0;
@@ -65,7 +46,7 @@ Counted counted(const Graph& group, std::string_view target, const std::vector<s
   for (const auto& [choice, value] : choices) schedule.set(choice, value);
   const auto kernel = lower(group, domain, schedule, machine);
   EXPECT_TRUE(kernel.ok()) << kernel.status();
-  return {ProductCounter(*kernel).run(), testing::elements_moved(*kernel)};
+  return {products_of(*kernel), testing::elements_moved(*kernel)};
 }
 
 // Masks of a matrix, by the place in its rows and columns; the band is 32 wide.

@@ -12,6 +12,23 @@
 
 namespace wl::testing {
 
+// Calls visit(instr) for every instruction of a body, each time that it runs, with the variables of the loops around
+// it.
+template <typename Visit>
+void each_run(std::span<const Instr> body, VarValues& vars, const Visit& visit) {
+  for (const Instr& instr : body) {
+    if (instr.op != InstrOp::kLoop) {
+      visit(instr);
+      continue;
+    }
+    const int64_t trips = vars.smallest(instr.trips);
+    for (int64_t i = 0; i < trips; ++i) {
+      vars.set(instr.var, i);
+      each_run(instr.body, vars, visit);
+    }
+  }
+}
+
 class TrafficCounter {
  public:
   explicit TrafficCounter(const Kernel& kernel) : kernel_(kernel), vars_(kernel), moved_(kernel.buffers.size(), 0) {}
@@ -24,7 +41,7 @@ class TrafficCounter {
           if (kernel_.wave > 0) vars_.set(kTeamVar, team);
           const std::vector<int64_t> before = moved_;
           stored_ = 0;
-          body(pass.body);
+          each_run(pass.body, vars_, [&](const Instr& instr) { visit(instr); });
           // A team beyond the last row stores nothing, and loads what another team of its block loads too.
           if (kernel_.wave > 0 && stored_ == 0) moved_ = before;
         }
@@ -62,19 +79,11 @@ class TrafficCounter {
     });
   }
 
-  void body(std::span<const Instr> instrs) {
-    for (const Instr& instr : instrs) {
-      if (instr.op == InstrOp::kLoop) {
-        const int64_t trips = vars_.smallest(instr.trips);
-        for (int64_t i = 0; i < trips; ++i) {
-          vars_.set(instr.var, i);
-          body(instr.body);
-        }
-      } else if (goes_through_memory(instr)) {
-        for (const Instr& part : through_memory(instr)) count(part);
-      } else if (info(instr.op).accesses_memory()) {
-        count(instr);
-      }
+  void visit(const Instr& instr) {
+    if (goes_through_memory(instr)) {
+      for (const Instr& part : through_memory(instr)) count(part);
+    } else if (info(instr.op).accesses_memory()) {
+      count(instr);
     }
   }
 
