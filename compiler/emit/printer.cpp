@@ -62,7 +62,8 @@ void Printer::print_passes() {
       if (sweeps > 1) enter(cat("if (pass == ", sweep, ")"));
       ++sweep;
     } else {
-      enter(cat("if (wl_last<", pass.last, ">(workspace, block / ", pass.last,
+      const std::string teams = kernel_.copiers == 0 ? "" : cat(", ", kernel_.team * kernel_.teams);
+      enter(cat("if (wl_last<", pass.last, teams, ">(workspace, block / ", pass.last,
                 pass.flag < 0 ? "" : cat(", thread, p", pass.flag), "))"));
     }
     print_body(pass.body);

@@ -76,7 +76,10 @@ void Printer::print_roles() {
     if (role == Role::kCopiers) out_.line(cat("const int place = thread - ", computing, ";"));
     declared_.emplace_back();
     role_ = role;
-    print_body(kernel_.body);
+    if (role == Role::kCopiers)
+      print_body(kernel_.passes()[0].body);  // a later pass has no copies
+    else
+      print_passes();
     declared_.pop_back();
     if (role == Role::kCopiers) out_.line("wl_wait<0>();");  // none leaves while something is on its way
     out_.close();

@@ -38,8 +38,7 @@ class Roles {
         return fail(cat("one role arrives at ", buffer.name, ", and the other waits for it"));
     }
     if (kernel_.copiers == 0) return absl::OkStatus();
-    if (kernel_.copiers % kernel_.wave != 0 || kernel_.teams != 1 || kernel_.cluster != 1 ||
-        kernel_.passes().size() != 1)
+    if (kernel_.copiers % kernel_.wave != 0 || kernel_.teams != 1 || kernel_.cluster != 1 || kernel_.sweeps() != 1)
       return fail("copiers are whole waves, beside one team, in blocks that do not know each other");
     return absl::OkStatus();
   }

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "compiler/model/rates.h"
+#include "compiler/plan/reads.h"
 #include "compiler/schedule/contract/contract.h"
 
 namespace wl {
@@ -13,7 +14,67 @@ namespace {
 // 1.5 for the targets of the table.
 constexpr double kMemoryNs = 450, kL2Ns = 180, kSharedNs = 18, kBarrierNs = 20;
 constexpr double kSharedBytesPerNs = 200;  // of a multiprocessor: 128 bytes a clock
-constexpr double kIssuers = 4;             // of a multiprocessor: warps on one of them hide each other's latency
+// From the last store of a block's sums to the first that another one loads: fences, two barriers and a counter. Two
+// blocks that share a tile of 64 x 64 took 10 us longer on an H200 (docs/decisions/0066-shared-k.md).
+constexpr double kJoinNs = 3000;
+constexpr double kIssuers = 4;  // of a multiprocessor: warps on one of them hide each other's latency
+
+// Tiles of rows and of columns that so many neighbouring blocks have.
+struct Met {
+  double rows = 1, columns = 1;
+};
+Met tiles_met(double blocks, double raster, double column_tiles) {
+  const double columns = std::min(column_tiles, std::ceil(blocks / raster));
+  return {raster * std::ceil(blocks / (raster * column_tiles)), columns};
+}
+
+// What a block that has a multiprocessor alone waits for its tiles of a step, in ns.
+struct Loads {
+  double l2 = 0, cache = 0, memory = 0;  // by the bytes that come from each
+  double ns = 0;                         // until the last of them is there
+};
+
+// A step's tiles come from the L2, from memory what no other block of the wave reads as well, and from the cache
+// between both what none on the same die does.
+Loads loads_of(const Schedule& s, const ProductExtents& product, const Machine& machine, double bytes, double wave) {
+  const Rates rates = rates_of(machine);
+  const double units = std::max(1, machine.multiprocessors());
+  const auto tile_rows = static_cast<double>(rows_of_tile(s)), tile_columns = static_cast<double>(columns_of_tile(s));
+  const auto step = static_cast<double>(s[kStepK]);
+  const auto column_tiles = static_cast<double>(product.loops.column_tiles(s));
+  const double column_bytes = step * tile_columns * bytes, row_bytes = step * tile_rows * bytes;
+  const auto raster = static_cast<double>(s[kRasterRows]), dies = static_cast<double>(machine.dies());
+  const Met met = tiles_met(wave, raster, column_tiles);
+  const Met on_die = s[kTilesByDie] != 0 ? tiles_met(std::ceil(wave / dies), raster, column_tiles)
+                                         : Met{std::ceil(met.rows / std::min(dies, raster)),
+                                               std::ceil(met.columns / std::max(1.0, dies / raster))};
+  // What blocks read again from one step to another, as pixels are by windows, is still in a cache where it fits.
+  const double rows_new = met.rows * tile_rows * product.fresh_rows,
+               columns_new = met.columns * tile_columns * product.fresh_columns;
+  const bool fits = (rows_new + columns_new) * product.depth * bytes <= rates.far_bytes;
+  const double new_bytes =
+      step * bytes * (fits ? rows_new + columns_new : met.rows * tile_rows + met.columns * tile_columns);
+  Loads out;
+  out.memory = new_bytes / wave / (rates.memory_bytes_per_ns / units);
+  if (dies > 1)
+    out.cache =
+        (on_die.rows * row_bytes + on_die.columns * column_bytes) / (wave / dies) / (rates.near_bytes_per_ns / units);
+  out.l2 = (row_bytes + column_bytes) / (rates.die_bytes_per_ns / units);
+  out.ns = std::max({out.memory + kMemoryNs, out.cache + kMemoryNs, out.l2 + kL2Ns});
+  return out;
+}
+
+// Elements that an operand's inputs have, for each that the loops read of them.
+double fresh_share(const Graph& group, const Domain& domain, int position) {
+  double most = 0;
+  for (const Access& access : reads_of(domain, domain.contract, position)) {
+    double read = 1;
+    for (AtomId atom = 0; atom < static_cast<AtomId>(domain.atoms.size()); ++atom)
+      if (access.moves_along(atom)) read *= static_cast<double>(domain.atoms[atom].extent);
+    most = std::max(most, static_cast<double>(elements(group.nodes[access.input].shape)) / read);
+  }
+  return most > 0 ? std::min(1.0, most) : 1;
+}
 
 }  // namespace
 
@@ -28,6 +89,9 @@ ProductExtents product_extents(const Graph& group, const Domain& domain) {
   product.loops = product_loops(domain);
   product.depth = static_cast<double>(extent_of(domain, domain.reduced));
   product.dtype = group.nodes[domain.contract].dtype;
+  const int right = domain.right_operand();
+  product.fresh_rows = fresh_share(group, domain, 1 - right);
+  product.fresh_columns = fresh_share(group, domain, right);
   product.bytes = std::max(4, size_of(product.dtype));
   return product;
 }
@@ -45,15 +109,16 @@ GpuContractTime gpu_contract_time(const Schedule& s, const ProductExtents& produ
   const auto step = static_cast<double>(s[kStepK]);
   const auto bytes = static_cast<double>(matrix ? size_of(info(*matrix).left) : product.bytes);
   const int64_t threads = contract_threads(s), in_block = threads + s[kCopyingWaves] * gpu.wave;
-  const auto row_tiles = static_cast<double>(product.loops.row_tiles(s)),
-             column_tiles = static_cast<double>(product.loops.column_tiles(s));
-  const auto parts = static_cast<double>(s[kReductionBlocks]);
-  const double blocks = row_tiles * column_tiles * static_cast<double>(product.loops.outer) * parts;
+  const SharedRound shared_round = wl::shared_round(s, product.loops.tiles(s), machine);
+  const bool persistent = s[kPersistent] > 0;
+  const double parts = persistent ? 1 : static_cast<double>(s[kReductionBlocks]);
+  const double blocks = static_cast<double>(product.loops.tiles(s) - shared_round.tiles) * parts;
   const int64_t fit = std::max<int64_t>(
       1, std::min<int64_t>({gpu.unit_blocks, gpu.unit_threads / in_block,
                             gpu.unit_registers / (in_block * contract_registers(s, product.bytes / 4)),
                             gpu.unit_shared / contract_shared(s, product.bytes)}));
-  const double beside = std::clamp(std::ceil(blocks / units), 1.0, static_cast<double>(fit));
+  const double beside = persistent ? static_cast<double>(std::min(fit, std::max<int64_t>(1, s[kMinBlocks])))
+                                   : std::clamp(std::ceil(blocks / units), 1.0, static_cast<double>(fit));
   const double wave = std::min(blocks, units * beside), waves = std::ceil(blocks / (units * beside));
 
   // Every amount is of one block that has a multiprocessor alone; `beside` of them take turns.
@@ -70,34 +135,43 @@ GpuContractTime gpu_contract_time(const Schedule& s, const ProductExtents& produ
                     static_cast<double>(info(*matrix).k)
               : static_cast<double>(s[kThreadRows] + s[kThreadColumns]) * bytes / 2);
   const double unrolled = matrix || s[kUnrollK] > 1 || s[kRegisterStages] > 1 ? 2 : 1;
-  double use_ns = pipelined_ns(kSharedNs + shared_bytes / kSharedBytesPerNs, compute_ns, step, unrolled,
-                               std::max(1.0, warps / kIssuers));
+  const double at_once = matrix ? static_cast<double>(info(*matrix).k) : 1;  // elements of the depth that are read
+  double use_ns = pipelined_ns(kSharedNs + at_once * shared_bytes / kSharedBytesPerNs, at_once * compute_ns,
+                               step / at_once, unrolled, std::max(1.0, warps / kIssuers));
   use_ns = std::max(use_ns, step * shared_bytes / kSharedBytesPerNs) + kBarrierNs / beside;
   // Without reads carried over from the step before, the first ones wait behind the barrier.
   if (s[kRegisterStages] == 1) use_ns += kSharedNs / (beside * std::max(1.0, warps / kIssuers));
-  const double tile_bytes = step * (tile_rows + tile_columns) * bytes;
-  if (s[kAsyncCopies] == 0) use_ns += tile_bytes / kSharedBytesPerNs;  // the lanes that compute write them there
+  if (s[kAsyncCopies] == 0)
+    use_ns += step * (tile_rows + tile_columns) * bytes / kSharedBytesPerNs;  // the lanes that compute write them there
 
-  // A step's tiles come from the L2, and from memory what no other block of the wave reads as well.
-  const double columns_met = std::min(column_tiles, wave), rows_met = std::ceil(wave / column_tiles);
-  const double fresh = step * (rows_met * tile_rows + columns_met * tile_columns) * bytes / wave;
-  const double from_memory = fresh / (rates.memory_bytes_per_ns / units),
-               from_l2 = tile_bytes / (rates.near_bytes_per_ns / units);
-  const double load_ns = std::max(from_memory + kMemoryNs, from_l2 + kL2Ns);
+  const Loads loads = loads_of(s, product, machine, bytes, wave);
   const double turns = std::ceil(product.depth / step / parts);
-  // Blocks that share a tile write their sums, and one of them reads all.
-  const double sums = parts == 1 ? 0 : tile_rows * tile_columns * 4 * (1 + 1 / parts + 1);
-  const double stored = (tile_rows * tile_columns * bytes / parts + sums) / (rates.memory_bytes_per_ns / units);
-
-  const double loop = beside * pipelined_ns(load_ns, use_ns, turns, static_cast<double>(s[kStages]), beside);
-  const double least = beside * turns * std::max({from_memory, from_l2, use_ns});
+  const double stored = tile_rows * tile_columns * bytes / (rates.memory_bytes_per_ns / units);
+  // Each of `shared` blocks that have a tile together writes its sums, and one of them reads all.
+  const auto joined = [&](double tiles, double shared) {
+    const double sums = tile_rows * tile_columns * 4;
+    return shared == 1 ? 0 : kJoinNs + sums * (1 + shared) / (rates.home_of(tiles * shared * sums) / units);
+  };
+  const auto loop = [&](double steps) {
+    return beside * std::max(pipelined_ns(loads.ns, use_ns, steps, static_cast<double>(s[kStages]), beside),
+                             steps * std::max({loads.memory, loads.cache, loads.l2, use_ns}));
+  };
+  double rest = 0;
+  if (shared_round.tiles > 0) {
+    const auto shared = static_cast<double>(shared_round.parts);
+    const auto left = static_cast<double>(shared_round.tiles);
+    rest = std::ceil(left * shared / (units * beside)) *
+           (loads.ns + loop(std::ceil(turns / shared)) + beside * (stored + joined(left, shared)));
+  }
   // Waves that copy are ahead of the others from one tile of a block to the next.
-  const double begins = s[kPersistent] > 0 && s[kCopyingWaves] > 0 ? 1 : waves;
-  return {rates.launch_us * 1000 + begins * load_ns + waves * (std::max(loop, least) + beside * stored),
+  const double begins = persistent && s[kCopyingWaves] > 0 ? 1 : waves;
+  return {rates.launch_us * 1000 + begins * loads.ns +
+              waves * (loop(turns) + beside * (stored / parts + joined(blocks / parts, parts))) + rest,
           step * compute_ns,
           step * shared_bytes / kSharedBytesPerNs,
-          from_l2,
-          from_memory,
+          loads.l2,
+          loads.cache,
+          loads.memory,
           use_ns,
           turns,
           beside,

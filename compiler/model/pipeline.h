@@ -19,19 +19,21 @@ double pipelined_ns(double load_ns, double use_ns, double turns, double stages, 
 // The extents of a contraction's domain.
 struct ProductExtents {
   ProductLoops loops;
-  double depth = 1;          // elements that are summed up
-  int64_t bytes = 4;         // of an element while it is computed with
-  DType dtype = DType::f32;  // of the sums
+  double depth = 1;                          // elements that are summed up
+  double fresh_rows = 1, fresh_columns = 1;  // elements of an operand for each that the loops read of it
+  int64_t bytes = 4;                         // of an element while it is computed with
+  DType dtype = DType::f32;                  // of the sums
 };
 ProductExtents product_extents(const Graph& group, const Domain& domain);
 
 // What a schedule of space_gpu_contract() should take on a machine with lanes. Parts of a step along K are of one block
 // that has a multiprocessor alone, in ns.
 struct GpuContractTime {
-  double ns = 0;                                        // of the whole
-  double products = 0, shared = 0, l2 = 0, memory = 0;  // of a step: multiplying, and reading what it multiplies
-  double use = 0;                                       // of a step, once it has arrived
-  double steps = 0, beside = 1, waves = 1;              // of a block; blocks that run beside it; rounds of blocks
+  double ns = 0;                            // of the whole
+  double products = 0, shared = 0, l2 = 0;  // of a step: multiplying, and reading what it multiplies
+  double cache = 0, memory = 0;             // of a step: reading what comes to the L2s; cache: between those of dies
+  double use = 0;                           // of a step, once it has arrived
+  double steps = 0, beside = 1, waves = 1;  // of a block; blocks that run beside it; rounds of blocks
 };
 GpuContractTime gpu_contract_time(const Schedule& schedule, const ProductExtents& product, const Machine& machine);
 double gpu_contract_ns(const Schedule& schedule, const ProductExtents& product, const Machine& machine);

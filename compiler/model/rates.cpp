@@ -10,7 +10,7 @@ constexpr double kCpuLaunchUs = 0.8, kCpuAloneUs = 0.05;  // waking a thread poo
 // The nominal rates of a CPU are of one multiply-add unit. Most CPUs have two, and loads and stores use issue slots
 // too.
 constexpr double kCpuSlots = 1.1, kContractShare = 1.75;
-constexpr double kGpuContractShare = 0.6;
+constexpr double kGpuContractShare = 0.6, kDieShare = 0.75;
 // Shares of the nominal rates: of the L2 for near and far values, of a copy for memory.
 constexpr double kNearShare = 1.2, kFarShare = 0.95, kMemoryShare = 1.5;
 
@@ -23,7 +23,9 @@ Rates gpu_rates(const Machine& machine) {
   r.contract_flops_per_ns = flops * gpu.units * kGpuContractShare;
   r.memory_bytes_per_ns = gpu.bytes_per_ns * 0.9;
   r.near_bytes_per_ns = r.far_bytes_per_ns = gpu.bytes_per_ns * 2.5;
-  r.far_bytes = r.near_bytes = static_cast<double>(gpu.l2_bytes) / 2;
+  r.die_bytes_per_ns = gpu.l2_bytes_per_ns > 0 ? gpu.l2_bytes_per_ns * kDieShare : r.near_bytes_per_ns;
+  r.near_bytes = static_cast<double>(gpu.l2_bytes) / 2;
+  r.far_bytes = std::max(r.near_bytes, static_cast<double>(gpu.cache_bytes) / 2);
   r.row_bytes = static_cast<double>(gpu.block_shared) / 2;
   r.workers = static_cast<double>(gpu.units) * 512;
   return r;

@@ -18,6 +18,8 @@ struct Rates {
   double slots_per_ns = 0;           // issue slots of f32 elements
   double contract_flops_per_ns = 0;  // of large f32 products, as good kernels reach it
   double memory_bytes_per_ns = 0, far_bytes_per_ns = 0, near_bytes_per_ns = 0;  // of memory, L3 (a GPU's L2), L2
+  // All L2s of a GPU with several dies; near_bytes_per_ns is then of the cache behind them, which all dies share.
+  double die_bytes_per_ns = 0;
   double far_bytes = 0, near_bytes = 0;  // values up to these sizes are still in the L3 and L2 when they are read
   double row_bytes = 0;                  // rows up to this size stay near a thread or block between passes
   double workers = 1;                    // elements that must be computed at once to fill the machine

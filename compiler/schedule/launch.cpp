@@ -18,9 +18,9 @@ void set_launch(Kernel& kernel, std::string name, const Schedule& schedule, cons
   kernel.compiler = value_text(kCompiler, schedule[kCompiler]);
 }
 
-Affine turns_of_block(KernelBuilder& out, int64_t count, int64_t blocks) {
+Affine turns_of_block(KernelBuilder& out, const Affine& place, int64_t count, int64_t blocks) {
   if (count % blocks == 0) return fixed(count / blocks);
-  return affine(out.derived("turns", {affine(kBlockVar, -1, count - 1 + blocks)}, blocks));
+  return affine(out.derived("turns", {sum(fixed(count - 1 + blocks), place, -1)}, blocks));
 }
 
 }  // namespace wl

@@ -12,7 +12,7 @@ namespace wl {
 void set_launch(Kernel& kernel, std::string name, const Schedule& schedule, const Machine& machine);
 
 // How many of `count` pieces a block has, where `blocks` of them, at least one, take every so many-th, from their own
-// number on.
-Affine turns_of_block(KernelBuilder& out, int64_t count, int64_t blocks);
+// number, `place`, on.
+Affine turns_of_block(KernelBuilder& out, const Affine& place, int64_t count, int64_t blocks);
 
 }  // namespace wl

@@ -34,7 +34,8 @@ constexpr Peak kAvx512Peak = {400, 1200, 400, 2}, kAvx2Peak = {200, 600, 400, 2}
 // 3090, 4090 and 5090); from sm_90 on the large parts reach theirs by instructions of four waves only, which sm_90a
 // has, and mma.sync about three fifths of it. Those of AMD are of MI100, MI210, MI300X, MI355X (whose full rate has
 // instructions of twice the depth), RX 7900 XTX and RX 9070 XT. gfx90a takes denormals of f16 for zeros there, so it
-// has none of f16.
+// has none of f16. MI300X and MI355X have eight dies, whose L2s each have 16 channels of 128 bytes a clock, before
+// 256 MB of Infinity Cache (AMD CDNA 3 white paper, 2023).
 constexpr Target kTargets[] = {
     // name, family, lanes, registers, streaming, {f32 flops/ns, f64, i32, dots of bf16 and i8, matrices of f16, bf16
     // and i8}, copy, l2, peak
@@ -50,7 +51,8 @@ constexpr Target kTargets[] = {
     // core multiplies and adds 16 x 16 words in 16 cycles, 512 bf16 or 1024 bytes in a cycle where vectors have 32 f32.
     {"cpu:amx", "cpu", 16, 32, true, {120, 0.5, 0.33, 0.5, 4, 0, 16, 32}, 18, 100, kAvx512Peak, {}, kTileRegisters},
     // name, family, {wave, threads of a block and a unit, blocks, registers of a lane and a unit, shared memory of a
-    // block and a unit, units, L2, bytes/ns, banks if not 32}, features, {f32 flops/ns, f64, i32, dots of bf16 and i8,
+    // block and a unit, units, L2, bytes/ns, banks if not 32, dies, bytes/ns of L2s, cache}, features, {f32 flops/ns,
+    // f64, i32, dots of bf16 and i8,
     // matrices of f16, bf16, i8 and tf32}
     gpu_row("cuda:sm_75", "cuda", {32, 1024, 1024, 16, 255, 65536, 64 * kKb, 64 * kKb, 40, 4 * kMb, 320}, kF64Functions,
             {200, 1. / 32, 1}),
@@ -74,9 +76,11 @@ constexpr Target kTargets[] = {
             {190, 0.5, 0.2, 0, 0, 8}),
     gpu_row("hip:gfx90a", "hip", {64, 1024, 2048, 16, 512, 131072, 64 * kKb, 64 * kKb, 104, 8 * kMb, 1638},
             kAsyncCopy | kMfmaBf16, {220, 1, 0.2, 0, 0, 0, 8}),
-    gpu_row("hip:gfx942", "hip", {64, 1024, 2048, 16, 512, 131072, 64 * kKb, 64 * kKb, 304, 4 * kMb, 5300}, kMi300,
+    gpu_row("hip:gfx942", "hip",
+            {64, 1024, 2048, 16, 512, 131072, 64 * kKb, 64 * kKb, 304, 4 * kMb, 5300, 32, 8, 34400, 256 * kMb}, kMi300,
             {260, 1, 0.2, 0, 0, 16, 16}),
-    gpu_row("hip:gfx950", "hip", {64, 1024, 2048, 16, 512, 131072, 160 * kKb, 160 * kKb, 256, 4 * kMb, 8000, 64},
+    gpu_row("hip:gfx950", "hip",
+            {64, 1024, 2048, 16, 512, 131072, 160 * kKb, 160 * kKb, 256, 4 * kMb, 8000, 64, 8, 39300, 256 * kMb},
             kMi300 | kMfmaDeep, {310, 1, 0.2, 0, 0, 16, 16}),
     // RDNA: a unit is a workgroup processor, two CUs, over which clang and hipRTC spread the waves of a block unless
     // they are told not to (-mcumode). HIP's number of multiprocessors counts these too.
@@ -135,6 +139,10 @@ std::vector<int64_t> panel_widths(const Target& target) {
   const int64_t lanes = target.lanes;
   if (target.vector_registers < 32) return {2 * lanes, lanes};
   return {4 * lanes, 2 * lanes, 3 * lanes};
+}
+
+int Machine::dies() const {
+  return std::max(1, static_cast<int>(int64_t{target->gpu.dies} * multiprocessors() / std::max(1, target->gpu.units)));
 }
 
 absl::StatusOr<Machine> machine_of(const Device& device) {

@@ -51,6 +51,11 @@ struct Gpu {
   int64_t l2_bytes = 0;
   double bytes_per_ns = 0;  // of device memory
   int banks = 32;           // of shared memory, of 4 bytes each
+  // Dies that the units are on, each with an L2 of its own; blocks go to them in turns. With several: the bytes/ns of
+  // all L2s together, and the bytes of the cache that lies between them and memory.
+  int dies = 1;
+  double l2_bytes_per_ns = 0;
+  int64_t cache_bytes = 0;
 };
 
 // How fast multiply-adds are, as the lowering makes them: without matrix instructions or dot products of words,
@@ -113,6 +118,8 @@ struct Machine {
   const Library* library = nullptr;  // that candidates may call; null: none
   int units = 0;                     // of a GPU; 0: as many as the target's row has
   int multiprocessors() const { return units > 0 ? units : target->gpu.units; }
+  // Dies that blocks go to in turns: fewer where a GPU is divided into devices of a part of its units each.
+  int dies() const;
   // A reduction is divided among blocks only if each then has at least this many elements: combining the parts takes
   // another pass.
   int64_t part_elements = 1024;

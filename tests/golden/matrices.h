@@ -51,6 +51,30 @@ inline const std::vector<Golden> kMatrixProducts = {
   %4 = contract %3 %1 "bhwcrs,rscf->bhwf" : bf16[2,7,7,32]
   output "y" %4
 })"},
+    {"last_round",  // two blocks take tile after tile, and share the ninth
+     "sim:cuda",
+     {{"matrix", 12},
+      {"async_copies", 1},
+      {"copying_waves", 0},
+      {"persistent", 1},
+      {"min_blocks", 1},
+      {"reduction_blocks", 2},
+      {"raster_rows", 1},
+      {"stages", 2},
+      {"tile_rows", 64},
+      {"tile_columns", 64},
+      {"thread_rows", 2},
+      {"thread_columns", 16},
+      {"k_step", 64},
+      {"vector", 8},
+      {"k_unroll", 8},
+      {"register_stages", 1}},
+     R"(graph {
+  %0 = input "a" : bf16[136,256] normal(0,1)
+  %1 = input "b" : bf16[256,136] normal(0,1)
+  %2 = contract %0 %1 "mk,kn->mn" : bf16[136,136]
+  output "y" %2
+})"},
     {"copying_waves",  // waves that copy, two slots ahead of those that multiply
      "sim:cuda",
      {{"matrix", 12},

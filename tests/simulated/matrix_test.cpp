@@ -123,6 +123,12 @@ TEST_P(SimulatedMatrices, OfPersistentBlocksMeanTheirGraphs) {
                {"cuda:sm_80", "cuda:sm_90a"});
 }
 
+// As many blocks as run at once share the tiles that are left for a last round.
+TEST_P(SimulatedMatrices, OfLastRoundsMeanTheirGraphs) {
+  expect_right(seeds(40, 20261210), "simulated_last_round", "wl_last<", testing::many_deep_tiles,
+               testing::last_round_points);
+}
+
 // Several blocks have parts of K, and the last one adds up what they left.
 TEST_P(SimulatedMatrices, OfSharedKMeanTheirGraphs) {
   expect_right(seeds(40, 20261128), "simulated_shared_k", "wl_last<", testing::deep_product, testing::shared_points);

@@ -40,13 +40,13 @@ class Pipeliner {
     loop_ = (*around_)[at_];
     trips_ = known_trips(loop_);
     stages_ = std::max<int64_t>(1, std::min(how_.stages, trips_.value_or(how_.stages)));
-    if (stages_ == 1 && how_.registers == 1 && kernel_.copiers == 0) return absl::OkStatus();
+    if (stages_ == 1 && how_.registers == 1 && !how_.alongside) return absl::OkStatus();
     if (stages_ == 1)
       for (Pipeline::Ring& ring : how_.rings) ring.copied = false;
     WL_ASSIGN_OR_RETURN(parts_, producers_of(kernel_, loop_, how_));
     WL_RETURN_IF_ERROR(check_outside());
     WL_RETURN_IF_ERROR(check_memory());
-    if (kernel_.copiers > 0) return alongside();
+    if (how_.alongside) return alongside();
     if (how_.registers > 1) {
       WL_ASSIGN_OR_RETURN(groups_, groups_of(kernel_, rewrite_, parts_.uses, how_.rings));
     }

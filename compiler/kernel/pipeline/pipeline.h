@@ -19,8 +19,8 @@
 // themselves need no barrier, and start the next copies before they wait. Where the uses end with a wait for products
 // that are computed without the threads (mma_wait), the copies stand before it.
 //
-// Where the kernel has copiers they run the copies, in the plain order: phases keep them from filling a slot before its
-// elements have been used, and the teams from using it before it is filled. Nothing comes before or after the loop.
+// Where the kernel's copiers run the copies, they do so in the plain order: phases keep them from filling a slot before
+// its elements have been used, and the teams from using it before it is filled. Nothing comes before or after the loop.
 //
 //   for i in n {
 //     copiers {
@@ -51,9 +51,10 @@ struct Pipeline {
   };
   VarId loop = -1;  // whose iterations overlap; of several loops with this variable the one that uses the buffers
   std::vector<Ring> rings;
-  int64_t stages = 1;     // iterations under way at once, at most as many as there are
-  int64_t registers = 1;  // sets of tiles for what is read of the buffers: 1, or 2 that take turns
-  Affine before = {};     // with copiers: iterations of the loop that ran before, where it is inside another one
+  int64_t stages = 1;      // iterations under way at once, at most as many as there are
+  int64_t registers = 1;   // sets of tiles for what is read of the buffers: 1, or 2 that take turns
+  bool alongside = false;  // the kernel's copiers run the copies
+  Affine before = {};      // with copiers: iterations of the loop that ran before, where it is inside another one
 };
 
 // Invalid, and the kernel as it was, where the loop is not of this kind; the message says why. Variables up to the

@@ -40,6 +40,17 @@ struct ProductLoops {
   int64_t tiles(const Schedule& schedule) const { return row_tiles(schedule) * column_tiles(schedule) * outer; }
 };
 ProductLoops product_loops(const Domain& domain);
+// The loop of K that GPUs go along in steps: that which loads of so many elements are contiguous along, or the longest;
+// the others are around it. -1: there is none.
+AtomId step_loop(const Domain& domain, int64_t vector);
+// Blocks that run at once, by a schedule's min_blocks; 0 where that is left to the compiler.
+int64_t blocks_at_once(const Schedule& schedule, const Machine& machine);
+// Of persistent blocks: the tiles of the last round, each of which so many blocks share; none where all blocks have as
+// many or each tile has one block.
+struct SharedRound {
+  int64_t tiles = 0, parts = 1;
+};
+SharedRound shared_round(const Schedule& schedule, int64_t tiles, const Machine& machine);
 // Of such a contraction: 32-bit registers of a thread that computes with elements of so many words, and bytes of shared
 // memory of a block, whose elements have so many bytes unless a matrix instruction says otherwise.
 int64_t contract_registers(const Schedule& schedule, int64_t words);

@@ -30,25 +30,10 @@ Layout split_along(Layout layout, int axis, const std::vector<TileLoop>& loops) 
 absl::StatusOr<Kernel> GpuContract::run() {
   if (elements(group_.nodes[domain_.contract].shape) == 0) return unimplemented("a contraction without results");
   WL_RETURN_IF_ERROR(prepare());
-  place_block();
-  if (held_) fetch_held();
-  accumulator_ = out_.tile({dtype_, grid_layout(true, true), {}});
-  if (held_) total_ = find_total();
-  if (total_ < 0) out_.push(fill_instr(accumulator_, 0));
-  if (total_ >= 0) begin_with_addend();
-  if (held_) multiply_held();
-  if (!held_) emit_whole_steps();
-  if (!held_) emit_tail();
-  if (parts_ > 1) join_parts();
-  emit_epilogue();
+  emit_rounds();
   if (!status_.ok()) return status_;
-  if (turn_ >= 0) out_.close_loop();
   Kernel kernel = out_.finish();
-  const Affine before = turn_ < 0 ? fixed(0) : affine(turn_, outer_ * whole_);
-  if (steps_ >= 0)
-    WL_RETURN_IF_ERROR(pipeline(
-        kernel,
-        {steps_, {{rows_.buffer, rows_.async}, {columns_.buffer, columns_.async}}, stages_, register_stages_, before}));
+  WL_RETURN_IF_ERROR(pipeline_rounds(kernel));
   insert_barriers(kernel);
   const Gpu& gpu = machine_.target->gpu;
   if (kernel.threads > gpu.block_threads || kernel.scratch_bytes() > gpu.block_shared)
@@ -80,12 +65,13 @@ absl::Status GpuContract::prepare() {
   unroll_ = schedule_[kUnrollK];
   WL_RETURN_IF_ERROR(matrix_ ? choose_waves() : choose_threads());
   choose_k();
-  parts_ = schedule_[kReductionBlocks];
-  if (parts_ > 1 && !divides_k(group_, domain_, schedule_))
-    return invalid("K is no ", parts_, " equal numbers of steps of ", step_);
-  stages_ = std::max<int64_t>(1, std::min(stages_, outer_ * whole_ / parts_));  // more would never be under way
+  const int64_t parts = schedule_[kReductionBlocks];
+  if (parts > 1 && !divides_k(group_, domain_, schedule_))
+    return invalid("K is no ", parts, " equal numbers of steps of ", step_);
+  stages_ = std::max<int64_t>(1, std::min(stages_, outer_ * whole_ / parts));  // more would never be under way
   prepare_side(rows_, "a");
   prepare_side(columns_, "b");
+  if (parts > 1) last_ = out_.shared("last", DType::u32, {1});
   if (schedule_[kCopyingWaves] > 0 && copies_alongside()) {
     copiers_ = static_cast<int>(schedule_[kCopyingWaves]) * machine_.target->gpu.wave;
     out_.kernel().copiers = copiers_;
@@ -96,7 +82,8 @@ absl::Status GpuContract::prepare() {
 
 bool GpuContract::copies_alongside() const {
   return schedule_[kCopyingWaves] * machine_.target->gpu.wave <= threads() && rows_.async && columns_.async &&
-         k_extent_ % step_ == 0 && outer_ * whole_ > 1 && parts_ == 1 && register_stages_ == 1 &&
+         k_extent_ % step_ == 0 && outer_ * whole_ > 1 &&
+         (schedule_[kPersistent] > 0 || schedule_[kReductionBlocks] == 1) && register_stages_ == 1 &&
          (outer_ > 1 || counted_products(group_, domain_).empty());
 }
 
@@ -161,8 +148,14 @@ void GpuContract::prepare_side(Side& side, const char* name) {
   // On lanes, elements of one k go to neighbouring banks; an operand that is read along k is stored across them.
   side.pitch = matrix_ ? matrix_pitch(*matrix_, side.k_inner ? step_ : side.tile, side.k_inner)
                        : side.tile + (side.along_k ? vector_ : 0);
-  side.buffer = out_.shared(name, side.dtype, {1, side.k_inner ? side.tile : step_, side.pitch});
-  if (in_memory) out_.kernel().buffers[side.buffer].swizzle = near_swizzle(side.dtype, side.k_inner, side.tile);
+  side.name = name;
+  give_buffer(side);
+}
+
+void GpuContract::give_buffer(Side& side) {
+  side.buffer = out_.shared(side.name, side.dtype, {1, side.k_inner ? side.tile : step_, side.pitch});
+  if (matrix_ && multiplies_in_memory(*matrix_))
+    out_.kernel().buffers[side.buffer].swizzle = near_swizzle(side.dtype, side.k_inner, side.tile);
 }
 
 // Whole vectors of an operand that is an input are neighbours, all inside it or all outside.
@@ -194,20 +187,8 @@ void GpuContract::guard_loop(const Side& side, size_t loop, size_t axis, Instr& 
   access.guards.push_back({side.first[loop], std::move(strides), extent});
 }
 
-// K is stepped through along the atom that loads are contiguous along, or the longest; the others are loops around
-// it.
 void GpuContract::choose_k() {
-  int64_t best = -1;
-  for (AtomId atom : domain_.reduced) {
-    int64_t score = domain_.atoms[atom].extent;
-    for (const Side* side : {&rows_, &columns_})
-      for (const Access& access : reads_of(domain_, domain_.contract, side->position))
-        if (access.strides[atom] == 1 && score >= vector_) score += int64_t{1} << 40;
-    if (score > best) {
-      best = score;
-      k_atom_ = atom;
-    }
-  }
+  k_atom_ = step_loop(domain_, vector_);
   for (AtomId atom : domain_.reduced)
     if (atom != k_atom_) k_outer_.push_back(atom);
   k_extent_ = k_atom_ < 0 ? 1 : domain_.atoms[k_atom_].extent;
@@ -222,58 +203,6 @@ bool GpuContract::reads_along_k(const Side& side) const {
     if (side.extent > 1 && access.strides[side.atom] == 1) --along;
   }
   return along > 0;
-}
-
-// The number of the tile that a block has or, where blocks are persistent, of that which it has in a turn of the loop
-// that is then open.
-Affine GpuContract::tile_of_block() {
-  if (held_ || schedule_[kPersistent] == 0) return affine(kBlockVar);
-  const int64_t tiles = product_loops(domain_).tiles(schedule_),
-                most = schedule_[kMinBlocks] * machine_.multiprocessors();
-  if (tiles <= most) return affine(kBlockVar);
-  const Affine turns = turns_of_block(out_, tiles, most);
-  turn_ = out_.loop_var("turn");
-  out_.open_loop(turn_, {turns});
-  out_.kernel().grid = most;
-  return sum(affine(kBlockVar), affine(turn_), most);
-}
-
-void GpuContract::place_block() {
-  const Affine number = tile_of_block();
-  block_.assign(domain_.atoms.size(), fixed(0));
-  int64_t inside = 1;
-  const auto digit = [&](const std::string& name, int64_t extent) {
-    const Affine out = extent == 1 ? fixed(0) : affine(out_.derived(name, {number}, inside, extent));
-    inside *= extent;
-    return out;
-  };
-  part_ = digit("part", parts_);  // innermost: neighbouring blocks have one tile
-  // A few tiles of rows are inside of all tiles of columns, the others around them.
-  const int64_t raster = schedule_[kRasterRows];
-  const Affine raster_row = digit("raster_row", raster);
-  const auto tiles = [&](Side& side, const std::string& name) {
-    side.first.resize(side.loops.size());
-    for (size_t i = side.loops.size(); i-- > 0;) {
-      const auto [atom, tile] = side.loops[i];
-      const bool is_last = i + 1 == side.loops.size();
-      const int64_t together = is_last && &side == &rows_ ? raster : 1;
-      const std::string loop = is_last ? name : cat(name, "_", domain_.atoms[atom].name);
-      const Affine first = digit(loop, quotient_up(extent_along(atom), tile) / together);
-      side.first[i] = sum(fixed(0), first, tile * together);
-      if (together > 1) side.first[i] = sum(side.first[i], raster_row, tile);
-      if (atom >= 0) block_[atom] = side.first[i];
-    }
-  };
-  tiles(columns_, "tile_column");
-  tiles(rows_, "tile_row");
-  std::set<AtomId> tiled;
-  for (const Side* side : {&rows_, &columns_})
-    for (const TileLoop& loop : side->loops) tiled.insert(loop.atom);
-  for (const std::vector<AtomId>* list : {&domain_.m, &domain_.n, &domain_.batch})
-    for (size_t i = list->size(); i-- > 0;)
-      if (const AtomId a = (*list)[i]; !tiled.contains(a))
-        block_[a] = digit(domain_.atoms[a].name, domain_.atoms[a].extent);
-  if (turn_ < 0) out_.kernel().grid = inside;
 }
 
 Layout GpuContract::grid_layout(bool rows, bool columns, char row_kind) const {

@@ -13,14 +13,16 @@
 // waves. Shared memory holds narrow elements, innermost what the operand is read along. What K and the operands leave
 // of a step is filled up with zeros. An instruction that multiplies in memory takes whole steps from there.
 //
-// With reduction_blocks several neighbouring blocks have one tile, and each of them a part of the steps along K. They
-// leave their sums in the workspace; the last of them to arrive adds those of all up, and goes on alone.
+// With reduction_blocks, and no persistent blocks, several neighbouring blocks have one tile, and each of them a part
+// of the steps along K. They leave their sums in the workspace; the last of them to arrive adds those of all up, and
+// goes on alone.
 //
 // As a part of a block that keeps its values in registers (GpuHeld) it has one tile of all rows and columns, whose
 // waves divide the rows alone, and one step of all of K. The operand along the rows then needs no shared memory: each
 // wave holds its rows of it, in the layout of sums, and takes from there the words that it multiplies.
 //
-// With persistent blocks there are as many as run at once, which take tile after tile.
+// With persistent blocks there are as many as run at once, which take tile after tile. The tiles that are left for a
+// last round, in which some blocks would have none, may be of several blocks each (reduction_blocks).
 //
 // With copying_waves the block has these beside the waves that compute; they copy both operands (kernel.h, copiers).
 //
@@ -55,6 +57,7 @@ class GpuContract {
  private:
   struct Side {  // one operand
     int position = 0;
+    const char* name = "";         // of its buffer
     DType dtype = DType::f32;      // in shared memory
     AtomId atom = -1;              // rows or columns; -1: there is one
     int64_t extent = 1, tile = 1;  // along it; in all
@@ -79,6 +82,7 @@ class GpuContract {
   void choose_k();
   bool reads_along_k(const Side& side) const;
   void prepare_side(Side& side, const char* name);
+  void give_buffer(Side& side);
   bool copies_vectors(const Side& side) const;
   // Lets an access leave out what of a tile is beyond the side's loops, which are axes of the tile from `axis` on.
   void guard_end(const Side& side, size_t axis, Instr& access) const;
@@ -86,8 +90,16 @@ class GpuContract {
   // The same of all loops but the last.
   void guard_around(const Side& side, size_t axis, Instr& access) const;
   int64_t extent_along(AtomId atom) const { return atom < 0 ? 1 : domain_.atoms[atom].extent; }
-  Affine tile_of_block();
-  void place_block();
+  // Everything of all tiles of a block, one round after the other.
+  void emit_rounds();
+  // Everything of the tile with a number, or of one of its parts.
+  void emit_tile(const Affine& number, int64_t parts);
+  void place_tile(const Affine& number);
+  // The number of the block among so many, those on one die following one another where the schedule says so.
+  Affine place_of_block(int64_t blocks);
+  // Opens what only blocks run that share tiles, where others have none.
+  void open_part();
+  absl::Status pipeline_rounds(Kernel& kernel) const;
   int threads() const { return kernel_threads_; }  // that compute
   // Whether waves that do nothing else may copy both operands: as they are, in whole steps of which all count.
   bool copies_alongside() const;
@@ -148,9 +160,9 @@ class GpuContract {
   std::optional<MatrixOp> matrix_;
   std::optional<GpuHeld> held_;
   TileId held_tile_ = -1;
-  std::vector<BufferId> parts_of_k_;  // of the other operand
-  NodeId total_ = -1;                 // what the accumulators are in the end, where that is not the contraction
-  int kernel_threads_ = 1, copiers_ = 0;
+  std::vector<BufferId> parts_of_k_;      // of the other operand
+  NodeId total_ = -1;                     // what the accumulators are in the end, where that is not the contraction
+  int kernel_threads_ = 1, copiers_ = 0;  // those of the tile that is being emitted
   Fragments fragments_;  // with a matrix instruction: the tiles of the block, for one step along k of the instruction
   Side rows_, columns_;
   int64_t rows_each_ = 1, columns_each_ = 1, vector_ = 1, stages_ = 1, register_stages_ = 1, unroll_ = 1;
@@ -160,8 +172,18 @@ class GpuContract {
   int64_t k_extent_ = 1, step_ = 1, whole_ = 0, outer_ = 1;  // whole_: steps along k_atom_ that K fills
   int64_t parts_ = 1;                                        // of K: blocks that share a tile
   Affine part_;                                              // which of them the block has
+  int64_t part_blocks_ = 0;                                  // blocks that share tiles, where not all do
+  BufferId last_ = -1;                                       // in which a block learns that it joins the parts
   VarId steps_ = -1;  // of the loop over steps, which is pipelined; -1: there is none
-  VarId turn_ = -1;   // of the loop over the tiles of a block; -1: it has one
+  VarId turn_ = -1;   // of the loop over the tiles of a block that is open; -1: none
+  // The pipelined loops, and where what they read is in shared memory.
+  struct Round {
+    VarId steps = -1;
+    BufferId rows = -1, columns = -1;
+    bool alongside = false;  // copiers copy
+    Affine before;
+  };
+  std::vector<Round> rounds_;
   Place block_;
   TileId accumulator_ = -1;
 };

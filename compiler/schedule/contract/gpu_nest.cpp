@@ -187,31 +187,6 @@ void GpuContract::emit_tail() {
   if (var >= 0) out_.close_loop();
 }
 
-// The sums of all blocks of the tile, one after the other, so that they do not depend on which block is the last.
-void GpuContract::join_parts() {
-  const int64_t size = rows_.tile * columns_.tile;
-  Slice mine;
-  mine.buffer = out_.work("parts", dtype_, {out_.kernel().grid, rows_.tile, columns_.tile});
-  mine.offset = affine(kBlockVar, size);
-  mine.strides = {columns_.tile, 1};
-  out_.push(store_instr(accumulator_, mine, false));
-  Instr pass;
-  pass.op = InstrOp::kPass;
-  pass.pending = static_cast<int>(parts_);
-  pass.slice.buffer = out_.shared("last", DType::u32, {1});
-  out_.push(std::move(pass));
-  const TileId total = out_.like(accumulator_, dtype_), one = out_.like(accumulator_, dtype_);
-  out_.push(fill_instr(total, 0));
-  const VarId other = out_.loop_var("other");
-  out_.open_loop(other, {fixed(parts_)});
-  Slice from = mine;
-  from.offset = sum(affine(other, size), sum(affine(kBlockVar), part_, -1), size);
-  out_.push(load_instr(one, std::move(from)));
-  out_.push(map_instr(total, Op::add, dtype_, {total, one}));
-  out_.close_loop();
-  accumulator_ = total;
-}
-
 TileExpr GpuContract::result_expr() {
   TileExpr expr{group_, domain_, out_, block_, rows_.loops};
   expr.loops.insert(expr.loops.end(), columns_.loops.begin(), columns_.loops.end());

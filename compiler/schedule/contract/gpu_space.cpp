@@ -3,24 +3,22 @@
 // the tile of a wave is, too.
 #include <algorithm>
 #include <bit>
-#include <map>
 
 #include "compiler/kernel/near.h"
-#include "compiler/plan/reads.h"
 #include "compiler/schedule/axes.h"
-#include "compiler/schedule/contract/contract.h"
 #include "compiler/schedule/contract/counted.h"
+#include "compiler/schedule/contract/gpu_product.h"
 
 namespace wl {
 namespace {
 
 constexpr size_t kMostSeeds = 6, kMatrixSeeds = 3;
-// Without matrix instructions: elements of a vector, and of K in shared memory.
-constexpr int64_t kMostLanesVector = 8, kMostLanesStep = 32;
-constexpr int64_t kMatrixStep = 128, kMatrixVector = 16;  // of seeds, in bytes
-constexpr int64_t kOtherRegisters = 40;                   // addresses, loop counters, loads in flight
+// Without matrix instructions: elements of a vector.
+constexpr int64_t kMostLanesVector = 8;
+constexpr int64_t kMatrixStep = 128;                 // of seeds, in bytes
+constexpr int64_t kOtherRegisters = 40;              // addresses, loop counters, loads in flight
 constexpr int64_t kMostParts = 32, kMostSteps = 32;  // blocks of a reduction, and along a loop around a tile's last
-constexpr int64_t kLeastTile = 8, kLargeTile = 128, kMostTile = 256;
+constexpr int64_t kMostLastParts = 8;                // where only tiles of a last round are shared
 constexpr int64_t kPartProducts = 8;  // of a block for each element of K, beside those of a reduction for one of it
 
 int64_t at_least(int64_t n) {
@@ -33,31 +31,6 @@ std::vector<int64_t> up_to(int64_t most) {
   for (const int64_t tile : {128, 64, 32, 16, 8, 256})
     if (tile <= most) tiles.push_back(tile);
   return tiles;
-}
-
-struct Product : ProductLoops {
-  int64_t bytes = 4;                           // of an element on lanes
-  bool copies = false, copies_matrix = false;  // an operand can be copied asynchronously
-  bool copies_both = false;                    // for a matrix instruction
-};
-
-Product product_of(const Graph& group, const Domain& domain, const Machine& machine,
-                   const std::vector<MatrixOp>& matrices) {
-  Product out{product_loops(domain)};
-  const DType lanes = lanes_dtype(group, domain);
-  out.bytes = std::max(4, size_of(lanes));
-  out.copies_both = !matrices.empty() && (machine.target->features & kAsyncCopy) != 0;
-  for (const int side : {0, 1}) {
-    if ((machine.target->features & kAsyncCopy) == 0) continue;
-    out.copies = out.copies || (size_of(lanes) >= 4 && copied_operand(group, domain, side, lanes) != nullptr);
-    if (matrices.empty()) continue;
-    const MatrixInfo& row = info(matrices[0]);
-    const DType factor = side == domain.right_operand() ? row.right : row.left;
-    const bool copied = copied_operand(group, domain, side, factor) != nullptr;
-    out.copies_matrix = out.copies_matrix || copied;
-    out.copies_both = out.copies_both && copied;
-  }
-  return out;
 }
 
 // How far a tile may go along a loop around, where one run of all of the last loop leaves much of the largest tile
@@ -100,7 +73,7 @@ std::vector<Chosen> fullest(const Space& space, const std::array<int64_t, 3>& ex
 }
 
 // Estimated time in arbitrary units: rounds of resident blocks, each as long as its arithmetic and reads take.
-double cost_of(const Schedule& s, const Machine& machine, const Product& product) {
+double cost_of(const Schedule& s, const Machine& machine, const GpuProduct& product) {
   const Gpu& gpu = machine.target->gpu;
   const int64_t tile_rows = rows_of_tile(s), tile_columns = columns_of_tile(s);
   const int64_t parts = s[kReductionBlocks], blocks = product.tiles(s) * parts;
@@ -133,71 +106,12 @@ double cost_of(const Schedule& s, const Machine& machine, const Product& product
   return static_cast<double>(waves) * ((products + near + far) / static_cast<double>(parts) + joined) / hidden *
          (s[kStages] > 1 ? 1 : 1.2);
 }
-
-// Whether K is one loop, and every product counts, so that equal numbers of steps are equal parts of the work.
-bool may_share_k(const Graph& group, const Domain& domain) {
-  return domain.reduced.size() == 1 && counted_products(group, domain).empty();
-}
-
-bool legal_on_lanes(const Schedule& s) {
-  if (s[kThreadRows] > rows_of_tile(s) || s[kThreadColumns] > columns_of_tile(s) || s[kThreadColumns] % s[kVector] != 0)
-    return false;
-  return s[kStepK] <= kMostLanesStep && s[kUnrollK] <= s[kStepK];
-}
-
-// Whether waves of whole fragments are a grid over the tile. Choices that mean nothing are at their first values.
-bool legal_with(MatrixOp matrix, const Schedule& s, int64_t unroll) {
-  const MatrixInfo& row = info(matrix);
-  const WaveTile wave = wave_tile(matrix, s[kThreadRows], s[kThreadColumns]);
-  if (wave.rows > rows_of_tile(s) || wave.columns > columns_of_tile(s) || wave.rows % row.m != 0 ||
-      wave.columns % row.n != 0)
-    return false;
-  if (multiplies_in_memory(matrix))
-    return s[kStepK] == near_row(row.left) && s[kVector] == kMatrixVector / size_of(row.left) &&
-           s[kRegisterStages] == 1 && s[kUnrollK] == unroll && wave.columns >= kNearColumns / 4;
-  return s[kStepK] % row.k == 0 && s[kStepK] / row.k >= s[kRegisterStages] && s[kUnrollK] == unroll;
-}
-
-// What can be seen without lowering: what the machine has, and which choices mean something together. `unroll` is the
-// value of k_unroll where it means nothing.
-bool legal_in(const Schedule& s, const Machine& machine, const Product& product, int64_t unroll) {
-  const Gpu& gpu = machine.target->gpu;
-  const bool early = (machine.target->features & kEarlyLoads) != 0;
-  const std::optional<MatrixOp> chosen = matrix_of(s);
-  if (rows_of_tile(s) > kMostTile || rows_of_tile(s) < kLeastTile || columns_of_tile(s) > kMostTile) return false;
-  // The vectors of a row are within a run of its columns.
-  if (columns_of_tile(s) > s[kTileColumns] && s[kTileColumns] < s[kVector]) return false;
-  if (!(chosen ? legal_with(*chosen, s, unroll) : legal_on_lanes(s))) return false;
-  const bool async = s[kAsyncCopies] != 0;
-  if (async ? s[kStages] < 2 || !(chosen ? product.copies_matrix : product.copies) : s[kStages] > 2) return false;
-  if (s[kPersistent] > 0 &&
-      (s[kMinBlocks] == 0 || s[kReductionBlocks] > 1 || product.tiles(s) <= s[kMinBlocks] * machine.multiprocessors()))
-    return false;
-  if (s[kRasterRows] > 1 && (product.last_row_tiles(s) % s[kRasterRows] != 0 || product.column_tiles(s) == 1))
-    return false;
-  if (s[kCopyingWaves] > 0 &&
-      (!chosen || !async || s[kRegisterStages] > 1 || s[kReductionBlocks] > 1 || product.depth < 2 * s[kStepK]))
-    return false;
-  const int64_t computing = contract_threads(s), threads = computing + s[kCopyingWaves] * gpu.wave;
-  const int64_t blocks = s[kReductionBlocks];
-  if (computing < gpu.wave || s[kCopyingWaves] * gpu.wave > computing || threads > gpu.block_threads) return false;
-  if (blocks > 1 && (product.depth % (blocks * s[kStepK]) != 0 || product.tiles(s) > kCounterBytes / 4)) return false;
-  if (contract_shared(s, product.bytes) > gpu.block_shared || !may_reside(s[kMinBlocks], threads, gpu)) return false;
-  // With 8 x 16 accumulators the registers also hold what is loaded for the next step; with more they do not.
-  const int64_t registers = contract_registers(s, product.bytes / 4);
-  const int64_t taken = early ? registers * 3 / 2 : registers;
-  if (registers > std::min(gpu.lane_registers, 232) || taken * threads > gpu.unit_registers) return false;
-  // Blocks of large tiles would spill, or not fit, where others are to reside beside them.
-  const int64_t beside = chosen && multiplies_in_memory(*chosen) ? s[kMinBlocks] : 0;
-  return beside * taken * threads <= gpu.unit_registers &&
-         beside * contract_shared(s, product.bytes) <= gpu.unit_shared;
-}
-
 // The number of tiles of rows that neighbouring blocks have with which those that run at once read least: their tiles
 // are then about a square.
-int64_t raster_of(const Schedule& s, const Machine& machine, const Product& product,
+int64_t raster_of(const Schedule& s, const Machine& machine, const GpuProduct& product,
                   const std::vector<int64_t>& values) {
-  const int64_t at_once = std::max(1, machine.multiprocessors()) * std::max<int64_t>(1, s[kMinBlocks]);
+  const int64_t all = std::max(1, machine.multiprocessors()) * std::max<int64_t>(1, s[kMinBlocks]);
+  const int64_t at_once = s[kTilesByDie] != 0 ? quotient_up(all, machine.dies()) : all;
   const int64_t row_tiles = product.last_row_tiles(s), column_tiles = product.column_tiles(s);
   int64_t best = 1, least = 0;
   for (const int64_t rows : values) {
@@ -211,7 +125,7 @@ int64_t raster_of(const Schedule& s, const Machine& machine, const Product& prod
 }
 
 // Seeds by cost_of, the first of those that `choices` makes of every tile of a block and of a thread.
-void add_ranked(Space& space, const Machine& machine, const Product& product, size_t most, const Chosen& choices,
+void add_ranked(Space& space, const Machine& machine, const GpuProduct& product, size_t most, const Chosen& choices,
                 const std::vector<int64_t>& steps, const std::vector<int64_t>& widths) {
   std::vector<std::pair<double, Point>> ranked;
   const std::vector<Chosen> columns = fullest(space, product.columns, kColumnLoops);
@@ -249,7 +163,7 @@ void add_ranked(Space& space, const Machine& machine, const Product& product, si
   }
 }
 
-void add_matrix_seeds(Space& space, const Machine& machine, const Product& product, MatrixOp matrix) {
+void add_matrix_seeds(Space& space, const Machine& machine, const GpuProduct& product, MatrixOp matrix) {
   Chosen choices = {{kMatrix, 1 + static_cast<int64_t>(matrix)}, {kVector, kMatrixVector / size_of(info(matrix).left)}};
   if (product.copies_matrix) {
     choices.emplace_back(kAsyncCopies, 1);
@@ -285,7 +199,7 @@ void add_matrix_seeds(Space& space, const Machine& machine, const Product& produ
   }
 }
 
-void add_lanes_seeds(Space& space, const Machine& machine, const Product& product) {
+void add_lanes_seeds(Space& space, const Machine& machine, const GpuProduct& product) {
   const size_t first = space.seeds.size();
   add_ranked(space, machine, product, kMostSeeds, {}, {8, 16}, {8, 4});
   for (const int64_t stages : {3, 4}) {
@@ -299,13 +213,6 @@ void add_lanes_seeds(Space& space, const Machine& machine, const Product& produc
 }
 
 }  // namespace
-
-bool divides_k(const Graph& group, const Domain& domain, const Schedule& schedule) {
-  const int64_t parts = schedule[kReductionBlocks];
-  if (parts == 1) return true;
-  const int64_t depth = extent_of(domain, domain.reduced), steps = parts * schedule[kStepK];
-  return may_share_k(group, domain) && depth % steps == 0;
-}
 
 int64_t contract_registers(const Schedule& s, int64_t words) {
   const int64_t rows = s[kThreadRows], columns = s[kThreadColumns], threads = contract_threads(s);
@@ -327,7 +234,7 @@ Space space_gpu_contract(const Graph& group, const Domain& domain, const Machine
   const bool matrix = !matrices.empty();
   const int64_t bytes = matrix ? size_of(info(matrices[0]).left) : 4;
   const bool in_memory = matrix && multiplies_in_memory(matrices[0]);
-  const Product product = product_of(group, domain, machine, matrices);
+  const GpuProduct product = gpu_product_of(group, domain, machine, matrices);
   const int64_t most_rows = std::max<int64_t>(16, at_least(product.rows[0]));
   const int64_t most_columns = std::max<int64_t>(16, at_least(product.columns[0]));
   const bool copies = product.copies || product.copies_matrix;
@@ -348,15 +255,14 @@ Space space_gpu_contract(const Graph& group, const Domain& domain, const Machine
       {kRegisterStages, {1, 2}},
   };
   Axis parts(kReductionBlocks, {1});
-  for (int64_t n = 2; n <= kMostParts && product.depth / n * kPartProducts >= machine.part_elements; n *= 2)
+  for (int64_t n = 2; n <= kMostParts && product.all_depth / n * kPartProducts >= machine.part_elements; n *= 2)
     parts.values.push_back(n);
-  Schedule largest;
-  largest.set(kTileRows, kLargeTile);
-  largest.set(kTileColumns, kLargeTile);
-  if (parts.values.size() > 1 && product.tiles(largest) < machine.target->gpu.units && may_share_k(group, domain))
+  const Schedule largest = large_tile();
+  const bool many = product.tiles(largest) > machine.multiprocessors();
+  if (!product.few_tiles) std::erase_if(parts.values, [](int64_t n) { return n > kMostLastParts; });
+  if (parts.values.size() > 1 && (product.few_tiles || many) && may_share_k(group, domain))
     space.axes.push_back(std::move(parts));
-  if (product.tiles(largest) > machine.multiprocessors() && product.last_row_tiles(largest) > 1 &&
-      product.column_tiles(largest) > 1)
+  if (many && product.last_row_tiles(largest) > 1 && product.column_tiles(largest) > 1)
     space.axes.emplace_back(kRasterRows, std::vector<int64_t>{1, 2, 4, 8, 16});
   for (const auto& [extents, choices] :
        {std::pair{&product.rows, &kRowLoops}, std::pair{&product.columns, &kColumnLoops}})
@@ -371,13 +277,14 @@ Space space_gpu_contract(const Graph& group, const Domain& domain, const Machine
     for (const MatrixOp one : matrices) values.push_back(1 + static_cast<int64_t>(one));
     space.axes.emplace_back(kMatrix, std::move(values));
   }
-  if (product.tiles(largest) > machine.multiprocessors())
-    space.axes.emplace_back(kPersistent, std::vector<int64_t>{0, 1});
+  if (many) space.axes.emplace_back(kPersistent, std::vector<int64_t>{0, 1});
+  if (machine.dies() > 1 && product.tiles(largest) >= 2 * machine.dies())
+    space.axes.emplace_back(kTilesByDie, std::vector<int64_t>{1, 0});
   if (product.copies_both && (machine.target->features & kPhases) != 0)
     space.axes.emplace_back(kCopyingWaves, std::vector<int64_t>{0, 4, 1, 2});
   add_listed_axes(space, machine);
   space.legal = [machine, product, unroll = values_of(space, kUnrollK)[0]](const Schedule& s) {
-    return legal_in(s, machine, product, unroll);
+    return is_legal_on_gpu(s, machine, product, unroll);
   };
   for (const MatrixOp one : matrices) add_matrix_seeds(space, machine, product, one);
   add_lanes_seeds(space, machine, product);

@@ -1,6 +1,7 @@
 // The loops of a contraction on GPUs that tiles of blocks run along, and how many tiles there are.
 #include <algorithm>
 
+#include "compiler/plan/reads.h"
 #include "compiler/schedule/contract/contract.h"
 #include "compiler/schedule/contract/counted.h"
 
@@ -38,6 +39,32 @@ int64_t ProductLoops::last_row_tiles(const Schedule& s) const {
 
 int64_t ProductLoops::column_tiles(const Schedule& s) const {
   return tiles_along(s, columns, kColumnLoops);
+}
+
+AtomId step_loop(const Domain& domain, int64_t vector) {
+  AtomId best = -1;
+  int64_t most = -1;
+  for (const AtomId atom : domain.reduced) {
+    int64_t score = domain.atoms[atom].extent;
+    for (const int side : {0, 1})
+      for (const Access& access : reads_of(domain, domain.contract, side))
+        if (access.strides[atom] == 1 && score >= vector) score += int64_t{1} << 40;
+    if (score > most) {
+      most = score;
+      best = atom;
+    }
+  }
+  return best;
+}
+
+int64_t blocks_at_once(const Schedule& s, const Machine& machine) {
+  return s[kMinBlocks] * machine.multiprocessors();
+}
+
+SharedRound shared_round(const Schedule& s, int64_t tiles, const Machine& machine) {
+  const int64_t blocks = blocks_at_once(s, machine);
+  if (s[kPersistent] == 0 || s[kReductionBlocks] == 1 || tiles <= blocks) return {};
+  return {tiles % blocks, s[kReductionBlocks]};
 }
 
 ProductLoops product_loops(const Domain& domain) {

@@ -122,7 +122,7 @@ void GpuRows::find_row() {
 
 Affine GpuRows::turns_of_block() {
   if (!persistent_) return fixed(schedule_[kRowsPerTeam]);
-  return wl::turns_of_block(out_, blocks_of_rows_, out_.kernel().grid);
+  return wl::turns_of_block(out_, affine(kBlockVar), blocks_of_rows_, out_.kernel().grid);
 }
 
 // The loop over the rows of a team.

@@ -2,10 +2,13 @@
 WL_FN void wl_barrier() {
   __syncthreads();
 }
-// Of the first threads of the block.
+// Of the first threads of the block; 0: of all.
 template <int N>
 WL_FN void wl_barrier_of() {
-  asm volatile("bar.sync 1, %0;" ::"n"(N) : "memory");
+  if constexpr (N == 0)
+    wl_barrier();
+  else
+    asm volatile("bar.sync 1, %0;" ::"n"(N) : "memory");
 }
 // The simulator looks whether lanes whose numbers differ in these bits have the same.
 template <int Bits, class T>

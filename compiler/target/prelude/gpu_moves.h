@@ -122,16 +122,16 @@ WL_FN V wl_take(P p, long along, I index, long stride, long extent, int left WL_
 }
 WL_FN void wl_fence() {}
 // Whether this block is the last of N to come here, which all its threads are told; what the others stored in the
-// workspace before is there then.
-template <int N, class W, class S>
+// workspace before is there then. Of the first Threads threads of the block, if not of all.
+template <int N, int Threads = 0, class W, class S>
 WL_FN bool wl_last(W workspace, long group, int thread, S told WL_LINE) {
   wl_release();
-  wl_barrier(WL_HERE);
+  wl_barrier_of<Threads>(WL_HERE);
   if (thread == 0) {
     const u32 last = wl_count<N>(workspace, group);
     wl_write<1>(told, &last WL_PASS);
   }
-  wl_barrier(WL_HERE);
+  wl_barrier_of<Threads>(WL_HERE);
   u32 last;
   wl_read<1>(&last, told WL_PASS);
   wl_acquire();

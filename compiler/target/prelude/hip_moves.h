@@ -5,6 +5,11 @@ WL_FN void wl_barrier() {
   __builtin_amdgcn_s_barrier();
   __builtin_amdgcn_fence(__ATOMIC_ACQUIRE, "workgroup");
 }
+template <int N>
+WL_FN void wl_barrier_of() {
+  static_assert(N == 0, "barriers are of all threads of a block");
+  wl_barrier();
+}
 WL_FN int wl_permute_lanes(int x, int lane) {
   return __builtin_amdgcn_ds_bpermute(lane << 2, x);
 }

@@ -68,7 +68,7 @@ struct wl_sim_phase {
 enum {
   wl_sim_blocks = 8,
   wl_sim_threads = 1024 * wl_sim_blocks,
-  wl_sim_stack = 65536 + 320,
+  wl_sim_stack = 262144 + 320,
   wl_sim_shared = 232448,
   wl_sim_outputs = 16,
   wl_sim_phases = 64

@@ -185,7 +185,7 @@ WL_FN void wl_barrier(int line = __builtin_LINE()) {
 }
 template <int N>
 WL_FN void wl_barrier_of(int line = __builtin_LINE()) {
-  wl_sim_wait(N, line);
+  wl_sim_wait(N == 0 ? wl_sim_now->size : N, line);
 }
 WL_FN void wl_meet(int line = __builtin_LINE()) {
   wl_sim& s = *wl_sim_now;

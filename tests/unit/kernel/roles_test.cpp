@@ -40,6 +40,7 @@ Kernel plain_with_copiers(PlainLoop& plain) {
 absl::StatusOr<Kernel> alongside(PlainLoop& plain, int64_t stages, bool go_on = true) {
   Kernel kernel = plain_with_copiers(plain);
   Pipeline how{plain.loop, {{PlainLoop::kShared, plain.copied}}, stages};
+  how.alongside = true;
   if (plain.outer > 0 && go_on) how.before = affine(plain.loop - 1, plain.steps);
   WL_RETURN_IF_ERROR(pipeline(kernel, how));
   insert_barriers(kernel);

@@ -44,7 +44,7 @@ TEST(Pipeline, FewBlocksWantMoreStagesAndManyDoNot) {
   const auto staged = [](const Product& product, int64_t stages, int64_t async) {
     Schedule schedule = product.space.schedule(product.space.seeds[0]);
     for (const auto& [choice, value] :
-         {std::pair{kTileRows, 64}, {kTileColumns, 64}, {kThreadRows, 8}, {kThreadColumns, 4}})
+         {std::pair{kTileRows, 64}, {kTileColumns, 64}, {kThreadRows, 8}, {kThreadColumns, 4}, {kReductionBlocks, 1}})
       schedule.set(choice, value);
     schedule.set(kStages, stages);
     schedule.set(kAsyncCopies, async);

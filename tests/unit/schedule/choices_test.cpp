@@ -71,9 +71,9 @@ TEST(Choices, AreThoseOfTheirKindsOfKernel) {
       EXPECT_TRUE(shared || belongs_to(*axis.choice, space.kind, gpu)) << axis.name << " of " << space.prefix;
     }
   });
-  // The last are of libraries (tests/unit/library) and of large products (contract/raster_test.cpp).
+  // The last are of libraries (tests/unit/library) and of large products (contract/raster_test.cpp, rounds_test.cpp).
   for (const Choice rare : {kPrefetchLastPhase, kOnlineChunk, kCacheBlockRows, kRegisterRows, kColumnPlanes, kDivided,
-                            kOwnFormat, kAlgorithm, kRasterRows, kCopyingWaves})
+                            kOwnFormat, kAlgorithm, kRasterRows, kCopyingWaves, kTilesByDie})
     seen.insert(rare);
   for (size_t i = 0; i < kChoices; ++i)
     EXPECT_TRUE(seen.contains(static_cast<Choice>(i))) << name_of(static_cast<Choice>(i));

@@ -95,6 +95,15 @@ inline std::string product_of_tiles(uint64_t seed) {
   return copied_product(seed, 144, 256);
 }
 
+// Of as many, and so deep that blocks may share those of a last round.
+inline std::string many_deep_tiles(uint64_t seed) {
+  std::mt19937_64 random(seed);
+  const auto one = [&](int from, int to) { return from + static_cast<int>(random() % (to - from + 1)); };
+  const int m = one(135, 250), n = one(135, 250);
+  return near_product_of(one(0, 1) == 0 ? "bf16" : "f16", m, n, 256, one(0, 2) == 0 ? "km" : "mk",
+                         one(0, 1) == 0 ? "nk" : "kn", 1, one(0, 3) == 0);
+}
+
 // Up to `count` points of a space whose schedules are `wanted`: the first seed that is, then random ones.
 template <typename Wanted>
 std::vector<Point> points_with(const Space& space, size_t count, uint64_t seed, Wanted wanted) {
@@ -127,6 +136,19 @@ inline std::vector<Point> persistent_points(const Space& space, size_t count, ui
   for (size_t i = 0; i < count; ++i)
     for (Point& point : points_with(space, 1, seed + i, [i](const Schedule& schedule) {
            return schedule[kPersistent] > 0 && (schedule[kCopyingWaves] > 0) == (i % 2 == 0);
+         }))
+      points.push_back(std::move(point));
+  return points;
+}
+
+// And every other one with waves that copy, where there are such.
+inline std::vector<Point> last_round_points(const Space& space, size_t count, uint64_t seed) {
+  const bool copies = axis_of(space.axes, kCopyingWaves) != nullptr;
+  std::vector<Point> points;
+  for (size_t i = 0; i < count; ++i)
+    for (Point& point : points_with(space, 1, seed + i, [&](const Schedule& schedule) {
+           return schedule[kReductionBlocks] > 1 && schedule[kPersistent] > 0 &&
+                  (!copies || (schedule[kCopyingWaves] > 0) == (i % 2 == 0));
          }))
       points.push_back(std::move(point));
   return points;

@@ -1,0 +1,125 @@
+#include "compiler/schedule/contract/gpu_product.h"
+
+#include <algorithm>
+
+#include "compiler/kernel/near.h"
+#include "compiler/plan/reads.h"
+#include "compiler/schedule/axes.h"
+#include "compiler/schedule/contract/counted.h"
+
+namespace wl {
+namespace {
+
+// Whether K, with a loop in steps of so many elements, is equal numbers of whole steps.
+bool divides(int64_t parts, int64_t step, int64_t loop, int64_t depth) {
+  return loop % step == 0 && depth / step % parts == 0;
+}
+
+bool legal_on_lanes(const Schedule& s) {
+  if (s[kThreadRows] > rows_of_tile(s) || s[kThreadColumns] > columns_of_tile(s) || s[kThreadColumns] % s[kVector] != 0)
+    return false;
+  return s[kStepK] <= kMostLanesStep && s[kUnrollK] <= s[kStepK];
+}
+
+// Whether waves of whole fragments are a grid over the tile. Choices that mean nothing are at their first values.
+bool legal_with(MatrixOp matrix, const Schedule& s, int64_t unroll) {
+  const MatrixInfo& row = info(matrix);
+  const WaveTile wave = wave_tile(matrix, s[kThreadRows], s[kThreadColumns]);
+  if (wave.rows > rows_of_tile(s) || wave.columns > columns_of_tile(s) || wave.rows % row.m != 0 ||
+      wave.columns % row.n != 0)
+    return false;
+  if (multiplies_in_memory(matrix))
+    return s[kStepK] == near_row(row.left) && s[kVector] == kMatrixVector / size_of(row.left) &&
+           s[kRegisterStages] == 1 && s[kUnrollK] == unroll && wave.columns >= kNearColumns / 4;
+  return s[kStepK] % row.k == 0 && s[kStepK] / row.k >= s[kRegisterStages] && s[kUnrollK] == unroll;
+}
+
+// Whether blocks may share tiles as they do: equal numbers of steps, and one counter for each such tile. Where blocks
+// are persistent it is those of the last round, whose parts are no more than there are blocks.
+bool legal_shares(const Schedule& s, const Machine& machine, const GpuProduct& product) {
+  const int64_t parts = s[kReductionBlocks];
+  if (parts == 1) return true;
+  if (!divides(parts, s[kStepK], product.step_loops.at(s[kVector]), product.all_depth)) return false;
+  if (s[kPersistent] == 0) return product.few_tiles && product.tiles(s) <= kCounterBytes / 4;
+  const SharedRound shared = shared_round(s, product.tiles(s), machine);
+  const int64_t blocks = blocks_at_once(s, machine);
+  return shared.tiles > 0 && shared.tiles * parts <= blocks && blocks % parts == 0 &&
+         blocks / parts <= kCounterBytes / 4;
+}
+
+}  // namespace
+
+Schedule large_tile() {
+  Schedule tile;
+  tile.set(kTileRows, kLargeTile);
+  tile.set(kTileColumns, kLargeTile);
+  return tile;
+}
+
+GpuProduct gpu_product_of(const Graph& group, const Domain& domain, const Machine& machine,
+                          const std::vector<MatrixOp>& matrices) {
+  GpuProduct out;
+  static_cast<ProductLoops&>(out) = product_loops(domain);
+  const DType lanes = lanes_dtype(group, domain);
+  out.bytes = std::max(4, size_of(lanes));
+  out.all_depth = extent_of(domain, domain.reduced);
+  for (int64_t vector = 1; vector <= kMatrixVector; vector *= 2)
+    if (const AtomId loop = step_loop(domain, vector); loop >= 0) out.step_loops[vector] = domain.atoms[loop].extent;
+  out.few_tiles = out.tiles(large_tile()) < machine.target->gpu.units;
+  out.copies_both = !matrices.empty() && (machine.target->features & kAsyncCopy) != 0;
+  for (const int side : {0, 1}) {
+    if ((machine.target->features & kAsyncCopy) == 0) continue;
+    out.copies = out.copies || (size_of(lanes) >= 4 && copied_operand(group, domain, side, lanes) != nullptr);
+    if (matrices.empty()) continue;
+    const MatrixInfo& row = info(matrices[0]);
+    const DType factor = side == domain.right_operand() ? row.right : row.left;
+    const bool copied = copied_operand(group, domain, side, factor) != nullptr;
+    out.copies_matrix = out.copies_matrix || copied;
+    out.copies_both = out.copies_both && copied;
+  }
+  return out;
+}
+
+bool may_share_k(const Graph& group, const Domain& domain) {
+  return !domain.reduced.empty() && counted_products(group, domain).empty();
+}
+
+bool is_legal_on_gpu(const Schedule& s, const Machine& machine, const GpuProduct& product, int64_t unroll) {
+  const Gpu& gpu = machine.target->gpu;
+  const bool early = (machine.target->features & kEarlyLoads) != 0;
+  const std::optional<MatrixOp> chosen = matrix_of(s);
+  if (rows_of_tile(s) > kMostTile || rows_of_tile(s) < kLeastTile || columns_of_tile(s) > kMostTile) return false;
+  // The vectors of a row are within a run of its columns.
+  if (columns_of_tile(s) > s[kTileColumns] && s[kTileColumns] < s[kVector]) return false;
+  if (!(chosen ? legal_with(*chosen, s, unroll) : legal_on_lanes(s))) return false;
+  const bool async = s[kAsyncCopies] != 0;
+  if (async ? s[kStages] < 2 || !(chosen ? product.copies_matrix : product.copies) : s[kStages] > 2) return false;
+  if (s[kPersistent] > 0 && (s[kMinBlocks] == 0 || product.tiles(s) <= blocks_at_once(s, machine))) return false;
+  if (!legal_shares(s, machine, product)) return false;
+  if (s[kRasterRows] > 1 && (product.last_row_tiles(s) % s[kRasterRows] != 0 || product.column_tiles(s) == 1))
+    return false;
+  if (s[kCopyingWaves] > 0 && (!chosen || !async || s[kRegisterStages] > 1 ||
+                               (s[kReductionBlocks] > 1 && s[kPersistent] == 0) || product.depth < 2 * s[kStepK]))
+    return false;
+  const int64_t computing = contract_threads(s), threads = computing + s[kCopyingWaves] * gpu.wave;
+  if (computing < gpu.wave || s[kCopyingWaves] * gpu.wave > computing || threads > gpu.block_threads) return false;
+  if (contract_shared(s, product.bytes) > gpu.block_shared || !may_reside(s[kMinBlocks], threads, gpu)) return false;
+  // With 8 x 16 accumulators the registers also hold what is loaded for the next step; with more they do not.
+  const int64_t registers = contract_registers(s, product.bytes / 4);
+  const int64_t taken = early ? registers * 3 / 2 : registers;
+  if (registers > std::min(gpu.lane_registers, 232) || taken * threads > gpu.unit_registers) return false;
+  // Blocks of large tiles would spill, or not fit, where others are to reside beside them.
+  const int64_t beside = chosen && multiplies_in_memory(*chosen) ? s[kMinBlocks] : 0;
+  return beside * taken * threads <= gpu.unit_registers &&
+         beside * contract_shared(s, product.bytes) <= gpu.unit_shared;
+}
+
+bool divides_k(const Graph& group, const Domain& domain, const Schedule& schedule) {
+  const int64_t parts = schedule[kReductionBlocks];
+  if (parts == 1) return true;
+  return may_share_k(group, domain) &&
+         divides(parts, schedule[kStepK], domain.atoms[step_loop(domain, schedule[kVector])].extent,
+                 extent_of(domain, domain.reduced));
+}
+
+}  // namespace wl

@@ -1,0 +1,176 @@
+// Which tiles blocks have: those of a last round that several blocks share, and those of the blocks on one die.
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "compiler/kernel/var_values.h"
+#include "compiler/schedule/axes.h"
+#include "compiler/schedule/contract/contract.h"
+#include "tests/unit/fuzz.h"
+#include "tests/unit/schedule/compare.h"
+#include "tests/unit/schedule/contract/convolutions.h"
+#include "tests/unit/schedule/instrs_in.h"
+
+namespace wl {
+namespace {
+
+using testing::instrs_in;
+using testing::machine_with;
+using testing::parsed;
+
+TEST(LastRound, OfRandomProductsMeansTheirGraphs) {
+  int kernels = 0, matrices = 0, copying = 0;
+  const uint64_t first = testing::test_seed(20261210);
+  for (uint64_t seed = first; seed < first + static_cast<uint64_t>(testing::scaled(12)); ++seed) {
+    SCOPED_TRACE(cat("seed ", seed));
+    const Graph group = parsed(testing::many_deep_tiles(seed));
+    const char* const targets[] = {"cuda:sm_80", "cuda:sm_90a", "hip:gfx942", "hip:gfx1100"};
+    Machine machine = machine_with(std::string_view(targets[seed % std::size(targets)]));
+    machine.units = 2 + static_cast<int>(seed % 2);
+    const Domain domain = analyze(group, machine).value();
+    const Space space = space_of(group, domain, machine).value();
+    testing::expect_meanings(group, domain, space, machine, testing::last_round_points(space, 2, seed), &kernels,
+                             [&](const Kernel& kernel, const Point& point) {
+                               matrices += instrs_in(kernel.body, InstrOp::kMma) > 0;
+                               copying += kernel.copiers > 0;
+                               EXPECT_EQ(instrs_in(kernel.body, InstrOp::kPass), 1);
+                               EXPECT_EQ(kernel.sweeps(), 1);
+                               // Both rounds have the same shared memory.
+                               EXPECT_LE(kernel.scratch_bytes(), contract_shared(space.schedule(point), 4));
+                             });
+    if (HasFatalFailure()) return;
+  }
+  std::printf("%d kernels, %d with matrices, %d with waves that copy\n", kernels, matrices, copying);
+  EXPECT_GE(kernels, testing::scaled(12));
+  if (testing::scaled(12) < 8) return;
+  EXPECT_GT(matrices, 0);
+  EXPECT_GT(copying, 0);
+}
+
+// Where every block has as many tiles, or parts would be more than blocks, nothing is shared.
+TEST(LastRound, IsSharedWhereBlocksWouldHaveNone) {
+  Machine machine = machine_with("cuda:sm_80");
+  machine.units = 4;
+  Schedule s;
+  for (const auto& [choice, value] : {std::pair{kPersistent, 1}, {kMinBlocks, 1}, {kReductionBlocks, 2}})
+    s.set(choice, value);
+  EXPECT_EQ(shared_round(s, 8, machine).tiles, 0);
+  EXPECT_EQ(shared_round(s, 9, machine).tiles, 1);
+  EXPECT_EQ(shared_round(s, 9, machine).parts, 2);
+  EXPECT_EQ(shared_round(s, 3, machine).tiles, 0);
+  // 18 tiles of 128 x 128, or 36 of 128 x 64: two are left, or none.
+  const Graph group = parsed(testing::near_product_of("bf16", 768, 384, 256, "mk", "kn"));
+  const Space space = space_of(group, analyze(group, machine).value(), machine).value();
+  const auto legal = [&](int64_t columns, int64_t parts) {
+    Schedule own = space.schedule(space.seeds[0]);
+    for (const auto& [choice, value] : {std::pair{kTileRows, int64_t{128}},
+                                        {kTileColumns, columns},
+                                        {kThreadRows, int64_t{8}},
+                                        {kThreadColumns, int64_t{8}},
+                                        {kStages, int64_t{2}},
+                                        {kRasterRows, int64_t{1}},
+                                        {kPersistent, int64_t{1}},
+                                        {kMinBlocks, int64_t{1}},
+                                        {kReductionBlocks, parts}})
+      own.set(choice, value);
+    const Point point = point_of(space, own);
+    return !point.empty() && space.is_legal(point);
+  };
+  EXPECT_TRUE(legal(128, 1));
+  EXPECT_TRUE(legal(128, 2));
+  EXPECT_FALSE(legal(128, 4));
+  EXPECT_TRUE(legal(64, 1));
+  EXPECT_FALSE(legal(64, 2));
+}
+
+// Some loops of K are around the one that is gone along in steps: the taps of a window.
+TEST(SharedK, OfConvolutionsMeansTheirGraphs) {
+  int kernels = 0;
+  const uint64_t first = testing::test_seed(20261211);
+  for (uint64_t seed = first; seed < first + static_cast<uint64_t>(testing::scaled(12)); ++seed) {
+    SCOPED_TRACE(cat("seed ", seed));
+    testing::Convolution made;
+    made.height = 3 + static_cast<int64_t>(seed % 4);
+    made.width = 4;
+    made.channels = 32;
+    made.filters = 24 + 8 * static_cast<int64_t>(seed % 2);
+    made.padded = seed % 3 != 0;
+    const Graph group = parsed(made.text());
+    const char* const targets[] = {"cuda:sm_80", "hip:gfx942", "hip:gfx1100"};
+    const Machine machine = machine_with(std::string_view(targets[seed % std::size(targets)]));
+    const Domain domain = analyze(group, machine).value();
+    ASSERT_GT(domain.reduced.size(), 1u);
+    const Space space = space_of(group, domain, machine).value();
+    const std::vector<Point> points = testing::shared_points(space, 2, seed);
+    ASSERT_FALSE(points.empty());
+    testing::expect_meanings(group, domain, space, machine, points, &kernels, [&](const Kernel& kernel, const Point&) {
+      EXPECT_EQ(instrs_in(kernel.body, InstrOp::kPass), 1);
+    });
+    if (HasFatalFailure()) return;
+  }
+  EXPECT_GE(kernels, testing::scaled(12));
+}
+
+// A GPU of few units, on dies that blocks go to in turns.
+Target with_dies(int units, int dies) {
+  Target target = *target_named("hip:gfx942").value();
+  target.gpu.units = units;
+  target.gpu.dies = dies;
+  return target;
+}
+
+TEST(TilesByDie, MeansTheGraphAndHasNeighboursOnADie) {
+  int kernels = 0, uneven = 0, persistent = 0;
+  const uint64_t first = testing::test_seed(20261212);
+  for (uint64_t seed = first; seed < first + static_cast<uint64_t>(testing::scaled(8)); ++seed) {
+    SCOPED_TRACE(cat("seed ", seed));
+    const int dies = 2 + static_cast<int>(seed % 3);
+    const Target target = with_dies(2 * dies, dies);
+    Machine machine = machine_with(0);
+    machine.target = &target;
+    const Graph group = parsed(testing::near_product_of("bf16", 260 + static_cast<int>(seed * 37 % 150), 390, 16));
+    const Domain domain = analyze(group, machine).value();
+    const Space space = space_of(group, domain, machine).value();
+    ASSERT_NE(axis_of(space.axes, kTilesByDie), nullptr);
+    const std::vector<Point> points = testing::points_with(space, 2, seed, [&](const Schedule& s) {
+      return s[kTilesByDie] == 1 && s[kRasterRows] == 1 && product_loops(domain).tiles(s) < 200 &&
+             (s[kPersistent] > 0) == (seed % 2 == 0);
+    });
+    testing::expect_meanings(
+        group, domain, space, machine, points, &kernels, [&](const Kernel& kernel, const Point& point) {
+          persistent += space.schedule(point)[kPersistent] > 0;
+          uneven += kernel.grid % dies != 0;
+          // In the first turn, blocks of one die have column tiles that follow one another.
+          VarId column = -1;
+          for (VarId var = 0; var < static_cast<VarId>(kernel.vars.size()) && column < 0; ++var)
+            if (kernel.vars[var].name == "tile_column") column = var;
+          ASSERT_GE(column, 0);
+          VarValues values(kernel);
+          for (int64_t block = 0; block + dies < kernel.grid; ++block) {
+            values.set(0, block);
+            const int64_t own = values.value(column);
+            values.set(0, block + dies);
+            EXPECT_EQ(values.value(column), (own + 1) % kernel.vars[column].mod) << space.text(point);
+          }
+        });
+    if (HasFatalFailure()) return;
+  }
+  EXPECT_GE(kernels, testing::scaled(8));
+  if (testing::scaled(8) < 8) return;
+  EXPECT_GT(uneven, 0);
+  EXPECT_GT(persistent, 0);
+}
+
+// A device that is one die of such a GPU has nothing to choose.
+TEST(TilesByDie, IsOfWholeDevices) {
+  Machine machine;
+  machine.target = target_named("hip:gfx942").value();
+  EXPECT_EQ(machine.dies(), 8);
+  machine.units = 38;
+  EXPECT_EQ(machine.dies(), 1);
+  machine.target = target_named("cuda:sm_90a").value();
+  EXPECT_EQ(machine.dies(), 1);
+}
+
+}  // namespace
+}  // namespace wl
