@@ -31,7 +31,7 @@ absl::StatusOr<Source> emit(const Kernel& kernel, const Machine& machine) {
   source.threads = simulated ? 1 : kernel.threads;
   source.scratch_bytes = kernel.scratch_bytes() * (simulated ? kernel.cluster : 1);
   source.passes = kernel.sweeps();
-  if (kernel.work_bytes() > 0) source.work_bytes = kCounterBytes + kernel.work_bytes();
+  source.work_bytes = workspace_bytes(kernel);
   if (machine.target->is_gpu() && machine.target->family != "sim") {
     source.load_bytes = printer.load_bytes();
     source.store_bytes = printer.store_bytes();

@@ -153,6 +153,9 @@ void Printer::print_loop(const Instr& loop) {
   if (role_ == Role::kTeams ? copiers : !copying_ && !has_copiers(loop)) return;
   const bool around = std::exchange(copying_, copying_ || copiers);
   const auto restore = absl::MakeCleanup([&] { copying_ = around; });
+  if (copiers)
+    for (const Instr& instr : loop.body)
+      if (instr.op == InstrOp::kArriveCopied) arrival_ = &instr;
   const std::string v = spell_var(loop.var);
   if (const std::optional<Section> section = section_of(loop)) {
     out_.open(cat("if (block >= ", section->from, "L && block < ", section->to, "L)"));

@@ -16,6 +16,9 @@
 
 namespace wl {
 
+// The bytes of the workspace that a kernel's text takes: counters, work buffers, maps of boxes; 0: it has none.
+int64_t workspace_bytes(const Kernel& kernel);
+
 class Printer {
  public:
   Printer(const Kernel& kernel, std::string entry, int lanes);
@@ -100,6 +103,8 @@ class Printer {
   void print_mma(const Instr& instr, const Place&);
   void print_near_factor(const Instr& instr);
   void print_near_mma(const Instr& instr);
+  void print_maps();
+  void print_box(const Instr& instr, const Place&);
   void print_barrier(const Instr&, const Place&);
   std::string barrier() const;  // of the teams
   void print_gather(const Instr& instr, const Place& place);
@@ -166,6 +171,8 @@ class Printer {
   bool tiles_are_shaped_ = false;
   Role role_ = Role::kTeams;                     // whose part of the body is printed
   bool copying_ = false;                         // inside a loop that copiers run
+  const Instr* arrival_ = nullptr;               // at the end of such a loop: of what it copies
+  std::map<BufferId, int> map_of_;               // of boxes that are copied there
   std::vector<std::set<std::string>> declared_;  // scopes
   std::set<TileId> defined_here_;                // tiles the current stretch defines
   std::map<std::string, std::string> ranges_;    // of lanes: text -> name

@@ -39,7 +39,7 @@ void Printer::print_team_head() {
                                          : "WL_OUT(",
                                spell_memory(b.dtype, 1), ", p", i, ", ", elements(b.shape), ")"));
   }
-  if (kernel_.work_bytes() > 0) parameters.push_back(cat("WL_PASSES(", kCounterBytes + kernel_.work_bytes(), ")"));
+  if (const int64_t bytes = workspace_bytes(kernel_); bytes > 0) parameters.push_back(cat("WL_PASSES(", bytes, ")"));
   out_.open(cat(kernel_.cluster > 1   ? cat("WL_CLUSTER_KERNEL(", kernel_.cluster, ", ", kernel_.scratch_bytes(), ", ")
                 : kernel_.blocks == 0 ? "WL_KERNEL("
                                       : cat("WL_RESIDENT_KERNEL(", resident_blocks(), ", "),
@@ -76,6 +76,7 @@ void Printer::print_roles() {
     if (role == Role::kCopiers) out_.line(cat("const int place = thread - ", computing, ";"));
     declared_.emplace_back();
     role_ = role;
+    if (role == Role::kCopiers) print_maps();
     if (role == Role::kCopiers)
       print_body(kernel_.passes()[0].body);  // a later pass has no copies
     else

@@ -1,5 +1,6 @@
 #include "compiler/kernel/near.h"
 
+#include <algorithm>
 #include <bit>
 
 #include "compiler/base/log2.h"
@@ -11,6 +12,7 @@ namespace {
 constexpr int kRows = 3;              // bits: of the rows that swap pieces
 constexpr int64_t kPiece = 16;        // bytes
 constexpr int64_t kAlignment = 1024;  // bytes
+constexpr int64_t kMostBoxRows = 256;
 
 bool in_memory(const Instr& instr) {
   return instr.op == InstrOp::kMma && multiplies_in_memory(instr.matrix);
@@ -49,7 +51,7 @@ class Sequence {
   absl::Status check(const std::vector<Instr>& body) {
     for (const Instr& instr : body) {
       const bool factor = factors_.contains(instr.result);
-      const bool may = factor || in_memory(instr) || instr.op == InstrOp::kAsyncLoad || instr.op == InstrOp::kCommit;
+      const bool may = factor || in_memory(instr) || info(instr.op).is_async_copy() || instr.op == InstrOp::kCommit;
       if (instr.op == InstrOp::kMmaWait)
         open_ = nullptr;
       else if (open_ != nullptr && !may)
@@ -105,6 +107,64 @@ Swizzle near_swizzle(DType dtype, bool along_k, int64_t along) {
 
 int64_t near_place(DType dtype, bool along_k, int64_t at, int64_t k) {
   return at * near_row(dtype) + (along_k ? k : k * near_row(dtype));
+}
+
+namespace {
+
+// Of an offset in a matrix whose rows are so far apart.
+struct RowAndColumn {
+  Affine row, column;
+};
+RowAndColumn in_matrix(const Affine& offset, int64_t pitch) {
+  RowAndColumn out{{offset.base / pitch, {}}, {offset.base % pitch, {}}};
+  for (const auto& [var, coefficient] : offset.terms)
+    if (coefficient % pitch == 0)
+      out.row.add(var, coefficient / pitch);
+    else
+      out.column.add(var, coefficient);
+  return out;
+}
+
+bool same(Affine a, const Affine& b) {
+  for (const auto& [var, coefficient] : b.terms) a.add(var, -coefficient);
+  return a.base == b.base && std::all_of(a.terms.begin(), a.terms.end(), [](const auto& t) { return t.second == 0; });
+}
+
+}  // namespace
+
+std::optional<MatrixBox> box_of(const Kernel& kernel, const Instr& copy) {
+  const KernelBuffer &from = kernel.buffers[copy.slice.buffer], &to = kernel.buffers[copy.into.buffer];
+  const std::vector<int64_t>& shape = kernel.tiles[copy.args[0]].layout.shape;
+  const int64_t piece = kPiece / size_of(from.dtype), columns = near_row(from.dtype);
+  if (shape.size() != 2 || copy.slice.strides[1] != 1 || shape[1] % columns != 0 || shape[0] > kMostBoxRows)
+    return std::nullopt;
+  const bool in_panels = shape[1] > columns;
+  const bool in_place = to.dtype == from.dtype && to.swizzle == near_swizzle(to.dtype, !in_panels, shape[1]) &&
+                        copy.into.strides == std::vector<int64_t>{shape[1], 1} &&
+                        whole_atoms(copy.into.offset, to.dtype) && shape[0] % (1 << kRows) == 0 &&
+                        (!in_panels || shape[0] == int64_t{1} << to.swizzle.rows);
+  MatrixBox out;
+  out.rows = shape[0];
+  out.columns = columns;
+  out.boxes = shape[1] / columns;
+  out.pitch = copy.slice.strides[0];
+  if (!in_place || out.pitch < 1 || out.pitch % piece != 0) return std::nullopt;
+  const RowAndColumn first = in_matrix(copy.slice.offset, out.pitch);
+  out.row = first.row;
+  out.column = first.column;
+  out.matrix_rows = elements(from.shape) / out.pitch;
+  out.matrix_columns = out.pitch;
+  bool ends = false;  // the columns of the matrix may end before the tile does
+  for (const SliceGuard& guard : copy.guards) {
+    const bool of_rows = guard.strides == std::vector<int64_t>{1, 0};
+    if ((!of_rows && guard.strides != std::vector<int64_t>{0, 1}) || !same(guard.at, of_rows ? out.row : out.column))
+      return std::nullopt;
+    (of_rows ? out.matrix_rows : out.matrix_columns) = guard.extent;
+    ends = ends || !of_rows;
+  }
+  if (!ends && out.pitch < shape[1]) return std::nullopt;
+  if (out.matrix_columns % piece != 0 || out.matrix_columns > out.pitch) return std::nullopt;
+  return out;
 }
 
 std::string near_problem(const Kernel& kernel, const NearFactors& factors, const Instr& instr) {

@@ -15,6 +15,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
 
 #include "compiler/kernel/kernel.h"
@@ -40,6 +41,18 @@ Swizzle near_swizzle(DType dtype, bool along_k, int64_t along);
 // The elements from the first of a factor to those of a row or column, a multiple of 64, and those to a k, a multiple
 // of 32 bytes.
 int64_t near_place(DType dtype, bool along_k, int64_t at, int64_t k);
+
+// A copy of a tile to the buffer of such a factor, where the tile is a box of a matrix, as NVIDIA's tensor memory
+// accelerator moves it (PTX ISA, "Tensors", swizzle mode of 128 bytes): elements of a row are neighbours, and rows
+// `pitch` elements apart. What is outside the matrix is zero.
+struct MatrixBox {
+  int64_t rows = 0, columns = 0;  // of one box; a row of it is 128 bytes
+  int64_t boxes = 1;              // side by side in the matrix, one behind the other in shared memory
+  Affine row, column;             // of the first element, in the matrix, which begins where the global buffer does
+  int64_t matrix_rows = 0, matrix_columns = 0, pitch = 0;  // in elements
+};
+// nullopt: the copy is none.
+std::optional<MatrixBox> box_of(const Kernel& kernel, const Instr& copy);
 
 // What is wrong with an instruction that defines or reads a factor: where it lies, or that it is read by something else
 // than a product; "" where nothing is.

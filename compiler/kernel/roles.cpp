@@ -63,6 +63,8 @@ class Roles {
           return fail(cat("an access to phases: ", print(kernel_, instr)));
       if (role == Role::kCopiers && !phase && instr.op != InstrOp::kLoop && !row.is_async_copy())
         return fail(cat("copiers only copy: ", print(kernel_, instr)));
+      if (role != Role::kCopiers && instr.op == InstrOp::kBoxLoad)
+        return fail(cat("only copiers copy boxes: ", print(kernel_, instr)));
       if (instr.role == Role::kCopiers && kernel_.copiers == 0) return fail(cat("no copiers: ", print(kernel_, instr)));
       WL_RETURN_IF_ERROR(body(instr.body, instr.role == Role::kCopiers ? instr.role : role));
     }

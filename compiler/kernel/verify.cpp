@@ -317,6 +317,9 @@ class Verifier {
       return fail(instr, "the elements of a copy's vectors are contiguous");
     return absl::OkStatus();
   }
+  absl::Status check_box(const Instr& instr) const {
+    return box_of(kernel_, instr) ? check_async(instr) : fail(instr, "it is no box of a matrix");
+  }
   absl::Status check_pass(const Instr& instr) const { return fail(instr, "a pass inside a loop"); }
   absl::Status check_cluster_barrier(const Instr& instr) const {
     if (kernel_.cluster == 1) return fail(instr, "the kernel has no clusters");

@@ -114,7 +114,7 @@ class FactCounter {
 
   void move(const Instr& instr, double times) {
     const bool store = instr.op == InstrOp::kStore;
-    const bool given = store || instr.op == InstrOp::kAsyncLoad;  // the tile is an operand, not the result
+    const bool given = store || info(instr.op).is_async_copy();  // the tile is an operand, not the result
     const Tile& tile = kernel_.tiles[given ? instr.args[0] : instr.result];
     const KernelBuffer& buffer = kernel_.buffers[instr.slice.buffer];
     double each = 1;

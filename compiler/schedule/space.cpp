@@ -9,6 +9,7 @@
 namespace wl {
 namespace {
 
+constexpr uint64_t kMostLookedAt = 20'000'000;  // points that are looked at, some seconds
 constexpr std::string_view kPlan1 = "plan 1 ", kPlan2 = "plan 2 ";
 
 std::string value_text(const Axis& axis, int64_t value) {
@@ -95,9 +96,9 @@ bool Space::admits(const Schedule& schedule, const Point& point) const {
   return (!legal || legal(schedule)) && (!legal_point || legal_point(point));
 }
 
-void Space::enumerate(const std::function<bool(const Point&)>& visit) const {
+bool Space::enumerate(const std::function<bool(const Point&)>& visit, uint64_t most) const {
   for (const Axis& axis : axes)
-    if (axis.values.empty()) return;
+    if (axis.values.empty()) return true;
   Point point(axes.size(), 0);
   Schedule current = schedule(point);
   // Where a part is illegal, all points that begin with the same values are illegal too.
@@ -108,19 +109,20 @@ void Space::enumerate(const std::function<bool(const Point&)>& visit) const {
       if (!part.legal(current)) return std::pair(false, part.end);
     return std::pair(!parts.empty() || admits(current, point), axes.size());
   };
-  while (true) {
+  for (uint64_t looked = 0; looked < most; ++looked) {
     const auto [is_legal, end] = judged();
-    if (is_legal && !visit(point)) return;
+    if (is_legal && !visit(point)) return false;
     size_t i = end;
     while (i > 0 && point[i - 1] + 1 == static_cast<int>(axes[i - 1].values.size())) {
       --i;
       point[i] = 0;
       current.set(axes[i], axes[i].values[0]);
     }
-    if (i == 0) return;
+    if (i == 0) return true;
     ++point[i - 1];
     current.set(axes[i - 1], axes[i - 1].values[static_cast<size_t>(point[i - 1])]);
   }
+  return false;
 }
 
 Point Space::settled(Point point) const {
@@ -135,6 +137,13 @@ uint64_t Space::count(uint64_t limit) const {
   if (counted) return std::min(limit, counted());
   enumerate([&](const Point&) { return ++legal_points < limit; });
   return legal_points;
+}
+
+std::string Space::count_text() const {
+  if (counted) return cat(counted(), " legal points");
+  uint64_t legal_points = 0;
+  const bool all = enumerate([&](const Point&) { return ++legal_points > 0; }, kMostLookedAt);
+  return cat(all ? "" : "more than ", legal_points, " legal points");
 }
 
 bool Space::is_legal(const Point& point) const {

@@ -59,8 +59,10 @@ struct Space {
   };
   std::vector<Part> parts;
   uint64_t count(uint64_t limit = 10'000'000) const;  // number of legal points, at most `limit`
-  // Calls visit for every legal point in lexicographic order until it returns false.
-  void enumerate(const std::function<bool(const Point&)>& visit) const;
+  std::string count_text() const;  // "12 legal points"; "more than 12 legal points" where a walk would take minutes
+  // Calls visit for every legal point in lexicographic order until it returns false, or `most` points were looked at,
+  // legal or not. Whether it came to the end.
+  bool enumerate(const std::function<bool(const Point&)>& visit, uint64_t most = UINT64_MAX) const;
   bool is_legal(const Point& point) const;
   // The point with every axis that does not matter at its first value.
   Point settled(Point point) const;

@@ -10,7 +10,8 @@ namespace wl {
 namespace {
 
 constexpr int kBasin = 2;              // axes: a slower trial that differs in no more is no local optimum
-constexpr int kDraws = 256;            // random points tried before the space is walked
+constexpr int kDraws = 4096;           // random points tried before the space is walked
+constexpr int kPartDraws = 256;        // and for each of its parts
 constexpr int kDrawsEach = 16;         // random points tried for each that is wanted
 constexpr uint64_t kWalk = 2'000'000;  // points of a walk, legal or not new ones included
 
@@ -101,7 +102,7 @@ Point Proposal::draw() {
   draw_axes(0, point.size());
   size_t begin = 0;
   for (const Space::Part& part : space_.parts) {
-    for (int draws = 0; draws < kDraws && !part.legal(space_.schedule(point)); ++draws) draw_axes(begin, part.end);
+    for (int draws = 0; draws < kPartDraws && !part.legal(space_.schedule(point)); ++draws) draw_axes(begin, part.end);
     begin = part.end;
   }
   return space_.settled(std::move(point));
@@ -121,12 +122,14 @@ bool Proposal::offer_random() {
   for (int draws = 0; draws < kDraws; ++draws)
     if (offer(draw())) return true;
   // Few points are untried, or few are legal: each of them is drawn with the same probability.
-  uint64_t walked = 0, candidates = 0;
+  uint64_t candidates = 0;
   Point chosen;
-  space_.enumerate([&](const Point& each) {
-    if (is_new(each) && random_.next() % ++candidates == 0) chosen = each;
-    return ++walked < kWalk;
-  });
+  space_.enumerate(
+      [&](const Point& each) {
+        if (is_new(each) && random_.next() % ++candidates == 0) chosen = each;
+        return true;
+      },
+      kWalk);
   return candidates > 0 && offer(chosen);
 }
 

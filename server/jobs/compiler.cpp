@@ -133,10 +133,9 @@ class RealGroup : public GroupCompiler {
   absl::StatusOr<Check> check(uint64_t seed) const override { return make_check(graph_, seed); }
 
   std::string space_text() const override {
-    std::string text = cat(space_.count(), " legal points\n", axes_text(space_));
+    std::string text = cat(space_.count_text(), "\n", axes_text(space_));
     if (library_)
-      append(&text, library_->space.count(), " legal points of ", library_->space.kind, "\n",
-             axes_text(library_->space));
+      append(&text, library_->space.count_text(), " of ", library_->space.kind, "\n", axes_text(library_->space));
     return text;
   }
 

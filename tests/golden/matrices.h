@@ -51,6 +51,28 @@ inline const std::vector<Golden> kMatrixProducts = {
   %4 = contract %3 %1 "bhwcrs,rscf->bhwf" : bf16[2,7,7,32]
   output "y" %4
 })"},
+    {"boxes",  // waves that copy start one copy for each operand's tile
+     "sim:cuda",
+     {{"matrix", 12},
+      {"async_copies", 1},
+      {"copying_waves", 1},
+      {"tma", 1},
+      {"stages", 2},
+      {"tile_rows", 64},
+      {"tile_columns", 128},
+      {"thread_rows", 2},
+      {"thread_columns", 32},
+      {"k_step", 64},
+      {"vector", 8},
+      {"k_unroll", 8},
+      {"register_stages", 1},
+      {"min_blocks", 0}},
+     R"(graph {
+  %0 = input "a" : bf16[96,320] normal(0,1)
+  %1 = input "b" : bf16[320,136] normal(0,1)
+  %2 = contract %0 %1 "mk,kn->mn" : bf16[96,136]
+  output "y" %2
+})"},
     {"last_round",  // two blocks take tile after tile, and share the ninth
      "sim:cuda",
      {{"matrix", 12},

@@ -111,6 +111,12 @@ TEST_P(SimulatedMatrices, OfCopyingWavesMeanTheirGraphs) {
                {"cuda:sm_80", "cuda:sm_90a"});
 }
 
+// And copy them as boxes of matrices.
+TEST_P(SimulatedMatrices, OfBoxesMeanTheirGraphs) {
+  expect_right(seeds(60, 20261213), "simulated_boxes", "wl_box_load<", testing::product_of_boxes, testing::box_points,
+               {"cuda:sm_90a", "cuda:sm_90a"});
+}
+
 // Products of f32 whose factors may be tf32.
 TEST_P(SimulatedMatrices, OfTf32MeanTheirGraphs) {
   expect_right(seeds(40, 20261207), "simulated_tf32", "wl_mma_m16n8k8_tf32(", testing::tf32_product,

@@ -48,6 +48,7 @@ struct Pipeline {
   struct Ring {
     BufferId buffer = -1;  // of shared memory, filled in every iteration
     bool copied = false;   // by asynchronous copies
+    bool boxes = false;    // as boxes of a matrix, where copiers copy
   };
   VarId loop = -1;  // whose iterations overlap; of several loops with this variable the one that uses the buffers
   std::vector<Ring> rings;

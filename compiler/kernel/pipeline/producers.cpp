@@ -131,7 +131,7 @@ class Parts {
           !store.guards.empty() || readers(load->result) != 1)
         return refuse(store, "it does not store what was loaded, as it is");
       Instr copy;
-      copy.op = InstrOp::kAsyncLoad;
+      copy.op = how_.alongside && ring_of(store.slice.buffer)->boxes ? InstrOp::kBoxLoad : InstrOp::kAsyncLoad;
       copy.args = store.args;
       copy.slice = load->slice;
       copy.into = store.slice;

@@ -8,7 +8,7 @@
 #include "compiler/kernel/near.h"
 #include "compiler/kernel/pipeline/pipeline.h"
 #include "compiler/plan/reads.h"
-#include "compiler/schedule/contract/contract.h"
+#include "compiler/schedule/contract/gpu_product.h"
 #include "compiler/schedule/launch.h"
 
 namespace wl {
@@ -76,6 +76,9 @@ absl::Status GpuContract::prepare() {
     copiers_ = static_cast<int>(schedule_[kCopyingWaves]) * machine_.target->gpu.wave;
     out_.kernel().copiers = copiers_;
     out_.kernel().threads += copiers_;
+    for (Side* side : {&rows_, &columns_})
+      side->boxes = schedule_[kTma] != 0 && matrix_ && multiplies_in_memory(*matrix_) &&
+                    is_matrix_of(group_, domain_, side->position);
   }
   return absl::OkStatus();
 }

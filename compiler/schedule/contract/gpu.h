@@ -68,6 +68,7 @@ class GpuContract {
     bool along_k = false;  // read along k, else along the atom
     bool aligned = false;  // whole vectors of what it is read along are
     bool async = false;    // as it is, so that it can be copied without registers
+    bool boxes = false;    // as boxes of a matrix, where waves copy
     BufferId buffer = -1;
     bool k_inner = false;  // in shared memory k is innermost, else rows or columns are
     int64_t pitch = 1;     // from one k to the next or, where that is innermost, from one row or column

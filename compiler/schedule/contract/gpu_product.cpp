@@ -77,7 +77,25 @@ GpuProduct gpu_product_of(const Graph& group, const Domain& domain, const Machin
     out.copies_matrix = out.copies_matrix || copied;
     out.copies_both = out.copies_both && copied;
   }
+  out.boxes = out.copies_both && (is_matrix_of(group, domain, 0) || is_matrix_of(group, domain, 1));
   return out;
+}
+
+bool is_matrix_of(const Graph& group, const Domain& domain, int side) {
+  const auto alone = [](const std::vector<AtomId>& atoms) { return atoms.size() <= 1; };
+  if (!alone(domain.m) || !alone(domain.n) || domain.reduced.size() != 1 || extent_of(domain, domain.batch) != 1)
+    return false;
+  const DType dtype = group.nodes[group.nodes[domain.contract].operands[side]].dtype;
+  const Access* const access = copied_operand(group, domain, side, dtype);
+  if (access == nullptr || !access->guards.empty()) return false;
+  int64_t pitch = 0;
+  bool contiguous = false;
+  for (const std::vector<AtomId>* atoms : {&domain.m, &domain.n, &domain.reduced})
+    for (const AtomId atom : *atoms) {
+      contiguous = contiguous || access->strides[atom] == 1;
+      pitch = std::max(pitch, access->strides[atom]);
+    }
+  return contiguous && pitch > 1 && pitch * size_of(dtype) % kMatrixVector == 0;
 }
 
 bool may_share_k(const Graph& group, const Domain& domain) {
@@ -100,6 +118,8 @@ bool is_legal_on_gpu(const Schedule& s, const Machine& machine, const GpuProduct
     return false;
   if (s[kCopyingWaves] > 0 && (!chosen || !async || s[kRegisterStages] > 1 ||
                                (s[kReductionBlocks] > 1 && s[kPersistent] == 0) || product.depth < 2 * s[kStepK]))
+    return false;
+  if (s[kTma] > 0 && (s[kCopyingWaves] == 0 || !chosen || !multiplies_in_memory(*chosen) || !product.boxes))
     return false;
   const int64_t computing = contract_threads(s), threads = computing + s[kCopyingWaves] * gpu.wave;
   if (computing < gpu.wave || s[kCopyingWaves] * gpu.wave > computing || threads > gpu.block_threads) return false;

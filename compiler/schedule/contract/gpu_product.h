@@ -20,6 +20,7 @@ struct GpuProduct : ProductLoops {
   int64_t bytes = 4;                           // of an element on lanes
   bool copies = false, copies_matrix = false;  // an operand can be copied asynchronously
   bool copies_both = false;                    // for a matrix instruction
+  bool boxes = false;                          // and an operand's tiles are boxes of a matrix
   bool few_tiles = false;                      // large ones do not fill the machine
   int64_t all_depth = 1;                       // all loops of K
   std::map<int64_t, int64_t> step_loops;       // by vector, the extent of the loop that is gone along in steps
@@ -27,6 +28,10 @@ struct GpuProduct : ProductLoops {
 
 GpuProduct gpu_product_of(const Graph& group, const Domain& domain, const Machine& machine,
                           const std::vector<MatrixOp>& matrices);
+
+// Whether an operand is one matrix whose rows are whole pieces of 16 bytes apart, so that its tiles may be boxes of it
+// (compiler/kernel/near.h).
+bool is_matrix_of(const Graph& group, const Domain& domain, int side);
 
 // Whether every product counts, so that equal numbers of steps are equal parts of the work.
 bool may_share_k(const Graph& group, const Domain& domain);

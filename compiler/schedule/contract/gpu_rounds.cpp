@@ -146,8 +146,8 @@ void GpuContract::join_parts() {
 // shared memory, one after the other.
 absl::Status GpuContract::pipeline_rounds(Kernel& kernel) const {
   for (auto round = rounds_.rbegin(); round != rounds_.rend(); ++round) {
-    Pipeline how{
-        round->steps, {{round->rows, rows_.async}, {round->columns, columns_.async}}, stages_, register_stages_};
+    const auto ring = [](BufferId buffer, const Side& side) { return Pipeline::Ring{buffer, side.async, side.boxes}; };
+    Pipeline how{round->steps, {ring(round->rows, rows_), ring(round->columns, columns_)}, stages_, register_stages_};
     how.alongside = round->alongside;
     how.before = round->before;
     WL_RETURN_IF_ERROR(pipeline(kernel, how));

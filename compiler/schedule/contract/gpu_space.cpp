@@ -181,7 +181,7 @@ void add_matrix_seeds(Space& space, const Machine& machine, const GpuProduct& pr
       if (axis_of(space.axes, kCopyingWaves) == nullptr) break;
       Chosen with = choices;
       for (const auto& [choice, value] :
-           Chosen{{kMinBlocks, 1}, {kStages, 4}, {kCopyingWaves, 4}, {kPersistent, persistent}})
+           Chosen{{kMinBlocks, 1}, {kStages, 4}, {kCopyingWaves, 4}, {kTma, persistent}, {kPersistent, persistent}})
         if (axis_of(space.axes, choice) != nullptr || value != 0) with.emplace_back(choice, value);
       add_ranked(space, machine, product, 1, with, {near_row(info(matrix).left)}, {64, 32, 16});
     }
@@ -197,6 +197,24 @@ void add_matrix_seeds(Space& space, const Machine& machine, const GpuProduct& pr
     if (step >= sets * info(matrix).k)
       add_ranked(space, machine, product, kMatrixSeeds, with, {step, step / 2}, {8, 16, 4, 2});
   }
+}
+
+// Axes that mean something only where an axis before them is not at its first value.
+struct Meaning {
+  size_t axis = 0, on = 0;
+};
+std::vector<Meaning> meanings_of(const Space& space) {
+  const auto position = [&](Choice choice) {
+    size_t i = 0;
+    while (i < space.axes.size() && space.axes[i].choice != choice) ++i;
+    return i;
+  };
+  std::vector<Meaning> out;
+  for (const auto& [choice, on] :
+       {std::pair{kCopyingWaves, kAsyncCopies}, {kCopyingWaves, kMatrix}, {kTma, kCopyingWaves}})
+    if (const size_t axis = position(choice), other = position(on); axis < space.axes.size() && other < axis)
+      out.push_back({axis, other});
+  return out;
 }
 
 void add_lanes_seeds(Space& space, const Machine& machine, const GpuProduct& product) {
@@ -282,9 +300,16 @@ Space space_gpu_contract(const Graph& group, const Domain& domain, const Machine
     space.axes.emplace_back(kTilesByDie, std::vector<int64_t>{1, 0});
   if (product.copies_both && (machine.target->features & kPhases) != 0)
     space.axes.emplace_back(kCopyingWaves, std::vector<int64_t>{0, 4, 1, 2});
+  if (product.boxes && in_memory && (machine.target->features & kPhases) != 0)
+    space.axes.emplace_back(kTma, std::vector<int64_t>{0, 1});
   add_listed_axes(space, machine);
   space.legal = [machine, product, unroll = values_of(space, kUnrollK)[0]](const Schedule& s) {
     return is_legal_on_gpu(s, machine, product, unroll);
+  };
+  space.matters = [meanings = meanings_of(space)](const Point& point, size_t axis) {
+    return std::all_of(meanings.begin(), meanings.end(), [&](const Meaning& meaning) {
+      return meaning.axis != axis || meaning.on == axis || point[meaning.on] != 0;
+    });
   };
   for (const MatrixOp one : matrices) add_matrix_seeds(space, machine, product, one);
   add_lanes_seeds(space, machine, product);

@@ -28,7 +28,7 @@ Axis in_whole(size_t stage, const Axis& axis, bool teams) {
 // Sets the choices that follow from the threads of a block. Streaming loads are off, since other blocks may read the
 // same values; asynchronous copies are off, since they copy from device memory only.
 void complete(const Space& space, int64_t team, Schedule& own) {
-  for (const Choice choice : {kStreamLoads, kPersistent, kAsyncCopies, kCopyingWaves, kTilesByDie})
+  for (const Choice choice : {kStreamLoads, kPersistent, kAsyncCopies, kCopyingWaves, kTilesByDie, kTma})
     if (own.has(choice)) own.set(choice, 0);
   if (own.has(kTeams)) {
     own.set(kTeams, 1);

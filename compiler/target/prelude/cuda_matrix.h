@@ -64,6 +64,64 @@ WL_FN void wl_await_near(wl_shared<T> p, long parity) {
   wl_await(p, parity);
   asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
 }
+// Boxes of matrices (compiler/kernel/near.h), by maps of 128 bytes that describe the matrix. The values of the fields
+// are those of PTX ISA, "tensormap.replace"; ptxas before CUDA 12.7 took a stride in pieces of 16 bytes, not in bytes.
+#if __CUDACC_VER_MAJOR__ * 100 + __CUDACC_VER_MINOR__ < 1207
+#define WL_MAP_STRIDE(bytes) ((bytes) >> 4)
+#else
+#define WL_MAP_STRIDE(bytes) (bytes)
+#endif
+#define WL_MAP_FIELD(field, how, value, constraint) \
+  asm volatile("tensormap.replace.tile." field ".shared::cta.b1024." how ";" ::"r"(at), constraint(value) : "memory")
+// Made by the first wave, in the shared memory `by`, which nothing else uses yet.
+template <int Rows, int Columns, bool Bf16, class T, class S>
+WL_FN const char* wl_box_map(const T* from, char* workspace, long place_of_map, S by, int place, long rows,
+                             long columns, long pitch) {
+  char* const map = workspace + place_of_map;
+  if (place >= 32) return map;
+  const u32 at = by.address();
+  asm volatile("st.shared.b32 [%0], %1;" ::"r"(at + 4 * place), "r"(0) : "memory");
+  __syncwarp();
+  if (place == 0) {
+    WL_MAP_FIELD("global_address", "b64 [%0], %1", (u64)from, "l");
+    WL_MAP_FIELD("rank", "b32 [%0], %1", 1, "r");  // of a matrix; that of a vector is 0
+    WL_MAP_FIELD("box_dim", "b32 [%0], 0, %1", Columns, "r");
+    WL_MAP_FIELD("box_dim", "b32 [%0], 1, %1", Rows, "r");
+    WL_MAP_FIELD("global_dim", "b32 [%0], 0, %1", (u32)columns, "r");
+    WL_MAP_FIELD("global_dim", "b32 [%0], 1, %1", (u32)rows, "r");
+    WL_MAP_FIELD("global_stride", "b64 [%0], 0, %1", (u64)WL_MAP_STRIDE(pitch * sizeof(T)), "l");
+    WL_MAP_FIELD("element_stride", "b32 [%0], 0, %1", 1, "r");
+    WL_MAP_FIELD("element_stride", "b32 [%0], 1, %1", 1, "r");
+    WL_MAP_FIELD("elemtype", "b32 [%0], %1", sizeof(T) == 1 ? 0 : Bf16 ? 10 : 6, "n");
+    WL_MAP_FIELD("interleave_layout", "b32 [%0], %1", 0, "n");
+    WL_MAP_FIELD("swizzle_mode", "b32 [%0], %1", 3, "n");  // of 128 bytes
+    WL_MAP_FIELD("fill_mode", "b32 [%0], %1", 0, "n");     // zeros
+  }
+  __syncwarp();
+  asm volatile(
+      "tensormap.cp_fenceproxy.global.shared::cta.tensormap::generic.release.gpu.sync.aligned [%0], [%1], 128;" ::"l"(
+          map),
+      "r"(at)
+      : "memory");
+  asm volatile("fence.proxy.tensormap::generic.acquire.gpu [%0], 128;" ::"l"(map) : "memory");
+  return map;
+}
+// What made the maps is overwritten by copies next.
+WL_FN void wl_maps_are_made() {
+  asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+}
+// The phase counts the bytes; that the thread arrives there comes later.
+template <int Rows, int Boxes, int Copiers, class S, class P>
+WL_FN void wl_box_load(const char* map, int place, long column, long row, S to, P phase) {
+  if (place != 0) return;
+  const u32 at = to.address(), counts = phase.address();
+  asm volatile("mbarrier.expect_tx.relaxed.cta.shared::cta.b64 [%0], %1;" ::"r"(counts), "r"(Rows * Boxes * 128)
+               : "memory");
+  WL_UNROLL for (int i = 0; i < Boxes; ++i) asm volatile(
+      "cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%0], [%1, {%2, %3}], [%4];" ::
+          "r"(at + i * Rows * 128),
+      "l"(map), "r"((int)column + i * (128 / (int)sizeof(*to.p))), "r"((int)row), "r"(counts) : "memory");
+}
 WL_FN void wl_mma_begin() {
   asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
 }

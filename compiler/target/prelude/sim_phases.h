@@ -77,3 +77,27 @@ WL_FN void wl_await(wl_shared<T, N> p, long parity, int line = __builtin_LINE())
   for (int role = 0; role < 2; ++role)
     if (s.phases[number].told[role] > me.sees[role]) me.sees[role] = s.phases[number].told[role];
 }
+// Boxes of matrices: every copier copies some rows, in pieces of 16 bytes.
+template <class From>
+struct wl_sim_map {
+  From from;
+  long rows, columns, pitch;
+};
+template <int Rows, int Columns, bool Bf16, class From, class W, class S>
+WL_FN wl_sim_map<From> wl_box_map(From from, W, long, S, int, long rows, long columns, long pitch) {
+  return {from, rows, columns, pitch};
+}
+WL_FN void wl_maps_are_made() {}
+template <int Rows, int Boxes, int Copiers, class From, class T, long N, class P>
+WL_FN void wl_box_load(wl_sim_map<From> map, int place, long column, long row, wl_shared<T, N> to, P,
+                       int line = __builtin_LINE()) {
+  constexpr int piece = 16 / (int)sizeof(T), pieces = 8;
+  for (int box = 0; box < Boxes; ++box)
+    for (int r = place; r < Rows; r += Copiers)
+      for (int c = 0; c < pieces; ++c) {
+        const long x = column + (box * pieces + c) * piece, y = row + r;
+        const bool inside = x >= 0 && x < map.columns && y >= 0 && y < map.rows;
+        const long at = (box * Rows + r) * pieces + (c ^ (r & 7));
+        wl_send_in<piece>(to + at * piece, map.from + (inside ? y * map.pitch + x : 0), inside, line);
+      }
+}

@@ -73,7 +73,7 @@ TEST(Choices, AreThoseOfTheirKindsOfKernel) {
   });
   // The last are of libraries (tests/unit/library) and of large products (contract/raster_test.cpp, rounds_test.cpp).
   for (const Choice rare : {kPrefetchLastPhase, kOnlineChunk, kCacheBlockRows, kRegisterRows, kColumnPlanes, kDivided,
-                            kOwnFormat, kAlgorithm, kRasterRows, kCopyingWaves, kTilesByDie})
+                            kOwnFormat, kAlgorithm, kRasterRows, kCopyingWaves, kTilesByDie, kTma})
     seen.insert(rare);
   for (size_t i = 0; i < kChoices; ++i)
     EXPECT_TRUE(seen.contains(static_cast<Choice>(i))) << name_of(static_cast<Choice>(i));

@@ -5,6 +5,7 @@
 #include <random>
 #include <string>
 
+#include "compiler/schedule/axes.h"
 #include "compiler/schedule/contract/contract.h"
 #include "compiler/schedule/space.h"
 #include "tests/unit/schedule/groups.h"
@@ -104,6 +105,14 @@ inline std::string many_deep_tiles(uint64_t seed) {
                          one(0, 1) == 0 ? "nk" : "kn", 1, one(0, 3) == 0);
 }
 
+// Of factors that are matrices, in wgmma's types; rows and columns are no multiples of tiles, K is of steps.
+inline std::string product_of_boxes(uint64_t seed) {
+  std::mt19937_64 random(seed);
+  const auto one = [&](int from, int to) { return from + static_cast<int>(random() % (to - from + 1)); };
+  const std::string a = one(0, 2) == 0 ? "km" : "mk", b = one(0, 1) == 0 ? "nk" : "kn";
+  return near_product_of(one(0, 1) == 0 ? "bf16" : "f16", 8 * one(5, 40), 8 * one(5, 40), 64 * one(2, 5), a, b);
+}
+
 // Up to `count` points of a space whose schedules are `wanted`: the first seed that is, then random ones.
 template <typename Wanted>
 std::vector<Point> points_with(const Space& space, size_t count, uint64_t seed, Wanted wanted) {
@@ -128,6 +137,27 @@ inline std::vector<Point> near_points(const Space& space, size_t count, uint64_t
 
 inline std::vector<Point> alongside_points(const Space& space, size_t count, uint64_t seed) {
   return points_with(space, count, seed, [](const Schedule& schedule) { return schedule[kCopyingWaves] > 0; });
+}
+
+// Products in memory, with waves that copy boxes, and what goes with these, set afterwards: random points have all of
+// it once in a hundred thousand.
+inline std::vector<Point> box_points(const Space& space, size_t count, uint64_t seed) {
+  std::vector<Point> points;
+  std::mt19937_64 random(seed);
+  for (const Point& point : near_points(space, 16 * count, seed)) {
+    Schedule schedule = space.schedule(point);
+    for (const auto& [choice, value] : {std::pair{kTma, int64_t{1}},
+                                        {kAsyncCopies, int64_t{1}},
+                                        {kCopyingWaves, int64_t{1} << random() % 3},
+                                        {kStages, static_cast<int64_t>(2 + random() % 3)},
+                                        {kPersistent, static_cast<int64_t>(random() % 2)},
+                                        {kReductionBlocks, int64_t{1}},
+                                        {kMinBlocks, int64_t{1}}})
+      if (axis_of(space.axes, choice) != nullptr) schedule.set(choice, value);
+    Point boxes = point_of(space, schedule);
+    if (points.size() < count && !boxes.empty() && space.is_legal(boxes)) points.push_back(std::move(boxes));
+  }
+  return points;
 }
 
 // Blocks that take tile after tile, every other one with waves that copy.

@@ -1,4 +1,5 @@
 // Which tiles blocks have: those of a last round that several blocks share, and those of the blocks on one die.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <set>
@@ -109,6 +110,45 @@ TEST(SharedK, OfConvolutionsMeansTheirGraphs) {
     if (HasFatalFailure()) return;
   }
   EXPECT_GE(kernels, testing::scaled(12));
+}
+
+// The kernel of a product whose tiles waves copy as boxes, which ends within a tile along both axes; and what verify()
+// says of it once it was changed.
+Kernel with_boxes() {
+  const Machine machine = machine_with("cuda:sm_90a");
+  const Graph group = parsed(testing::near_product_of("bf16", 72, 136, 256, "mk", "kn"));
+  const Domain domain = analyze(group, machine).value();
+  const Space space = space_of(group, domain, machine).value();
+  const std::vector<Point> points = testing::box_points(space, 1, 7);
+  EXPECT_FALSE(points.empty());
+  return lower(group, domain, space.schedule(points.at(0)), machine).value();
+}
+template <typename Change>
+std::string after(Change change) {
+  Kernel kernel = with_boxes();
+  each_instr(kernel.body, [&](Instr& instr) {
+    if (instr.op == InstrOp::kBoxLoad) change(instr);
+  });
+  return std::string(verify(kernel).message());
+}
+
+TEST(Boxes, AreOfMatricesAndOfCopiers) {
+  const Kernel kernel = with_boxes();
+  ASSERT_TRUE(verify(kernel).ok()) << verify(kernel);
+  EXPECT_EQ(instrs_in(kernel.body, InstrOp::kBoxLoad), 2);
+  EXPECT_EQ(instrs_in(kernel.body, InstrOp::kAsyncLoad), 0);
+  const auto is_no_box = ::testing::HasSubstr("no box of a matrix");
+  EXPECT_THAT(after([](Instr& instr) { instr.slice.offset.base += 64 * instr.slice.strides[0]; }), is_no_box);
+  EXPECT_THAT(after([](Instr& instr) { instr.slice.strides[0] += 4; }), is_no_box);
+  EXPECT_THAT(after([](Instr& instr) { instr.into.offset.base += 64; }), is_no_box);
+  EXPECT_THAT(after([](Instr& instr) { instr.guards[0].extent -= instr.guards[0].strides[1] == 1 ? 4 : 0; }),
+              is_no_box);
+  // Of the teams, nothing tells when the bytes have arrived.
+  Kernel changed = kernel;
+  each_instr(changed.body, [&](Instr& instr) {
+    if (instr.role == Role::kCopiers) instr.role = Role::kTeams;
+  });
+  EXPECT_FALSE(verify(changed).ok());
 }
 
 // A GPU of few units, on dies that blocks go to in turns.

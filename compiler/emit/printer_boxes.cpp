@@ -1,0 +1,55 @@
+// Copies of boxes of matrices, by NVIDIA's tensor memory accelerator (compiler/kernel/near.h).
+#include "compiler/emit/printer.h"
+
+namespace wl {
+namespace {
+
+constexpr int64_t kMapBytes = 128;
+
+// The box loads of a kernel whose maps differ: of one matrix, in boxes of one shape.
+std::vector<const Instr*> mapped(const Kernel& kernel) {
+  std::vector<const Instr*> out;
+  each_instr(kernel.body, [&](const Instr& instr) {
+    if (instr.op == InstrOp::kBoxLoad) out.push_back(&instr);
+  });
+  return out;
+}
+
+// In the workspace, behind the work buffers.
+int64_t maps_at(const Kernel& kernel) {
+  return kCounterBytes + (kernel.work_bytes() + kMapBytes - 1) / kMapBytes * kMapBytes;
+}
+
+}  // namespace
+
+int64_t workspace_bytes(const Kernel& kernel) {
+  const auto maps = static_cast<int64_t>(mapped(kernel).size());
+  if (maps > 0) return maps_at(kernel) + kernel.grid * maps * kMapBytes;
+  return kernel.work_bytes() > 0 ? kCounterBytes + kernel.work_bytes() : 0;
+}
+
+// Every block writes its own maps, since it learns only when it runs where the matrices are.
+void Printer::print_maps() {
+  const std::vector<const Instr*> loads = mapped(kernel_);
+  for (size_t i = 0; i < loads.size(); ++i) {
+    const Instr& load = *loads[i];
+    const std::optional<MatrixBox> box = box_of(kernel_, load);
+    if (!box) return fail("a copy of no box");
+    map_of_.emplace(load.into.buffer, static_cast<int>(i));
+    out_.line(cat("const auto map", i, " = wl_box_map<", box->rows, ", ", box->columns, ", ",
+                  kernel_.buffers[load.slice.buffer].dtype == DType::bf16, ">(p", load.slice.buffer, ", workspace, ",
+                  maps_at(kernel_), "L + (block*", loads.size(), "L + ", i, "L)*", kMapBytes, "L, p", load.into.buffer,
+                  ", place, ", box->matrix_rows, "L, ", box->matrix_columns, "L, ", box->pitch, "L);"));
+  }
+  if (!loads.empty()) out_.line("wl_maps_are_made();");
+}
+
+void Printer::print_box(const Instr& instr, const Place&) {
+  const std::optional<MatrixBox> box = box_of(kernel_, instr);
+  if (!box || arrival_ == nullptr) return fail("a box that no phase counts");
+  out_.line(cat("wl_box_load<", box->rows, ", ", box->boxes, ", ", kernel_.copiers, ">(map",
+                map_of_.at(instr.into.buffer), ", place, ", spell(box->column), ", ", spell(box->row), ", p",
+                instr.into.buffer, " + ", spell(instr.into.offset), ", ", address(arrival_->slice, {}), ");"));
+}
+
+}  // namespace wl
