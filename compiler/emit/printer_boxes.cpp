@@ -1,4 +1,5 @@
 // Copies of boxes of matrices, by NVIDIA's tensor memory accelerator (compiler/kernel/near.h).
+#include "compiler/base/records.h"
 #include "compiler/emit/printer.h"
 
 namespace wl {

@@ -177,7 +177,8 @@ class GpuContract {
   BufferId last_ = -1;                                       // in which a block learns that it joins the parts
   VarId steps_ = -1;  // of the loop over steps, which is pipelined; -1: there is none
   VarId turn_ = -1;   // of the loop over the tiles of a block that is open; -1: none
-  // The pipelined loops, and where what they read is in shared memory.
+  // The loops over steps, which are pipelined (-1: there is a single step), and where what they read is in shared
+  // memory.
   struct Round {
     VarId steps = -1;
     BufferId rows = -1, columns = -1;

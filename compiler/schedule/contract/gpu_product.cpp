@@ -87,7 +87,7 @@ bool is_matrix_of(const Graph& group, const Domain& domain, int side) {
     return false;
   const DType dtype = group.nodes[group.nodes[domain.contract].operands[side]].dtype;
   const Access* const access = copied_operand(group, domain, side, dtype);
-  if (access == nullptr || !access->guards.empty()) return false;
+  if (access == nullptr || !access->guards.empty() || access->offset != 0) return false;
   int64_t pitch = 0;
   bool contiguous = false;
   for (const std::vector<AtomId>* atoms : {&domain.m, &domain.n, &domain.reduced})

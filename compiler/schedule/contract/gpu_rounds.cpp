@@ -72,7 +72,7 @@ void GpuContract::emit_tile(const Affine& number, int64_t parts) {
   if (held_) multiply_held();
   if (!held_) emit_whole_steps();
   if (!held_) emit_tail();
-  if (steps_ >= 0)
+  if (!held_)
     rounds_.push_back(
         {steps_, rows_.buffer, columns_.buffer, copiers_ > 0, turn_ < 0 ? fixed(0) : affine(turn_, outer_ * whole_)});
   if (parts_ > 1) join_parts();
@@ -146,6 +146,7 @@ void GpuContract::join_parts() {
 // shared memory, one after the other.
 absl::Status GpuContract::pipeline_rounds(Kernel& kernel) const {
   for (auto round = rounds_.rbegin(); round != rounds_.rend(); ++round) {
+    if (round->steps < 0) continue;  // a single step
     const auto ring = [](BufferId buffer, const Side& side) { return Pipeline::Ring{buffer, side.async, side.boxes}; };
     Pipeline how{round->steps, {ring(round->rows, rows_), ring(round->columns, columns_)}, stages_, register_stages_};
     how.alongside = round->alongside;

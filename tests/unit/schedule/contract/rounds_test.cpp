@@ -7,6 +7,7 @@
 #include "compiler/kernel/var_values.h"
 #include "compiler/schedule/axes.h"
 #include "compiler/schedule/contract/contract.h"
+#include "compiler/schedule/contract/gpu_product.h"
 #include "tests/unit/fuzz.h"
 #include "tests/unit/schedule/compare.h"
 #include "tests/unit/schedule/contract/convolutions.h"
@@ -149,6 +150,24 @@ TEST(Boxes, AreOfMatricesAndOfCopiers) {
     if (instr.role == Role::kCopiers) instr.role = Role::kTeams;
   });
   EXPECT_FALSE(verify(changed).ok());
+}
+
+// A part of another matrix is copied by elements.
+TEST(Boxes, BeginWhereTheirMatrixDoes) {
+  const Machine machine = machine_with("cuda:sm_90a");
+  const auto space = [&](const std::string& first) {
+    const Graph group =
+        parsed(cat("graph {\n  %0 = input \"a\" : bf16[136,320] normal(0,1)\n  %1 = input \"b\" : "
+                   "bf16[256,136] normal(0,1)\n  %2 = slice %0 starts=[0,",
+                   first,
+                   "] steps=[1,1] : bf16[136,256]\n  %3 = contract %2 %1 \"mk,kn->mn\" : "
+                   "bf16[136,136]\n  output \"y\" %3\n}"));
+    const Domain domain = analyze(group, machine).value();
+    return std::pair(is_matrix_of(group, domain, 1 - domain.right_operand()),
+                     is_matrix_of(group, domain, domain.right_operand()));
+  };
+  EXPECT_EQ(space("0"), std::pair(true, true));
+  EXPECT_EQ(space("8"), std::pair(false, true));
 }
 
 // A GPU of few units, on dies that blocks go to in turns.
