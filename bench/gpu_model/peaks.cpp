@@ -41,6 +41,7 @@ const Product kProducts[] = {
 // Leaves out what the model does not see, and what it never expects most of: lanes without matrix instructions,
 // narrow tiles, and many blocks on a multiprocessor.
 void cut(Space& space) {
+  space.matters = nullptr;  // it is of the values that axes had
   for (Axis& axis : space.axes) {
     const Choice choice = *axis.choice;
     if (choice == kVector || choice == kUnrollK) axis.values.resize(1);

@@ -33,13 +33,15 @@ bool stores_whole_words(const Graph& group) {
 }
 
 // On RDNA4 the emulator takes the constant 0 of the first sums of a WMMA for a register. In a loop clang has them in
-// registers.
-bool has_sums_in_registers(const Kernel& kernel) {
-  const uint32_t features = target_named(kernel.target).value()->features;
-  const auto first = std::ranges::find_if(kernel.body, [](const Instr& instr) {
-    return instr.op == InstrOp::kMma || testing::instrs_in(instr.body, InstrOp::kMma) > 0;
+// registers; a section is none.
+bool multiplies_in_loops(const std::vector<Instr>& body) {
+  return std::ranges::all_of(body, [](const Instr& instr) {
+    return instr.op != InstrOp::kMma &&
+           (instr.op != InstrOp::kLoop || !section_of(instr) || multiplies_in_loops(instr.body));
   });
-  return (features & kWmmaHalves) == 0 || first == kernel.body.end() || first->op == InstrOp::kLoop;
+}
+bool has_sums_in_registers(const Kernel& kernel) {
+  return (target_named(kernel.target).value()->features & kWmmaHalves) == 0 || multiplies_in_loops(kernel.body);
 }
 
 // The emulator computes with halves of registers wrongly where only some lanes take part; for RDNA3 clang 22 puts bytes
@@ -197,6 +199,9 @@ TEST_F(Emulated, BytesByMatricesMeanTheirGraphs) {
 }
 TEST_F(Emulated, SharedKByMatricesMeansTheirGraphs) {
   products(kSeed, testing::scaled(8), testing::deep_product, two<testing::shared_points>);
+}
+TEST_F(Emulated, LastRoundsByMatricesMeanTheirGraphs) {
+  products(kSeed, testing::scaled(8), testing::many_deep_tiles, two<testing::last_round_points>);
 }
 
 // The emulator computes with halves of registers, to which clang 22 rounds bf16 on RDNA3, wrongly where only some lanes

@@ -171,14 +171,17 @@ inline std::vector<Point> persistent_points(const Space& space, size_t count, ui
   return points;
 }
 
-// And every other one with waves that copy, where there are such.
+// One with waves that copy, where there are such, then one that multiplies by matrices without, and so on.
 inline std::vector<Point> last_round_points(const Space& space, size_t count, uint64_t seed) {
   const bool copies = axis_of(space.axes, kCopyingWaves) != nullptr;
+  const bool matrices = axis_of(space.axes, kMatrix) != nullptr;
   std::vector<Point> points;
   for (size_t i = 0; i < count; ++i)
     for (Point& point : points_with(space, 1, seed + i, [&](const Schedule& schedule) {
+           const bool first = i % 2 == 0;
            return schedule[kReductionBlocks] > 1 && schedule[kPersistent] > 0 &&
-                  (!copies || (schedule[kCopyingWaves] > 0) == (i % 2 == 0));
+                  (!copies || (schedule[kCopyingWaves] > 0) == first) &&
+                  (!matrices || first || schedule[kMatrix] != kNoMatrix);
          }))
       points.push_back(std::move(point));
   return points;
