@@ -7,7 +7,7 @@ namespace {
 
 constexpr int64_t kMapBytes = 128;
 
-// The box loads of a kernel whose maps differ: of one matrix, in boxes of one shape.
+// The box loads of a kernel. Each has a map, which says where its matrix is and how large its boxes are.
 std::vector<const Instr*> mapped(const Kernel& kernel) {
   std::vector<const Instr*> out;
   each_instr(kernel.body, [&](const Instr& instr) {

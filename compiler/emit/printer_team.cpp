@@ -73,16 +73,17 @@ void Printer::print_roles() {
   out_.line("wl_barrier();");
   for (const Role role : {Role::kCopiers, Role::kTeams}) {
     out_.open(role == Role::kCopiers ? cat("if (thread >= ", computing, ")") : "else");
-    if (role == Role::kCopiers) out_.line(cat("const int place = thread - ", computing, ";"));
     declared_.emplace_back();
     role_ = role;
-    if (role == Role::kCopiers) print_maps();
-    if (role == Role::kCopiers)
+    if (role == Role::kCopiers) {
+      out_.line(cat("const int place = thread - ", computing, ";"));
+      print_maps();
       print_body(kernel_.passes()[0].body);  // a later pass has no copies
-    else
+      out_.line("wl_wait<0>();");            // none leaves while something is on its way
+    } else {
       print_passes();
+    }
     declared_.pop_back();
-    if (role == Role::kCopiers) out_.line("wl_wait<0>();");  // none leaves while something is on its way
     out_.close();
   }
 }
