@@ -5,8 +5,11 @@
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
+#include <regex>
 
 #include "absl/strings/match.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
 #include "compiler/base/fill.h"
 #include "compiler/base/status.h"
 #include "compiler/ir/eval.h"
@@ -17,6 +20,36 @@
 #include "worker/drivers/gpu/code.h"
 
 namespace wl::testing {
+namespace {
+
+// What the emulator takes for something else in a line of assembly, or "".
+std::string misread(absl::string_view line) {
+  line = absl::StripAsciiWhitespace(line);
+  // Clang puts neighbours together into words wherever they lie, as the hardware allows.
+  static const std::regex* const kLocalWord = new std::regex("ds_.*_b(32|64|96|128) .*offset:(\\d+).*");
+  std::cmatch local;
+  if (std::regex_match(line.begin(), line.end(), local, *kLocalWord) && std::stoi(local[2]) % 4 != 0)
+    return "has words of local memory at multiples of four bytes alone";
+  const bool mfma = absl::StartsWith(line, "v_mfma_"), wmma = absl::StartsWith(line, "v_wmma_");
+  if (!mfma && !wmma) return "";
+  const std::vector<absl::string_view> operands = absl::StrSplit(line, absl::MaxSplits(", ", 3));
+  if (operands.size() < 4) return "";
+  if (mfma && (operands[1].front() == 'a' || operands[2].front() == 'a'))
+    return "reads factors of MFMA that are in accumulation registers from others";
+  if (wmma && operands[3].front() != 'v') return "takes the constant first sums of a WMMA for a register";
+  return "";
+}
+
+// What the emulator computes wrongly of a kernel, or "".
+std::string misread_of(const std::string& assembly) {
+  // The upper half of a product of 24 bits, which is -1 for small products below 0, is 0 for them in the emulator.
+  if (absl::StrContains(assembly, "v_mul_hi_i32_i24")) return "computes v_mul_hi_i32_i24 wrongly";
+  for (const absl::string_view line : absl::StrSplit(assembly, '\n'))
+    if (std::string wrong = misread(line); !wrong.empty()) return wrong;
+  return "";
+}
+
+}  // namespace
 
 EmulatedDevice* EmulatedDevice::get() {
   static auto* const kDevice = [] {
@@ -43,9 +76,8 @@ absl::StatusOr<std::string> EmulatedDevice::compile(const Source& source) const 
   WL_ASSIGN_OR_RETURN(GpuUnit unit, compile_gpu({&source, 1}, folder.path("")));
   if (unit.kernels[0].spill_bytes > 0)
     return absl::OutOfRangeError(cat(unit.kernels[0].spill_bytes, " bytes are spilled, and no worker runs that"));
-  // The upper half of a product of 24 bits, which is -1 for small products below 0, is 0 for them in the emulator.
-  if (absl::StrContains(unit.kernels[0].assembly, "v_mul_hi_i32_i24"))
-    return absl::OutOfRangeError("the emulator computes v_mul_hi_i32_i24 wrongly");
+  if (const std::string wrong = misread_of(unit.kernels[0].assembly); !wrong.empty())
+    return absl::OutOfRangeError(cat("the emulator ", wrong));
   return std::move(unit.binary);
 }
 

@@ -150,6 +150,18 @@ std::optional<Case> near_case(uint64_t seed) {
   return case_at(graph, domain, machine, space, testing::near_points(space, 2, seed).back());
 }
 
+// Returns the kernel of a graph at the last of some points of its space.
+std::optional<Case> last_of(const std::string& text, const std::string& target,
+                            const std::function<std::vector<Point>(const Space&)>& points_of) {
+  const Graph graph = parse(text).value();
+  const Machine machine = testing::machine_named(target);
+  const Domain domain = analyze(graph, machine).value();
+  const Space space = space_of(graph, domain, machine).value();
+  const std::vector<Point> points = points_of(space);
+  if (points.empty()) return std::nullopt;
+  return case_at(graph, domain, machine, space, points.back());
+}
+
 // Returns a contraction whose factors are copied by waves that do nothing else.
 std::optional<Case> alongside_case(uint64_t seed) {
   const Graph graph = parse(testing::copied_product(seed)).value();
@@ -163,6 +175,19 @@ std::optional<Case> alongside_case(uint64_t seed) {
   });
   if (points.empty()) return std::nullopt;
   return case_at(graph, domain, machine, space, points.back());
+}
+
+// Returns a contraction of which the last tiles are shared by the blocks.
+std::optional<Case> rounds_case(uint64_t seed) {
+  constexpr const char* kRows[] = {"cuda:sm_80", "hip:gfx942", "cuda:sm_90a"};
+  return last_of(testing::many_deep_tiles(seed), kRows[seed % std::size(kRows)],
+                 [seed](const Space& space) { return testing::last_round_points(space, 1 + seed % 2, seed); });
+}
+
+// Returns a contraction whose factors are copied as boxes of matrices.
+std::optional<Case> boxes_case(uint64_t seed) {
+  return last_of(testing::product_of_boxes(seed), "cuda:sm_90a",
+                 [seed](const Space& space) { return testing::box_points(space, 2, seed); });
 }
 
 // Returns attention whose values stay in registers. Another identity makes no difference there: it counts for rows of
@@ -287,6 +312,16 @@ TEST(Simulated, CatchesBrokenRunsAndBytes) {
 TEST(Simulated, CatchesBrokenPhases) {
   expect_caught(testing::test_seed(20261128), static_cast<size_t>(testing::scaled(14)),
                 {"barrier", "phase", "near", "swizzle"}, alongside_case);
+}
+
+TEST(Simulated, CatchesBrokenBoxes) {
+  expect_caught(testing::test_seed(20261213), static_cast<size_t>(testing::scaled(10)),
+                {"barrier", "phase", "box", "near", "swizzle"}, boxes_case);
+}
+
+TEST(Simulated, CatchesBrokenRounds) {
+  expect_caught(testing::test_seed(20261210), static_cast<size_t>(testing::scaled(10)),
+                {"barrier", "phase", "last", "round"}, rounds_case);
 }
 
 TEST(Simulated, CatchesBrokenPipelines) {

@@ -35,8 +35,7 @@ bool legal_with(MatrixOp matrix, const Schedule& s, int64_t unroll) {
 }
 
 // Whether blocks may share tiles as they do: equal numbers of steps, and one counter for each such tile. Where blocks
-// are persistent it is those of the last round, whose parts are no more than there are blocks; with reads
-// that are carried over, an emulator of gfx942 disagreed with the interpreter (docs/decisions/0076-rounds.md).
+// are persistent it is those of the last round, whose parts are no more than there are blocks.
 bool legal_shares(const Schedule& s, const Machine& machine, const GpuProduct& product) {
   const int64_t parts = s[kReductionBlocks];
   if (parts == 1) return true;
@@ -44,7 +43,7 @@ bool legal_shares(const Schedule& s, const Machine& machine, const GpuProduct& p
   if (s[kPersistent] == 0) return product.few_tiles && product.tiles(s) <= kCounterBytes / 4;
   const SharedRound shared = shared_round(s, product.tiles(s), machine);
   const int64_t blocks = blocks_at_once(s, machine);
-  return s[kRegisterStages] == 1 && shared.tiles > 0 && shared.tiles * parts <= blocks && blocks % parts == 0 &&
+  return shared.tiles > 0 && shared.tiles * parts <= blocks && blocks % parts == 0 &&
          blocks / parts <= kCounterBytes / 4;
 }
 
