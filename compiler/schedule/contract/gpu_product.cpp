@@ -128,10 +128,10 @@ bool is_legal_on_gpu(const Schedule& s, const Machine& machine, const GpuProduct
   const int64_t registers = contract_registers(s, product.bytes / 4);
   const int64_t taken = early ? registers * 3 / 2 : registers;
   if (registers > std::min(gpu.lane_registers, 232) || taken * threads > gpu.unit_registers) return false;
-  // Blocks of large tiles would spill, or not fit, where others are to reside beside them.
-  const int64_t beside = chosen && multiplies_in_memory(*chosen) ? s[kMinBlocks] : 0;
-  return beside * taken * threads <= gpu.unit_registers &&
-         beside * contract_shared(s, product.bytes) <= gpu.unit_shared;
+  // Blocks of large tiles would spill, or not fit, where others are to reside beside them; persistent ones would wait.
+  const bool large = chosen && multiplies_in_memory(*chosen);
+  if (large && s[kMinBlocks] * taken * threads > gpu.unit_registers) return false;
+  return (!large && s[kPersistent] == 0) || s[kMinBlocks] * contract_shared(s, product.bytes) <= gpu.unit_shared;
 }
 
 bool divides_k(const Graph& group, const Domain& domain, const Schedule& schedule) {
