@@ -52,12 +52,14 @@ void cut(Space& space) {
   }
 }
 
-void row(const Machine& machine, const Product& product) {
+// Prints the row of a product, and returns the plan of its schedule.
+std::string row(const Machine& machine, const Product& product) {
   const Graph graph = parse(product.text).value();
   const Domain domain = analyze(graph, machine).value();
   Space space = space_of(graph, domain, machine).value();
   cut(space);
   const ProductExtents extents = product_extents(graph, domain);
+  Point best_point;
   Schedule best;
   GpuContractTime time;
   time.ns = std::numeric_limits<double>::infinity();
@@ -67,6 +69,7 @@ void row(const Machine& machine, const Product& product) {
     if (one.ns >= time.ns) return true;
     time = one;
     best = schedule;
+    best_point = point;
     return true;
   });
   // One multiply-add of f32 for each issue slot, and as many of bf16 as the target's fastest instruction has for it.
@@ -88,6 +91,7 @@ void row(const Machine& machine, const Product& product) {
       std::string(machine.target->name).c_str(), product.name, chosen.c_str(), time.products, time.shared, time.l2,
       time.cache, time.memory, time.use, time.steps, time.beside, time.waves, product.products / computed,
       time.ns / 1000, product.products / peak / time.ns);
+  return space.text(best_point);
 }
 
 int run(const std::vector<std::string>& targets) {
@@ -99,6 +103,7 @@ int run(const std::vector<std::string>& targets) {
       "us | of "
       "the peak |\n"
       "|---|---|---|---|---|---|---|---|---|---|---|---|---|\n");
+  std::string plans;
   for (const std::string& name : targets) {
     const absl::StatusOr<const Target*> target = target_named(name);
     if (!target.ok() || !(*target)->is_gpu()) {
@@ -107,8 +112,9 @@ int run(const std::vector<std::string>& targets) {
     }
     Machine machine;
     machine.target = *target;
-    for (const Product& product : kProducts) row(machine, product);
+    for (const Product& product : kProducts) append(&plans, "    ", row(machine, product), "\n");
   }
+  std::printf("\nTheir plans:\n\n%s", plans.c_str());
   return 0;
 }
 
