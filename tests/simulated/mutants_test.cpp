@@ -141,15 +141,6 @@ std::optional<Case> matrix_case(uint64_t seed) {
   });
 }
 
-// Returns a contraction whose factors stay in shared memory; every other pair of seeds has asynchronous copies.
-std::optional<Case> near_case(uint64_t seed) {
-  const Graph graph = parse(testing::near_product(seed)).value();
-  const Machine machine = testing::machine_named("cuda:sm_90a");
-  const Domain domain = analyze(graph, machine).value();
-  const Space space = space_of(graph, domain, machine).value();
-  return case_at(graph, domain, machine, space, testing::near_points(space, 2, seed).back());
-}
-
 // Returns the kernel of a graph at the last of some points of its space.
 std::optional<Case> last_of(const std::string& text, const std::string& target,
                             const std::function<std::vector<Point>(const Space&, const Domain&)>& points_of) {
@@ -162,6 +153,12 @@ std::optional<Case> last_of(const std::string& text, const std::string& target,
   return case_at(graph, domain, machine, space, points.back());
 }
 
+// Returns a contraction whose factors stay in shared memory; every other pair of seeds has asynchronous copies.
+std::optional<Case> near_case(uint64_t seed) {
+  return last_of(testing::near_product(seed), "cuda:sm_90a",
+                 [seed](const Space& space, const Domain&) { return testing::near_points(space, 2, seed); });
+}
+
 // Whether phases of used slots matter: a ring that has a slot for every step needs none.
 bool fills_slots_again(const Schedule& schedule, const Domain& domain) {
   return 2 * schedule[kStages] * schedule[kStepK] < extent_of(domain, domain.reduced) + schedule[kStepK];
@@ -169,15 +166,12 @@ bool fills_slots_again(const Schedule& schedule, const Domain& domain) {
 
 // Returns a contraction whose factors are copied by waves that do nothing else.
 std::optional<Case> alongside_case(uint64_t seed) {
-  const Graph graph = parse(testing::copied_product(seed)).value();
-  const Machine machine = testing::machine_named(seed % 3 == 0 ? "cuda:sm_80" : "cuda:sm_90a");
-  const Domain domain = analyze(graph, machine).value();
-  const Space space = space_of(graph, domain, machine).value();
-  const std::vector<Point> points = testing::points_with(space, 2, seed, [&domain](const Schedule& schedule) {
-    return schedule[kCopyingWaves] > 0 && fills_slots_again(schedule, domain);
-  });
-  if (points.empty()) return std::nullopt;
-  return case_at(graph, domain, machine, space, points.back());
+  return last_of(testing::copied_product(seed), seed % 3 == 0 ? "cuda:sm_80" : "cuda:sm_90a",
+                 [seed](const Space& space, const Domain& domain) {
+                   return testing::points_with(space, 2, seed, [&domain](const Schedule& schedule) {
+                     return schedule[kCopyingWaves] > 0 && fills_slots_again(schedule, domain);
+                   });
+                 });
 }
 
 // Returns a contraction of which the last tiles are shared by the blocks.
