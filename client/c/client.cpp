@@ -102,6 +102,7 @@ absl::StatusOr<BundleRequest> request_of(const warploom_request& given) {
   WL_ASSIGN_OR_RETURN(request.bind, bind_of(text_of(given.bind)));
   request.weights = absl::StrSplit(text_of(given.weights), ',', absl::SkipEmpty());
   request.trials = given.trials;
+  request.allow_tf32 = given.allow_tf32 != 0;
   return request;
 }
 

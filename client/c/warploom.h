@@ -207,6 +207,7 @@ typedef struct warploom_request {
   int64_t deadline_ms;  /* how long the call may wait for the coordinator; 0: not at all; -1: as long as it takes */
   const char* fallback; /* a bundle to load where nothing could be had in time, or the coordinator has an error; NULL:
                            the call fails */
+  int64_t allow_tf32;   /* not 0: products of f32 may have factors of tf32, as by `warploom tune --allow-tf32` */
 } warploom_request;
 
 /* Where a model came from. */

@@ -166,6 +166,7 @@ struct Request {
   std::int64_t trials = 0;        // 0: nothing is searched
   std::int64_t deadline_ms = -1;  // -1: as long as it takes
   std::string fallback = {};      // a bundle; empty: none
+  bool allow_tf32 = false;        // factors of products of f32 may be of tf32
 };
 
 // Models from a coordinator, with a cache.
@@ -201,6 +202,7 @@ class Client {
     given.trials = request.trials;
     given.deadline_ms = request.deadline_ms;
     given.fallback = or_null(request.fallback);
+    given.allow_tf32 = request.allow_tf32 ? 1 : 0;
     warploom_model* model = nullptr;
     check(warploom_client_load(get(), &given, &model, source));
     return Model(model);

@@ -60,11 +60,12 @@ absl::StatusOr<std::string> Client::key_of(const BundleRequest& request) {
       digests_[request.graph] = {now.st_size, changed, graph};
     }
   }
-  Encoder encoder("warploom.bundle", 1);
+  Encoder encoder("warploom.bundle", 2);
   encoder.text(WARPLOOM_VERSION).text(options_.identity).text(graph).text(request.key).text(request.target);
   encoder.text(bind_text(request.bind)).integer(request.trials);
   encoder.integer(static_cast<int64_t>(request.weights.size()));
   for (const std::string& weight : request.weights) encoder.text(weight);
+  encoder.integer(request.allow_tf32 ? 1 : 0);
   return encoder.hash();
 }
 

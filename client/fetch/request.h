@@ -18,6 +18,7 @@ struct BundleRequest {
   Bind bind;                         // extents of the graph's symbolic dimensions
   std::vector<std::string> weights;  // inputs of a .graph file whose values stay the same
   int64_t trials = 0;                // per distinct group; 0: only what the coordinator's store has
+  bool allow_tf32 = false;           // products of f32 may have factors of tf32
 };
 
 struct CoordinatorAddress {

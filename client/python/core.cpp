@@ -186,15 +186,16 @@ void define_client(nb::module_& m) {
           "load",
           [](warploom::Client& client, const std::string& graph, const std::string& key, const std::string& target,
              const std::string& bind, const std::string& weights, int64_t trials, int64_t deadline_ms,
-             const std::string& fallback) {
+             const std::string& fallback, bool allow_tf32) {
             static const char* const kSources[] = {"", "process", "disk", "coordinator", "fallback"};
-            const warploom::Request request{graph, key, target, bind, weights, trials, deadline_ms, fallback};
+            const warploom::Request request{graph,  key,         target,   bind,      weights,
+                                            trials, deadline_ms, fallback, allow_tf32};
             warploom_source source = WARPLOOM_FROM_PROCESS;
             warploom::Model model = client.load(request, &source);
             return std::pair<warploom::Model, std::string>(std::move(model), kSources[source]);
           },
           "graph"_a, "key"_a, "target"_a, "bind"_a, "weights"_a, "trials"_a, "deadline_ms"_a, "fallback"_a,
-          nb::call_guard<nb::gil_scoped_release>());
+          "allow_tf32"_a, nb::call_guard<nb::gil_scoped_release>());
 }
 
 void define_executor(nb::module_& m) {

@@ -82,7 +82,8 @@ absl::Status ask_coordinator(const CoordinatorAddress& address, const BundleRequ
   GraphFile file;
   Job job;
   if (request.key.empty()) {
-    WL_ASSIGN_OR_RETURN(file, read_graph(request.graph, request.bind, panels_for(request.target), request.weights));
+    WL_ASSIGN_OR_RETURN(
+        file, read_graph(request.graph, request.bind, panels_for(request.target), request.weights, request.allow_tf32));
     WL_ASSIGN_OR_RETURN(job, job_for(service, request, file, std::move(stop)));
   } else {
     WL_ASSIGN_OR_RETURN(const KernelRecord record, service.get_record(request.key));

@@ -215,6 +215,9 @@ def test_client_of_a_coordinator(folder, onnx_file, weights):
             assert fetched.source == source
             np.testing.assert_array_equal(fetched(x)[0], model(x)[0])
         assert served.fetch(key=key).source == "coordinator"
+        assert not any("tf32" in client.record(record["key"])["graph"] for record in client.records())
+        assert served.fetch(onnx_file, bind={"batch": 3}, trials=1, allow_tf32=True).source == "coordinator"
+        assert any("tf32" in client.record(record["key"])["graph"] for record in client.records())
         with pytest.raises(warploom.Error, match="no kernels in time"):
             served.fetch(onnx_file, bind={"batch": 9}, trials=500, deadline=0)
         assert warploom.Client("unix:none", cache=scratch.path("cache")).fetch(key=key, fallback=folder / "tuned").source == "fallback"

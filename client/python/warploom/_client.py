@@ -48,14 +48,15 @@ class Client:
         return _unless_missing(lambda: open_bundle(model, out, threads=threads, make=make))
 
     def fetch(
-        self, model=None, *, key=None, target="cpu", bind=None, weights=(), trials=0, deadline=None, fallback=None, threads=0
+        self, model=None, *, key=None, target="cpu", bind=None, weights=(), trials=0, deadline=None, fallback=None, threads=0,
+        allow_tf32=False,
     ):
         """The model with the kernels that this process, the cache on disk or the coordinator has, for programs that serve.
 
         model: an .onnx or .graph file; or key: that of one kernel. trials: of a search where the coordinator has nothing; 1: verified
         default kernels; 0: none. deadline: seconds that the call may wait for the coordinator; None: as long as it takes. What is not
         there in time is asked on in the background, for later calls. fallback: the folder of a bundle to load instead of an
-        error. The model says in `source` which it was. Weights are to be set. Errors are warploom.Error.
+        error. allow_tf32: products of f32 may have factors of tf32. The model says in `source` which it was. Weights are to be set. Errors are warploom.Error.
         """
         request = {
             "graph": str(model or ""),
@@ -66,6 +67,7 @@ class Client:
             "trials": trials,
             "deadline_ms": -1 if deadline is None else int(1000 * deadline),
             "fallback": str(fallback or ""),
+            "allow_tf32": allow_tf32,
         }
         core, source = self._fetcher().load(**request)
         return Model(core, threads=threads, source=source)

@@ -91,11 +91,12 @@ TEST_F(FetchTest, WhatDecidesAboutKernelsIsTheKey) {
   answers_.count_down();
   Client client(options());
   ASSERT_TRUE(client.load(request_, {}).ok());
-  std::vector<BundleRequest> others(4, request_);
+  std::vector<BundleRequest> others(5, request_);
   others[0].target = "cpu:avx2";
   others[1].bind = {{"n", 3}};
   others[2].trials = 5;
   others[3].weights = {"w"};
+  others[4].allow_tf32 = true;
   for (const BundleRequest& other : others) EXPECT_EQ(client.load(other, {})->from, BundleFrom::kCoordinator);
   // Another path with the same bytes is the same; other bytes in the same file are not.
   BundleRequest copy = request_;
