@@ -217,15 +217,24 @@ void add_seeds(Space& space, const std::vector<std::vector<Space>>& own, const S
   }
 }
 
+// Puts the values of a stage's schedule, by its number, into a point of the whole space.
+void put_schedule(const Space& space, const StageTable& table, size_t number, Point& point) {
+  for (size_t i = table.axes.size(); i-- > 0;) {
+    const size_t values = space.axes[table.axes[i]].values.size();
+    point[table.axes[i]] = static_cast<int>(number % values);
+    number /= values;
+  }
+}
+
 // How good a stage's schedule is to begin with, least first: products by matrix instructions, where those are asked
 // for, in deep steps; of equal ones the first.
-std::tuple<int, int64_t, size_t> promise_of(const Space& space, const StageTable& table, size_t number, bool matrices) {
+std::tuple<int, int64_t, size_t> promise_of(const Space& space, const StageTable& table, size_t number, bool matrices,
+                                            const Point& point) {
   bool other = false, by_matrices = false;
   int64_t step = kSeedStep;
-  for (size_t i = table.axes.size(), rest = number; i-- > 0;) {
-    const Axis& axis = space.axes[table.axes[i]];
-    const int64_t value = axis.values[rest % axis.values.size()];
-    rest /= axis.values.size();
+  for (const size_t i : table.axes) {
+    const Axis& axis = space.axes[i];
+    const int64_t value = axis.values[static_cast<size_t>(point[i])];
     if (axis.choice == kMatrix) {
       by_matrices = value != kNoMatrix;
       other = by_matrices != matrices;
@@ -240,22 +249,18 @@ std::tuple<int, int64_t, size_t> promise_of(const Space& space, const StageTable
 void add_team_seeds(Space& space, const Stitch& stitch, const Machine& machine, const Tables& tables) {
   const Axis& team = *axis_of(space.axes, kTeam);
   const auto team_axis = static_cast<size_t>(&team - space.axes.data());
-  const auto of_team = [&](const StageTable& table, size_t number) {
-    for (size_t i = table.axes.size(); i-- > 0; number /= space.axes[table.axes[i]].values.size())
-      if (table.axes[i] == team_axis) return team.values[number % team.values.size()];
-    return int64_t{0};
-  };
   const auto place = [&](const StageTable& table, int64_t threads, bool matrices, Point& point) {
-    std::optional<size_t> best;
-    for (size_t n = 0; n < table.legal.size(); ++n)
-      if (table.legal[n] != 0 && of_team(table, n) == threads &&
-          (!best || promise_of(space, table, n, matrices) < promise_of(space, table, *best, matrices)))
-        best = n;
-    for (size_t i = table.axes.size(), rest = best.value_or(0); best && i-- > 0;) {
-      const size_t values = space.axes[table.axes[i]].values.size();
-      point[table.axes[i]] = static_cast<int>(rest % values);
-      rest /= values;
+    std::optional<std::tuple<int, int64_t, size_t>> best;
+    if (std::find(table.axes.begin(), table.axes.end(), team_axis) == table.axes.end()) return false;
+    Point one = point;
+    for (size_t n = 0; n < table.legal.size(); ++n) {
+      if (table.legal[n] == 0) continue;
+      put_schedule(space, table, n, one);
+      if (team.values[static_cast<size_t>(one[team_axis])] != threads) continue;
+      const auto promise = promise_of(space, table, n, matrices, one);
+      if (!best || promise < *best) best = promise;
     }
+    if (best) put_schedule(space, table, std::get<2>(*best), point);
     return best.has_value();
   };
   for (const bool matrices : {true, false})

@@ -50,19 +50,23 @@ WL_FN wl_blocks_of<N> wl_blocks_across(wl_shared<T> p) {
 // Products of factors in shared memory, which the 128 threads of a group of waves compute together, in 16 bits, for 64
 // rows and 64, 128 or 256 columns (compiler/kernel/near.h). Across: along rows or columns, not along k.
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL)
-WL_FN void wl_barrier_near() {
+// What threads have stored is there for the instructions that multiply in memory, and for copies of boxes.
+WL_FN void wl_fence_near() {
   asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+}
+WL_FN void wl_barrier_near() {
+  wl_fence_near();
   __syncthreads();
 }
 template <int N>
 WL_FN void wl_barrier_near_of() {
-  asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+  wl_fence_near();
   wl_barrier_of<N>();
 }
 template <class T>
 WL_FN void wl_await_near(wl_shared<T> p, long parity) {
   wl_await(p, parity);
-  asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+  wl_fence_near();
 }
 // Boxes of matrices (compiler/kernel/near.h), by maps of 128 bytes that describe the matrix. The values of the fields
 // are those of PTX ISA, "tensormap.replace"; ptxas before CUDA 12.7 took a stride in pieces of 16 bytes, not in bytes.
@@ -108,7 +112,7 @@ WL_FN const char* wl_box_map(const T* from, char* workspace, long place_of_map, 
 }
 // What made the maps is overwritten by copies next.
 WL_FN void wl_maps_are_made() {
-  asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+  wl_fence_near();
 }
 // The phase counts the bytes; that the thread arrives there comes later.
 template <int Rows, int Boxes, int Copiers, class S, class P>
