@@ -173,9 +173,9 @@ int64_t kept_bytes(const Stitched& choice) {
   return bytes;
 }
 
-// Numbers of rows, best first: the intermediate values of a block should fit the nearest memory, and there should be
-// enough blocks for all threads.
-// Values in registers come before others.
+// Numbers of rows, best first. Values in registers come before others, even where blocks are too few: those multiply by
+// matrix instructions in all waves. The others of a block should fit the nearest memory, and there should be enough
+// blocks for all threads.
 std::vector<size_t> best_first(const Stitch& stitch, const Machine& machine) {
   const Target& target = *machine.target;
   const int64_t near = target.is_gpu() ? target.gpu.block_shared : machine.l2_bytes;
@@ -187,7 +187,7 @@ std::vector<size_t> best_first(const Stitch& stitch, const Machine& machine) {
     const bool too_large = !choice.turns.held && kept_bytes(choice) > near / 2;
     // Registers hold few rows and short turns.
     const int64_t many = choice.turns.held ? choice.turns.length : -choice.rows;
-    return std::tuple(too_large || choice.blocks() < enough, !choice.turns.held, many);
+    return std::tuple(!choice.turns.held, too_large || choice.blocks() < enough, many);
   };
   std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return misfit(a) < misfit(b); });
   return order;

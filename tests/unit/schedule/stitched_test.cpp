@@ -95,6 +95,21 @@ TEST(Stitched, OnePassMeansTheGraph) {
   EXPECT_GT(kernels, 60);
 }
 
+// The default keeps values in registers where it can, though fewer rows in a block would give each multiprocessor one.
+TEST(Stitched, TheDefaultKeepsValuesInRegisters) {
+  for (const char* target : {"cuda:sm_80", "cuda:sm_90a", "hip:gfx942", "hip:gfx950", "hip:gfx1201"})
+    for (const int64_t width : {64, 128}) {
+      SCOPED_TRACE(cat(target, ", ", width, " features"));
+      const Machine machine = machine_with(target);
+      const Graph group = parsed(testing::attention_of_halves("bf16", 512, 1024, width, width));
+      const Domain domain = analyze_group(group, machine).value();
+      const Space space = space_of(group, domain, machine).value();
+      EXPECT_EQ(testing::with_held_values(space, {space.seeds[0]}).size(), 1) << space.text(space.seeds[0]);
+      // Trials begin with others too, which may be better.
+      EXPECT_LT(testing::with_held_values(space, space.seeds).size(), space.seeds.size());
+    }
+}
+
 // On a GPU, stages of a turn use the same shared memory one after the other. What turns carry is used by nothing else.
 TEST(Stitched, StagesOfATurnShareMemory) {
   const Machine machine = machine_with("sim:cuda");
