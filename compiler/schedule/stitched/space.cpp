@@ -55,6 +55,15 @@ bool legal_stage(const Space& space, const Schedule& own, int64_t team) {
 struct StageTable {
   std::vector<size_t> axes;  // of the whole space
   std::vector<char> legal;   // by mixed-radix number of their values
+
+  // Puts the values of schedule `number` into a point of the whole space, which has the axes `all`.
+  void put(size_t number, const std::vector<Axis>& all, Point& point) const {
+    for (size_t i = axes.size(); i-- > 0;) {
+      const size_t values = all[axes[i]].values.size();
+      point[axes[i]] = static_cast<int>(number % values);
+      number /= values;
+    }
+  }
 };
 
 struct Tables {
@@ -85,11 +94,8 @@ struct Tables {
   // Adds the weight of schedule `n` to all values of the shared axes that agree with it; axes that the stage lacks
   // agree with every value.
   void add(const StageTable& stage, size_t n, uint64_t weight, std::vector<uint64_t>& to) const {
-    std::vector<int> at(axes.size(), -1);
-    for (size_t i = stage.axes.size(); i-- > 0;) {
-      at[stage.axes[i]] = static_cast<int>(n % axes[stage.axes[i]].values.size());
-      n /= axes[stage.axes[i]].values.size();
-    }
+    Point at(axes.size(), -1);
+    stage.put(n, axes, at);
     std::vector<size_t> places = {0};
     for (size_t axis : shared) {
       std::vector<size_t> next;
@@ -217,15 +223,6 @@ void add_seeds(Space& space, const std::vector<std::vector<Space>>& own, const S
   }
 }
 
-// Puts the values of a stage's schedule, by its number, into a point of the whole space.
-void put_schedule(const Space& space, const StageTable& table, size_t number, Point& point) {
-  for (size_t i = table.axes.size(); i-- > 0;) {
-    const size_t values = space.axes[table.axes[i]].values.size();
-    point[table.axes[i]] = static_cast<int>(number % values);
-    number /= values;
-  }
-}
-
 // How good a stage's schedule is to begin with, least first: products by matrix instructions, where those are asked
 // for, in deep steps; of equal ones the first.
 std::tuple<int, int64_t, size_t> promise_of(const Space& space, const StageTable& table, size_t number, bool matrices,
@@ -255,12 +252,12 @@ void add_team_seeds(Space& space, const Stitch& stitch, const Machine& machine, 
     Point one = point;
     for (size_t n = 0; n < table.legal.size(); ++n) {
       if (table.legal[n] == 0) continue;
-      put_schedule(space, table, n, one);
+      table.put(n, space.axes, one);
       if (team.values[static_cast<size_t>(one[team_axis])] != threads) continue;
       const auto promise = promise_of(space, table, n, matrices, one);
       if (!best || promise < *best) best = promise;
     }
-    if (best) put_schedule(space, table, std::get<2>(*best), point);
+    if (best) table.put(std::get<2>(*best), space.axes, point);
     return best.has_value();
   };
   for (const bool matrices : {true, false})
