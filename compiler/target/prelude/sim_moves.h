@@ -152,10 +152,10 @@ WL_FN void wl_acquire() {}
 template <int N, long Bytes>
 WL_FN bool wl_count(wl_sim_workspace<Bytes> workspace, long group) {
   wl_sim_now->counted = true;
-  u32& counter = ((u32*)workspace.base)[group];
-  const bool last = ++counter == N;
-  if (last) counter = 0;
-  return last;
+  u32* counter = (u32*)workspace.base + group;  // blocks may run on several threads of the host
+  if (__atomic_add_fetch(counter, 1u, __ATOMIC_ACQ_REL) != N) return false;
+  __atomic_store_n(counter, 0u, __ATOMIC_RELAXED);
+  return true;
 }
 // All ones: NaN in every float, an index that lies outside in integers.
 template <class V>
