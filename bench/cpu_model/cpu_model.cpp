@@ -3,6 +3,7 @@
 #include <string>
 
 #include "bench/cpu_model/judge.h"
+#include "bench/cpu_model/pipelining.h"
 #include "bench/cpu_model/seeds.h"
 #include "worker/drivers/cpu/cpu.h"
 
@@ -21,8 +22,9 @@ absl::Status run(const std::vector<std::string>& args) {
   WL_ASSIGN_OR_RETURN(const Machine machine, machine_of(describe_cpu()));
   const Target& target = *machine.target;
   const auto chosen = [&](size_t from) {
-    std::vector<CpuShape> out;
-    for (const CpuShape& shape : all_shapes(target))
+    std::vector<CpuShape> out, known = all_shapes(target);
+    for (CpuShape& shape : pipelined_shapes()) known.push_back(std::move(shape));
+    for (const CpuShape& shape : known)
       for (size_t i = from; i < args.size(); ++i)
         if (shape.name == args[i] ||
             (args[i].back() == '*' && shape.name.starts_with(args[i].substr(0, args[i].size() - 1))))
@@ -58,9 +60,15 @@ absl::Status run(const std::vector<std::string>& args) {
     std::cout << table;
     return absl::OkStatus();
   }
+  if (command == "pipelining" && args.size() == 2) {
+    WL_ASSIGN_OR_RETURN(const std::string table, pipelining_table(args[1]));
+    std::cout << table;
+    return absl::OkStatus();
+  }
   return invalid(
       "usage: cpu_model shapes | compile FOLDER SHAPE... | time FOLDER ROUNDS SHAPE... | pack FOLDER FILE | "
-      "judge FILE | fit FILE | features FILE | compile-seeds FOLDER MODEL... | time-seeds FOLDER MODEL...");
+      "judge FILE | fit FILE | features FILE | pipelining FOLDER | compile-seeds FOLDER MODEL... | time-seeds FOLDER "
+      "MODEL...");
 }
 
 }  // namespace

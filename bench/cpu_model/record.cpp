@@ -8,6 +8,7 @@
 #include <fstream>
 #include <random>
 
+#include "bench/cpu_model/pipelining.h"
 #include "bench/source_of.h"
 #include "compiler/ir/eval.h"
 #include "compiler/ir/text.h"
@@ -62,6 +63,7 @@ absl::StatusOr<OpenShape> open_shape(const CpuShape& shape, Machine machine) {
 
 std::vector<Point> recorded_points(const OpenShape& open) {
   const CpuShape& shape = open.shape;
+  if (shape.pipelined > 0) return pipelined_points(open);
   std::vector<Point> points;
   open.space.enumerate([&](const Point& point) {
     const Schedule s = open.space.schedule(point);

@@ -2,6 +2,7 @@
 // both.
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <vector>
 
@@ -15,7 +16,8 @@ struct CpuShape {
   int points = 0;     // number of schedules that are recorded of this shape
   // Micro-kernels only: every schedule has this height and width. 0: schedules are drawn from the whole space.
   int height = 0, vectors = 0;
-  bool seeds = false;  // begin with the seeds of the space, its own and the model's, before what is drawn
+  bool seeds = false;    // begin with the seeds of the space, its own and the model's, before what is drawn
+  size_t pipelined = 0;  // take pipelined_points() instead, so many of each kind
 };
 
 // Contractions whose operands fit in the first-level cache, one for each micro-kernel that the target's registers hold.

@@ -9,34 +9,14 @@
 #include <cstdio>
 #include <limits>
 #include <string>
-#include <vector>
 
+#include "bench/gpu_model/alcop.h"
 #include "compiler/ir/text.h"
 #include "compiler/model/pipeline.h"
 #include "compiler/schedule/lower/lower.h"
 
 namespace wl {
 namespace {
-
-struct Shape {
-  const char* name;
-  int batch, rows, columns, depth;
-};
-constexpr Shape kShapes[] = {
-    {"1024^3", 1, 1024, 1024, 1024},
-    {"2048^3", 1, 2048, 2048, 2048},
-    {"4096^3", 1, 4096, 4096, 4096},
-    {"BERT projection", 1, 512, 768, 768},
-    {"BERT feed-forward 1", 1, 512, 3072, 768},
-    {"BERT feed-forward 2", 1, 512, 768, 3072},
-    {"BERT-large projection", 1, 512, 1024, 1024},
-    {"BERT-large feed-forward 1", 1, 512, 4096, 1024},
-    {"BERT-large feed-forward 2", 1, 512, 1024, 4096},
-    {"12 x q k", 12, 512, 512, 64},
-    {"12 x s v", 12, 512, 64, 512},
-    {"16 x q k", 16, 512, 512, 64},
-    {"16 x s v", 16, 512, 64, 512},
-};
 
 // Each kind of schedule may have what those before it have. `paper`: the geometric mean of measured speed-ups over TVM,
 // which does not pipeline.
@@ -52,14 +32,8 @@ constexpr std::array<Kind, 4> kKinds = {{{"no pipelining", 1, 0, 1, 1},
 constexpr double kPaperBest = 1.73, kPaperWorst = 0.95;
 using Times = std::array<double, kKinds.size()>;
 
-Times best_times(const Shape& shape, const Machine& machine) {
-  const auto matrix = [&](int rows, int columns) { return cat("f16[", shape.batch, ",", rows, ",", columns, "]"); };
-  const Graph graph =
-      parse(cat("graph {\n  %0 = input \"a\" : ", matrix(shape.rows, shape.depth),
-                " normal(0,1)\n  %1 = input \"b\" : ", matrix(shape.depth, shape.columns),
-                " normal(0,1)\n  %2 = contract %0 %1 \"bmk,bkn->bmn\" : ", matrix(shape.rows, shape.columns),
-                "\n  output \"y\" %2\n}\n"))
-          .value();
+Times best_times(const AlcopProduct& product, const Machine& machine) {
+  const Graph graph = parse(product.graph("f16")).value();
   const Domain domain = analyze(graph, machine).value();
   const Space space = space_of(graph, domain, machine).value();
   const ProductExtents extents = product_extents(graph, domain);
@@ -78,7 +52,7 @@ Times best_times(const Shape& shape, const Machine& machine) {
 }
 
 void bar(const char* name, double speedup) {
-  std::printf("  %-28s %5.2f %s\n", name, speedup, std::string(static_cast<size_t>(speedup * 30), '#').c_str());
+  std::fputs(speedup_bar(name, speedup).c_str(), stdout);
 }
 
 int run(const char* target) {
@@ -94,13 +68,13 @@ int run(const char* target) {
   std::printf("\n|---|---|---|---|---|\n");
   Times logs{}, most{}, least;
   least.fill(std::numeric_limits<double>::infinity());
-  for (const Shape& shape : kShapes) {
-    const Times times = best_times(shape, machine);
-    std::printf("| %s | %.1f |", shape.name, times[0] / 1000);
+  for (const AlcopProduct& product : kAlcopProducts) {
+    const Times times = best_times(product, machine);
+    std::printf("| %s | %.1f |", product.name, times[0] / 1000);
     for (size_t k = 0; k < kKinds.size(); ++k) {
       const double speedup = times[0] / times[k];
       if (k > 0) std::printf(" %.2f |", speedup);
-      logs[k] += std::log(speedup) / static_cast<double>(std::size(kShapes));
+      logs[k] += std::log(speedup) / static_cast<double>(std::size(kAlcopProducts));
       most[k] = std::max(most[k], speedup);
       least[k] = std::min(least[k], speedup);
     }
