@@ -228,8 +228,7 @@ std::optional<Case> pipelined_case(uint64_t seed) {
   return case_of(graph, testing::machine_named("cuda:sm_80"), seed, wanted, 20);
 }
 
-// Breaks `wanted` kernels once in every kind of way that fits (kinds: those alone, unless there are none), and expects
-// that nearly all are caught.
+// Breaks `wanted` kernels once in every one of these kinds of ways that fits, and expects that nearly all are caught.
 void expect_caught(uint64_t first, size_t wanted, const std::set<std::string>& kinds,
                    const std::function<std::optional<Case>(uint64_t)>& make) {
   std::vector<Case> cases;
@@ -239,7 +238,7 @@ void expect_caught(uint64_t first, size_t wanted, const std::set<std::string>& k
     if (!one) continue;
     std::vector<Mutant> all;
     testing::break_kernel(static_cast<int>(cases.size()), one->source, all);
-    std::erase_if(all, [&](const Mutant& mutant) { return !kinds.empty() && !kinds.contains(mutant.kind); });
+    std::erase_if(all, [&](const Mutant& mutant) { return !kinds.contains(mutant.kind); });
     if (all.empty()) continue;  // the kernel has no tails, reductions or barriers to break
     cases.push_back(*std::move(one));
     std::map<std::string, std::vector<Mutant*>> by_kind;
@@ -286,8 +285,11 @@ void expect_caught(uint64_t first, size_t wanted, const std::set<std::string>& k
   std::filesystem::remove_all(folder);
 }
 
+// Without slots and rounds: random groups have one number of a slot for all that is done with it, and a last turn of
+// which no row may be left, so that both mean the same when they are changed. Products below have them.
 TEST(Simulated, CatchesBrokenKernels) {
-  expect_caught(testing::test_seed(20260801), static_cast<size_t>(testing::scaled(20)), {}, random_case);
+  expect_caught(testing::test_seed(20260801), static_cast<size_t>(testing::scaled(20)),
+                {"barrier", "shuffle", "bound", "mask", "async", "pass", "last", "meet", "identity"}, random_case);
 }
 
 TEST(Simulated, CatchesBrokenMatrixKernels) {
