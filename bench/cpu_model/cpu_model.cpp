@@ -21,14 +21,18 @@ absl::Status run(const std::vector<std::string>& args) {
   const std::string command = args.empty() ? "" : args[0];
   WL_ASSIGN_OR_RETURN(const Machine machine, machine_of(describe_cpu()));
   const Target& target = *machine.target;
-  const auto chosen = [&](size_t from) {
+  const auto chosen = [&](size_t from) -> absl::StatusOr<std::vector<CpuShape>> {
     std::vector<CpuShape> out, known = all_shapes(target);
     for (CpuShape& shape : pipelined_shapes()) known.push_back(std::move(shape));
-    for (const CpuShape& shape : known)
-      for (size_t i = from; i < args.size(); ++i)
+    for (size_t i = from; i < args.size(); ++i) {
+      const size_t before = out.size();
+      for (const CpuShape& shape : known)
         if (shape.name == args[i] ||
-            (args[i].back() == '*' && shape.name.starts_with(args[i].substr(0, args[i].size() - 1))))
+            (args[i].ends_with('*') && shape.name.starts_with(args[i].substr(0, args[i].size() - 1))))
           out.push_back(shape);
+      if (out.size() == before)
+        return invalid("no shape is called ", args[i], "; `cpu_model shapes` lists them, and pipelined_* are others");
+    }
     return out;
   };
   if (command == "shapes") {
@@ -39,9 +43,13 @@ absl::Status run(const std::vector<std::string>& args) {
         std::cout << shape.name << "\n";
     return absl::OkStatus();
   }
-  if (command == "compile" && args.size() > 2) return compile_shapes(chosen(2), args[1]);
+  if (command == "compile" && args.size() > 2) {
+    WL_ASSIGN_OR_RETURN(const std::vector<CpuShape> shapes, chosen(2));
+    return compile_shapes(shapes, args[1]);
+  }
   if (command == "time" && args.size() > 3) {
-    for (const CpuShape& shape : chosen(3)) WL_RETURN_IF_ERROR(time_shape(shape, args[1], std::stoi(args[2])));
+    WL_ASSIGN_OR_RETURN(const std::vector<CpuShape> shapes, chosen(3));
+    for (const CpuShape& shape : shapes) WL_RETURN_IF_ERROR(time_shape(shape, args[1], std::stoi(args[2])));
     return absl::OkStatus();
   }
   if (command == "pack" && args.size() == 3) return pack(all_shapes(target), args[1], args[2]);
