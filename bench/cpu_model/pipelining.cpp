@@ -117,7 +117,7 @@ absl::StatusOr<std::string> pipelining_table(const std::string& folder) {
   }
   append(&out, "\n```\n");
   constexpr std::array<const char*, kKinds> kPaperNames = {"", "(paper) shared memory", "(paper) and registers"};
-  constexpr std::array<double, kKinds> kPaper = {1, 1.13, 1.23};
+  constexpr std::array<double, kKinds> kPaper = {1, kAlcopStages, kAlcopRegisters};
   for (size_t k = 0; k < kKinds; ++k) {
     append(&out, speedup_bar(kKindNames[k], std::exp(logs[k])));
     if (k > 0) append(&out, speedup_bar(kPaperNames[k], kPaper[k]));
