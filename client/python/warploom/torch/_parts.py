@@ -1,0 +1,83 @@
+"""Which parts of a graph become kernels."""
+
+import logging
+import threading
+
+import torch
+from torch.fx.passes.infra.partitioner import CapabilityBasedPartitioner
+from torch.fx.passes.operator_support import OperatorSupportBase
+
+from .. import _core
+from .._program import ProgramError
+from ._cache import bundle_of
+from ._kernels import Kernels
+from ._lower import support_of, text_of
+
+log = logging.getLogger("warploom")
+aten = torch.ops.aten
+_REPORT = []  # of every graph that was compiled
+_LOCK = threading.Lock()
+
+
+class _Taken(OperatorSupportBase):
+    def __init__(self, reasons, views):
+        self._reasons, self._views = reasons, views
+
+    def is_node_supported(self, _submodules, node):
+        return node not in self._views and self._reasons.get(node, "") is None
+
+
+def _slices(graph, static):
+    """Slices of arguments that PyTorch makes as views, for nothing: of tensors that are cut into several whose elements lie side
+    by side, as the layers of a cache do. Kernels that read the whole would differ in where they begin, and be tuned one by one.
+    Weights are left out: what is cut of them is cut once, when they are set."""
+    views = set()
+    for i, argument in enumerate(node for node in graph.nodes if node.op == "placeholder"):
+        cuts = [user for user in argument.users if user.target in (aten.select.int, aten.slice.Tensor)]
+        dense = [cut for cut in cuts if isinstance(cut.meta["val"], torch.Tensor) and cut.meta["val"].is_contiguous()]
+        if i not in static and len(dense) > 1:
+            views.update(dense)
+    return views
+
+
+def with_kernels(gm, static, options):
+    """A graph with kernels in place of the operators that have them. `static`: places of the arguments that are weights."""
+    graph = gm.graph
+    reasons = support_of(graph)
+    taken = _Taken(reasons, _slices(graph, static))
+    partitioner = CapabilityBasedPartitioner(gm, taken, allows_single_node_partition=True)
+    fused = partitioner.fuse_partitions(partitioner.propose_partitions())
+    # Of the graph once it has been fused: PyTorch may put other nodes in place of its arguments then.
+    placeholders = {node: i for i, node in enumerate(n for n in fused.graph.nodes if n.op == "placeholder")}
+    entry = {"nodes": len(reasons), "kernels": 0, "weights": 0, "eager": {}}
+    for reason in filter(None, reasons.values()):
+        entry["eager"][reason] = entry["eager"].get(reason, 0) + 1
+    for node in list(fused.graph.nodes):
+        if node.op != "call_module" or not str(node.target).startswith("fused_"):
+            continue
+        part = fused.get_submodule(node.target)
+        try:
+            text, used = text_of(part.graph)
+            weights = {i for i, argument in enumerate(node.args) if placeholders.get(argument, -1) in static}
+            names = [f"i{n}" for n, argument in enumerate(used) if argument in weights]
+            kernels = Kernels(bundle_of(text, names, options), used, weights)
+        except (ProgramError, _core.Error) as error:
+            entry["eager"][str(error)] = entry["eager"].get(str(error), 0) + 1
+            log.warning("a part of %d operators stays with eager: %s", len(part.graph.nodes), error)
+            continue
+        entry["kernels"] += 1
+        entry["weights"] += kernels.weights
+        fused.set_submodule(node.target, kernels)
+    for reason in entry["eager"]:
+        log.info("left to eager: %s", reason)
+    with _LOCK:
+        _REPORT.append(entry)
+    fused.recompile()
+    return fused
+
+
+def report():
+    """What was taken of every graph since the process began: its number of operators, of parts that are kernels, of arguments
+    of those that are weights, and why others stayed with eager."""
+    with _LOCK:
+        return [dict(entry) for entry in _REPORT]

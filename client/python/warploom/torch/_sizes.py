@@ -1,0 +1,53 @@
+"""Graphs whose extents vary: kernels for each size."""
+
+import logging
+import threading
+
+import torch
+from torch._subclasses.fake_tensor import FakeTensorMode
+from torch.fx.experimental.proxy_tensor import make_fx
+
+from ._kernels import picker
+from ._parts import with_kernels
+
+log = logging.getLogger("warploom")
+MOST_SIZES = 16  # of one graph whose extents vary
+
+
+def dynamic_arguments(graph):
+    """Places of the arguments that are extents, or tensors with extents that are not known."""
+
+    def is_dynamic(value):
+        return isinstance(value, torch.SymInt) or (isinstance(value, torch.Tensor) and not all(isinstance(e, int) for e in value.shape))
+
+    placeholders = (node for node in graph.nodes if node.op == "placeholder")
+    return [i for i, node in enumerate(placeholders) if is_dynamic(node.meta.get("val"))]
+
+
+class ManySizes:
+    """A graph whose extents are known when it is called: kernels for each of the sizes that are seen first, eager for more."""
+
+    def __init__(self, gm, dynamic, static, options):
+        self._gm, self._dynamic, self._static, self._options = gm, picker(dynamic), static, options
+        self._lock, self._known = threading.Lock(), {}
+
+    def _specialised(self, arguments):
+        """The graph with the extents of these arguments."""
+        mode = FakeTensorMode()
+        given = [mode.from_tensor(a, static_shapes=True) if isinstance(a, torch.Tensor) else a for a in arguments]
+        with torch.no_grad():
+            return make_fx(self._gm)(*given)
+
+    def __call__(self, *arguments):
+        seen = self._dynamic(arguments)
+        size = tuple((*a.shape, *a.stride()) if isinstance(a, torch.Tensor) else a for a in seen)
+        made = self._known.get(size)
+        if made is None:
+            with self._lock:
+                made = self._known.get(size)
+                if made is None and len(self._known) < MOST_SIZES:
+                    made = self._known[size] = with_kernels(self._specialised(arguments), self._static, self._options)
+            if made is None:
+                log.warning("a graph has been called with more than %d sizes; others stay with eager", MOST_SIZES)
+                made = self._known[size] = self._gm
+        return made(*arguments)
