@@ -4,8 +4,9 @@ the text, the FX node and the node's arguments, in which tensors are Values, and
 import math
 
 import torch
+from torch._prims_common import ELEMENTWISE_TYPE_PROMOTION_KIND, elementwise_dtypes
 
-from ._text import FLOATS, Unsupported, Value, dtype_name
+from ._text import FLOATS, NARROW, Unsupported, Value, dtype_name, in_range
 
 aten = torch.ops.aten
 TABLE = {}
@@ -35,19 +36,24 @@ def prepared(g, operand, dtype, shape):
     raise Unsupported(f"an operand {operand!r}")
 
 
+def wide(dtype):
+    """The dtype in which eager computes what is several operations of narrower floats, and what has numbers as operands."""
+    return "f32" if dtype in NARROW else dtype
+
+
 def pointwise(g, name, node, operands, dtype=None):
+    """One operation. A number is not rounded to the dtype of narrow floats that it is combined with."""
     result, shape = result_of(node)
-    value = g.op(name, *(prepared(g, operand, dtype or result, shape) for operand in operands))
+    if dtype is None:
+        dtype = wide(result) if any(isinstance(operand, float) for operand in operands) else result
+    value = g.op(name, *(prepared(g, operand, dtype, shape) for operand in operands))
     return g.cast(value, result)
 
 
-def common_dtype(operands):
-    tensors = [operand for operand in operands if isinstance(operand, Value)]
-    order = ["b1", "u8", "i8", "i16", "u16", "i32", "u32", "i64", "u64", "f8e4m3fn", "f8e5m2", "f16", "bf16", "f32", "f64"]
-    widest = max((tensor.dtype for tensor in tensors), key=order.index)
-    if any(isinstance(operand, float) for operand in operands) and widest not in FLOATS:
-        return "f32"
-    return widest
+def compared_dtype(node):
+    """The dtype in which PyTorch compares operands: numbers, and tensors without axes, count for less than others of their kind."""
+    given = [operand.meta["val"] if isinstance(operand, torch.fx.Node) else operand for operand in node.args[:2]]
+    return dtype_name(elementwise_dtypes(*given, type_promotion_kind=ELEMENTWISE_TYPE_PROMOTION_KIND.DEFAULT)[1])
 
 
 UNARY = {
@@ -74,7 +80,10 @@ for _name in ("eq", "ne", "lt", "le", "gt", "ge"):
 
     @row(getattr(aten, _name).Tensor, getattr(aten, _name).Scalar)
     def _compare(g, node, x, y, _name=_name):
-        return pointwise(g, _name, node, [x, y], common_dtype([x, y]))
+        dtype = compared_dtype(node)
+        if any(isinstance(number, int) and not in_range(number, dtype) for number in (x, y)):
+            raise Unsupported("a comparison with a number that the dtype does not have")
+        return pointwise(g, _name, node, [x, y], dtype)
 
 
 for _name, _logical, _bits in (("and", "logical_and", "bit_and"), ("or", "logical_or", "bit_or"), ("xor", "logical_xor", "bit_xor")):
@@ -179,11 +188,6 @@ def isinf(g, node, x):
     if x.dtype not in FLOATS:
         return g.constant(0, "b1", x.shape)
     return g.op("eq", g.op("abs", x), g.constant(math.inf, x.dtype, x.shape))
-
-
-@row(aten.erfc.default)
-def erfc(g, node, x):
-    return pointwise(g, "sub", node, [1, pointwise(g, "erf", node, [x])])
 
 
 @row(aten.trunc.default)

@@ -2,9 +2,11 @@
 
 import functools
 
+from functorch.compile import make_boxed_func
 from torch._dynamo.backends.common import aot_autograd
 from torch._guards import TracingContext
 
+from ._breaks import listen
 from ._decompositions import decompositions
 from ._parts import report, with_kernels
 from ._sizes import ManySizes, dynamic_arguments
@@ -21,7 +23,7 @@ def _static_inputs():
 def _compile(gm, example_inputs, *, is_inference, options):
     static = _static_inputs() if is_inference else set()
     dynamic = dynamic_arguments(gm.graph)
-    return ManySizes(gm, dynamic, static, options) if dynamic else with_kernels(gm, static, options)
+    return make_boxed_func(ManySizes(gm, dynamic, static, options) if dynamic else with_kernels(gm, static, options))
 
 
 def backend(gm, example_inputs, *, options=None):
@@ -35,3 +37,6 @@ def backend(gm, example_inputs, *, options=None):
         inference_compiler=functools.partial(_compile, is_inference=True, options=options),
         decompositions=decompositions(),
     )(gm, example_inputs)
+
+
+backend._dynamo_backend_init = listen  # which Dynamo calls when torch.compile looks the backend up

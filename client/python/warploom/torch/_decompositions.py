@@ -1,6 +1,9 @@
 """What PyTorch takes apart before the rows of TABLE see it."""
 
+import math
+
 import torch
+import torch.nn.functional as functional
 from torch._decomp import core_aten_decompositions, get_decompositions
 
 from ._aten import TABLE
@@ -20,7 +23,56 @@ _FURTHER = [
 ]  # fmt: skip
 
 
+# Attention of nn.MultiheadAttention and nn.TransformerEncoderLayer in eval, which are one operator each there.
+def _mask_of(mask, mask_type, scores):
+    """What scores of batch, heads, queries and keys are masked by: 0: queries and keys; 1: batch and keys; 2: all four."""
+    mask = mask.to(torch.bool)
+    return mask[:, None, None, :] if mask_type == 1 else mask.expand(scores.shape)
+
+
+def _attention(query, key, value, embed_dim, num_head, qkv_weight, qkv_bias, proj_weight, proj_bias, mask=None, need_weights=True,
+               average_attn_weights=True, mask_type=None):  # fmt: skip
+    def heads(x, part):
+        x = functional.linear(x, qkv_weight.chunk(3)[part], qkv_bias.chunk(3)[part])
+        return x.view(*x.shape[:2], num_head, embed_dim // num_head).transpose(1, 2)
+
+    q, k, v = (heads(x, part) for part, x in enumerate((query, key, value)))
+    scores = torch.matmul(q * (embed_dim // num_head) ** -0.5, k.transpose(-2, -1))
+    if mask is not None:
+        scores = scores.masked_fill(_mask_of(mask, mask_type, scores), -math.inf)
+    weights = scores.softmax(-1)
+    result = functional.linear(torch.matmul(weights, v).transpose(1, 2).flatten(2), proj_weight, proj_bias)
+    if not need_weights:
+        return result, None
+    return result, weights.mean(1) if average_attn_weights else weights
+
+
+def _encoder_layer(src, embed_dim, num_heads, qkv_weight, qkv_bias, proj_weight, proj_bias, use_gelu, norm_first, eps, norm_weight_1, norm_bias_1,
+                   norm_weight_2, norm_bias_2, ffn_weight_1, ffn_bias_1, ffn_weight_2, ffn_bias_2, mask=None, mask_type=None):  # fmt: skip
+    def attention(x):
+        return _attention(x, x, x, embed_dim, num_heads, qkv_weight, qkv_bias, proj_weight, proj_bias, mask, False, True, mask_type)[0]
+
+    def feed_forward(x):
+        activation = functional.gelu if use_gelu else functional.relu
+        return functional.linear(activation(functional.linear(x, ffn_weight_1, ffn_bias_1)), ffn_weight_2, ffn_bias_2)
+
+    x = src
+    for block, weight, bias in ((attention, norm_weight_1, norm_bias_1), (feed_forward, norm_weight_2, norm_bias_2)):
+        if norm_first:
+            x = x + block(functional.layer_norm(x, (embed_dim,), weight, bias, eps))
+        else:
+            x = functional.layer_norm(x + block(x), (embed_dim,), weight, bias, eps)
+    return x
+
+
+_OWN = {aten._native_multi_head_attention.default: _attention, aten._transformer_encoder_layer_fwd.default: _encoder_layer}
+
+# Random numbers are those of eager: its kernels draw them, from its generators.
+_RANDOM = {overload for name in ("bernoulli", "native_dropout", "normal_functional", "uniform", "rrelu_with_noise", "rrelu_with_noise_functional")
+           if hasattr(aten, name) for overload in map(getattr(aten, name).__getattr__, getattr(aten, name).overloads())}  # fmt: skip
+
+
 def decompositions():
-    """PyTorch's definitions of operators that have no row."""
-    known = dict(core_aten_decompositions().items()) | get_decompositions(_FURTHER)
-    return {operator: function for operator, function in known.items() if operator not in TABLE}
+    """PyTorch's definitions of operators that have no row, and those of this file."""
+    known = dict(core_aten_decompositions().items()) | get_decompositions(_FURTHER) | _OWN
+    return {operator: function for operator, function in known.items() if operator not in TABLE and operator not in _RANDOM}

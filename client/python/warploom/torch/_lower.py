@@ -1,6 +1,7 @@
 """FX graphs of core ATen operators as graph text: which nodes can be said in it, and the text of those."""
 
 import operator
+from typing import NamedTuple, Optional
 
 import torch
 
@@ -15,14 +16,50 @@ def _tensors(value):
     return [tensor for tensor in found if isinstance(tensor, torch.Tensor)]
 
 
+class Result(NamedTuple):
+    """A result of a part: PyTorch's shape, strides and dtype, and its axes in the order in which its elements lie side by side, None
+    if there is no such order."""
+
+    shape: tuple
+    stride: tuple
+    dtype: torch.dtype
+    order: Optional[list]
+
+
+class Text(NamedTuple):
+    """The text of a part. used: places of the arguments that are inputs, i0, i1, .. of the text; orders: of each of these, the order of
+    its axes in the text; results: what the outputs are."""
+
+    text: str
+    used: list
+    orders: list
+    results: list
+
+
+def order_of(tensor):
+    """The axes of a tensor from the slowest to the fastest, if its elements lie side by side in that order, once each; else None."""
+    axes = list(range(tensor.dim()))
+    if tensor.is_contiguous():
+        return axes
+    axes.sort(key=lambda axis: -tensor.stride(axis))
+    step = 1
+    for axis in reversed(axes):
+        if tensor.shape[axis] != 1 and tensor.stride(axis) != step:
+            return None
+        step *= tensor.shape[axis]
+    return axes
+
+
 def _check(node):
     """Raises Unsupported for results that kernels cannot have, whatever computes them."""
     for tensor in _tensors(node.meta.get("val")):
+        if tensor.layout != torch.strided or tensor.is_quantized:
+            raise Unsupported("a sparse, nested or quantised tensor")
         dtype_name(tensor.dtype)
         if tensor.device.type != "cpu":
             raise Unsupported(f"a tensor on {tensor.device}")
-        if tensor.is_sparse or tensor.is_quantized:
-            raise Unsupported("a sparse or quantised tensor")
+        if tensor.is_neg() or tensor.is_conj():
+            raise Unsupported("a view that negates what it shows")
         if not all(isinstance(extent, int) for extent in tensor.shape):
             raise Unsupported("an extent that is not known")
         if tensor.numel() == 0:
@@ -33,7 +70,7 @@ class Lowering:
     """The text of some nodes of a graph; what other nodes compute are its inputs."""
 
     def __init__(self):
-        self.text, self.values, self.inputs = GraphText(), {}, []
+        self.text, self.values, self.inputs, self.orders = GraphText(), {}, [], []
 
     def value(self, node):
         if node not in self.values:
@@ -41,9 +78,19 @@ class Lowering:
             if not isinstance(tensor, torch.Tensor):
                 raise Unsupported(f"an operand {node.name} that is no tensor")
             _check(node)
-            self.values[node] = self.text.input(f"i{len(self.inputs)}", dtype_name(tensor.dtype), tensor.shape)
+            order = order_of(tensor) or list(range(tensor.dim()))
+            value = self.text.input(f"i{len(self.inputs)}", dtype_name(tensor.dtype), [tensor.shape[axis] for axis in order])
+            self.values[node] = self.text.transpose(value, [order.index(axis) for axis in range(len(order))])
             self.inputs.append(node)
+            self.orders.append(order)
         return self.values[node]
+
+    def output(self, name, node):
+        """Adds an output, and returns what it is."""
+        value, tensor = self.values[node], node.meta["val"]
+        order = order_of(tensor)
+        self.text.output(name, value if order is None else self.text.transpose(value, order))
+        return Result(value.shape, tensor.stride(), tensor.dtype, order)
 
     def add(self, node):
         """Adds a node. Raises Unsupported, with the reason."""
@@ -51,15 +98,15 @@ class Lowering:
             results = self.values.get(node.args[0])
             if not isinstance(results, tuple) or node.args[1] >= len(results):
                 raise Unsupported("a result of a node that is not taken")
-            self.values[node] = results[node.args[1]]
-            return
-        function = TABLE.get(node.target)
-        if function is None:
-            raise Unsupported(str(node.target))
-        _check(node)
-        arguments = torch.fx.node.map_arg(node.args, self.value)
-        named = torch.fx.node.map_arg(node.kwargs, self.value)
-        result = function(self.text, node, *arguments, **named)
+            result = results[node.args[1]]
+        else:
+            function = TABLE.get(node.target)
+            if function is None:
+                raise Unsupported(str(node.target))
+            _check(node)
+            arguments = torch.fx.node.map_arg(node.args, self.value)
+            named = torch.fx.node.map_arg(node.kwargs, self.value)
+            result = function(self.text, node, *arguments, **named)
         if isinstance(result, Value):
             expected = node.meta["val"]
             if (result.dtype, result.shape) != (dtype_name(expected.dtype), tuple(expected.shape)):
@@ -78,14 +125,13 @@ def support_of(graph):
             reasons[node] = None
         except Unsupported as reason:
             reasons[node] = str(reason)
-        except (TypeError, ValueError, IndexError, KeyError, AttributeError) as error:
+        except Exception as error:  # noqa: BLE001: a row that does not know these arguments leaves them to eager
             reasons[node] = f"{node.target}: {error}"
     return reasons
 
 
 def text_of(graph):
-    """The text of a whole graph, its placeholders in order (those that nothing reads are no inputs), and names of its outputs.
-    Returns (text, indices of the placeholders that are inputs)."""
+    """The Text of a whole graph, whose inputs are its placeholders in order (those that nothing reads are none)."""
     lowering = Lowering()
     placeholders = [node for node in graph.nodes if node.op == "placeholder"]
     for node in placeholders:
@@ -95,6 +141,6 @@ def text_of(graph):
         if node.op == "call_function":
             lowering.add(node)
     (results,) = graph.output_node().args
-    for number, node in enumerate(results if isinstance(results, (tuple, list)) else [results]):
-        lowering.text.output(f"o{number}", lowering.values[node])
-    return lowering.text.text(), [i for i, node in enumerate(placeholders) if node.users]
+    made = [lowering.output(f"o{i}", node) for i, node in enumerate(results if isinstance(results, (tuple, list)) else [results])]
+    used = [i for i, node in enumerate(placeholders) if node.users]
+    return Text(lowering.text.text(), used, lowering.orders, made)

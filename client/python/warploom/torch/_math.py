@@ -5,7 +5,7 @@ import math
 
 import torch
 
-from ._aten import TABLE, prepared, result_of, row
+from ._aten import TABLE, prepared, result_of, row, wide
 from ._sums import axes_of, first_place
 from ._text import FLOATS, Unsupported
 
@@ -19,6 +19,23 @@ class Formula:
     def __init__(self, g, dtype, shape):
         self._g, self._dtype, self._shape = g, dtype, shape
 
+    @property
+    def dtype(self):
+        return self._dtype
+
+    def of(self, dtype):
+        return Formula(self._g, dtype, self._shape)
+
+    def cast(self, x):
+        return self._g.cast(x, self._dtype)
+
+    def constant(self, number):
+        return self._g.constant(number, self._dtype, self._shape)
+
+    def is_negative(self, x):
+        """Whether a number is less than 0, or is -0: 1 / -0 is -inf."""
+        return self.lt(self.select(self.eq(x, 0), self.div(1, x), x), 0) if self._dtype in FLOATS else self.lt(x, 0)
+
     def __getattr__(self, name):
         return functools.partial(self._op, name)
 
@@ -30,14 +47,16 @@ class Formula:
 
 
 def formula(name):
-    """The row of a function of ATen, and of the primitive of that name, that gets a Formula and operands of the result's dtype."""
+    """The row of a function of ATen, and of the primitive of that name, that gets a Formula and operands of the result's dtype, of f32
+    if that is narrower: the result is rounded once."""
 
     def add(function):
         def lowered(g, node, *operands):
             dtype, shape = result_of(node)
             if dtype not in FLOATS:
                 raise Unsupported(f"{name} as {dtype}")
-            return function(Formula(g, dtype, shape), *(prepared(g, operand, dtype, shape) for operand in operands))
+            at = wide(dtype)
+            return g.cast(function(Formula(g, at, shape), *(prepared(g, operand, at, shape) for operand in operands)), dtype)
 
         row(*(getattr(library, name).default for library in (aten, prims) if hasattr(library, name)))(lowered)
         return lowered
@@ -45,20 +64,33 @@ def formula(name):
     return add
 
 
+# No part of a formula overflows unless its result does, and none is NaN unless its result is.
 @formula("tan")
 def tan(m, x):
     return m.div(m.sin(x), m.cos(x))
 
 
+def signed(m, size, x):
+    """A size with the sign of x."""
+    return m.select(m.lt(x, 0), m.neg(size), size)
+
+
+def squared(m, x):
+    """Half of a square, which does not overflow before its half does; a factor 0.5 would be moved past the product."""
+    return m.mul(m.mul(x, 0.625), m.mul(x, 0.8))
+
+
 @formula("sinh")
 def sinh(m, x):
-    e = m.expm1(m.abs(x))  # exact near 0, where exp(x) - exp(-x) is not
-    return m.mul(m.sign(x), m.select(m.gt(e, 1e18), m.mul(e, 0.5), m.mul(m.add(e, m.div(e, m.add(e, 1))), 0.5)))
+    a = m.abs(x)
+    e, half = m.expm1(a), m.exp(m.mul(a, 0.5))  # exact near 0, where exp(x) - exp(-x) is not
+    return signed(m, m.select(m.gt(a, 20), squared(m, half), m.mul(m.add(e, m.div(e, m.add(e, 1))), 0.5)), x)
 
 
 @formula("cosh")
 def cosh(m, x):
-    return m.mul(m.add(m.exp(x), m.exp(m.neg(x))), 0.5)
+    half = m.exp(m.mul(m.abs(x), 0.5))
+    return m.add(squared(m, half), m.mul(m.exp(m.neg(m.abs(x))), 0.5))
 
 
 @formula("asin")
@@ -74,29 +106,38 @@ def acos(m, x):
 @formula("asinh")
 def asinh(m, x):
     a = m.abs(x)
-    near = m.log1p(m.add(a, m.div(m.mul(a, a), m.add(1, m.sqrt(m.add(m.mul(a, a), 1))))))
-    return m.mul(m.sign(x), m.select(m.gt(a, 1e9), m.add(m.log(a), math.log(2)), near))
+    square = m.mul(a, a)
+    near = m.log1p(m.add(a, m.div(square, m.add(1, m.sqrt(m.add(square, 1))))))
+    return signed(m, m.select(m.gt(a, 1e9), m.add(m.log(a), math.log(2)), near), x)
 
 
 @formula("acosh")
 def acosh(m, x):
     t = m.sub(x, 1)
-    return m.log1p(m.add(t, m.mul(m.sqrt(t), m.sqrt(m.add(t, 2)))))
+    near = m.log1p(m.add(t, m.mul(m.sqrt(t), m.sqrt(m.add(t, 2)))))
+    return m.select(m.gt(x, 1e9), m.add(m.log(x), math.log(2)), near)
 
 
 @formula("atanh")
 def atanh(m, x):
-    return m.mul(m.log1p(m.div(m.mul(x, 2), m.sub(1, x))), 0.5)
+    a = m.abs(x)
+    return signed(m, m.mul(m.log1p(m.div(m.mul(a, 2), m.sub(1, a))), 0.5), x)
+
+
+def quotient_of_sizes(m, a, b):
+    """The lesser of two sizes by the greater, and the greater: 1 where both are infinite, 0 where both are 0."""
+    greater, lesser = m.max(a, b), m.min(a, b)
+    equal = m.select(m.eq(greater, 0), 0.0, 1.0)
+    return m.select(m.eq(lesser, greater), equal, m.div(lesser, greater)), greater
 
 
 @formula("atan2")
 def atan2(m, y, x):
-    steep = m.gt(m.abs(y), m.abs(x))
-    ratio = m.atan(m.select(steep, m.div(x, y), m.div(y, x)))
-    upright = m.sub(m.select(m.lt(y, 0), -math.pi / 2, math.pi / 2), ratio)
-    turned = m.add(ratio, m.select(m.lt(y, 0), -math.pi, math.pi))
-    angle_ = m.select(steep, upright, m.select(m.lt(x, 0), turned, ratio))
-    return m.select(m.eq(m.max(m.abs(x), m.abs(y)), 0), 0.0, angle_)
+    size_y, size_x = m.abs(y), m.abs(x)
+    angle_ = m.atan(quotient_of_sizes(m, size_y, size_x)[0])
+    angle_ = m.select(m.gt(size_y, size_x), m.sub(math.pi / 2, angle_), angle_)
+    angle_ = m.select(m.is_negative(x), m.sub(math.pi, angle_), angle_)
+    return m.select(m.is_negative(y), m.neg(angle_), angle_)
 
 
 @formula("log10")
@@ -106,10 +147,24 @@ def log10(m, x):
 
 @formula("hypot")
 def hypot(m, x, y):
-    a, b = m.abs(x), m.abs(y)
-    longer = m.max(a, b)
-    ratio = m.div(m.min(a, b), longer)
-    return m.select(m.eq(longer, 0), 0.0, m.mul(longer, m.sqrt(m.add(m.mul(ratio, ratio), 1))))
+    ratio, longer = quotient_of_sizes(m, m.abs(x), m.abs(y))
+    size = m.mul(longer, m.sqrt(m.add(m.mul(ratio, ratio), 1)))
+    return m.select(m.eq(m.abs(x), math.inf), math.inf, m.select(m.eq(m.abs(y), math.inf), math.inf, size))
+
+
+@formula("erfc")
+def erfc(m, x):
+    """By W. J. Cody's kind of fit, from Numerical Recipes (erfcc): a relative error of 1.2e-7 at most."""
+    if m.dtype == "f64":
+        raise Unsupported("erfc as f64")
+    d = m.of("f64")
+    size = d.abs(d.cast(x))
+    t = d.div(1, d.add(1, d.mul(size, 0.5)))
+    value = d.constant(0.17087277)
+    for c in (-0.82215223, 1.48851587, -1.13520398, 0.27886807, -0.18628806, 0.09678418, 0.37409196, 1.00002368, -1.26551223):
+        value = d.add(d.mul(value, t), c)
+    value = d.mul(t, d.exp(d.sub(value, d.mul(size, size))))
+    return m.cast(d.select(d.lt(d.cast(x), 0), d.sub(2, value), value))
 
 
 def _without_nan(name):
@@ -127,24 +182,17 @@ def angle(m, x):
     return m.select(m.ne(x, x), x, m.select(m.lt(x, 0), math.pi, 0.0))
 
 
-def is_negative(g, x):
-    m = Formula(g, x.dtype, x.shape)
-    if x.dtype in FLOATS:
-        x = m.select(m.eq(x, 0), m.div(1, x), x)  # 1 / -0 is -inf
-    return m.lt(x, 0)
-
-
 @row(aten.signbit.default)
 def signbit(g, node, x):
-    return is_negative(g, x)
+    return Formula(g, x.dtype, x.shape).is_negative(x)
 
 
 @row(aten.copysign.Tensor, aten.copysign.Scalar)
 def copysign(g, node, x, y):
     dtype, shape = result_of(node)
     m, y = Formula(g, dtype, shape), prepared(g, y, dtype, shape)
-    size = m.abs(x)
-    return m.select(is_negative(g, y), m.neg(size), size)
+    size = m.abs(prepared(g, x, dtype, shape))
+    return m.select(m.is_negative(y), m.neg(size), size)
 
 
 @row(aten.round.decimals)
@@ -157,8 +205,9 @@ def round_decimals(g, node, x, decimals=0):
 
 @row(aten.ldexp.Tensor)
 def ldexp(g, node, x, y):
-    m = Formula(g, *result_of(node))
-    return m.mul(x, m.exp2(y))
+    dtype, shape = result_of(node)
+    m = Formula(g, wide(dtype), shape)
+    return g.cast(m.mul(x, m.exp2(y)), dtype)
 
 
 # Positions of extremes.
@@ -189,7 +238,7 @@ for _how in ("max", "min"):
 
 # Primitives that PyTorch's decompositions are made of, and that ATen has by the same name.
 _SAME = (
-    "abs", "neg", "exp", "exp2", "expm1", "log", "log2", "log1p", "sqrt", "rsqrt", "reciprocal", "sin", "cos", "tanh", "erf", "erfc", "atan",
+    "abs", "neg", "exp", "exp2", "expm1", "log", "log2", "log1p", "sqrt", "rsqrt", "reciprocal", "sin", "cos", "tanh", "erf", "atan",
     "floor", "ceil", "round", "sign", "trunc", "add", "sub", "mul", "div", "pow", "fmod", "remainder", "maximum", "minimum", "eq", "ne", "lt", "le",
     "gt", "ge", "bitwise_and", "bitwise_or", "bitwise_xor", "bitwise_not", "amax", "amin",
 )  # fmt: skip

@@ -1,6 +1,7 @@
 """Which parts of a graph become kernels."""
 
 import logging
+import operator
 import threading
 
 import torch
@@ -9,13 +10,16 @@ from torch.fx.passes.operator_support import OperatorSupportBase
 
 from .. import _core
 from .._program import ProgramError
+from ._borders import views_outside
 from ._cache import bundle_of
 from ._kernels import Kernels
 from ._lower import support_of, text_of
+from ._text import Unsupported
 
 log = logging.getLogger("warploom")
 aten = torch.ops.aten
 _REPORT = []  # of every graph that was compiled
+_SAID = set()  # reasons
 _LOCK = threading.Lock()
 
 
@@ -40,38 +44,56 @@ def _slices(graph, static):
     return views
 
 
+def left_to_eager(reason):
+    """Says, and reports, what no graph was made of."""
+    log.warning("code stays with eager: %s", reason)
+    with _LOCK:
+        _REPORT.append({"nodes": 0, "kernels": 0, "weights": 0, "eager": {reason: 1}})
+
+
+def _say(entry):
+    """Reports what was taken of a graph, and says why operators stay with eager, each reason once in a process."""
+    with _LOCK:
+        _REPORT.append(entry)
+        new = [reason for reason in entry["eager"] if reason not in _SAID]
+        _SAID.update(new)
+    if new:
+        left = sum(entry["eager"].values())
+        log.warning("%d of %d operators stay with eager: %s", left, entry["nodes"], "; ".join(new))
+
+
 def with_kernels(gm, static, options):
     """A graph with kernels in place of the operators that have them. `static`: places of the arguments that are weights."""
     graph = gm.graph
     reasons = support_of(graph)
+    entry = {"nodes": len(reasons), "kernels": 0, "weights": 0, "eager": {}}
+    for node, reason in reasons.items():
+        if reason is not None and node.target is not operator.getitem:
+            entry["eager"][reason] = entry["eager"].get(reason, 0) + 1
     taken = _Taken(reasons, _slices(graph, static))
+    views_outside(graph, lambda node: taken.is_node_supported(None, node))
+    graph.eliminate_dead_code()
     partitioner = CapabilityBasedPartitioner(gm, taken, allows_single_node_partition=True)
     fused = partitioner.fuse_partitions(partitioner.propose_partitions())
     # Of the graph once it has been fused: PyTorch may put other nodes in place of its arguments then.
     placeholders = {node: i for i, node in enumerate(n for n in fused.graph.nodes if n.op == "placeholder")}
-    entry = {"nodes": len(reasons), "kernels": 0, "weights": 0, "eager": {}}
-    for reason in filter(None, reasons.values()):
-        entry["eager"][reason] = entry["eager"].get(reason, 0) + 1
     for node in list(fused.graph.nodes):
         if node.op != "call_module" or not str(node.target).startswith("fused_"):
             continue
         part = fused.get_submodule(node.target)
         try:
-            text, used = text_of(part.graph)
+            text = text_of(part.graph)
             weights = {i for i, argument in enumerate(node.args) if placeholders.get(argument, -1) in static}
-            names = [f"i{n}" for n, argument in enumerate(used) if argument in weights]
-            kernels = Kernels(bundle_of(text, names, options), used, weights)
-        except (ProgramError, _core.Error) as error:
-            entry["eager"][str(error)] = entry["eager"].get(str(error), 0) + 1
-            log.warning("a part of %d operators stays with eager: %s", len(part.graph.nodes), error)
+            names = [f"i{n}" for n, argument in enumerate(text.used) if argument in weights]
+            kernels = Kernels(bundle_of(text.text, names, options), text, weights)
+        except (ProgramError, Unsupported, _core.Error) as error:
+            count = sum(one.op == "call_function" for one in part.graph.nodes)
+            entry["eager"][str(error)] = entry["eager"].get(str(error), 0) + count
             continue
         entry["kernels"] += 1
         entry["weights"] += kernels.weights
         fused.set_submodule(node.target, kernels)
-    for reason in entry["eager"]:
-        log.info("left to eager: %s", reason)
-    with _LOCK:
-        _REPORT.append(entry)
+    _say(entry)
     fused.recompile()
     return fused
 

@@ -18,7 +18,7 @@ def dynamic_arguments(graph):
     """Places of the arguments that are extents, or tensors with extents that are not known."""
 
     def is_dynamic(value):
-        return isinstance(value, torch.SymInt) or (isinstance(value, torch.Tensor) and not all(isinstance(e, int) for e in value.shape))
+        return isinstance(value, (torch.SymInt, torch.SymFloat, torch.SymBool)) or (isinstance(value, torch.Tensor) and not all(isinstance(e, int) for e in value.shape))
 
     placeholders = (node for node in graph.nodes if node.op == "placeholder")
     return [i for i, node in enumerate(placeholders) if is_dynamic(node.meta.get("val"))]
@@ -29,14 +29,23 @@ class ManySizes:
 
     def __init__(self, gm, dynamic, static, options):
         self._gm, self._dynamic, self._static, self._options = gm, picker(dynamic), static, options
-        self._lock, self._known = threading.Lock(), {}
+        self._lock, self._known, self._full = threading.Lock(), {}, False
 
     def _specialised(self, arguments):
-        """The graph with the extents of these arguments."""
-        mode = FakeTensorMode()
+        """The graph with the extents of these arguments. What it makes of nothing is fake too, as its arguments are."""
+        mode = FakeTensorMode(allow_non_fake_inputs=True)
         given = [mode.from_tensor(a, static_shapes=True) if isinstance(a, torch.Tensor) else a for a in arguments]
-        with torch.no_grad():
+        with torch.no_grad(), mode:
             return make_fx(self._gm)(*given)
+
+    def _made(self, arguments):
+        try:
+            specialised = self._specialised(arguments)
+        except Exception as error:  # noqa: BLE001: such as an extent that only values decide
+            first = (str(error).strip() or "no reason").splitlines()[0]
+            log.warning("a graph whose extents vary stays with eager: %s: %s", type(error).__name__, first)
+            return self._gm
+        return with_kernels(specialised, self._static, self._options)
 
     def __call__(self, *arguments):
         seen = self._dynamic(arguments)
@@ -46,8 +55,9 @@ class ManySizes:
             with self._lock:
                 made = self._known.get(size)
                 if made is None and len(self._known) < MOST_SIZES:
-                    made = self._known[size] = with_kernels(self._specialised(arguments), self._static, self._options)
+                    made = self._known[size] = self._made(arguments)
             if made is None:
-                log.warning("a graph has been called with more than %d sizes; others stay with eager", MOST_SIZES)
-                made = self._known[size] = self._gm
+                if not self._full:
+                    log.warning("a graph has been called with more than %d sizes; others stay with eager", MOST_SIZES)
+                self._full, made = True, self._gm
         return made(*arguments)

@@ -5,7 +5,7 @@ import math
 import torch
 
 from ._aten import pointwise, result_of, row
-from ._text import Unsupported
+from ._text import FLOATS, Unsupported, lowest
 from ._views import padded, places_at
 
 aten, prims = torch.ops.aten, torch.ops.prims
@@ -134,7 +134,13 @@ def attention(g, node, q, k, v, dropout=0.0, is_causal=False, attn_mask=None, sc
     weights = g.op("exp", g.op("sub", scores, along(greatest)))
     total = g.reduce("sum", weights, [3])
     value = g.contract(g.op("div", weights, along(total)), v, "bhmn,bhne->bhme")
-    return value, g.op("add", greatest, g.op("log", total))
+    logarithm = g.op("add", greatest, g.op("log", total))
+    if attn_mask is not None:  # a row that may see no key is 0, and so is its logarithm
+        none = g.op("eq", greatest, g.constant(-math.inf, greatest.dtype, greatest.shape))
+        logarithm = g.op("select", none, g.constant(0, logarithm.dtype, logarithm.shape), logarithm)
+        rows_without = g.broadcast(g.reshape(none, each), value.shape)
+        value = g.op("select", rows_without, g.constant(0, value.dtype, value.shape), value)
+    return value, logarithm
 
 
 def each_axis(values, rank):
@@ -196,11 +202,15 @@ def convolution(g, node, x, w, bias, stride, padding, dilation, transposed, outp
     return g.op("add", value, g.broadcast(g.reshape(bias, [bias.shape[0]] + [1] * rank), value.shape))
 
 
-def first_place(g, x, extreme, axes, places, last):
-    """Where an extreme along some axes first is: the least of the places of elements that equal it; `last` if there is none."""
+def first_place(g, x, extreme, axes, places, last, pick="min"):
+    """Where an extreme along some axes first is: the least of the places of elements that equal it, and NaN does not; `last` if there is
+    none. pick: "max" finds where a NaN last is."""
     kept = [1 if axis in axes else n for axis, n in enumerate(x.shape)]
-    is_it = g.op("eq", x, g.broadcast(g.reshape(extreme, kept), x.shape))
-    return g.reduce("min", g.op("select", is_it, places, g.constant(last, places.dtype, x.shape)), axes)
+    spread = g.broadcast(g.reshape(extreme, kept), x.shape)
+    is_it = g.op("eq", x, spread) if pick == "min" else g.op("ne", x, x)
+    if x.dtype in FLOATS and pick == "min":  # the extreme is NaN where there is one
+        is_it = g.op("logical_or", is_it, g.op("ne", x, x))
+    return g.reduce(pick, g.op("select", is_it, places, g.constant(last, places.dtype, x.shape)), axes)
 
 
 # Pools.
@@ -223,14 +233,19 @@ def pool_of(size, stride, padding, dilation, out):
 def max_pool(g, node, x, rank, kernel_size, stride=(), padding=(0,), dilation=(1,), ceil_mode=False):
     size, out = each_axis(kernel_size, rank), [int(n) for n in node.meta["val"][0].shape[-rank:]]
     pool = pool_of(size, stride, padding, dilation, out)
-    value, axes = windows(g, x, *pool, -math.inf)
+    value, axes = windows(g, x, *pool, lowest(x.dtype))
     greatest = g.reduce("max", value, axes)
     if all(user.args[1] == 0 for user in node.users):
         return (greatest,)
     image = x.shape[-rank:]  # over whose axes places are counted
     steps = [0] * (len(x.shape) - rank) + [math.prod(image[axis + 1 :]) for axis in range(rank)]
-    places, _ = windows(g, places_at(g, x.shape, steps), *pool, 0)
-    return greatest, first_place(g, value, greatest, axes, places, math.prod(image) - 1)
+    # What lies outside of the image counts as after it, since it may equal the extreme.
+    places, _ = windows(g, places_at(g, x.shape, steps), *pool, math.prod(image) - 1)
+    first = first_place(g, value, greatest, axes, places, math.prod(image) - 1)
+    if x.dtype in FLOATS:  # PyTorch's pools say where the last NaN is
+        at_nan = first_place(g, value, greatest, axes, places, 0, "max")
+        first = g.op("select", g.op("ne", greatest, greatest), at_nan, first)
+    return greatest, first
 
 
 def avg_pool(g, node, x, rank, kernel_size, stride=(), padding=(0,), ceil_mode=False, count_include_pad=True, divisor_override=None):

@@ -7,6 +7,7 @@ from .._model import TORCH
 
 NAMES = {theirs: ours for ours, theirs in TORCH.items()}
 FLOATS = {"f64", "f32", "f16", "bf16", "f8e4m3fn", "f8e5m2"}
+NARROW = FLOATS - {"f64", "f32"}
 LOGICAL = {"eq", "ne", "lt", "le", "gt", "ge"}
 
 
@@ -28,11 +29,33 @@ def dtype_name(dtype):
     return name
 
 
-def _number(value):
-    if isinstance(value, bool):
-        return str(int(value))
+def _range(dtype):
+    """The least and the greatest value of integers."""
+    bits = int(dtype[1:])
+    return (-(1 << bits - 1), (1 << bits - 1) - 1) if dtype[0] == "i" else (0, (1 << bits) - 1)
+
+
+def lowest(dtype):
+    return -math.inf if dtype in FLOATS else _range(dtype)[0]
+
+
+def in_range(number, dtype):
+    """Whether a dtype has an integer; of floats it may be rounded."""
+    if dtype in FLOATS or dtype == "b1":
+        return True
+    low, high = _range(dtype)
+    return low <= number <= high
+
+
+def _number(value, dtype):
+    """The text of a number as an element. Integers wrap, as PyTorch's do."""
+    if dtype == "b1":
+        return str(int(value != 0))
+    if dtype not in FLOATS and isinstance(value, (int, float)) and math.isfinite(value):
+        low, high = _range(dtype)
+        return str((int(value) - low) % (high - low + 1) + low)
     if isinstance(value, int):
-        return str(value)
+        return str(int(value))
     return {math.inf: "inf", -math.inf: "-inf"}.get(value, "nan" if math.isnan(value) else repr(float(value)))
 
 
@@ -63,7 +86,7 @@ class GraphText:
         self._outputs.append(f'  output "{name}" %{value.id}')
 
     def constant(self, number, dtype, shape=()):
-        return self._add(f"constant {_number(number)}", dtype, shape)
+        return self._add(f"constant {_number(number, dtype)}", dtype, shape)
 
     def iota(self, axis, dtype, shape):
         return self._add(f"iota axis=[{axis}]", dtype, shape)
@@ -100,7 +123,7 @@ class GraphText:
         perm = [p % len(value.shape) for p in perm]
         if perm == list(range(len(perm))):
             return value
-        return self._add(f"transpose %{value.id} perm={_list(perm)}", value.dtype, [value.shape[p] for p in perm])
+        return self._add(f"transpose %{value.id} perm={_list(perm)}", value.dtype, [value.shape[p] for p in perm], value.source)
 
     def slice(self, value, axis, start, extent, step=1):
         if start == 0 and step == 1 and extent == value.shape[axis]:
@@ -115,7 +138,7 @@ class GraphText:
         if not any(low) and not any(high):
             return value
         shape = [n + a + b for n, a, b in zip(value.shape, low, high)]
-        return self._add(f"pad %{value.id} low={_list(low)} high={_list(high)} value={_number(number)}", value.dtype, shape)
+        return self._add(f"pad %{value.id} low={_list(low)} high={_list(high)} value={_number(number, value.dtype)}", value.dtype, shape)
 
     def concat(self, values, axis):
         if len(values) == 1:

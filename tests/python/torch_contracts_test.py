@@ -1,0 +1,233 @@
+#!/usr/bin/env python3
+"""torch.compile(.., backend="warploom") keeps what AOTAutograd and users rely on: results are eager's, with eager's strides, dtypes and
+aliases, whatever writes the weights; and what stays with eager is said once, with the reason."""
+
+import logging
+import math
+import subprocess
+import sys
+
+from harness import BIN, SOURCE, Scratch, expect, skip
+
+PEERS = SOURCE / "build/venv-peers/bin/python"
+
+
+def attention(torch, run):
+    """Rows without a key are 0, and so padding carries no NaN to tokens that are kept."""
+    attend = torch.nn.functional.scaled_dot_product_attention
+    q, none = torch.randn(2, 2, 5, 16), torch.tensor([[True] * 5] * 3 + [[False] * 5] * 2)
+    yield run(lambda q, m: attend(q, q, q, attn_mask=m))(q, none)
+    left = torch.zeros(2, 1, 1, 5).masked_fill(torch.tensor([0, 1])[:, None, None, None] > torch.arange(5), -math.inf)
+
+    def two_layers(x, m):
+        causal = torch.full((5, 5), -math.inf).triu(1)
+        for _ in range(2):
+            x = attend(x, x, x, attn_mask=m + causal)
+        return x
+
+    yield run(two_layers)(q, left)
+
+
+def written_weights(torch, run):
+    layers = torch.nn.Sequential(torch.nn.Linear(6, 5), torch.nn.Tanh(), torch.nn.Linear(5, 3)).eval()
+    compiled, x = run(layers), torch.randn(2, 6)
+    torch.nn.init.constant_(layers[0].weight, 0.1)
+    yield compiled(x).clone()
+    layers[0].weight.data.mul_(0.5)
+    yield compiled(x).clone()
+    layers[2].weight.detach().numpy()[0, 0] = 7
+    yield compiled(x).clone()
+    layers[2].bias.data = torch.tensor([1.0, 2.0, 3.0])
+    yield compiled(x).clone()
+    layers[0].weight.data = layers[0].weight.data.t().contiguous().t()  # other strides, the same values
+    yield compiled(x).clone()
+
+
+def one_function_of_two_modules(torch, run):
+    """A graph that several modules share has each module's weights."""
+    layers = [torch.nn.Linear(4, 4).eval() for _ in range(3)]
+    for number, layer in enumerate(layers):
+        torch.nn.init.constant_(layer.weight, number + 1.0), torch.nn.init.zeros_(layer.bias)
+    block = run(lambda x, w, b: torch.nn.functional.linear(x, w, b).relu())
+    for layer in (*layers, *layers):
+        yield block(torch.ones(2, 4), layer.weight, layer.bias)
+
+
+def inference_mode(torch, run):
+    with torch.inference_mode():
+        layer = torch.nn.Linear(4, 2).eval()
+        torch.nn.init.constant_(layer.weight, 1), torch.nn.init.zeros_(layer.bias)
+        yield run(layer)(torch.ones(1, 4))
+
+
+def strides(torch, run):
+    """Of channels last, of transposed, cut, expanded inputs, and of results that are views of what is computed."""
+    x = torch.randn(2, 3, 4, 5)
+    layer = torch.nn.Conv2d(3, 8, 3, padding=1).eval().to(memory_format=torch.channels_last)
+    y = run(layer)(x.to(memory_format=torch.channels_last))
+    yield y, y.permute(0, 2, 3, 1).view(-1, 8)
+    makers = (
+        lambda t: t, lambda t: t.permute(3, 1, 0, 2), lambda t: t[:, :, ::2, 1:], lambda t: t[:1].expand(4, 3, 4, 5), lambda t: t.flatten()[7:67].view(3, 4, 5),
+        lambda t: t.to(memory_format=torch.channels_last), lambda t: t.mT,
+    )  # fmt: skip
+    for make in makers:
+        yield run(lambda t: (t * 2 + 1, t.relu().transpose(0, -1), t.exp()[..., 1:], t.sum(0), torch.cat([t, t]), t.abs().unsqueeze(0)))(make(x))
+    yield run(lambda t: (t.relu().as_strided((3, 4), (1, 2), 5), t[1].mul(2).mT.as_strided((5, 2), (2, 1)), t.tanh()[1:].as_strided((2, 2), (1, 1), 0)))(x)
+    yield run(lambda t: t.as_strided((2, 3), (3, 1), 2) * 2)(x[1:])
+    yield run(lambda t: (t.exp()[:, -1], t.exp()[:, :1].expand(2, 3, 4, 5)))(x)
+
+
+def aliases(torch, run):
+    """What writes into inputs, inputs that share memory, and results that are inputs."""
+
+    def mutate(a, b):
+        a.mul_(2)
+        b[1:].add_(a[:-1])
+        return a + b, a, b.view(-1), a.t()
+
+    base = torch.arange(12.0).view(3, 4)
+    yield *run(mutate)(base, torch.ones(3, 4)), base
+    memory = torch.arange(12.0)
+    yield *run(lambda a, b: (a.add_(1), b * 2))(memory[:8], memory[4:]), memory
+    x = torch.randn(3, 3)
+    y, z = run(lambda t: (t.view(9), t.detach().t()))(x)
+    yield y, z, torch.tensor(y.data_ptr() == x.data_ptr() == z.data_ptr())
+    yield run(lambda t, e: (t.sum() + e.sum(), e * 2, torch.cat([t, e[:, :3]]), t[:0] + 1))(x, torch.empty(0, 4))
+    yield run(lambda t: (t.real * 2, t.imag + 1, t.conj().imag * 3))(torch.randn(3, dtype=torch.complex64))
+    yield run(lambda t: t * 2)(torch.randn(3, dtype=torch.complex64).conj().imag)
+
+
+def promotion(torch, run):
+    t = torch.tensor
+    pairs = (
+        (t([200, 255], dtype=torch.uint8), t([-56, -1], dtype=torch.int8)), (t([True, False]), 2), (t([0.1, 0.2]), t(0.1, dtype=torch.float64)),
+        (t([1.001, 2.001], dtype=torch.float16), t([1.0, 2.0], dtype=torch.bfloat16)), (t([1, 2]), 1.5), (t(3), t([2.5], dtype=torch.float16)),
+        (t([200, 3], dtype=torch.uint8), 300), (t([16777217, 3]), t([16777216.0, 3.0])), (t([True, False]), t([0.5, 1.5])),
+    )  # fmt: skip
+    for a, b in pairs:
+        torch._dynamo.reset()  # which compiles a function for a few types only
+        yield run(lambda a, b: (a == b, a != b, a < b, a >= b, a + b, a * b, torch.where(a == b, a, b) if isinstance(b, torch.Tensor) else a))(a, b)
+
+
+def sizes(torch, run):
+    """Sizes that vary, of which tensors are made."""
+    made = run(lambda x: x + torch.arange(x.shape[0])[:, None] * torch.ones(x.shape[1]).cumsum(0))
+    for rows in (3, 4, 5, 4):
+        yield made(torch.zeros(rows, 2))
+    counted = run(lambda x: x[x > 0] * 2)
+    for rows in (3, 4, 5):
+        yield counted(torch.randn(rows))
+
+
+def random_numbers(torch, run):
+    """Random numbers are eager's, of the generator's state, which goes on as in eager."""
+    torch.manual_seed(3)
+    dropout = torch.nn.Dropout(0.5)
+    yield run(lambda x: (dropout(x) + 1, torch.rand_like(x) * 2, torch.randn(3).exp(), torch.bernoulli(x.sigmoid())))(torch.ones(4, 5))
+    yield torch.rand(2)
+
+
+def functions(torch, run):
+    """Large and infinite arguments of functions whose result is finite, and the places of extremes that are NaN."""
+    t, inf, nan = torch.tensor, math.inf, math.nan
+    x = t([88.9, -89.2, inf, -inf, nan, 0.0, 1e-30, -3e38, 3e38, 2.0])
+    yield run(lambda x, y: (x.cosh(), x.sinh(), x.asinh(), x.acosh(), x.atanh(), torch.hypot(x, y), torch.atan2(x, y), torch.atan2(y, y)))(x, x.flip(0))
+    yield run(lambda x: (x.max(0)[1], x.argmin(), x.view(2, 5).max(1), x.view(2, 5).amin(0)))(x)
+    pool = torch.nn.functional.max_pool2d
+    image = t([[[[1.0, nan, 2, nan], [-inf, -inf, -inf, 3]]]])
+    yield run(lambda x: pool(x, (1, 3), 1, (0, 1), return_indices=True))(image)
+
+
+def encoder_layers(torch, run):
+    """Operators that are a whole layer each, with masks of each kind."""
+    nn, x = torch.nn, torch.randn(2, 5, 16)
+    padding, causal = torch.arange(5) > torch.tensor([[4], [2]]), torch.ones(5, 5, dtype=torch.bool).triu(1)
+    layer = nn.TransformerEncoderLayer(16, 4, 32, batch_first=True).eval()
+    yield run(layer)(x), run(lambda x: layer(x, src_mask=causal, src_key_padding_mask=padding))(x)
+    layer = nn.TransformerEncoderLayer(16, 2, 32, batch_first=True, norm_first=True, activation="gelu").eval()
+    yield run(lambda x: layer(x, src_mask=causal))(x), run(lambda x: layer(x, src_key_padding_mask=padding))(x)
+    heads = nn.MultiheadAttention(16, 4, batch_first=True).eval()
+    weights = (16, 4, heads.in_proj_weight, heads.in_proj_bias, heads.out_proj.weight, heads.out_proj.bias)
+    yield run(lambda x: heads(x, x, x, key_padding_mask=padding))(x)
+    yield run(lambda x: torch._native_multi_head_attention(x, x.relu(), x.relu(), *weights, padding, True, False, 1))(x)
+
+
+CASES = (attention, written_weights, one_function_of_two_modules, inference_mode, strides, aliases, promotion, sizes, random_numbers, functions, encoder_layers)
+
+
+def results(torch, case, backend):
+    torch._dynamo.reset()
+    torch.manual_seed(0)
+
+    def run(function):
+        return torch.compile(function, backend="warploom", options={"trials": 1}) if backend else function
+
+    with torch.no_grad():
+        return [torch.utils._pytree.tree_leaves(made) for made in case(torch, run)]
+
+
+def difference(torch, got, wanted):
+    """What is wrong with a result, or None."""
+    if (got.dtype, got.shape, got.stride()) != (wanted.dtype, wanted.shape, wanted.stride()):
+        return f"{got.dtype} {tuple(got.shape)} at {got.stride()}, not {wanted.dtype} {tuple(wanted.shape)} at {wanted.stride()}"
+    near = torch.allclose(got.double(), wanted.double(), 1e-5, 1e-6, equal_nan=True) if not got.is_complex() else torch.equal(got, wanted)
+    return None if near else f"{got} is not {wanted}"
+
+
+class Said(logging.Handler):
+    def __init__(self):
+        super().__init__(logging.WARNING)
+        self.lines = []
+
+    def emit(self, record):
+        self.lines.append(record.getMessage())
+
+
+def check_warnings(torch):
+    """What stays with eager is said once, with its reason, also where nothing is taken."""
+    said = Said()
+    logging.getLogger("warploom").addHandler(said)
+    x = torch.randn(4, 4)
+    for _ in range(2):
+        torch._dynamo.reset()
+        torch.compile(lambda x: x.logcumsumexp(0), backend="warploom")(x)
+    expect(len(said.lines) == 1 and "logcumsumexp" in said.lines[0] and "1 of 1" in said.lines[0], said.lines)
+    torch._dynamo.reset()
+    with torch.no_grad():
+        torch.compile(torch.nn.LSTM(4, 4).eval(), backend="warploom")(torch.randn(3, 2, 4))
+    expect(len(said.lines) == 2 and "LSTM" in said.lines[1], said.lines)
+
+
+def child(names):
+    sys.path.insert(0, str(BIN.parent / "python"))
+    import torch
+    import warploom.torch  # noqa: F401
+
+    wrong = []
+    for case in CASES:
+        if names and case.__name__ not in names:
+            continue
+        wanted, got = results(torch, case, None), results(torch, case, "warploom")
+        for number, (theirs, ours) in enumerate(zip(wanted, got, strict=True)):
+            for place, (a, b) in enumerate(zip(ours, theirs, strict=True)):
+                found = difference(torch, a, b) if isinstance(b, torch.Tensor) else None
+                if found:
+                    wrong.append(f"{case.__name__} {number}, result {place}: {found}")
+    expect(not wrong, "\n".join(wrong))
+    if not names:
+        check_warnings(torch)
+
+
+def main():
+    if "--child" in sys.argv:
+        return child(sys.argv[2:])
+    if not PEERS.exists() or not list(BIN.parent.glob("python/warploom/_core*.so")):
+        skip("there is no PyTorch, or no Python package in this build")
+    with Scratch() as scratch:
+        environment = scratch.environment | {"WARPLOOM_BIN_DIR": str(BIN)}
+        done = subprocess.run([PEERS, __file__, "--child", *sys.argv[1:]], env=environment, capture_output=True, text=True, timeout=600)
+        expect(done.returncode == 0, f"{done.stdout}{done.stderr[-6000:]}")
+
+
+if __name__ == "__main__":
+    sys.exit(main())
