@@ -17,7 +17,7 @@ class AdminService final : public v1::Admin::CallbackService {
  public:
   explicit AdminService(const Serving& serving) : serving_(serving) {}
   WL_ANSWER_ON(serving_.quick, GetServerInfo, v1::GetServerInfoRequest, v1::ServerInfo);
-  WL_ANSWER_ON(serving_.quick, ListWorkers, v1::ListWorkersRequest, v1::ListWorkersResponse);
+  WL_ANSWER_READER_ON(serving_.quick, ListWorkers, v1::ListWorkersRequest, v1::ListWorkersResponse);
   grpc::ServerUnaryReactor* ListDevices(grpc::CallbackServerContext* context, const v1::ListDevicesRequest* request,
                                         v1::ListDevicesResponse* out) override;
   WL_ANSWER_ON(serving_.quick, Drain, v1::DrainRequest, v1::DrainResponse);
@@ -69,10 +69,11 @@ grpc::ServerUnaryReactor* AdminService::ListDevices(grpc::CallbackServerContext*
   return reactor;
 }
 
-grpc::Status AdminService::ListWorkers(const v1::ListWorkersRequest* request, v1::ListWorkersResponse* out) {
+grpc::Status AdminService::ListWorkers(const Reader& reader, const v1::ListWorkersRequest* request,
+                                       v1::ListWorkersResponse* out) {
   size_t bytes = 0;
   for (const WorkerView& worker : engine_->workers()) {
-    if (worker.name <= request->page_token()) continue;
+    if (worker.name <= request->page_token() || !sees_worker(reader, worker)) continue;
     if (bytes >= kMostPageBytes) {
       out->set_next_page_token(out->workers().rbegin()->name());
       break;

@@ -1,4 +1,8 @@
 #include <algorithm>
+#include <deque>
+#include <mutex>
+#include <set>
+#include <utility>
 #include <vector>
 
 #include "proto/limits.h"
@@ -19,11 +23,48 @@ grpc::Status too_many_bytes() {
           "blob: others are being transferred that fill the memory set aside for it; try again in a second"};
 }
 
+// Which objects a caller may know of: those of the records that it sees, and those whose bytes its team has sent, so
+// far as they are remembered. Callers of no team are many, who do not know what another of them has sent. Of all others
+// it is not told that they are here.
+class KnownObjects {
+ public:
+  explicit KnownObjects(Store* store) : store_(store) {}
+
+  void sent(const std::string& team, const std::string& digest) {
+    const std::lock_guard lock(mutex_);
+    if (!sent_.emplace(team, digest).second) return;
+    order_.push_back(sent_.find({team, digest}));
+    if (order_.size() <= kMostRemembered) return;
+    sent_.erase(order_.front());
+    order_.pop_front();
+  }
+
+  // Asks the store.
+  absl::StatusOr<bool> to(const Reader& reader, const std::string& digest) {
+    if (reader.every) return true;
+    {
+      const std::lock_guard lock(mutex_);
+      if (sent_.contains({reader.team, digest})) return true;
+    }
+    return store_->sees_object(digest, reader);
+  }
+
+ private:
+  static constexpr size_t kMostRemembered = 1 << 16;
+  using Sent = std::set<std::pair<std::string, std::string>>;  // team, digest
+
+  Store* const store_;
+  std::mutex mutex_;  // guards the rest
+  Sent sent_;
+  std::deque<Sent::iterator> order_;
+};
+
 // An upload. It deletes itself once gRPC is done with it.
 class UploadCall final : public grpc::ServerReadReactor<v1::UploadRequest> {
  public:
-  UploadCall(const Serving& serving, grpc::CallbackServerContext* context, v1::UploadResponse* out)
-      : serving_(serving), context_(context), out_(out) {
+  UploadCall(const Serving& serving, KnownObjects* known, grpc::CallbackServerContext* context, v1::UploadResponse* out)
+      : serving_(serving), known_(known), context_(context), out_(out) {
+    held_ = hold_call(serving, context, "/warploom.v1.BlobStore/Upload", kLongestTransfer);
     StartRead(&chunk_);
   }
 
@@ -57,25 +98,32 @@ class UploadCall final : public grpc::ServerReadReactor<v1::UploadRequest> {
         chunk = std::string();
       }
       out_->set_size(size_);
-      Finish(to_grpc(serving_.engine->put_blob(digest_, bytes)));
+      const absl::StatusOr<Reader> by = reader_of(serving_, *context_);
+      const absl::Status put = by.ok() ? serving_.engine->put_blob(digest_, bytes) : by.status();
+      if (put.ok() && !by->team.empty()) known_->sent(by->team, digest_);
+      Finish(to_grpc(put));
     });
     if (!taken) Finish(too_busy());
   }
 
   const Serving serving_;
+  KnownObjects* const known_;
   grpc::CallbackServerContext* const context_;
   v1::UploadResponse* const out_;
   v1::UploadRequest chunk_;
   std::string digest_;
   std::vector<std::string> chunks_;
   int64_t size_ = 0;  // taken of the budget
+  std::unique_ptr<OpenCalls::Held> held_;
 };
 
 // A download. It deletes itself once gRPC is done with it.
 class DownloadCall final : public grpc::ServerWriteReactor<v1::DownloadResponse> {
  public:
-  DownloadCall(const Serving& serving, grpc::CallbackServerContext* context, const v1::DownloadRequest& request)
-      : serving_(serving), context_(context), digest_(request.digest()), offset_(request.offset()) {
+  DownloadCall(const Serving& serving, KnownObjects* known, grpc::CallbackServerContext* context,
+               const v1::DownloadRequest& request)
+      : serving_(serving), known_(known), context_(context), digest_(request.digest()), offset_(request.offset()) {
+    held_ = hold_call(serving, context, "/warploom.v1.BlobStore/Download", kLongestTransfer);
     if (const absl::Status fields = check_fields(request); !fields.ok()) {
       Finish(to_grpc(fields));
     } else if (!serving_.quick->post([this] { begin(); })) {
@@ -91,13 +139,19 @@ class DownloadCall final : public grpc::ServerWriteReactor<v1::DownloadResponse>
 
  private:
   void begin() {
-    auto bytes = serving_.store->blob(digest_);
+    auto bytes = seen();
     if (!bytes.ok() || *bytes || serving_.upstream == nullptr) return send(std::move(bytes), "");
     ask_upstream(serving_, *context_, {{Question::kObject, digest_, ""}}, [this](const Asked& asked) {
-      const bool taken =
-          serving_.quick->post([this, problem = asked.problem] { send(serving_.store->blob(digest_), problem); });
+      const bool taken = serving_.quick->post([this, problem = asked.problem] { send(seen(), problem); });
       if (!taken) Finish(too_busy());
     });
+  }
+  // The object, if it is here and the caller may know it.
+  absl::StatusOr<std::optional<std::string>> seen() {
+    WL_ASSIGN_OR_RETURN(const Reader reader, reader_of(serving_, *context_));
+    WL_ASSIGN_OR_RETURN(const bool known, known_->to(reader, digest_));
+    if (!known) return std::nullopt;
+    return serving_.store->blob(digest_);
   }
   // `problem`: why the upstream could not be asked for it.
   void send(absl::StatusOr<std::optional<std::string>> bytes, const std::string& problem) {
@@ -117,35 +171,51 @@ class DownloadCall final : public grpc::ServerWriteReactor<v1::DownloadResponse>
   }
 
   const Serving serving_;
+  KnownObjects* const known_;
   grpc::CallbackServerContext* const context_;
   const std::string digest_;
   int64_t offset_;
   std::string bytes_;
   int64_t taken_ = 0;  // of the budget
   v1::DownloadResponse chunk_;
+  std::unique_ptr<OpenCalls::Held> held_;
 };
 
 class BlobService final : public v1::BlobStore::CallbackService {
  public:
   explicit BlobService(const Serving& serving) : serving_(serving) {}
-  WL_ANSWER_ON(serving_.quick, FindMissing, v1::FindMissingRequest, v1::FindMissingResponse);
+  WL_ANSWER_READER_ON(serving_.quick, FindMissing, v1::FindMissingRequest, v1::FindMissingResponse);
   grpc::ServerReadReactor<v1::UploadRequest>* Upload(grpc::CallbackServerContext* context,
                                                      v1::UploadResponse* out) override {
-    return new UploadCall(serving_, context, out);
+    return new UploadCall(serving_, &known_, context, out);
   }
   grpc::ServerWriteReactor<v1::DownloadResponse>* Download(grpc::CallbackServerContext* context,
                                                            const v1::DownloadRequest* request) override {
-    return new DownloadCall(serving_, context, *request);
+    return new DownloadCall(serving_, &known_, context, *request);
   }
 
  private:
   const Serving serving_;
+  KnownObjects known_{serving_.store};
 };
 
-grpc::Status BlobService::FindMissing(const v1::FindMissingRequest* request, v1::FindMissingResponse* out) {
-  const auto missing = serving_.store->missing_blobs({request->digests().begin(), request->digests().end()});
-  if (!missing.ok()) return to_grpc(missing.status());
-  for (const std::string& digest : *missing) out->add_digests(digest);
+grpc::Status BlobService::FindMissing(const Reader& reader, const v1::FindMissingRequest* request,
+                                      v1::FindMissingResponse* out) {
+  std::vector<std::string> known;
+  std::set<std::string> missing;
+  for (const std::string& digest : request->digests()) {
+    const absl::StatusOr<bool> sees = known_.to(reader, digest);
+    if (!sees.ok()) return to_grpc(sees.status());
+    if (*sees)
+      known.push_back(digest);
+    else
+      missing.insert(digest);
+  }
+  const auto lost = serving_.store->missing_blobs(known);
+  if (!lost.ok()) return to_grpc(lost.status());
+  missing.insert(lost->begin(), lost->end());
+  for (const std::string& digest : request->digests())
+    if (missing.contains(digest)) out->add_digests(digest);
   return grpc::Status::OK;
 }
 

@@ -69,6 +69,19 @@ absl::StatusOr<std::optional<std::string>> Store::blob(const std::string& digest
   return *std::move(bytes);
 }
 
+absl::StatusOr<bool> Store::sees_object(const std::string& digest, const Reader& reader) {
+  int64_t seen = 0;
+  WL_RETURN_IF_ERROR(read([&](Sql& sql) -> absl::Status {
+    WL_ASSIGN_OR_RETURN(
+        seen,
+        sql.number("SELECT EXISTS (SELECT 1 FROM records WHERE object = ?1 AND (?3 OR namespace = 0 OR namespace = "
+                   "(SELECT id FROM namespaces WHERE name = ?2)))",
+                   Blob{key_bytes(digest)}, reader.team, static_cast<int64_t>(reader.every)));
+    return absl::OkStatus();
+  }));
+  return seen != 0;
+}
+
 absl::StatusOr<int64_t> Store::sweep_blobs() {
   constexpr int kFolders = 256;
   int64_t removed = 0;

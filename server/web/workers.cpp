@@ -44,6 +44,7 @@ absl::StatusOr<WebJson> workers_json(WebData& data, const WebQuery& query) {
   const auto after = query.parameters.find("after");
   WebJson workers = WebJson::array(), next;
   for (const WorkerView& worker : data.serving.engine->workers()) {
+    if (!sees_worker(query.reader, worker)) continue;
     if (after != query.parameters.end() && worker.name <= after->second) continue;
     if (workers.size() == static_cast<size_t>(limit)) {
       next = workers.back()["name"];

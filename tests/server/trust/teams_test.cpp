@@ -2,8 +2,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <set>
+
+#include "compiler/base/sha256.h"
+#include "proto/transfer.h"
 #include "tests/server/outside.h"
 #include "tests/server/trust/with_tokens.h"
+#include "warploom/v1/blob.grpc.pb.h"
 
 namespace wl {
 namespace {
@@ -141,6 +146,74 @@ TEST_F(Teams, MayHaveSoManyJobs) {
   EXPECT_TRUE(speech.cancel(second->name));
   EXPECT_EQ(speech.watch(second->name).back().state, JobState::kCancelled);
   EXPECT_TRUE(speech.create("c", trials(18)).ok());
+}
+
+// What a caller can ask about without a name: who works, and whether an object is here.
+TEST_F(Teams, DoNotTellOthersOfTheirWorkersAndObjects) {
+  FakeWorker own(by_token("vision"), "secret-name"), shared(by_token("fleet"), "one");
+  wait_for_workers(store, 2);
+  const auto names = [](const Caller& caller) {
+    grpc::ClientContext context;
+    v1::ListWorkersResponse page;
+    EXPECT_TRUE(caller.admin->ListWorkers(&context, {}, &page).ok());
+    std::set<std::string> found;
+    for (const v1::WorkerInfo& worker : page.workers()) found.insert(worker.name());
+    return found;
+  };
+  using Names = std::set<std::string>;
+  EXPECT_EQ(names(vision), (Names{"vision/secret-name", "fleet/one"}));
+  EXPECT_EQ(names(speech), (Names{"fleet/one"}));
+  EXPECT_EQ(names(nobody), (Names{"fleet/one"}));
+  EXPECT_EQ(names(*service), (Names{"vision/secret-name", "fleet/one"})) << "an operator sees every one";
+
+  const std::string digest = sha256_hex("an object of speech");
+  const auto send = [&](const Caller& caller) {
+    const auto blobs = v1::BlobStore::NewStub(caller.channel);
+    grpc::ClientContext context;
+    return upload(*blobs, &context, digest, "an object of speech").ok();
+  };
+  const auto missing = [&](const Caller& caller) {
+    const auto blobs = v1::BlobStore::NewStub(caller.channel);
+    grpc::ClientContext context;
+    v1::FindMissingRequest request;
+    request.add_digests(digest);
+    v1::FindMissingResponse answer;
+    EXPECT_TRUE(blobs->FindMissing(&context, request, &answer).ok());
+    return answer.digests_size() == 1;
+  };
+  const auto got = [&](const Caller& caller) {
+    const auto blobs = v1::BlobStore::NewStub(caller.channel);
+    grpc::ClientContext context;
+    return download(*blobs, &context, digest, 1 << 20, "").ok();
+  };
+  EXPECT_TRUE(send(speech));
+  for (const Caller* knows : {&speech, static_cast<Caller*>(&*service)}) {
+    EXPECT_FALSE(missing(*knows));
+    EXPECT_TRUE(got(*knows));
+  }
+  for (const Caller* other : {&vision, &nobody}) {
+    EXPECT_TRUE(missing(*other));
+    EXPECT_FALSE(got(*other));
+  }
+  EXPECT_TRUE(send(vision)) << "as if it were not there";
+  EXPECT_TRUE(got(vision)) << "it knows the bytes";
+  EXPECT_FALSE(got(nobody));
+}
+
+// The objects of records go with them.
+TEST_F(Teams, FetchTheObjectsOfTheRecordsThatTheySee) {
+  FakeWorker worker(by_token("fleet"), "one");
+  const Job job = speech.run("r", trials(16));
+  ASSERT_EQ(job.state, JobState::kSucceeded) << job.error;
+  const KernelRecord record = speech.records_of(*job.result).front();
+  const auto got = [&](const Caller& caller) {
+    const auto blobs = v1::BlobStore::NewStub(caller.channel);
+    grpc::ClientContext context;
+    return download(*blobs, &context, record.object_sha256, 1 << 20, "").ok();
+  };
+  EXPECT_TRUE(got(speech));
+  EXPECT_FALSE(got(vision));
+  EXPECT_FALSE(got(nobody));
 }
 
 }  // namespace
