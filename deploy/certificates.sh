@@ -1,10 +1,12 @@
 #!/bin/bash
 # Makes the certificates by which the machines of a fleet know each other (mutual TLS), in a folder that only this user
-# can read. What is there already stays, unless it expires within a week.
+# can read, and says of each what became of it: made, renewed or kept. One that is there is kept while it is what was
+# asked for: of this authority, for these names, and valid for another week.
 #   certificates.sh FOLDER coordinator HOST...    FOLDER/coordinator.pem and .key, for these names of its machine
 #   certificates.sh FOLDER worker|client|operator|cache NAME...    FOLDER/NAME.pem and .key of each
 # The first call makes the certificate authority, FOLDER/ca.pem and ca.key. Keep ca.key where no worker can read it:
-# who has it can make any certificate.
+# who has it can make any certificate. Roles are those of the trust domain "warploom" (WARPLOOM_TRUST_DOMAIN names another
+# one), so the coordinator is started with --trust-domain warploom.
 set -euo pipefail
 umask 077
 
@@ -16,43 +18,82 @@ fail() {
 [ $# -ge 3 ] || fail "usage: certificates.sh FOLDER coordinator|worker|client|operator|cache NAME..."
 folder=$1 role=$2
 shift 2
-days=${WARPLOOM_CERTIFICATE_DAYS:-90}
+days=${WARPLOOM_CERTIFICATE_DAYS:-90} domain=${WARPLOOM_TRUST_DOMAIN:-warploom}
+case $role in
+  coordinator | worker | client | operator | cache) ;;
+  *) fail "\"$role\": expected coordinator, worker, client, operator or cache" ;;
+esac
 command -v openssl >/dev/null || fail "openssl is missing: apt-get install openssl"
+[[ $days =~ ^[1-9][0-9]*$ ]] || fail "WARPLOOM_CERTIFICATE_DAYS=$days: expected a number of days"
+[[ $domain =~ ^[a-z0-9._-]+$ ]] || fail "WARPLOOM_TRUST_DOMAIN=$domain: expected lower-case letters, digits, '.', '_' and '-'"
 for name in "$@"; do
   [[ $name =~ ^[A-Za-z0-9][A-Za-z0-9._-]*$ ]] || fail "\"$name\": expected letters, digits, '.', '_' and '-'"
+  [ "$name" != ca ] || [ "$role" = coordinator ] || fail "\"ca\": the files of that name are the authority's; choose another"
 done
 mkdir -p "$folder"
 key=(-newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes)
+work=$(mktemp -d)
+trap 'rm -r "$work"' EXIT
+
+# Runs openssl, whose words matter only when it fails.
+ssl() {
+  openssl "$@" 2>"$work/said" || fail "openssl $1 failed: $(cat "$work/said")"
+}
 
 if [ ! -e "$folder/ca.pem" ]; then
-  openssl req -x509 "${key[@]}" -keyout "$folder/ca.key" -out "$folder/ca.pem.new" -days 3650 -subj "/CN=Warploom CA" 2>/dev/null
-  mv "$folder/ca.pem.new" "$folder/ca.pem"
+  ssl req -x509 "${key[@]}" -keyout "$folder/ca.key" -out "$work/ca" -days 3650 -subj "/CN=Warploom CA"
+  mv "$work/ca" "$folder/ca.pem"
+  echo "made $folder/ca.pem, the authority"
 fi
+[ -e "$folder/ca.key" ] || fail "$folder/ca.key is missing: certificates are made where the key of $folder/ca.pem is kept"
+openssl x509 -in "$folder/ca.pem" -noout -checkend 604800 >/dev/null 2>&1 ||
+  fail "$folder/ca.pem expires within a week, or is no certificate: move the folder away and make all certificates anew"
+
+# The names in a certificate, as they are asked for: "DNS:a,IP:10.0.0.1".
+names_in() {
+  openssl x509 -in "$1" -noout -ext subjectAltName 2>/dev/null | tail -n +2 | sed 's/IP Address:/IP:/g; s/[[:space:]]//g'
+}
+
+# Why a certificate that is there does not do; empty: it does.
+lack() {
+  local pem=$1 names=$2
+  openssl x509 -in "$pem" -noout >/dev/null 2>&1 || { echo "it is no certificate"; return; }
+  [ "$(names_in "$pem")" = "$names" ] || { echo "it was for $(names_in "$pem")"; return; }
+  openssl x509 -in "$pem" -noout -checkend 604800 >/dev/null || { echo "it expires within a week"; return; }
+  openssl verify -CAfile "$folder/ca.pem" "$pem" >/dev/null 2>&1 || { echo "another authority made it"; return; }
+  [ "$(openssl pkey -in "${pem%.pem}.key" -pubout 2>/dev/null)" = "$(openssl x509 -in "$pem" -noout -pubkey)" ] ||
+    echo "its key is missing or another's"
+}
 
 # make NAME ALTERNATIVE_NAMES
 make() {
-  local name=$1 names=$2 request
-  openssl x509 -in "$folder/$name.pem" -noout -checkend 604800 >/dev/null 2>&1 && return 0
-  request=$(mktemp -d)
-  openssl req "${key[@]}" -keyout "$folder/$name.key" -out "$request/csr" -subj "/CN=$name" 2>/dev/null
-  echo "subjectAltName=$names" >"$request/names"
-  openssl x509 -req -in "$request/csr" -CA "$folder/ca.pem" -CAkey "$folder/ca.key" -set_serial "0x$(openssl rand -hex 16)" \
-    -days "$days" -extfile "$request/names" -out "$request/pem" 2>/dev/null
-  rm -f "$folder/$name.pem"
-  cp "$request/pem" "$folder/$name.pem"
-  rm -r "$request"
+  local name=$1 names=$2 pem=$folder/$1.pem before='' why=''
+  if [ -e "$pem" ]; then
+    why=$(lack "$pem" "$names")
+    before=$(names_in "$pem")
+    # A renewal changes the names of the coordinator's machine, and never whose certificate it is.
+    [ "$role" = coordinator ] && [[ $before != *URI:* ]] || [ -z "$before" ] || [ "$before" = "$names" ] ||
+      fail "$pem is of $before: choose another name, or remove it first"
+    if [ -z "$why" ]; then
+      echo "kept $pem, for $names, $(openssl x509 -in "$pem" -noout -enddate | sed 's/notAfter=/valid until /')"
+      return 0
+    fi
+  fi
+  ssl req "${key[@]}" -keyout "$work/key" -out "$work/csr" -subj "/CN=$name"
+  echo "subjectAltName=$names" >"$work/names"
+  ssl x509 -req -in "$work/csr" -CA "$folder/ca.pem" -CAkey "$folder/ca.key" -set_serial "0x$(openssl rand -hex 16)" \
+    -days "$days" -extfile "$work/names" -out "$work/pem"
+  mv "$work/key" "$folder/$name.key"
+  mv "$work/pem" "$pem"
+  if [ -n "$why" ]; then echo "renewed $pem, for $names: $why"; else echo "made $pem, for $names"; fi
 }
 
-case $role in
-  coordinator)
-    names=
-    for host in "$@"; do
-      [[ $host =~ ^[0-9.]+$ ]] && names+=",IP:$host" || names+=",DNS:$host"
-    done
-    make coordinator "${names#,}"
-    ;;
-  worker | client | operator | cache)
-    for name in "$@"; do make "$name" "URI:spiffe://warploom/warploom/$role/$name"; done
-    ;;
-  *) fail "\"$role\": expected coordinator, worker, client, operator or cache" ;;
-esac
+if [ "$role" = coordinator ]; then
+  names=
+  for host in "$@"; do
+    [[ $host =~ ^[0-9.]+$ ]] && names+=",IP:$host" || names+=",DNS:$host"
+  done
+  make coordinator "${names#,}"
+else
+  for name in "$@"; do make "$name" "URI:spiffe://$domain/warploom/$role/$name"; done
+fi
