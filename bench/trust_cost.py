@@ -63,7 +63,7 @@ class Fleet:
         if self.guarded:
             certificates(self.folder)
         listen = "localhost:0" if self.guarded else f"unix:{self.folder}/s"
-        self.start("warploomd", "--store", "a.db", "--listen", listen, *self.shown("coordinator"))
+        self.start("warploomd", "--store", "a.db", "--listen", listen, *(["--trust-domain", "lab"] if self.guarded else []), *self.shown("coordinator"))
         self.server = ["--server", self.said("warploomd", r"listening on \S+")]
         sandbox = [] if self.guarded else ["--sandbox", "none"]
         self.start("warploom-worker", *self.server, *self.shown("worker"), "--devices", self.devices, *sandbox)

@@ -11,7 +11,11 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <ctime>
 #include <memory>
+
+#include "absl/strings/str_split.h"
+#include "compiler/base/names.h"
 
 namespace wl {
 namespace {
@@ -175,6 +179,20 @@ std::string problem_of(const std::string& address, const std::string& host, cons
   return own_problem(address, files, session);
 }
 
+constexpr std::string_view kScheme = "spiffe://";
+constexpr size_t kMostIdentity = 1024, kMostDomain = 255, kMostShown = 200;
+constexpr std::string_view kLower = "abcdefghijklmnopqrstuvwxyz0123456789.-_";
+constexpr std::string_view kSegment = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789.-_";
+
+std::string shown(std::string_view text) {
+  return cat("\"", fitted(std::string(text), TextKind::kName, kMostShown), "\"");
+}
+
+int64_t end_of(const X509* certificate) {
+  tm end = {};
+  return ASN1_TIME_to_tm(X509_get0_notAfter(certificate), &end) == 1 ? timegm(&end) : 0;
+}
+
 }  // namespace
 
 absl::Status check_tls_files(const TlsFiles& files) {
@@ -223,6 +241,75 @@ std::string tls_problem(const std::string& address, const TlsFiles& files) {
   }
   close(fd);
   return problem;
+}
+
+absl::Status check_trust_domain(std::string_view domain) {
+  if (domain.empty() || domain.size() > kMostDomain || domain.find_first_not_of(kLower) != std::string_view::npos)
+    return invalid("expected a trust domain of lower-case letters, digits, '.', '-' and '_', found ", shown(domain));
+  return absl::OkStatus();
+}
+
+absl::Status check_spiffe_id(std::string_view uri) {
+  if (uri.size() > kMostIdentity || !uri.starts_with(kScheme))
+    return invalid("expected a URI such as spiffe://DOMAIN/warploom/ROLE, of at most ", kMostIdentity, " bytes, found ",
+                   shown(uri));
+  const std::string_view rest = uri.substr(kScheme.size());
+  const size_t slash = rest.find('/');
+  if (const absl::Status domain = check_trust_domain(rest.substr(0, slash)); !domain.ok())
+    return invalid(std::string(domain.message()), " in ", shown(uri));
+  if (slash == std::string_view::npos) return absl::OkStatus();
+  const std::string_view path = rest.substr(slash + 1);
+  for (const absl::string_view part : absl::StrSplit(absl::string_view(path.data(), path.size()), '/')) {
+    const std::string_view segment(part.data(), part.size());
+    if (segment.empty() || segment == "." || segment == ".." ||
+        segment.find_first_not_of(kSegment) != std::string_view::npos)
+      return invalid("expected parts of letters, digits, '.', '-' and '_' between single slashes in ", shown(uri),
+                     ", found ", shown(segment));
+  }
+  return absl::OkStatus();
+}
+
+SpiffeParts spiffe_parts(const std::string& id) {
+  const size_t from = kScheme.size(), slash = id.find('/', from);
+  if (slash == std::string::npos) return {id.substr(from), ""};
+  return {id.substr(from, slash - from), id.substr(slash + 1)};
+}
+
+PeerIdentity identity_of(const X509* certificate) {
+  PeerIdentity out;
+  out.until_unix_s = end_of(certificate);
+  // A second extension of alternative names would be seen by some readers and not by others.
+  int more = X509_get_ext_by_NID(certificate, NID_subject_alt_name, -1);
+  if (more >= 0 && X509_get_ext_by_NID(certificate, NID_subject_alt_name, more) >= 0) {
+    out.problem = "it has two lists of alternative names";
+    return out;
+  }
+  const Names names(static_cast<GENERAL_NAMES*>(X509_get_ext_d2i(certificate, NID_subject_alt_name, nullptr, nullptr)));
+  std::vector<std::string> uris;
+  for (int i = 0; i < sk_GENERAL_NAME_num(names.get()); ++i) {
+    const GENERAL_NAME* name = sk_GENERAL_NAME_value(names.get(), i);
+    if (name->type != GEN_URI) continue;
+    const ASN1_STRING* uri = name->d.uniformResourceIdentifier;
+    uris.emplace_back(reinterpret_cast<const char*>(ASN1_STRING_get0_data(uri)),
+                      static_cast<size_t>(ASN1_STRING_length(uri)));
+  }
+  if (uris.size() != 1) {
+    out.problem = uris.empty() ? "it has no URI name" : cat("it has ", uris.size(), " URI names");
+    return out;
+  }
+  const absl::Status right = check_spiffe_id(uris.front());
+  if (right.ok())
+    out.uri = uris.front();
+  else
+    out.problem = cat("its URI name cannot be taken: ", std::string(right.message()));
+  return out;
+}
+
+PeerIdentity identity_in_pem(std::string_view pem) {
+  const Bio text(BIO_new_mem_buf(pem.data(), static_cast<int>(pem.size())));
+  const Certificate certificate(PEM_read_bio_X509(text.get(), nullptr, nullptr, nullptr));
+  if (certificate == nullptr) return {.uri = {}, .problem = "it cannot be read", .until_unix_s = 0};
+  return identity_of(certificate.get());
 }
 
 }  // namespace wl

@@ -316,8 +316,10 @@ absl::Status Coordinator::start(const CoordinatorOptions& options) {
     impl.addresses = absl::StrSplit(options.listen, ',');
     if (options.tls.any() && options.tls.cert.empty())
       return invalid("--tls-ca: expected --tls-cert and --tls-key with it");
-    WL_ASSIGN_OR_RETURN(impl.authorizer,
-                        Authorizer::open({.owner = geteuid(), .callers = options.callers, .tls = options.tls}));
+    WL_ASSIGN_OR_RETURN(impl.authorizer, Authorizer::open({.owner = geteuid(),
+                                                           .callers = options.callers,
+                                                           .trust_domains = options.trust_domains,
+                                                           .tls = options.tls}));
     WL_ASSIGN_OR_RETURN(impl.listener, Listener::open({.addresses = impl.addresses,
                                                        .tls = options.tls.any(),
                                                        .every_user = !options.callers.empty(),

@@ -31,6 +31,8 @@ struct CoordinatorOptions {
   std::string http;         // "HOST:PORT" of pages, metrics and health (server/metrics/http.h); empty: none
   std::string signing_key;  // file of the private key that signs records, made when missing; empty: none are signed
   std::string callers;      // file that says who may call what (server/services/callers.h); empty: as if it had no rows
+  // Whose certificates may name a role (AuthorizerOptions::trust_domains); empty: nobody's, rows of `callers` alone do.
+  std::string trust_domains;
   // File of the public keys of other coordinators (read_signers()) whose records may be used. Empty: what the upstream
   // has need not be signed by anybody in particular, and no records are taken from below.
   std::string signers;

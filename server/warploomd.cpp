@@ -83,10 +83,14 @@ std::vector<Setting> Daemon::settings() {
       {"--listen", "listen", &options.listen,
        "HOST:PORT or unix:PATH, or several with commas; operators use unix:PATH. Without --tls-cert only on this "
        "machine"},
-      {"--callers", "callers", &options.callers, "file of users, names in certificates and tokens that may call"},
+      {"--callers", "callers", &options.callers, "file of users, URI names in certificates and tokens that may call"},
       {"--tls-cert", "tls_cert", &options.tls.cert, "certificate of this coordinator in PEM; every HOST:PORT has TLS"},
       {"--tls-key", "tls_key", &options.tls.key, "its private key"},
       {"--tls-ca", "tls_ca", &options.tls.ca, "who makes the certificates of workers, clients and operators"},
+      {"--trust-domain", "trust_domain", &options.trust_domains,
+       "DOMAIN, or several with commas: a certificate of --tls-ca whose URI name is spiffe://DOMAIN/warploom/ROLE has "
+       "that "
+       "role"},
       {"--http", "http", &options.http,
        "HOST:PORT for web pages, metrics and health (/metrics, /healthz, /readyz); HTTPS with --tls-cert, else on this "
        "machine only"},

@@ -211,6 +211,7 @@ struct Served {
     options.store = file;
     options.listen = "localhost:0";
     options.tls = tls;
+    options.trust_domains = "bench";
     options.callers = callers;
     options.http = http;
     options.compiler = &compiler;

@@ -21,7 +21,7 @@ HttpQuestion question_of(const httplib::Request& request) {
   if (request.has_header("Authorization")) question.authorization = request.get_header_value("Authorization");
   question.host = request.get_header_value("Host");
   question.known = request.get_header_value("If-None-Match");
-  if (request.ssl != nullptr) question.names = names_of_peer(request.ssl);
+  if (request.ssl != nullptr) question.certificate = identity_of_peer(request.ssl);
   return question;
 }
 

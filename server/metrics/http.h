@@ -15,14 +15,14 @@
 
 namespace wl {
 
-// A GET, as far as pages look at it. All of it is what the caller says, except `names`.
+// A GET, as far as pages look at it. All of it is what the caller says, except `certificate`.
 struct HttpQuestion {
   std::string path;                               // decoded, without the query
   std::map<std::string, std::string> parameters;  // of the query, decoded
   std::optional<std::string> authorization;       // the header
   std::string host;                               // likewise; empty: there is none
   std::string known;                              // the ETag of what the caller has already (If-None-Match)
-  std::vector<std::string> names;                 // in the valid certificate that the caller showed (https.h)
+  std::optional<PeerIdentity> certificate;        // the valid one that the caller showed (https.h)
 };
 
 struct HttpAnswer {

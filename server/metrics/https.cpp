@@ -1,16 +1,11 @@
 #include "server/metrics/https.h"
 
 #include <openssl/ssl.h>
-#include <openssl/x509v3.h>
 
 #include <memory>
 
 namespace wl {
 namespace {
-
-std::string text_of(const ASN1_STRING* text) {
-  return {reinterpret_cast<const char*>(ASN1_STRING_get0_data(text)), static_cast<size_t>(ASN1_STRING_length(text))};
-}
 
 // While files are being replaced and do not fit each other, the connection fails, and the next one may not.
 int read_certificate(SSL* session, void* argument) {
@@ -40,22 +35,10 @@ bool set_up_tls(SSL_CTX* context, const TlsFiles* files) {
   return true;
 }
 
-std::vector<std::string> names_of_peer(const SSL* session) {
-  std::vector<std::string> names;
+std::optional<PeerIdentity> identity_of_peer(const SSL* session) {
   const std::unique_ptr<X509, decltype(&X509_free)> shown(SSL_get1_peer_certificate(session), &X509_free);
-  if (shown == nullptr || SSL_get_verify_result(session) != X509_V_OK) return names;
-  auto* const alternatives =
-      static_cast<GENERAL_NAMES*>(X509_get_ext_d2i(shown.get(), NID_subject_alt_name, nullptr, nullptr));
-  for (int i = 0; i < sk_GENERAL_NAME_num(alternatives); ++i) {
-    const GENERAL_NAME* name = sk_GENERAL_NAME_value(alternatives, i);
-    if (name->type == GEN_URI || name->type == GEN_DNS || name->type == GEN_EMAIL)
-      names.push_back(text_of(name->d.ia5));
-  }
-  GENERAL_NAMES_free(alternatives);
-  const X509_NAME* subject = X509_get_subject_name(shown.get());
-  const int at = X509_NAME_get_index_by_NID(subject, NID_commonName, -1);
-  if (at >= 0) names.push_back(text_of(X509_NAME_ENTRY_get_data(X509_NAME_get_entry(subject, at))));
-  return names;
+  if (shown == nullptr || SSL_get_verify_result(session) != X509_V_OK) return std::nullopt;
+  return identity_of(shown.get());
 }
 
 }  // namespace wl

@@ -1,8 +1,7 @@
 // TLS of the HTTP side.
 #pragma once
 
-#include <string>
-#include <vector>
+#include <optional>
 
 #include "proto/tls.h"
 
@@ -16,7 +15,7 @@ namespace wl {
 // outlive the context.
 bool set_up_tls(ssl_ctx_st* context, const TlsFiles* files);
 
-// The names in the valid certificate of the other end: alternative names, then the common name. Empty: it showed none.
-std::vector<std::string> names_of_peer(const ssl_st* session);
+// Whom the valid certificate of the other end names. nullopt: it showed none.
+std::optional<PeerIdentity> identity_of_peer(const ssl_st* session);
 
 }  // namespace wl

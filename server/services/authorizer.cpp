@@ -7,10 +7,10 @@
 
 #include <nlohmann/json.hpp>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
-#include "compiler/base/names.h"
 #include "proto/log.h"
 #include "proto/rpc.h"
 
@@ -23,26 +23,18 @@ constexpr const char kToken[] = "authorization";
 constexpr std::string_view kBearer = "Bearer ";
 constexpr unsigned kReadTlsFilesAgainS = 1;
 constexpr int64_t kMostLinesPerSecond = 50;  // about refused calls
-constexpr size_t kShownName = 256;
 
 std::string text_of(grpc::string_ref one) {
   return {one.data(), one.size()};
-}
-
-// The names in a valid certificate of the caller: alternative names, then the common name.
-std::vector<std::string> names_in(const grpc::AuthContext& context) {
-  std::vector<std::string> names;
-  if (!context.IsPeerAuthenticated()) return names;
-  for (const char* property : {GRPC_X509_SAN_PROPERTY_NAME, GRPC_X509_CN_PROPERTY_NAME})
-    for (const grpc::string_ref& name : context.FindPropertyValues(property)) names.push_back(text_of(name));
-  return names;
 }
 
 const TokenRow* row_of(const Callers& callers, std::string_view bearer) {
   return bearer.starts_with(kBearer) ? callers.find_token(bearer.substr(kBearer.size())) : nullptr;
 }
 
-constexpr const char kConnectedBy[] = "warploom_connected_by";  // property of a connection: its door, and of which user
+// Properties of a connection: its door, and of which user; and what its certificate says, read once.
+constexpr const char kConnectedBy[] = "warploom_connected_by";
+constexpr const char kCertificate[] = "warploom_certificate";
 
 std::string text_of(const Connection& connection) {
   return cat(static_cast<int>(connection.door), " ", connection.uid.load(std::memory_order_acquire));
@@ -61,11 +53,32 @@ bool read_connection(const grpc::AuthContext& context, Connection* out) {
   return true;
 }
 
+// A peer's certificate is in the context only if it was verified: gRPC asks for one with --tls-ca alone, and a
+// connection whose certificate is not valid is never made. Its names in the context mix fields of all types, so it is
+// read anew.
+std::string print_certificate(const grpc::AuthContext& context) {
+  const std::vector<grpc::string_ref> pem = context.FindPropertyValues(GRPC_X509_PEM_CERT_PROPERTY_NAME);
+  if (pem.empty()) return "";
+  const PeerIdentity found = identity_in_pem(text_of(pem.front()));
+  return cat(found.until_unix_s, " ", found.uri, " ", found.problem);
+}
+
+std::optional<PeerIdentity> read_certificate(const grpc::AuthContext& context) {
+  const std::vector<grpc::string_ref> noted = context.FindPropertyValues(kCertificate);
+  const std::string text = noted.empty() ? "" : text_of(noted.front());
+  const std::vector<std::string> parts = absl::StrSplit(text, absl::MaxSplits(' ', 2));
+  PeerIdentity out;
+  if (parts.size() != 3 || !absl::SimpleAtoi(parts[0], &out.until_unix_s)) return std::nullopt;
+  out.uri = parts[1];
+  out.problem = parts[2];
+  return out;
+}
+
 template <typename Metadata>
-Shown shown_by(const Metadata& metadata, const grpc::AuthContext* context, Door door) {
+Shown shown_by(const Metadata& metadata, const grpc::AuthContext* context) {
   Shown shown;
   if (const auto found = metadata.find(kToken); found != metadata.end()) shown.token = text_of(found->second);
-  if (door == Door::kTls && context != nullptr) shown.names = names_in(*context);
+  if (context != nullptr) shown.certificate = read_certificate(*context);
   return shown;
 }
 
@@ -80,7 +93,7 @@ class DoorGuard final : public grpc::AuthMetadataProcessor {
     note_connection(context);
     const auto path = metadata.find(":path");
     return to_grpc(authorizer_->check(path == metadata.end() ? std::string() : text_of(path->second), *connection_,
-                                      shown_by(metadata, context, connection_->door)));
+                                      shown_by(metadata, context)));
   }
 
  private:
@@ -88,7 +101,9 @@ class DoorGuard final : public grpc::AuthMetadataProcessor {
   // gets past this and never again, so that nobody writes while another reads.
   void note_connection(grpc::AuthContext* context) {
     const std::lock_guard lock(mutex_);
-    if (context->FindPropertyValues(kConnectedBy).empty()) context->AddProperty(kConnectedBy, text_of(*connection_));
+    if (!context->FindPropertyValues(kConnectedBy).empty()) return;
+    if (connection_->door == Door::kTls) context->AddProperty(kCertificate, print_certificate(*context));
+    context->AddProperty(kConnectedBy, text_of(*connection_));
   }
 
   std::mutex mutex_;
@@ -109,14 +124,6 @@ std::shared_ptr<grpc::ServerCredentials> tls_credentials(const TlsFiles& files) 
   options.set_cert_request_type(certificates ? GRPC_SSL_REQUEST_CLIENT_CERTIFICATE_AND_VERIFY
                                              : GRPC_SSL_DONT_REQUEST_CLIENT_CERTIFICATE);
   return grpc::experimental::TlsServerCredentials(options);
-}
-
-// The role that a certificate names itself: spiffe://TRUST-DOMAIN/warploom/ROLE, or with further parts.
-Roles role_in(const std::string& name) {
-  const std::vector<std::string> parts = absl::StrSplit(name, '/');
-  if (parts.size() < 5 || parts[0] != "spiffe:" || !parts[1].empty() || parts[3] != "warploom") return kNoRole;
-  const auto role = parse_roles(parts[4]);
-  return role.ok() ? *role : kNoRole;
 }
 
 // The name of which Authorizer::as_principal made this.
@@ -147,6 +154,12 @@ absl::StatusOr<std::unique_ptr<Authorizer>> Authorizer::open(const AuthorizerOpt
   out->options_ = options;
   WL_RETURN_IF_ERROR(check_tls_files(options.tls));
   WL_ASSIGN_OR_RETURN(out->callers_, CallersFile::open(options.callers));
+  for (const absl::string_view part : absl::StrSplit(options.trust_domains, ',', absl::SkipWhitespace())) {
+    const std::string domain(absl::StripAsciiWhitespace(part));
+    if (const absl::Status right = check_trust_domain(domain); !right.ok())
+      return invalid("--trust-domain: ", std::string(right.message()));
+    out->trust_domains_.insert(domain);
+  }
   for (RpcRule& rule : rpc_rules()) out->rules_.emplace(std::move(rule.path), rule.roles);
   return out;
 }
@@ -162,22 +175,49 @@ std::shared_ptr<grpc::ServerCredentials> Authorizer::guarded(std::shared_ptr<con
   return credentials;
 }
 
+absl::StatusOr<Authorizer::Caller> Authorizer::allowed(const std::string& path, Roles roles,
+                                                       const Connection& connection, const Shown& shown) const {
+  WL_ASSIGN_OR_RETURN(Caller caller, caller_of(connection, shown));
+  if ((caller.row.roles & roles) != 0) return caller;
+  return absl::PermissionDeniedError(cat(path.substr(path.rfind('/') + 1), " needs the role ", alternatives(roles),
+                                         "; ", caller.name, " has ", print_roles(caller.row.roles), ": ",
+                                         caller.remedy));
+}
+
 absl::Status Authorizer::check(const std::string& path, const Connection& connection, const Shown& shown) {
   const auto rule = rules_.find(path);
   if (rule == rules_.end()) {
     if (path.starts_with(kHealth)) return absl::OkStatus();
     return absl::UnimplementedError(cat("this coordinator has no call ", path, "; is it older than its caller?"));
   }
-  const std::string call = path.substr(path.rfind('/') + 1);
-  const absl::StatusOr<Caller> caller = caller_of(connection, shown);
-  absl::Status outcome = caller.status();
-  if (caller.ok() && (caller->row.roles & rule->second) == 0) {
-    outcome = absl::PermissionDeniedError(cat(call, " needs the role ", alternatives(rule->second), "; ", caller->name,
-                                              " has ", print_roles(caller->row.roles), ": ", caller->remedy));
+  const absl::StatusOr<Caller> caller = allowed(path, rule->second, connection, shown);
+  if (!caller.ok() || rule->second == kOperator) {
+    const absl::StatusOr<Caller> who = caller.ok() ? caller : caller_of(connection, shown);
+    write_down(path.substr(path.rfind('/') + 1), connection, who.ok() ? who->name : "nobody known", caller.status());
   }
-  if (!outcome.ok() || rule->second == kOperator)
-    write_down(call, connection, caller.ok() ? caller->name : "nobody known", outcome);
-  return outcome;
+  return caller.status();
+}
+
+std::unique_ptr<OpenCalls::Held> Authorizer::hold(const grpc::CallbackServerContext& context, const std::string& path,
+                                                  std::chrono::seconds longest, OpenCalls::End end) const {
+  const std::shared_ptr<const grpc::AuthContext> about = context.auth_context();
+  auto connection = std::make_shared<Connection>();
+  const auto rule = rules_.find(path);
+  if (about == nullptr || rule == rules_.end() || !read_connection(*about, connection.get())) return nullptr;
+  const Shown shown = shown_by(context.client_metadata(), about.get());
+  const absl::StatusOr<Caller> first = caller_of(*connection, shown);
+  const Reader reader = first.ok() ? reader_of(*first) : Reader{};
+  const auto until = std::chrono::steady_clock::now() + longest;
+  return open_calls_.hold(
+      [=, this, roles = rule->second]() -> absl::Status {
+        if (std::chrono::steady_clock::now() > until)
+          return absl::DeadlineExceededError(cat("the call takes more than ", longest.count(), " s: call again"));
+        WL_ASSIGN_OR_RETURN(const Caller now, allowed(path, roles, *connection, shown));
+        const Reader still = reader_of(now);
+        if (still.team == reader.team && still.every == reader.every) return absl::OkStatus();
+        return absl::UnauthenticatedError(cat(now.name, " is of another team since this call began: call again"));
+      },
+      std::move(end));
 }
 
 std::string Authorizer::as_principal(const std::string& name) {
@@ -185,22 +225,20 @@ std::string Authorizer::as_principal(const std::string& name) {
 }
 
 std::string Authorizer::principal_of(const grpc::CallbackServerContext& context) const {
-  // Only connections by TLS have names in their context.
-  const Shown shown = shown_by(context.client_metadata(), context.auth_context().get(), Door::kTls);
+  const Shown shown = shown_by(context.client_metadata(), context.auth_context().get());
   if (shown.token) {
     const std::shared_ptr<const Callers> callers = callers_->now();
     const TokenRow* const row = row_of(*callers, *shown.token);
     return row == nullptr ? "" : as_principal(row->name);
   }
-  return shown.names.empty() ? "" : as_principal(fitted(shown.names.front(), TextKind::kName, kShownName));
+  return shown.certificate ? as_principal(shown.certificate->uri) : "";
 }
 
 absl::StatusOr<Reader> Authorizer::view_of(const grpc::CallbackServerContext& context) const {
   const std::shared_ptr<const grpc::AuthContext> about = context.auth_context();
   Connection connection;
   if (about == nullptr || !read_connection(*about, &connection)) return Reader{.every = true};
-  WL_ASSIGN_OR_RETURN(const Caller caller,
-                      caller_of(connection, shown_by(context.client_metadata(), about.get(), connection.door)));
+  WL_ASSIGN_OR_RETURN(const Caller caller, caller_of(connection, shown_by(context.client_metadata(), about.get())));
   return reader_of(caller);
 }
 
@@ -257,7 +295,7 @@ absl::StatusOr<Authorizer::Caller> Authorizer::caller_of(const Connection& conne
                         "call over a unix socket of the coordinator (--listen unix:PATH), as the user that runs "
                         "it, or with a token (`warploomd token`)"};
     case Door::kTls:
-      return by_certificate(*callers, shown.names);
+      return by_certificate(*callers, shown.certificate);
   }
   return absl::InternalError("a connection of no kind");
 }
@@ -278,28 +316,41 @@ absl::StatusOr<Authorizer::Caller> Authorizer::by_token(const Callers& callers, 
                 .remedy = "call with a token that has such a role (`warploomd token`), or without one"};
 }
 
+// The role that a certificate names itself: spiffe://DOMAIN/warploom/ROLE, or with further parts.
+Roles Authorizer::role_in(const std::string& uri) const {
+  const SpiffeParts parts = check_spiffe_id(uri).ok() ? spiffe_parts(uri) : SpiffeParts();
+  const std::vector<std::string> path = absl::StrSplit(parts.path, '/');
+  if (!trust_domains_.contains(parts.domain) || path.size() < 2 || path[0] != "warploom") return kNoRole;
+  const auto role = parse_roles(path[1]);
+  return role.ok() ? *role : kNoRole;
+}
+
 absl::StatusOr<Authorizer::Caller> Authorizer::by_certificate(const Callers& callers,
-                                                              const std::vector<std::string>& names) {
-  if (names.empty()) {
+                                                              const std::optional<PeerIdentity>& certificate) const {
+  if (!certificate) {
     return absl::UnauthenticatedError(
         "this caller shows neither a certificate nor a token: say --tls-cert and --tls-key, or --token-file");
   }
-  // Rows decide before what a certificate says of itself: a row without a role revokes it.
-  CallerRow by_row, by_name;
-  bool has_row = false;
-  for (const std::string& name : names) {
-    by_name.roles |= role_in(name);
-    const auto row = callers.certificates.find(name);
-    if (row == callers.certificates.end()) continue;
-    has_row = true;
-    by_row.roles |= row->second.roles;
-    if (by_row.team.empty()) by_row.team = row->second.team;
+  if (certificate->uri.empty()) {
+    return absl::UnauthenticatedError(
+        cat("the certificate of this caller names nobody, because ", certificate->problem,
+            "; other fields are not looked at: call with one whose only URI name is spiffe://DOMAIN/warploom/ROLE"));
   }
-  const std::string name = fitted(names.front(), TextKind::kName, kShownName);
+  const std::string& name = certificate->uri;
+  if (certificate->until_unix_s <= time(nullptr)) {
+    return absl::UnauthenticatedError(cat("the certificate of ", name, " has expired at ",
+                                          print_time(certificate->until_unix_s), ": call with a new one"));
+  }
+  // A row decides before what a certificate says of itself: one without a role revokes it.
+  const auto row = callers.certificates.find(name);
+  const std::string domain = spiffe_parts(name).domain;
   return Caller{.name = cat("the certificate of ", name),
-                .row = has_row ? by_row : by_name,
-                .remedy = cat("call with a certificate of spiffe://.../warploom/ROLE, or have the line `cert ", name,
-                              " ROLE` added to the file of --callers")};
+                .row = row != callers.certificates.end() ? row->second : CallerRow{.roles = role_in(name), .team = {}},
+                .remedy = cat("call with a certificate of spiffe://DOMAIN/warploom/ROLE",
+                              trust_domains_.contains(domain)
+                                  ? ""
+                                  : cat(", whose DOMAIN is one of --trust-domain, which ", domain, " is not"),
+                              ", or have the line `cert ", name, " ROLE` added to the file of --callers")};
 }
 
 Authorizer::Caller Authorizer::by_user(const Callers& callers, int64_t uid) const {

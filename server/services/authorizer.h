@@ -10,6 +10,7 @@
 #include <atomic>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -18,6 +19,7 @@
 #include "proto/tls.h"
 #include "server/engine/teams.h"
 #include "server/services/callers.h"
+#include "server/services/open_calls.h"
 #include "server/store/store.h"
 
 namespace wl {
@@ -40,13 +42,15 @@ struct Connection {
 // What a call says of its caller.
 struct Shown {
   std::optional<std::string> token;
-  std::vector<std::string> names;  // in the certificate, which is a valid one: alternative names, then the common name
+  std::optional<PeerIdentity> certificate;  // of a valid one
 };
 
 struct AuthorizerOptions {
   int64_t owner = Connection::kUnknown;  // the user that runs the coordinator
   std::string callers;                   // file (server/services/callers.h)
-  TlsFiles tls;                          // of this end; for Door::kTls
+  // Whose certificates may name a role: the trust domains of spiffe://DOMAIN/warploom/ROLE, separated by commas.
+  std::string trust_domains;
+  TlsFiles tls;  // of this end; for Door::kTls
 };
 
 class Authorizer {
@@ -70,6 +74,12 @@ class Authorizer {
   // Who a call that may be made is from. A call through no connection is the operator's. Unauthenticated: what it came
   // with is no longer valid. Any thread.
   absl::StatusOr<Reader> view_of(const grpc::CallbackServerContext& context) const;
+
+  // Looks again now and then whether the caller of a call that stays open may still make it, as check() would and as of
+  // the same team. Once it may not, `end` is called once, on another thread, with the error; not after the result is
+  // destroyed. A call that takes longer than `longest` ends likewise. nullptr: it came through no connection.
+  std::unique_ptr<OpenCalls::Held> hold(const grpc::CallbackServerContext& context, const std::string& path,
+                                        std::chrono::seconds longest, OpenCalls::End end) const;
 
   // The same for a request that comes by HTTP and stands for a call of `path`; errors as check().
   absl::StatusOr<Reader> admit(const std::string& path, const Connection& connection, const Shown& shown);
@@ -98,17 +108,22 @@ class Authorizer {
   Authorizer() = default;
   static Reader reader_of(const Caller& caller);
   absl::StatusOr<Caller> caller_of(const Connection& connection, const Shown& shown) const;
+  absl::StatusOr<Caller> allowed(const std::string& path, Roles roles, const Connection& connection,
+                                 const Shown& shown) const;
   static absl::StatusOr<Caller> by_token(const Callers& callers, const std::string& token);
-  static absl::StatusOr<Caller> by_certificate(const Callers& callers, const std::vector<std::string>& names);
+  absl::StatusOr<Caller> by_certificate(const Callers& callers, const std::optional<PeerIdentity>& certificate) const;
+  Roles role_in(const std::string& uri) const;
   Caller by_user(const Callers& callers, int64_t uid) const;
   void write_down(const std::string& call, const Connection& connection, const std::string& who,
                   const absl::Status& outcome);
 
   AuthorizerOptions options_;
   std::unique_ptr<CallersFile> callers_;
+  std::set<std::string> trust_domains_;
   std::unordered_map<std::string, Roles> rules_;  // by path
   std::mutex mutex_;                              // guards the rest: how much was written down in the current second
   int64_t second_ = 0, written_ = 0, left_out_ = 0;
+  mutable OpenCalls open_calls_;  // last: its thread calls the rest
 };
 
 }  // namespace wl

@@ -20,6 +20,7 @@
 #include "absl/strings/str_split.h"
 #include "compiler/base/names.h"
 #include "compiler/base/sha256.h"
+#include "proto/tls.h"
 #include "proto/utc.h"
 #include "spdlog/spdlog.h"
 
@@ -60,6 +61,7 @@ absl::Status add_loopback(const Fields& fields, const CallerRow& row, Callers* o
 }
 
 absl::Status add_certificate(const Fields& fields, const CallerRow& row, Callers* out) {
+  WL_RETURN_IF_ERROR(check_spiffe_id(fields[1]));
   out->certificates[fields[1]] = row;
   return absl::OkStatus();
 }
@@ -84,7 +86,7 @@ struct RowKind {
 constexpr RowKind kRowKinds[] = {
     {"user", 3, "user NAME ROLES", add_user},
     {"loopback", 3, "loopback * ROLES", add_loopback},
-    {"cert", 3, "cert NAME ROLES", add_certificate},
+    {"cert", 3, "cert URI ROLES", add_certificate},
     {"token", 5, "token NAME ROLES UNTIL SHA256", add_token},
 };
 

@@ -2,9 +2,9 @@
 //
 //   user      alice            operator              a user of this machine, over a unix socket; * is any
 //   loopback  *                client,worker         whoever calls over TCP from this machine
-//   cert      gpu7.example     worker                a name in a client's certificate: a subject alternative name, or
-//                                                    the common name; before what it says itself, so that the
-//                                                    role none revokes it
+//   cert      spiffe://lab/gpu7  worker              the URI name of a client's certificate (proto/tls.h), of any
+//                                                    trust domain; before what it says itself, so that the role none
+//                                                    revokes it
 //   token     ci               client    2026-12-31T00:00:00Z  SHA-256 of the token, in hexadecimal; or never
 //   team      vision           weight=2  jobs=20     a team (server/engine/teams.h), with what holds for it; a row of
 //                                                    one of the other kinds may end with team=vision, and its callers
@@ -48,7 +48,7 @@ struct Callers {
   std::map<int64_t, CallerRow> users;  // by uid
   CallerRow other_users;               // "user *"
   CallerRow loopback{.roles = kClient | kWorker, .team = {}};
-  std::map<std::string, CallerRow> certificates;  // by name
+  std::map<std::string, CallerRow> certificates;  // by URI
   std::vector<TokenRow> tokens;
   std::map<std::string, TeamRules> teams;  // by name
 

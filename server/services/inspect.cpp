@@ -44,6 +44,7 @@ class InspectCall final : public grpc::ServerWriteReactor<v1::InspectResponse> {
  public:
   InspectCall(const Serving& serving, grpc::CallbackServerContext* context, const v1::InspectRequest& request)
       : serving_(serving), context_(context), request_(request) {
+    held_ = hold_call(serving, context, "/warploom.v1.TuningService/Inspect", kLongestTransfer);
     if (const absl::Status fields = check_fields(request); !fields.ok()) {
       Finish(to_grpc(fields));
     } else if (!serving_.slow->post([this] { answer(); })) {
@@ -148,6 +149,7 @@ class InspectCall final : public grpc::ServerWriteReactor<v1::InspectResponse> {
   const Compiler& compiler_ = serving_.engine->compiler();
   std::deque<v1::InspectResponse> parts_;
   int64_t bytes_ = 0;  // taken of the transfers
+  std::unique_ptr<OpenCalls::Held> held_;
 };
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <grpcpp/grpcpp.h>
 #include <grpcpp/impl/service_type.h>
 
+#include <chrono>
 #include <functional>
 #include <memory>
 #include <vector>
@@ -71,6 +72,24 @@ struct Serving {
 inline absl::StatusOr<Reader> reader_of(const Serving& serving, const grpc::CallbackServerContext& context) {
   if (serving.authorizer == nullptr) return Reader{.every = true};
   return serving.authorizer->view_of(context);
+}
+
+// Whether a caller may know of a worker: those of a team are seen by the team and by operators alone.
+inline bool sees_worker(const Reader& reader, const WorkerView& worker) {
+  return reader.every || worker.team.empty() || worker.team == reader.team;
+}
+
+// Lets a call that stays open end when its caller may no longer make it (Authorizer::hold()). Calls that only wait may
+// last a day, those that move bytes fill memory meanwhile.
+inline constexpr std::chrono::seconds kLongestWait{86'400}, kLongestTransfer{600};
+inline std::unique_ptr<OpenCalls::Held> hold_call(const Serving& serving, const grpc::CallbackServerContext& context,
+                                                  const char* path, std::chrono::seconds longest, OpenCalls::End end) {
+  if (serving.authorizer == nullptr) return nullptr;
+  return serving.authorizer->hold(context, path, longest, std::move(end));
+}
+inline std::unique_ptr<OpenCalls::Held> hold_call(const Serving& serving, const grpc::CallbackServerContext* context,
+                                                  const char* path, std::chrono::seconds longest) {
+  return hold_call(serving, *context, path, longest, [context](const absl::Status&) { context->TryCancel(); });
 }
 
 // The token of the page of records that follows this one, and back; nullopt for the first page. InvalidArgument: it is

@@ -14,10 +14,16 @@ class WatchCall final : public grpc::ServerWriteReactor<v1::Job>, public std::en
   explicit WatchCall(const Serving& serving)
       : engine_(serving.engine), waiting_(serving.waiting), counted_(waiting_->take(1)) {}
 
-  static WatchCall* begin(const Serving& serving, const absl::StatusOr<Reader>& reader,
+  static WatchCall* begin(const Serving& serving, const grpc::CallbackServerContext& context,
                           const v1::WatchJobRequest& request) {
+    const absl::StatusOr<Reader> reader = reader_of(serving, context);
     auto call = std::make_shared<WatchCall>(serving);
     call->self_ = call;
+    call->held_ = hold_call(serving, context, "/warploom.v1.TuningService/WatchJob", kLongestWait,
+                            [call = call.get(), &context](const absl::Status& status) {
+                              // A caller that does not read would keep the write, and so the stream, for ever.
+                              if (!call->end(to_grpc(status))) context.TryCancel();
+                            });
     if (const absl::Status fields = check_fields(request); !fields.ok()) {
       call->end(to_grpc(fields));
     } else if (!reader.ok()) {
@@ -53,11 +59,11 @@ class WatchCall final : public grpc::ServerWriteReactor<v1::Job>, public std::en
  private:
   // On the pool: it may ask the store.
   void watch(const absl::StatusOr<int64_t>& id, uint64_t seen) {
-    if (!id.ok()) return end(to_grpc(id.status()));
+    if (!id.ok()) return (void)end(to_grpc(id.status()));
     auto watch = engine_->watch(*id, seen, [call = shared_from_this()](absl::StatusOr<std::shared_ptr<const Job>> job) {
       call->tell(std::move(job));
     });
-    if (!watch.ok()) return end(to_grpc(watch.status()));
+    if (!watch.ok()) return (void)end(to_grpc(watch.status()));
     {
       const std::lock_guard lock(mutex_);
       if (!done_) {
@@ -69,16 +75,18 @@ class WatchCall final : public grpc::ServerWriteReactor<v1::Job>, public std::en
   }
 
   void tell(absl::StatusOr<std::shared_ptr<const Job>> job) {
-    if (!job.ok()) return end(to_grpc(job.status()));
+    if (!job.ok()) return (void)end(to_grpc(job.status()));
     const std::lock_guard lock(mutex_);
     if (next_ == nullptr || !is_done(next_->state)) next_ = *std::move(job);
     go_on();
   }
 
-  void end(const grpc::Status& status) {
+  // False: it ends once a write is over.
+  bool end(const grpc::Status& status) {
     const std::lock_guard lock(mutex_);
     if (!end_) end_ = status;
     go_on();
+    return finished_;
   }
 
   // Starts the next write or finishes, unless a write is under way. With the lock held.
@@ -106,6 +114,7 @@ class WatchCall final : public grpc::ServerWriteReactor<v1::Job>, public std::en
   v1::Job message_;                  // being written
   std::optional<grpc::Status> end_;
   bool writing_ = false, sent_last_ = false, finished_ = false, done_ = false;
+  std::unique_ptr<OpenCalls::Held> held_;  // last: it calls end()
 };
 
 }  // namespace
@@ -123,7 +132,7 @@ absl::StatusOr<int64_t> job_for(const Serving& serving, const Reader& reader, co
 
 grpc::ServerWriteReactor<v1::Job>* watch_job(const Serving& serving, const grpc::CallbackServerContext& context,
                                              const v1::WatchJobRequest& request) {
-  return WatchCall::begin(serving, reader_of(serving, context), request);
+  return WatchCall::begin(serving, context, request);
 }
 
 }  // namespace wl

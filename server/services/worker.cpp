@@ -40,6 +40,7 @@ class AcquireCall final : public grpc::ServerUnaryReactor {
       return;
     }
     const double wait_s = request.wait_s() > 0 ? std::min(request.wait_s(), kMaxWaitS) : 0;
+    held_ = hold_call(serving, context, "/warploom.v1.WorkerService/AcquireLeases", kLongestWait);
     call_ = serving_.engine->acquire(request.worker(), request.epoch(), request.max(),
                                      std::chrono::milliseconds(static_cast<int64_t>(wait_s * 1000)),
                                      [this](absl::StatusOr<Acquired> acquired) { answer(std::move(acquired)); });
@@ -81,6 +82,7 @@ class AcquireCall final : public grpc::ServerUnaryReactor {
   v1::AcquireLeasesResponse* const out_;
   const bool counted_;
   std::shared_ptr<LeaseCall> call_;
+  std::unique_ptr<OpenCalls::Held> held_;
 };
 
 class WorkerServiceImpl final : public v1::WorkerService::CallbackService {

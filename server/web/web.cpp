@@ -144,6 +144,12 @@ WebFiles make_files() {
 
 }  // namespace
 
+std::vector<HttpRule> http_rules() {
+  std::vector<HttpRule> rules;
+  for (const Route& route : kRoutes) rules.push_back({std::string(route.path), route.call});
+  return rules;
+}
+
 struct Web::Impl {
   Impl(const Serving& serving, Authorizer* authorizer_in, bool tls) : data(serving), authorizer(authorizer_in) {
     connection.door = tls ? Door::kTls : Door::kLoopback;
@@ -228,7 +234,7 @@ absl::StatusOr<KeptAnswer> Web::Impl::answer_to(const Route& route, std::vector<
   }
   Shown shown;
   shown.token = question.authorization;
-  shown.names = question.names;
+  shown.certificate = question.certificate;
   WL_ASSIGN_OR_RETURN(const Reader reader, authorizer->admit(route.call, connection, shown));
   std::string key = cat(reader.every ? "every" : "team ", reader.team, "\n", question.path);
   for (const auto& [name, value] : question.parameters) append(&key, "\n", name, "=", value);

@@ -3,11 +3,19 @@
 #pragma once
 
 #include <memory>
+#include <string>
+#include <vector>
 
 #include "server/metrics/http.h"
 #include "server/services/services.h"
 
 namespace wl {
+
+// Who may ask for an address of the API: who may make this call. * stands for any one part of the path.
+struct HttpRule {
+  std::string path, call;
+};
+std::vector<HttpRule> http_rules();
 
 class Web {
  public:

@@ -42,7 +42,7 @@ def certificates(scratch):
     lab.make("elsewhere", "DNS:coordinator.lab")
     lab.make("gpu7", "URI:spiffe://lab/warploom/worker/gpu7")
     lab.make("alice", "URI:spiffe://lab/warploom/client/alice")
-    lab.make("desk", "DNS:desk.lab")
+    lab.make("desk", "URI:spiffe://lab/desk,DNS:desk.lab")
     lab.make("old", "URI:spiffe://lab/warploom/client", days=-1)
     lab.make("stale", "DNS:localhost", days=-1)
     other.make("mallory", "URI:spiffe://lab/warploom/operator")
@@ -195,7 +195,7 @@ def audit(scratch, name):
 def what_was_written_down(scratch, made):
     lines = audit(scratch, "coordinator")
     allowed = [(line["call"], line["who"]) for line in lines if line["outcome"] == "allowed"]
-    expect(("Drain", "the certificate of desk.lab") in allowed, allowed)
+    expect(("Drain", "the certificate of spiffe://lab/desk") in allowed, allowed)
     expect(("Undrain", "the token a-operator") in allowed, allowed)
     expect(("Undrain", f"user {os.geteuid()}") in allowed, allowed)
     expect({call for call, _ in allowed} <= {"Drain", "Undrain", "RevokeProducer"}, allowed)
@@ -211,16 +211,16 @@ def main():
         skip("no openssl command")
     with Scratch() as scratch:
         _, other = certificates(scratch)
-        (scratch.root / "callers").write_text("cert desk.lab operator\n")
+        (scratch.root / "callers").write_text("cert spiffe://lab/desk operator\n")
         os.chmod(scratch.path("callers"), 0o600)
-        _, (address, socket) = serve(scratch, "coordinator", "--listen", "localhost:0,unix:socket", "--callers", "callers", *shown("coordinator"))
+        _, (address, socket) = serve(scratch, "coordinator", "--listen", "localhost:0,unix:socket", "--callers", "callers", "--trust-domain", "lab", *shown("coordinator"))
         _, (loopback,) = serve(scratch, "plain", "--listen", "127.0.0.1:0", "--callers", "callers")
-        _, (elsewhere,) = serve(scratch, "other-name", "--listen", "localhost:0", *shown("elsewhere"))
+        _, (elsewhere,) = serve(scratch, "other-name", "--listen", "localhost:0", "--trust-domain", "lab", *shown("elsewhere"))
         a_fleet_over_tls(scratch, address, socket)
         made = tokens(scratch, address, socket, loopback)
         # A coordinator whose certificate expires while it runs: it starts with a good one.
         replaced(scratch, "elsewhere", "soon")
-        _, (stale,) = serve(scratch, "stale", "--listen", "localhost:0", *shown("soon"))
+        _, (stale,) = serve(scratch, "stale", "--listen", "localhost:0", "--trust-domain", "lab", *shown("soon"))
         replaced(scratch, "stale", "soon")
         time_out = time.monotonic() + 30
         jobs = ["warploom", "jobs", "--server", stale, *shown("alice")]

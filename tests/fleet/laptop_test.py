@@ -29,7 +29,7 @@ def site(scratch):
     shell(scratch, "touch callers.txt")
     token = shell(scratch, documented("warploomd token laptop --callers callers.txt --role cache")).stdout
     (scratch.root / "laptop.token").write_text(token)
-    scratch.start("warploomd", "--store", "lab.db", "--listen", "localhost:0", "--callers", "callers.txt", *shown("coordinator"), name="lab")
+    scratch.start("warploomd", "--store", "lab.db", "--listen", "localhost:0", "--callers", "callers.txt", "--trust-domain", "warploom", *shown("coordinator"), name="lab")
     lab = scratch.logged("lab", r"listening on (\S+)", "it listens")
     workers = [
         scratch.start("warploom-worker", "--server", lab, *shown(node), "--devices", "fake", "--name", node, name=node) for node in ("node1", "node2")

@@ -4,7 +4,6 @@ trials: coordinators and workers of a page stay until it ends or starts others. 
 of its own; snippets of C and Python are run by theirs.)"""
 
 import re
-import shutil
 import sys
 
 import numpy as np
@@ -14,7 +13,9 @@ from harness import BIN, SOURCE, Scratch, expect, has_sanitizer, skip, until
 from onnx import TensorProto, helper, numpy_helper
 
 # The first words of commands. Others are lines of files and programs.
-RUN = {"warploom", "warploomd", "warploom-worker", "warploom-train", "deploy/certificates.sh", "openssl", "touch", "echo", "tar"}
+RUN = {"warploom", "warploomd", "warploom-worker", "warploom-train", "deploy/certificates.sh", "openssl", "sign", "touch", "echo", "tar"}
+DEFINES = ("new=", "sign()")  # a variable and a function of the shell, for the commands after it
+EMPTY_HOME = {"README.md", "fleet.md"}  # which make their certificates themselves
 ROWS = {"team", "cert"}  # of the file of callers
 NEEDS_A_GPU_COMPILER = "--target cuda:sm_90a"
 BATCH = 'out = "bundles"\ntrials = 2\n[[model]]\nfile = "model.onnx"\ntargets = ["cpu"]\n'
@@ -41,7 +42,7 @@ class Page:
             return
         for role, *names in (("coordinator", "localhost", "127.0.0.1"), ("worker", "node1"), ("client", "alice")):
             shell(self.scratch, f"deploy/certificates.sh . {role} {' '.join(names)}")
-        self.run("warploomd --store kernels.db --listen 0.0.0.0:7411,unix:/tmp/warploom.sock --callers callers.txt --backups backups " + SHOWN.format("coordinator"))
+        self.run("warploomd --store kernels.db --listen 0.0.0.0:7411,unix:/tmp/warploom.sock --callers callers.txt --backups backups --trust-domain warploom " + SHOWN.format("coordinator"))
         self.run("warploom-worker --server coordinator.lab:7411 --devices cpu " + SHOWN.format("node1"))
         self.run("warploom tune model.onnx --server coordinator.lab:7411 --out tuned " + SHOWN.format("alice"))
         shell(self.scratch, f"warploom signer --server unix:{self.socket} > signers")
@@ -81,8 +82,8 @@ class Page:
     def run(self, command):
         self.ran.append(command)
         words = command.split()
-        if words[0].startswith("new="):
-            self.variables = command + "\n"
+        if words[0].startswith(DEFINES):
+            self.variables += command + "\n"
         elif words[0] in ROWS:
             with open(self.scratch.root / "callers.txt", "a") as callers:
                 callers.write(command + "\n")
@@ -98,15 +99,10 @@ class Page:
             self.after(words)
 
     def after(self, words):
-        """What the page says in words: files of certificates are where they are used."""
-        if words[0] == "deploy/certificates.sh":
-            for file in (self.scratch.root / "tls").iterdir():
-                shutil.copy(file, self.scratch.root)
+        """What takes a moment."""
         if words[:2] == ["warploomd", "token"] and self.coordinator is not None:  # which looks for new rows now and then
             jobs = ["warploom", "jobs", "--server", self.address, "--tls-ca", "ca.pem", "--token-file", words[-1]]
             until(lambda: self.scratch.run(*jobs, expect=None).code == 0, 30, f"{words[-1]} is known")
-        if words[:2] == ["openssl", "x509"]:
-            shell(self.scratch, "deploy/certificates.sh . coordinator localhost 127.0.0.1; deploy/certificates.sh . client alice")
 
 
 def write_model(path):
@@ -121,7 +117,7 @@ def commands_of(path):
     for command in in_blocks(path.read_text()):
         first = command.split()[0]
         is_row = first in ROWS and command.split()[1] != "="
-        if first in RUN or is_row or first.startswith("new="):
+        if first in RUN or is_row or first.startswith(DEFINES):
             yield command
 
 
@@ -146,7 +142,7 @@ def main(*names):
             continue
         with Scratch() as scratch:
             page = Page(scratch)
-            page.prepare(tuned=path.name != "README.md")
+            page.prepare(tuned=path.name not in EMPTY_HOME)
             for command in commands_of(path):
                 why = left_out(scratch, command)
                 if why:

@@ -109,7 +109,7 @@ def proxy_of_a_laptop(scratch):
         made = subprocess.run([SOURCE / "deploy/certificates.sh", scratch.path("tls"), *role], capture_output=True, text=True)
         expect(made.returncode == 0, made.stderr)
     shown = lambda who: ["--tls-ca", "tls/ca.pem", "--tls-cert", f"tls/{who}.pem", "--tls-key", f"tls/{who}.key"]  # noqa: E731
-    scratch.start("warploomd", "--store", "lab.db", "--listen", f"127.0.0.1:0,unix:{scratch.path('lab')}", *shown("coordinator"), name="lab")
+    scratch.start("warploomd", "--store", "lab.db", "--listen", f"127.0.0.1:0,unix:{scratch.path('lab')}", "--trust-domain", "warploom", *shown("coordinator"), name="lab")
     lab = scratch.logged("lab", r"listening on ([^,]+),", "it listens")
     worker = scratch.start("warploom-worker", "--server", f"unix:{scratch.path('lab')}", "--devices", "fake", name="lab.worker")
     (scratch.root / "g.graph").write_text(graphs.EXP)

@@ -247,7 +247,7 @@ def secure(scratch):
     (scratch.root / "callers").write_text("team vision\nteam speech\n")
     os.chmod(scratch.path("callers"), 0o600)
     vision, speech, works = token(scratch, "vision", "client", "vision"), token(scratch, "speech", "client", "speech"), token(scratch, "works", "worker")
-    tls = ["--tls-ca", "tls/ca.pem", "--tls-cert", "tls/coordinator.pem", "--tls-key", "tls/coordinator.key"]
+    tls = ["--tls-ca", "tls/ca.pem", "--tls-cert", "tls/coordinator.pem", "--tls-key", "tls/coordinator.key", "--trust-domain", "warploom"]
     _, where = start(scratch, "b", "b.db", "--listen", "127.0.0.1:0,unix:b.s", "--callers", "callers", *tls)
     server = scratch.logged("b", r"listening on ([^,]+),", "it listens")
     base = f"https://{where}"

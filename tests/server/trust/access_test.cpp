@@ -1,54 +1,24 @@
 // Who may call what: every rpc by every kind of caller.
 #include <gmock/gmock.h>
 #include <grpcpp/create_channel_posix.h>
-#include <grpcpp/generic/generic_stub.h>
 #include <gtest/gtest.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/un.h>
 #include <unistd.h>
 
-#include <cstdlib>
 #include <cstring>
 #include <fstream>
 #include <thread>
 
-#include "compiler/base/sha256.h"
-#include "proto/dial.h"
 #include "proto/tls.h"
-#include "server/services/authorizer.h"
-#include "tests/server/scratch.h"
-#include "tests/server/service.h"
+#include "tests/server/trust/doorstep.h"
 
 namespace wl {
 namespace {
 
 using ::testing::AnyOf;
 using ::testing::HasSubstr;
-
-constexpr uid_t kSomebody = 4321;
-
-// Makes a call with an empty request, whatever the form of the rpc, and returns how it ended.
-grpc::Status call_of(const std::shared_ptr<grpc::Channel>& channel, const std::string& path) {
-  grpc::GenericStub stub(channel);
-  grpc::ClientContext context;
-  context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(60));
-  grpc::CompletionQueue queue;
-  const grpc::Slice empty("", 0);
-  const auto pending = stub.PrepareUnaryCall(&context, path, grpc::ByteBuffer(&empty, 1), &queue);
-  grpc::ByteBuffer answer;
-  grpc::Status status;
-  pending->StartCall();
-  pending->Finish(&answer, &status, &status);
-  void* tag = nullptr;
-  bool ok = false;
-  EXPECT_TRUE(queue.Next(&tag, &ok));
-  return status;
-}
-
-bool is_refused(const grpc::Status& status) {
-  return status.error_code() == grpc::PERMISSION_DENIED || status.error_code() == grpc::UNAUTHENTICATED;
-}
 
 // A channel over the socket file, connected by another user. Needs root.
 std::shared_ptr<grpc::Channel> as_somebody(const std::string& path, uid_t uid = kSomebody) {
@@ -93,76 +63,6 @@ TEST(Access, EveryRpcSaysWhoMayCallIt) {
   EXPECT_GE(rules.size(), 24);
   for (const RpcRule& rule : rules) EXPECT_NE(rule.roles, kNoRole) << rule.path;
 }
-
-// A coordinator with every kind of door, and callers of every kind.
-class Doorstep {
- public:
-  Doorstep() {
-    for (const char* name : {"ca", "other"}) make_ca(name);
-    make_certificate("server", "ca", "DNS:localhost,IP:127.0.0.1");
-    make_certificate("worker", "ca", "URI:spiffe://lab/warploom/worker/gpu7");
-    make_certificate("operator", "ca", "DNS:desk.lab");
-    make_certificate("lost", "ca", "URI:spiffe://lab/warploom/worker/lost");
-    make_certificate("stranger", "ca", "DNS:stranger.lab");
-    make_certificate("foreign", "other", "URI:spiffe://lab/warploom/operator");
-    std::ofstream(callers()) << "# of a test\n"
-                             << "user " << kSomebody + 1 << " client\n"
-                             << "cert desk.lab operator\n"
-                             << "cert spiffe://lab/warploom/worker/lost none\n"
-                             << "token old operator 2020-01-01T00:00:00Z " << sha256_hex("old") << "\n";
-    chmod(callers().c_str(), 0600);
-    for (const Roles role : {kClient, kWorker, kOperator, kCache})
-      tokens.push_back(make_token(callers(), print_roles(role), role, 3600).value());
-    options.store = scratch.path("a.db");
-    options.compiler = &compiler;
-    options.listen = cat("unix:", scratch.path("s"), ",localhost:0");
-    options.tls = {.cert = scratch.path("server.pem"), .key = scratch.path("server.key"), .ca = scratch.path("ca.pem")};
-    options.callers = callers();
-    const absl::Status started = tls.start(options);
-    EXPECT_TRUE(started.ok()) << started;
-    options.store = scratch.path("b.db");
-    options.listen = "127.0.0.1:0";
-    options.tls = {};
-    EXPECT_TRUE(plain.start(options).ok());
-  }
-
-  std::string callers() const { return scratch.path("callers"); }
-  std::string socket() const { return scratch.path("s"); }
-
-  std::shared_ptr<grpc::Channel> by_tls(const std::string& certificate, const std::string& token = "") const {
-    DialOptions how;
-    how.tls.ca = scratch.path("ca.pem");
-    if (!certificate.empty()) how.tls.cert = scratch.path(certificate + ".pem");
-    if (!certificate.empty()) how.tls.key = scratch.path(certificate + ".key");
-    how.token = token;
-    return dial(tls.addresses()[1], how).value();
-  }
-  std::shared_ptr<grpc::Channel> by_token(const std::string& address, const std::string& token) const {
-    DialOptions how;
-    how.token = token;
-    return dial(address, how).value();
-  }
-
-  void run(const std::string& command) const {
-    EXPECT_EQ(system(cat("cd ", scratch.path(""), " && (", command, ") > openssl.log 2>&1").c_str()), 0) << command;
-  }
-  void make_ca(const std::string& name) const {
-    run(cat("openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -keyout ", name, ".key -out ", name,
-            ".pem -days 2 -subj /CN=", name));
-  }
-  void make_certificate(const std::string& name, const std::string& ca, const std::string& names) const {
-    run(cat("openssl req -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -keyout ", name, ".key -out ", name,
-            ".csr -subj /CN=", name, " && echo subjectAltName=", names, " > ", name, ".ext && openssl x509 -req -in ",
-            name, ".csr -CA ", ca, ".pem -CAkey ", ca, ".key -CAcreateserial -days 2 -extfile ", name, ".ext -out ",
-            name, ".pem"));
-  }
-
-  Scratch scratch;
-  FakeCompiler compiler;
-  CoordinatorOptions options;
-  Coordinator tls, plain;
-  std::vector<std::string> tokens;  // of a client, a worker, an operator and a cache
-};
 
 TEST(Access, EveryRpcIsAnsweredToThoseItIsFor) {
   const Doorstep at;

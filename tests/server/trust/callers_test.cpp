@@ -24,14 +24,14 @@ std::string text_of(const std::string& file) {
 
 TEST(Callers, RowsOfEveryKind) {
   const auto rows = Callers::parse(cat("# who\n\n user 17 operator\nuser * client\nloopback * none\r\n",
-                                       "cert gpu7.lab worker\n\ttoken ci client,worker 2026-12-31T00:00:00Z ",
+                                       "cert spiffe://lab/gpu7 worker\n\ttoken ci client,worker 2026-12-31T00:00:00Z ",
                                        sha256_hex("secret"), "\ntoken old client never ", sha256_hex("x")),
                                    "f");
   ASSERT_TRUE(rows.ok()) << rows.status();
   EXPECT_EQ(rows->users.at(17).roles, kOperator);
   EXPECT_EQ(rows->other_users.roles, kClient);
   EXPECT_EQ(rows->loopback.roles, kNoRole);
-  EXPECT_EQ(rows->certificates.at("gpu7.lab").roles, kWorker);
+  EXPECT_EQ(rows->certificates.at("spiffe://lab/gpu7").roles, kWorker);
   ASSERT_NE(rows->find_token("secret"), nullptr);
   EXPECT_EQ(rows->find_token("secret")->who.roles, kClient | kWorker);
   EXPECT_EQ(rows->find_token("secret")->until_unix_s, 1798675200);
@@ -65,11 +65,11 @@ TEST(Callers, AWrongRowIsNamed) {
 
 TEST(Callers, AreOfTeams) {
   const auto rows = Callers::parse(
-      cat("cert a.lab client team=vision\ntoken ci client never ", sha256_hex("t"),
+      cat("cert spiffe://lab/a client team=vision\ntoken ci client never ", sha256_hex("t"),
           " team=speech\nuser 17 client\nteam vision\n", "team speech weight=3 priority=-1 jobs=7 publish=confirmed\n"),
       "f");
   ASSERT_TRUE(rows.ok()) << rows.status();
-  EXPECT_EQ(rows->certificates.at("a.lab").team, "vision");
+  EXPECT_EQ(rows->certificates.at("spiffe://lab/a").team, "vision");
   EXPECT_EQ(rows->find_token("t")->who.team, "speech");
   EXPECT_EQ(rows->users.at(17).team, "");
   const TeamRules none = rows->teams.at("vision"), all = rows->teams.at("speech");
