@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""PyTorch's own samples of its operators (OpInfo, forward, float32) through the backend: which give eager's results, which are
-computed by kernels alone, and what is left to eager and why. Correctness, no times.
+"""PyTorch's own samples of its operators (OpInfo, forward) through the backend, then with extremes among their floats and at other
+strides: which give eager's results, dtypes and strides, which are computed by kernels alone, and what is left to eager and why.
+Correctness, no times.
 
-    build/venv-peers/bin/python bench/torch_backend/operators.py [--only WORD ...] [--samples 1] [--jobs 2]
+    build/venv-peers/bin/python bench/torch_backend/operators.py [--only WORD ...] [--dtype float32] [--samples 1] [--jobs 2]
 
 Needs the packages of tools/requirements-further.txt. Prints a table and writes bench/results/torch/operators-DATE.json.
 """
@@ -42,15 +43,15 @@ def outside(name):
     return next((why for why, names in OUTSIDE.items() if re.fullmatch(names, name)), None)
 
 
-def operators():
+def operators(dtype="float32"):
     import torch
     from torch.testing._internal.common_methods_invocations import op_db
 
-    found = {f"{one.name}/{one.variant_test_name}" if one.variant_test_name else one.name: one for one in op_db if torch.float32 in one.supported_dtypes("cpu")}
+    found = {f"{one.name}/{one.variant_test_name}" if one.variant_test_name else one.name: one for one in op_db if getattr(torch, dtype) in one.supported_dtypes("cpu")}
     return {name: one for name, one in found.items() if outside(name) is None}
 
 
-def samples_of(one, count):
+def samples_of(one, count, dtype):
     """The first samples without empty tensors; others if there are none."""
     import torch
 
@@ -59,31 +60,59 @@ def samples_of(one, count):
         return all(t.numel() > 0 for t in torch.utils._pytree.tree_leaves(made) if isinstance(t, torch.Tensor))
 
     torch.manual_seed(0)
-    made = list(one.sample_inputs("cpu", torch.float32, requires_grad=False))
+    made = list(one.sample_inputs("cpu", getattr(torch, dtype), requires_grad=False))
     return ([sample for sample in made[:20] if is_full(sample)] or made)[:count]
+
+
+class Sample:
+    """A sample of an operator as a program of the differential test: a function of its tensors."""
+
+    def __init__(self, one, sample):
+        import torch
+
+        self._flat, self._spec = torch.utils._pytree.tree_flatten(((sample.input, *sample.args), sample.kwargs))
+        self._one, self._torch = one, torch
+        self.sums = not hasattr(one, "ref") or one.ref is None or not type(one).__name__.endswith("UfuncInfo")
+        self.places = [i for i, leaf in enumerate(self._flat) if isinstance(leaf, torch.Tensor)]
+        self.given = [self._flat[i] for i in self.places]
+
+    def run(self, given, after=lambda value: value):
+        leaves = list(self._flat)
+        for place, tensor in zip(self.places, given):
+            leaves[place] = tensor
+        arguments, named = self._torch.utils._pytree.tree_unflatten(leaves, self._spec)
+        made = self._torch.utils._pytree.tree_leaves(self._one.op(*arguments, **named))
+        return tuple(value for value in made if isinstance(value, self._torch.Tensor))
+
+
+def variants(sample):
+    """The sample's tensors, floats with extremes among them, and all at other strides."""
+    from torch_programs import Chooser, laid_out, values
+
+    yield sample.given
+    for wild in (0.1, 0.5):
+        choose = Chooser(int(wild * 10))
+        yield [values(choose, x.shape, x.dtype, wild) if x.dtype.is_floating_point else x for x in sample.given]
+    for how in ("transposed", "sliced", "channels last", "offset"):
+        moved = [laid_out(x, how) if x.numel() > 0 else x for x in sample.given]
+        if any(a.stride() != b.stride() or a.storage_offset() != b.storage_offset() for a, b in zip(moved, sample.given)):
+            yield moved
 
 
 def tried(one, sample):
     import torch
     import warploom.torch
+    from torch_fuzz import faults
 
-    def function(x, *rest, **named):
-        return one.op(x, *rest, **named)
-
-    wanted = function(sample.input, *sample.args, **sample.kwargs)
     before = len(warploom.torch.report())
     torch._dynamo.reset()
-    options = {"trials": 1, "kernels_alone": True}
-    compiled = torch.compile(function, backend="warploom", dynamic=False, options=options)
-    got = compiled(sample.input, *sample.args, **sample.kwargs)
+    program = Sample(one, sample)
+    compiled = torch.compile(lambda *given: program.run(given), backend="warploom", dynamic=False, options={"trials": 1, "kernels_alone": True})
+    for number, given in enumerate(variants(program)):
+        found = faults(torch, compiled, program, given, number)
+        if found:
+            return "wrong", {f"variant {number}: {found}": 1}
     entries = warploom.torch.report()[before:]
-    flat = torch.utils._pytree.tree_leaves
-    try:
-        for a, b in zip(flat(got), flat(wanted), strict=True):
-            if isinstance(b, torch.Tensor):
-                torch.testing.assert_close(a, b, rtol=1e-4, atol=1e-5, equal_nan=True)
-    except (AssertionError, ValueError) as error:
-        return "wrong", {str(error).splitlines()[-1] if str(error) else "": 1}
     left = collections.Counter()
     for entry in entries:
         left.update(entry["eager"])
@@ -92,18 +121,18 @@ def tried(one, sample):
     return ("kernels" if any(entry["kernels"] for entry in entries) else "nothing to compute"), {}
 
 
-def child(names, samples):
+def child(names, samples, dtype):
     warnings.simplefilter("ignore")
-    sys.path.insert(0, str(ROOT / "build/release/python"))
+    sys.path[:0] = [str(ROOT / folder) for folder in ("build/release/python", "tests/python", "tests/e2e")]
     import torch
 
     torch.set_grad_enabled(False)
     torch.set_num_threads(2)
-    known = operators()
+    known = operators(dtype)
     for name in names:
         outcomes = []
         try:
-            outcomes = [tried(known[name], sample) for sample in samples_of(known[name], samples)]
+            outcomes = [tried(known[name], sample) for sample in samples_of(known[name], samples, dtype)]
         except Exception as error:  # noqa: BLE001: whatever an operator's test raises is its result
             outcomes = [("failed", {f"{type(error).__name__}: {str(error).strip().splitlines()[0] if str(error).strip() else ''}"[:200]: 1})]
         order = ["failed", "wrong", "left to eager", "kernels", "nothing to compute"]
@@ -111,11 +140,11 @@ def child(names, samples):
         print(json.dumps({"name": name, "outcome": worst[0], "why": worst[1]}), flush=True)
 
 
-def run(names, samples, cache):
+def run(names, samples, dtype, cache):
     """The outcomes of some operators, in a process of their own; what ends it counts as a failure."""
     outcomes, left = [], list(names)
     while left:
-        command = [sys.executable, __file__, "--child", ",".join(left), "--samples", str(samples)]
+        command = [sys.executable, __file__, "--child", ",".join(left), "--samples", str(samples), "--dtype", dtype]
         done = subprocess.run(command, capture_output=True, text=True, env=os.environ | {"XDG_CACHE_HOME": cache})
         made = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
         outcomes += made
@@ -131,19 +160,20 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", nargs="*", default=[], help="operators whose names have one of these words")
     parser.add_argument("--samples", type=int, default=1, help="samples of each operator")
+    parser.add_argument("--dtype", default="float32", help="of the samples")
     parser.add_argument("--jobs", type=int, default=2, help="processes at once")
     parser.add_argument("--child", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.child:
-        return child(options.child.split(","), options.samples)
-    names = [name for name in operators() if not options.only or any(word in name for word in options.only)]
+        return child(options.child.split(","), options.samples, options.dtype)
+    names = [name for name in operators(options.dtype) if not options.only or any(word in name for word in options.only)]
     parts = [names[i : i + AT_ONCE] for i in range(0, len(names), AT_ONCE)]
     with tempfile.TemporaryDirectory() as cache, concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
-        outcomes = [one for part in pool.map(lambda part: run(part, options.samples, cache), parts) for one in part]
+        outcomes = [one for part in pool.map(lambda part: run(part, options.samples, options.dtype, cache), parts) for one in part]
     counts = collections.Counter(one["outcome"] for one in outcomes)
     for one in outcomes:
         if one["outcome"] in ("failed", "wrong", "left to eager"):
-            print(f"{one['outcome']}: {one['name']}: {'; '.join(one['why'])[:160]}")
+            print(f"{one['outcome']}: {one['name']}: {'; '.join(one['why'])[:300]}")
     asked = sum(counts.values()) - counts["nothing to compute"]
     print(", ".join(f"{count} {what}" for what, count in counts.most_common()))
     if asked:

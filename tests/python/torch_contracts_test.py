@@ -138,6 +138,20 @@ def functions(torch, run):
     yield run(lambda x: pool(x, (1, 3), 1, (0, 1), return_indices=True))(image)
 
 
+def arithmetic(torch, run):
+    """Floors, signs, ends of an interval, powers and variances, where formulas lose what eager keeps."""
+    t, inf, nan = torch.tensor, math.inf, math.nan
+    a, b = t([nan, inf, -inf, 1, -1, 5, 0.9, -7]), t([1, -inf, 2, inf, inf, 0, 0.3, 2])
+    yield run(lambda a, b: (a.sign(), torch.lerp(a, b, 0.5), torch.lerp(a, b, 0.25), a // b, a // 0.3, torch.div(a, b, rounding_mode="trunc"), a % b))(a, b)
+    yield run(lambda h: (h.var(), h.std(0), torch.addcmul(h, h, h, value=0.1), h * 0.1))(t([300.0, -300, 10, 250], dtype=torch.float16))
+    i = t([7, -7, 2**31 - 1, 0, -3], dtype=torch.int32)
+    yield run(lambda i: (i**3, i // 7, i % -3, torch.fmod(i, 4), i.round(), i.trunc(), i.maximum(i.flip(0)), i.long() ** 3))(i)
+    yield run(lambda b: (b.maximum(b.flip(0)), b.amax(), b.sum(), b.logical_xor(b.flip(0))))(i > 0)
+    x = torch.randn(4, 4)
+    with torch.autocast("cpu", torch.bfloat16):
+        yield run(lambda x: ((x @ x).float() * 0, (x @ x).relu().argmax(0) * 0, (x @ x).softmax(0).sum(0).round()))(x)
+
+
 def encoder_layers(torch, run):
     """Operators that are a whole layer each, with masks of each kind."""
     nn, x = torch.nn, torch.randn(2, 5, 16)
@@ -152,7 +166,7 @@ def encoder_layers(torch, run):
     yield run(lambda x: torch._native_multi_head_attention(x, x.relu(), x.relu(), *weights, padding, True, False, 1))(x)
 
 
-CASES = (attention, written_weights, one_function_of_two_modules, inference_mode, strides, aliases, promotion, sizes, random_numbers, functions, encoder_layers)
+CASES = (attention, written_weights, one_function_of_two_modules, inference_mode, strides, aliases, promotion, sizes, random_numbers, functions, arithmetic, encoder_layers)
 
 
 def results(torch, case, backend):
@@ -198,6 +212,19 @@ def check_warnings(torch):
     expect(len(said.lines) == 2 and "LSTM" in said.lines[1], said.lines)
 
 
+def check_errors(torch):
+    """What eager raises is raised."""
+    wrong = ((lambda a: a // (a - a), "ZeroDivisionError"), (lambda a: a % 0, "ZeroDivisionError"), (lambda a: a**-1, "negative integer powers"))
+    for function, message in wrong:
+        try:
+            torch._dynamo.reset()
+            torch.compile(function, backend="warploom", options={"trials": 1})(torch.tensor([1, 2]))
+        except RuntimeError as error:
+            expect(message in str(error), f"{error}")
+        else:
+            expect(False, f"nothing is raised, not {message}")
+
+
 def child(names):
     sys.path.insert(0, str(BIN.parent / "python"))
     import torch
@@ -216,6 +243,7 @@ def child(names):
     expect(not wrong, "\n".join(wrong))
     if not names:
         check_warnings(torch)
+        check_errors(torch)
 
 
 def main():

@@ -62,13 +62,32 @@ UNARY = {
     "erf": "erf", "atan": "atan", "floor": "floor", "ceil": "ceil", "round": "round", "sign": "sign",
 }  # fmt: skip
 for _name, _op in UNARY.items():
-    row(getattr(aten, _name).default)(lambda g, node, x, _op=_op: pointwise(g, _op, node, [x]))
+
+    @row(getattr(aten, _name).default)
+    def _unary(g, node, x, _op=_op):
+        if x.dtype not in FLOATS and _op in ("floor", "ceil", "round"):
+            return x
+        return pointwise(g, _op, node, [x])
+
+
+def checked_divisor(node, y):
+    """Raises Unsupported where eager would look for a 0 in a divisor of integers, and raise."""
+    if result_of(node)[0] not in FLOATS and (isinstance(y, Value) or y == 0):
+        raise Unsupported("a division of integers whose divisor may be 0")
+
 
 BINARY = {"maximum": "max", "minimum": "min", "fmod": "fmod", "remainder": "mod"}
 for _name, _op in BINARY.items():
     for _overload in ("Tensor", "Scalar", "default"):
         if hasattr(getattr(aten, _name), _overload):
-            row(getattr(getattr(aten, _name), _overload))(lambda g, node, x, y, _op=_op: pointwise(g, _op, node, [x, y]))
+
+            @row(getattr(getattr(aten, _name), _overload))
+            def _binary(g, node, x, y, _op=_op):
+                if result_of(node)[0] == "b1":
+                    return pointwise(g, {"max": "logical_or", "min": "logical_and"}.get(_op, _op), node, [x, y])
+                if _op in ("fmod", "mod"):
+                    checked_divisor(node, y)
+                return pointwise(g, _op, node, [x, y])
 
 
 @row(aten.mul.Tensor, aten.mul.Scalar)
@@ -127,23 +146,17 @@ def rsub(g, node, x, y, alpha=1):
 
 @row(aten.div.Tensor, aten.div.Scalar, aten.true_divide.Tensor)
 def div(g, node, x, y):
-    return pointwise(g, "div", node, [x, y])
-
-
-@row(aten.div.Tensor_mode, aten.div.Scalar_mode)
-def div_mode(g, node, x, y, rounding_mode=None):
-    if rounding_mode is None:
-        return div(g, node, x, y)
-    if result_of(node)[0] in FLOATS:
-        ratio = pointwise(g, "div", node, [x, y])
-        return trunc(g, node, ratio) if rounding_mode == "trunc" else pointwise(g, "floor", node, [ratio])
-    if rounding_mode == "floor":  # a division of integers rounds towards zero
-        x = pointwise(g, "sub", node, [x, pointwise(g, "mod", node, [x, y])])
+    checked_divisor(node, y)
     return pointwise(g, "div", node, [x, y])
 
 
 @row(aten.pow.Tensor_Scalar, aten.pow.Tensor_Tensor, aten.pow.Scalar)
 def power(g, node, x, y):
+    dtype = result_of(node)[0]
+    if dtype not in FLOATS:
+        if isinstance(y, Value) or not isinstance(y, int) or y < 0:
+            raise Unsupported("a power of integers, but by a whole number")
+        return power_of_integers(g, node, x, y)
     if isinstance(y, (int, float)) and not isinstance(y, bool):
         if y == 2:
             return pointwise(g, "mul", node, [x, x])
@@ -151,9 +164,19 @@ def power(g, node, x, y):
             return pointwise(g, "mul", node, [pointwise(g, "mul", node, [x, x]), x])
         if y == 1:
             return pointwise(g, "mul", node, [x, 1])
-        if y in (0.5, -0.5, -1) and result_of(node)[0] in FLOATS:
+        if y in (0.5, -0.5, -1):
             return pointwise(g, {0.5: "sqrt", -0.5: "rsqrt", -1: "rcp"}[y], node, [x])
     return pointwise(g, "pow", node, [x, y])
+
+
+def power_of_integers(g, node, x, y):
+    """By squares, which wrap as PyTorch's do."""
+    result, square = g.constant(1, *result_of(node)), prepared(g, x, *result_of(node))
+    while y:
+        if y & 1:
+            result = g.op("mul", result, square)
+        square, y = g.op("mul", square, square), y >> 1
+    return result
 
 
 @row(aten.relu.default)
@@ -192,19 +215,12 @@ def isinf(g, node, x):
 
 @row(aten.trunc.default)
 def trunc(g, node, x):
+    if x.dtype not in FLOATS:
+        return x
     return pointwise(g, "mul", node, [pointwise(g, "sign", node, [x]), pointwise(g, "floor", node, [g.op("abs", x)])])
 
 
-@row(aten.addcmul.default)
-def addcmul(g, node, x, a, b, value=1):
-    return pointwise(g, "add", node, [x, pointwise(g, "mul", node, [pointwise(g, "mul", node, [a, b]), value])])
-
-
-@row(aten.addcdiv.default)
-def addcdiv(g, node, x, a, b, value=1):
-    return pointwise(g, "add", node, [x, pointwise(g, "mul", node, [pointwise(g, "div", node, [a, b]), value])])
-
-
-@row(aten.lerp.Scalar, aten.lerp.Tensor)
-def lerp(g, node, x, y, weight):
-    return pointwise(g, "add", node, [x, pointwise(g, "mul", node, [pointwise(g, "sub", node, [y, x]), weight])])
+@row(aten.sign.default, torch.ops.prims.sign.default)
+def sign(g, node, x):
+    value = pointwise(g, "sign", node, [x])
+    return g.op("select", g.op("ne", x, x), g.constant(0, *result_of(node)), value) if x.dtype in FLOATS else value

@@ -5,7 +5,7 @@ import math
 
 import torch
 
-from ._aten import TABLE, prepared, result_of, row, wide
+from ._aten import TABLE, checked_divisor, div, pointwise, prepared, result_of, row, trunc, wide
 from ._sums import axes_of, first_place
 from ._text import FLOATS, Unsupported
 
@@ -52,11 +52,9 @@ def formula(name):
 
     def add(function):
         def lowered(g, node, *operands):
-            dtype, shape = result_of(node)
-            if dtype not in FLOATS:
-                raise Unsupported(f"{name} as {dtype}")
-            at = wide(dtype)
-            return g.cast(function(Formula(g, at, shape), *(prepared(g, operand, at, shape) for operand in operands)), dtype)
+            if result_of(node)[0] not in FLOATS:
+                raise Unsupported(f"{name} as {result_of(node)[0]}")
+            return rounded_once(g, node, function, *operands)
 
         row(*(getattr(library, name).default for library in (aten, prims) if hasattr(library, name)))(lowered)
         return lowered
@@ -208,6 +206,57 @@ def ldexp(g, node, x, y):
     dtype, shape = result_of(node)
     m = Formula(g, wide(dtype), shape)
     return g.cast(m.mul(x, m.exp2(y)), dtype)
+
+
+def rounded_once(g, node, function, *operands):
+    """A function of a Formula and operands, of f32 if the result is narrower, as eager computes it."""
+    dtype, shape = result_of(node)
+    at = wide(dtype)
+    return g.cast(function(Formula(g, at, shape), *(prepared(g, operand, at, shape) for operand in operands)), dtype)
+
+
+@row(aten.addcmul.default)
+def addcmul(g, node, x, a, b, value=1):
+    return rounded_once(g, node, lambda m, x, a, b: m.add(x, m.mul(m.mul(value, a), b)), x, a, b)
+
+
+@row(aten.addcdiv.default)
+def addcdiv(g, node, x, a, b, value=1):
+    return rounded_once(g, node, lambda m, x, a, b: m.add(x, m.div(m.mul(value, a), b)), x, a, b)
+
+
+def floor_divided(m, x, y):
+    """From the remainder, since the rounded quotient may lie above a whole number that the exact one lies below."""
+    rest = m.fmod(x, y)
+    quotient = m.div(m.sub(x, rest), y)
+    below = m.select(m.lt(m.mul(m.sign(rest), m.sign(y)), 0), m.sub(quotient, 1), quotient)
+    whole = m.floor(below)
+    return m.select(m.eq(y, 0), m.div(x, y), m.select(m.gt(m.sub(below, whole), 0.5), m.add(whole, 1), whole))
+
+
+@row(aten.div.Tensor_mode, aten.div.Scalar_mode)
+def div_mode(g, node, x, y, rounding_mode=None):
+    if rounding_mode is None:
+        return div(g, node, x, y)
+    if result_of(node)[0] in FLOATS:
+        if rounding_mode == "floor":
+            return rounded_once(g, node, floor_divided, x, y)
+        return trunc(g, node, pointwise(g, "div", node, [x, y]))
+    checked_divisor(node, y)
+    if rounding_mode == "floor":  # a division of integers rounds towards zero
+        x = pointwise(g, "sub", node, [x, pointwise(g, "mod", node, [x, y])])
+    return pointwise(g, "div", node, [x, y])
+
+
+@row(aten.lerp.Scalar, aten.lerp.Tensor)
+def lerp(g, node, x, y, weight):
+    """From the nearer end, so that each end is exact."""
+
+    def between(m, x, y, w):
+        far = m.sub(y, x)
+        return m.select(m.lt(m.abs(w), 0.5), m.add(x, m.mul(w, far)), m.sub(y, m.mul(far, m.sub(1, w))))
+
+    return rounded_once(g, node, between, x, y, weight)
 
 
 # Positions of extremes.

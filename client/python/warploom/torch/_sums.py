@@ -4,7 +4,7 @@ import math
 
 import torch
 
-from ._aten import pointwise, result_of, row
+from ._aten import pointwise, result_of, row, wide
 from ._text import FLOATS, Unsupported, lowest
 from ._views import padded, places_at
 
@@ -72,7 +72,9 @@ def var_mean(g, node, x, dims=None, correction=1, keepdim=False):
 
 
 def variance(g, result, x, dims, correction):
+    """The variance and the mean, of narrow floats in f32."""
     axes = axes_of(x, dims)
+    dtype, x = x.dtype, g.cast(x, wide(x.dtype))
     count = math.prod(x.shape[axis] for axis in axes)
     kept = [1 if axis in axes else n for axis, n in enumerate(x.shape)]
 
@@ -85,7 +87,7 @@ def variance(g, result, x, dims, correction):
     correction = 1 if correction is None else correction
     variance_ = over_count(g.op("mul", centred, centred), max(count - correction, 0))
     shape = tuple(int(n) for n in result.shape)
-    return g.reshape(variance_, shape), g.reshape(mean_, shape)
+    return tuple(g.cast(g.reshape(value, shape), dtype) for value in (variance_, mean_))
 
 
 # Products.

@@ -11,6 +11,13 @@ NARROW = FLOATS - {"f64", "f32"}
 LOGICAL = {"eq", "ne", "lt", "le", "gt", "ge"}
 
 
+# What elementwise ops take, as compiler/ir/ops.def has it; others take numbers: anything but b1.
+_ANYTHING = LOGICAL | {"select", "cast"}
+_OF_FLOATS = {
+    "sqrt", "rsqrt", "rcp", "exp", "exp2", "expm1", "log", "log2", "log1p", "sin", "cos", "tanh", "sigmoid", "erf", "atan", "floor", "ceil", "round",
+}  # fmt: skip
+
+
 class Unsupported(Exception):
     """What the text cannot say, with the reason."""
 
@@ -20,6 +27,17 @@ class Value(NamedTuple):
     dtype: str
     shape: tuple
     source: Optional[str] = None  # the input that it is, but for its shape and dtype
+
+
+def takes(name, dtype):
+    """Whether an elementwise op takes operands of a dtype."""
+    if name in _ANYTHING:
+        return True
+    if name.startswith("logical_"):
+        return dtype == "b1"
+    if name.startswith("bit_"):
+        return dtype not in FLOATS and dtype != "b1"
+    return dtype in FLOATS if name in _OF_FLOATS else dtype != "b1"
 
 
 def dtype_name(dtype):
@@ -94,6 +112,8 @@ class GraphText:
     def op(self, name, *operands):
         """An elementwise op of operands of one shape and dtype."""
         dtype = "b1" if name in LOGICAL else operands[-1].dtype
+        if not takes(name, operands[-1].dtype):
+            raise Unsupported(f"{name} of {operands[-1].dtype}")
         return self._add(f"{name} " + " ".join(f"%{o.id}" for o in operands), dtype, operands[0].shape)
 
     def cast(self, value, dtype):

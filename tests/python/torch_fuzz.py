@@ -1,0 +1,171 @@
+#!/usr/bin/env python3
+"""Generated chains of operators through torch.compile(.., backend="warploom"), against eager: values, dtypes, shapes and strides.
+
+    build/venv-peers/bin/python tests/python/torch_fuzz.py --child [--seed 1] [--programs 20] [--seconds 60] [--turns 8]
+
+A case is a program with one set of arguments. A result may differ from eager's where eager's own depends on roundings: as much as results of
+runs whose every value is moved by a few units in the last place, or whose zeros have other signs, differ among each other.
+"""
+
+import argparse
+import os
+import subprocess
+import sys
+import time
+import warnings
+
+from harness import BIN, SOURCE, WHOLE, Scratch, expect, skip
+
+PEERS = SOURCE / "build/venv-peers/bin/python"
+FEW, MANY = 6, 60  # runs that are moved: of every case, and before a case counts as wrong
+
+
+class Expected:
+    """Eager's results of a case, and how far they depend on roundings."""
+
+    def __init__(self, torch, program, given, seed):
+        self._torch, self._program, self._given = torch, program, given
+        self._generator = torch.Generator().manual_seed(seed)
+        self.values = program.run(given)
+        self._ranges, self._alike = None, None
+        self.look(FEW)
+
+    def _moved(self, value):
+        torch = self._torch
+        if not value.dtype.is_floating_point or value.numel() == 0:
+            return value
+        info = torch.finfo(value.dtype)
+        by = torch.rand(value.shape, generator=self._generator, dtype=torch.float64) * 8 - 4
+        at = torch.where(value.isnan(), torch.copysign(value, by), value).double()  # whose sign is nobody's
+        moved = torch.where(torch.isfinite(at), at * (1 + by * info.eps) + by * info.tiny * info.eps * (at != 0), at)
+        return torch.where(at == 0, torch.copysign(torch.zeros((), dtype=torch.float64), by), moved).to(value.dtype)
+
+    def look(self, runs):
+        """Widens the ranges of results by further runs."""
+        torch = self._torch
+        if self._ranges is None:
+            self._ranges = [(value.double(), value.double()) for value in self.values]
+            self._alike = [torch.ones_like(value, dtype=torch.bool) for value in self.values]
+        for _ in range(runs):
+            made = self._program.run([self._moved(x) for x in self._given], self._moved)
+            for i, (value, wanted) in enumerate(zip(made, self.values)):
+                value, exact = value.double(), wanted.double()
+                low, high = self._ranges[i]
+                self._ranges[i] = torch.minimum(low, value), torch.maximum(high, value)
+                same = (value.isnan() == exact.isnan()) & (value.isinf() == exact.isinf()) & (value.isfinite() | exact.isnan() | (value == exact))
+                if not wanted.dtype.is_floating_point:
+                    same &= value == exact
+                self._alike[i] &= same
+
+    def nearer(self, i, got):
+        """Which elements are what f64 results in: sums in another order overflow elsewhere."""
+        torch = self._torch
+        try:
+            exact = self._program.run([x.double() if x.dtype.is_floating_point else x for x in self._given])[i]
+        except RuntimeError:
+            return torch.zeros_like(got, dtype=torch.bool)
+        exact = exact.to(got.dtype)
+        return (got == exact) | ((got - exact).abs() <= 16 * torch.finfo(got.dtype).eps * exact.abs()) if got.dtype.is_floating_point else got == exact
+
+    def wrong(self, i, got):
+        """Which elements of a result cannot be explained."""
+        torch, wanted = self._torch, self.values[i]
+        if not wanted.dtype.is_floating_point:
+            return (got != wanted) & self._alike[i]
+        info = torch.finfo(wanted.dtype)
+        exact, at, (low, high) = wanted.double(), got.double(), self._ranges[i]
+        near = (at - exact).abs() <= 4 * (high - low) + 16 * info.eps * exact.abs() + 4 * info.tiny * info.eps
+        return ~(near | (at == exact) | (at.isnan() & exact.isnan())) & self._alike[i]
+
+
+def tame(torch, x, most=8):
+    """The same with no finite number beyond `most`."""
+    return torch.where(x.isfinite(), x.clamp(-most, most), x) if x.dtype.is_floating_point else x
+
+
+def layout(tensor):
+    """Strides, but of axes of one element, where they mean nothing."""
+    return [step for step, extent in zip(tensor.stride(), tensor.shape) if extent != 1] if tensor.numel() > 0 else []
+
+
+def faults(torch, compiled, program, given, seed):
+    """What is wrong with a case: None, or text. Sums that overflow may do so elsewhere in another order: they count if they are wrong
+    without large numbers too."""
+    try:
+        expected = Expected(torch, program, given, seed)
+    except RuntimeError:  # such as a division of integers by zero
+        return None
+    try:
+        got = compiled(*given)
+    except Exception as error:  # noqa: BLE001: whatever it is, eager did not raise it
+        return f"{type(error).__name__}: {str(error)[:300]}"
+    for i, (ours, theirs) in enumerate(zip(got, expected.values, strict=True)):
+        if (ours.dtype, ours.shape, layout(ours)) != (theirs.dtype, theirs.shape, layout(theirs)):
+            return f"result {i} is {ours.dtype} {list(ours.shape)} at {ours.stride()}, not {theirs.dtype} {list(theirs.shape)} at {theirs.stride()}"
+        if not bool(expected.wrong(i, ours).any()):
+            continue
+        expected.look(MANY)
+        wrong = expected.wrong(i, ours) & ~expected.nearer(i, ours)
+        if not bool(wrong.any()):
+            continue
+        smaller = [tame(torch, x) for x in given]
+        if program.sums and any(not torch.equal(a.nan_to_num(), b.nan_to_num()) for a, b in zip(given, smaller) if a.dtype.is_floating_point):
+            return faults(torch, compiled, program, smaller, seed)
+        place = tuple(wrong.nonzero()[0].tolist())
+        arguments = [x[tuple(p % n for p, n in zip(place[-x.dim() :] if x.dim() else (), x.shape))] if x.dim() <= len(place) else "" for x in given]
+        return f"result {i}, {int(wrong.sum())} of {wrong.numel()} elements, at {place}: {ours[place]}, not {theirs[place]}; near {arguments}"
+    return None
+
+
+def child(options):
+    sys.path.insert(0, str(BIN.parent / "python"))
+    import torch
+    import warploom.torch
+    from torch_programs import Program
+
+    warnings.simplefilter("ignore")
+    torch.set_grad_enabled(False)
+    torch.set_num_threads(options.threads)
+    begin, cases, bad = time.monotonic(), 0, []
+    for seed in range(options.seed * 1_000_000, options.seed * 1_000_000 + options.programs):
+        if time.monotonic() - begin > options.seconds:
+            break
+        program = Program(seed)
+        torch._dynamo.reset()
+        compiled = torch.compile(lambda *given: program.run(given), backend="warploom", dynamic=False, options={"trials": 1, "kernels_alone": True})  # noqa: B023
+        for turn in range(options.turns):
+            cases += 1
+            found = faults(torch, compiled, program, program.arguments(turn), seed + turn)
+            if found:
+                bad.append(seed)
+                print(f"program {seed}, turn {turn}: {found}\n  {program}", flush=True)
+                break
+    entries = warploom.torch.report()
+    print(f"{seed - options.seed * 1_000_000 + 1} programs, {cases} cases, {len(bad)} programs wrong, {time.monotonic() - begin:.0f} s; "
+          f"{sum(e['kernels'] for e in entries)} kernels, {sum(sum(e['eager'].values()) for e in entries)} of {sum(e['nodes'] for e in entries)} operators left to eager")  # fmt: skip
+    return len(bad) > 0
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--programs", type=int, default=100_000 if WHOLE else 3)
+    parser.add_argument("--seconds", type=float, default=60)
+    parser.add_argument("--turns", type=int, default=8, help="sets of arguments for each program")
+    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--child", action="store_true", help="in this process, whose Python has PyTorch")
+    options = parser.parse_args()
+    if options.child:
+        return child(options)
+    if not PEERS.exists() or not list(BIN.parent.glob("python/warploom/_core*.so")):
+        skip("there is no PyTorch, or no Python package in this build")
+    with Scratch() as scratch:
+        environment = scratch.environment | {"WARPLOOM_BIN_DIR": str(BIN)}
+        command = [PEERS, __file__, "--child", *sys.argv[1:]]
+        done = subprocess.run(command, env=os.environ | environment, capture_output=True, text=True, timeout=options.seconds + 900)
+        print(done.stdout[-6000:])
+        expect(done.returncode == 0, f"{done.returncode}: {done.stderr[-3000:]}")
+
+
+if __name__ == "__main__":
+    sys.exit(main())
