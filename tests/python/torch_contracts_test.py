@@ -144,8 +144,8 @@ def arithmetic(torch, run):
     a, b = t([nan, inf, -inf, 1, -1, 5, 0.9, -7]), t([1, -inf, 2, inf, inf, 0, 0.3, 2])
     yield run(lambda a, b: (a.sign(), torch.lerp(a, b, 0.5), torch.lerp(a, b, 0.25), a // b, a // 0.3, torch.div(a, b, rounding_mode="trunc"), a % b))(a, b)
     yield run(lambda h: (h.var(), h.std(0), torch.addcmul(h, h, h, value=0.1), h * 0.1))(t([300.0, -300, 10, 250], dtype=torch.float16))
-    i = t([7, -7, 2**31 - 1, 0, -3], dtype=torch.int32)
-    yield run(lambda i: (i**3, i // 7, i % -3, torch.fmod(i, 4), i.round(), i.trunc(), i.maximum(i.flip(0)), i.long() ** 3))(i)
+    i = t([7, -7, 2**31 - 1, -(2**31), -3], dtype=torch.int32)
+    yield run(lambda i: (i**3, i // 7, i // -7, i % -3, torch.fmod(i, 4), i.round(), i.trunc(), i.maximum(i.flip(0)), i.long() ** 3))(i)
     yield run(lambda b: (b.maximum(b.flip(0)), b.amax(), b.sum(), b.logical_xor(b.flip(0))))(i > 0)
     x = torch.randn(4, 4)
     with torch.autocast("cpu", torch.bfloat16):

@@ -1,5 +1,6 @@
 """What PyTorch takes apart before the rows of TABLE see it."""
 
+import functools
 import math
 
 import torch
@@ -72,7 +73,8 @@ _RANDOM = {overload for name in ("bernoulli", "native_dropout", "normal_function
            if hasattr(aten, name) for overload in map(getattr(aten, name).__getattr__, getattr(aten, name).overloads())}  # fmt: skip
 
 
+@functools.cache
 def decompositions():
-    """PyTorch's definitions of operators that have no row, and those of this file."""
+    """PyTorch's definitions of operators that have no row, and those of this file. PyTorch takes a tenth of a second to list them."""
     known = dict(core_aten_decompositions().items()) | get_decompositions(_FURTHER) | _OWN
     return {operator: function for operator, function in known.items() if operator not in TABLE and operator not in _RANDOM}

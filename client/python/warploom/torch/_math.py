@@ -234,6 +234,13 @@ def floor_divided(m, x, y):
     return m.select(m.eq(y, 0), m.div(x, y), m.select(m.gt(m.sub(below, whole), 0.5), m.add(whole, 1), whole))
 
 
+def whole_quotient(m, x, y):
+    """Of integers, whose division rounds towards zero: one less where a remainder has the other sign than the divisor."""
+    rest, quotient = m.fmod(x, y), m.div(x, y)
+    below = m.select(m.ne(m.lt(rest, 0), m.lt(y, 0)), m.sub(quotient, 1), quotient)
+    return m.select(m.eq(rest, 0), quotient, below)
+
+
 @row(aten.div.Tensor_mode, aten.div.Scalar_mode)
 def div_mode(g, node, x, y, rounding_mode=None):
     if rounding_mode is None:
@@ -243,9 +250,7 @@ def div_mode(g, node, x, y, rounding_mode=None):
             return rounded_once(g, node, floor_divided, x, y)
         return trunc(g, node, pointwise(g, "div", node, [x, y]))
     checked_divisor(node, y)
-    if rounding_mode == "floor":  # a division of integers rounds towards zero
-        x = pointwise(g, "sub", node, [x, pointwise(g, "mod", node, [x, y])])
-    return pointwise(g, "div", node, [x, y])
+    return rounded_once(g, node, whole_quotient, x, y) if rounding_mode == "floor" else pointwise(g, "div", node, [x, y])
 
 
 @row(aten.lerp.Scalar, aten.lerp.Tensor)

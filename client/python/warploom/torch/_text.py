@@ -119,6 +119,8 @@ class GraphText:
     def cast(self, value, dtype):
         if value.dtype == dtype:
             return value
+        if dtype == "f8e5m2":
+            raise Unsupported("a cast to f8e5m2, which saturates here and does not in PyTorch")
         if value.dtype == "b1" or dtype != "b1":
             return self._add(f"cast %{value.id}", dtype, value.shape, value.source)
         return self.op("ne", value, self.constant(0, value.dtype, value.shape))

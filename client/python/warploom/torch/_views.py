@@ -254,14 +254,22 @@ def arange(g, node, *arguments, **options):
 # Gathers.
 @row(aten.embedding.default)
 def embedding(g, node, weight, indices, padding_idx=-1, scale_grad_by_freq=False, sparse=False):
-    return index_along(g, weight, indices, 0)
+    return index_along(g, weight, not_from_end(g, indices, weight.shape[0]), 0)
 
 
 @row(aten.index_select.default)
 def index_select(g, node, x, dim, index):
     if not x.shape:
         return g.reshape(x, result_of(node)[1])
-    return index_along(g, x, index, dim % len(x.shape))
+    dim %= len(x.shape)
+    return index_along(g, x, not_from_end(g, index, x.shape[dim]), dim)
+
+
+def not_from_end(g, index, extent):
+    """An index that PyTorch does not count from the end: a negative one is outside, which is an error."""
+    g.bound(index, extent)
+    outside = g.constant(extent, index.dtype, index.shape)
+    return g.op("select", g.op("lt", index, g.constant(0, index.dtype, index.shape)), outside, index)
 
 
 def index_along(g, x, index, axis):
@@ -286,15 +294,18 @@ def index(g, node, x, indices):
 
 
 def merged(g, x, indices, given):
-    """x with neighbouring axes as one, and where several indices of them point in it."""
+    """x with neighbouring axes as one, and where several indices of them point in it: outside of it if one is outside of its axis."""
     if len(given) == 1:
         return x, indices[given[0]]
     shape = torch.broadcast_shapes(*(indices[i].shape for i in given))
-    extents, place = [x.shape[i] for i in given], None
+    extents, place, inside = [x.shape[i] for i in given], None, None
     for i, extent in zip(given, extents):
         g.bound(indices[i], extent)
-        one = counted(g, g.broadcast(g.cast(indices[i], "i64"), shape), extent)
-        place = one if place is None else g.op("add", g.op("mul", place, g.constant(extent, "i64", shape)), one)
+        one, end = counted(g, g.broadcast(g.cast(indices[i], "i64"), shape), extent), g.constant(extent, "i64", shape)
+        is_in = g.op("logical_and", g.op("ge", one, g.constant(0, "i64", shape)), g.op("lt", one, end))
+        inside = is_in if inside is None else g.op("logical_and", inside, is_in)
+        place = one if place is None else g.op("add", g.op("mul", place, end), one)
+    place = g.op("select", inside, place, g.constant(math.prod(extents), "i64", shape))
     return g.reshape(x, [*x.shape[: given[0]], math.prod(extents), *x.shape[given[-1] + 1 :]]), place
 
 
@@ -309,4 +320,4 @@ def gather(g, node, x, dim, index, sparse_grad=False):
     for axis in range(len(x.shape)):
         if axis != dim % len(x.shape):
             x = g.slice(x, axis, 0, index.shape[axis])
-    return g.take_along(x, index, dim % len(x.shape))
+    return g.take_along(x, not_from_end(g, index, x.shape[dim % len(x.shape)]), dim % len(x.shape))
