@@ -16,6 +16,7 @@
 #include "runtime/pool.h"
 #include "worker/calls.h"
 #include "worker/device_runner.h"
+#include "worker/known_kernel.h"
 #include "worker/private_folder.h"
 
 namespace wl {
@@ -176,7 +177,8 @@ class Agent {
       options.state = &state_;
       const bool alone = options.gpus.empty();
       machine_->begin(alone);
-      measured = options_.measure_with ? options_.measure_with(*batch, options) : measure(*batch, options);
+      measured = options_.measure_with ? options_.measure_with(*batch, options)
+                                       : measure_soundly(*batch, options_.devices.front(), options, &sound_);
       machine_->end(alone);
       lost = renewer.lost();
     }
@@ -220,6 +222,7 @@ class Agent {
   const AgentOptions& options_;
   Machine* const machine_;
   ReusedState state_;
+  bool sound_ = false;  // the machine has run a kernel that is known to be right
   const std::stop_token stop_;
   Calls calls_;
   bool registered_ = false;

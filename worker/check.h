@@ -42,8 +42,12 @@ std::string text_of(const MachineCheck& check);  // at most 100 columns where na
 std::string json_of(const MachineCheck& check);  // documented in deploy/README.md
 
 // The parts of a check (for its files).
-// CPU, memory, governor, hardware threads, limits of control groups, load, and the folder for candidates.
+// CPU, memory, governor, hardware threads, limits of control groups and of this process, load, and the folder for
+// candidates.
 void check_host(const MeasureOptions& options, std::vector<Finding>* findings);
+// What keeps kernels from being compiled and loaded here, and what to do about it: "; WHAT FOUND: TODO" of the work
+// folder, the limits of this process and memory, each where something is wrong with it.
+std::string remedies(const MeasureOptions& options);
 // Times a copy and multiply-adds on a device: the CPU where `gpu` is null. One finding says whether they were right.
 void check_rates(const Device& device, const Gpus::Gpu* gpu, const MeasureOptions& options, MachineCheck* check);
 

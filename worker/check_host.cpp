@@ -1,4 +1,5 @@
 // The part of --check about the machine itself: what the system says of processors, memory, limits and folders.
+#include <sys/resource.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
 
@@ -131,6 +132,37 @@ Finding memory_finding() {
   return out;
 }
 
+// Limits of this process, which are those of its compilers too.
+Finding limits_finding() {
+  struct Row {
+    __rlimit_resource_t resource;
+    const char *name, *flag;
+    double least, unit;  // of the flag: in bytes, or pieces
+  };
+  constexpr Row kRows[] = {{RLIMIT_AS, "address space", "-v", kLeastMemoryGb * kGb, 1024},
+                           {RLIMIT_DATA, "data", "-d", kLeastMemoryGb * kGb, 1024},
+                           {RLIMIT_FSIZE, "size of a file", "-f", 1e8, 1024},
+                           {RLIMIT_NOFILE, "open files", "-n", 256, 1},
+                           {RLIMIT_NPROC, "processes of this user", "-u", 256, 1},
+                           {RLIMIT_CPU, "seconds of a process", "-t", 3600, 1}};
+  Finding out{"process limits", Readiness::kOk, "", ""};
+  for (const Row& row : kRows) {
+    rlimit limit{};
+    if (getrlimit(row.resource, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) continue;
+    const auto most = static_cast<double>(limit.rlim_cur);
+    if (most >= row.least) continue;
+    append(&out.found, out.found.empty() ? "" : ", ", row.name, " ", absl::StrFormat("%.0f", most));
+    append(&out.todo, out.todo.empty() ? "compilers and kernels need more: ulimit " : ", ulimit ", row.flag, " ",
+           absl::StrFormat("%.0f", row.least / row.unit), " or more");
+  }
+  if (out.found.empty()) {
+    out.found = "none that is low";
+  } else {
+    out.readiness = Readiness::kWarn;
+  }
+  return out;
+}
+
 Finding load_finding() {
   double load = 0;
   (void)getloadavg(&load, 1);
@@ -149,17 +181,19 @@ Finding folder_finding(const std::string& folder) {
   const bool writable = mkdtemp(made.data()) != nullptr && rmdir(made.c_str()) == 0;
   if (!writable || statvfs(folder.c_str(), &about) != 0) {
     out.readiness = Readiness::kMissing;
-    out.todo = "candidates are compiled there: make it writable, or name another with --work-dir";
+    out.todo = "candidates are compiled there: make it writable, or name another by TMPDIR or a worker's --work-dir";
     return out;
   }
   const double free = static_cast<double>(about.f_bavail) * static_cast<double>(about.f_frsize);
   append(&out.found, absl::StrFormat(", %.1f GB free", free / kGb));
   if ((about.f_flag & ST_NOEXEC) != 0) {
     out.readiness = Readiness::kMissing;
-    out.todo = "it is mounted noexec, so no candidate can be loaded from it: name another with --work-dir";
+    out.todo =
+        "it is mounted noexec, so no candidate can be loaded from it: name another by TMPDIR or a worker's --work-dir";
   } else if (free < kLeastDiskGb * kGb) {
     out.readiness = Readiness::kWarn;
-    out.todo = cat("candidates need up to ", kLeastDiskGb, " GB: make room, or name another with --work-dir");
+    out.todo =
+        cat("candidates need up to ", kLeastDiskGb, " GB: make room, or name another by TMPDIR or a worker's --work-dir");
   }
   return out;
 }
@@ -168,8 +202,15 @@ Finding folder_finding(const std::string& folder) {
 
 void check_host(const MeasureOptions& options, std::vector<Finding>* findings) {
   for (Finding& finding : std::vector<Finding>{threads_finding(), quota_finding(), governor_finding(), load_finding(),
-                                               memory_finding(), folder_finding(options.work_dir)})
+                                               memory_finding(), limits_finding(), folder_finding(options.work_dir)})
     findings->push_back(std::move(finding));
+}
+
+std::string remedies(const MeasureOptions& options) {
+  std::string out;
+  for (const Finding& finding : {folder_finding(options.work_dir), limits_finding(), memory_finding()})
+    if (!finding.todo.empty()) append(&out, "; ", finding.what, " ", finding.found, ": ", finding.todo);
+  return out;
 }
 
 }  // namespace wl

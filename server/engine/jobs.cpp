@@ -331,7 +331,7 @@ void Jobs::finish(ActiveJob& job, JobState state, absl::Status error) {
         answer = result_key(job.row.graph, *job.row.device, job.row.options, job.row.team);
     } else if (state == JobState::kSucceeded) {
       job.row.state = JobState::kFailed;
-      job.row.error = result.status();
+      job.row.error = absl::Status(result.status().code(), cat(result.status().message(), why_none(job)));
     }
   }
   const absl::Status stored = store_->finish_job(job.row, answer);

@@ -130,6 +130,7 @@ class Jobs : public SearchObserver {
   void advance(int64_t job_id);
   absl::Status want_parts_in_use(ActiveJob& job, const std::vector<Chosen>& launches);
   void finish(ActiveJob& job, JobState state, absl::Status error);
+  std::string why_none(const ActiveJob& job) const;
   void stop_searches(ActiveJob& job, bool leased_too);
   void let_go(ActiveJob& job);
   bool goes_on(int64_t id) const;

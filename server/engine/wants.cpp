@@ -79,7 +79,8 @@ absl::Status Jobs::want_search(ActiveJob& job, const PlannedGroup& group, int64_
   const bool more = trials > search.input.wanted;
   if (more) search.exhausted = false;
   search.input.wanted = std::max(search.input.wanted, trials);
-  if (search.end == Search::End::kRecord && more) search.end = Search::End::kOpen;
+  // What it found may be lost since: its record was invalidated, or the object of that is gone.
+  if (search.end == Search::End::kRecord && (more || !record)) search.end = Search::End::kOpen;
   if (search.end == Search::End::kRecord && record) job.records.insert_or_assign(group.key, std::move(record->record));
   if (search.end == Search::End::kOpen) {
     search.stop = false;
@@ -114,6 +115,28 @@ absl::Status Jobs::try_plan_of_part(ActiveJob& job, const PlannedGroup& whole, c
   search.input.also.push_back(also[0]);
   search.exhausted = false;
   return absl::OkStatus();
+}
+
+// What became of the candidates of a group that has no kernel; "" if all have one.
+std::string Jobs::why_none(const ActiveJob& job) const {
+  for (const auto& [key, id] : job.searches) {
+    const Search* const search = searches_->find(id);
+    if (job.records.contains(key) || search == nullptr) continue;
+    std::map<Outcome, int64_t> outcomes;
+    const Trial* last = nullptr;
+    for (const PhaseTrial& item : search->all) {
+      if (item.trial.outcome == Outcome::kCorrect) continue;
+      ++outcomes[item.trial.outcome];
+      last = &item.trial;
+    }
+    if (last == nullptr) continue;
+    std::string text = "\nof its candidates";
+    for (const auto& [outcome, count] : outcomes)
+      append(&text, outcome == outcomes.begin()->first ? " " : ", ", count, " ended with ",
+             kOutcomeNames[static_cast<int>(outcome)]);
+    return cat(text, "; the last: ", last->message);
+  }
+  return "";
 }
 
 }  // namespace wl

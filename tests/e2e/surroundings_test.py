@@ -1,0 +1,113 @@
+#!/usr/bin/env python3
+"""Faults of a machine are not stored as the candidates': a tune says what is wrong and what to do, stores nothing, and succeeds once
+that is mended; a job of a coordinator goes on at another worker."""
+
+import os
+import resource
+import shutil
+import sqlite3
+import subprocess
+import sys
+
+from graphs import LAYER
+from harness import Scratch, expect, until
+
+COMPILERS = ("g++", "clang++")
+
+
+def tools(scratch, name, compiler):
+    """A folder for PATH whose compilers are this shell script, but for their versions."""
+    folder = scratch.root / name
+    folder.mkdir()
+    for each in COMPILERS:
+        real = shutil.which(each)
+        if real:
+            (folder / each).write_text(f'#!/bin/sh\ncase "$1" in --version) exec {real} "$@";; esac\n{compiler.replace("REAL", real)}\n')
+            (folder / each).chmod(0o755)
+    return f"{folder}:{os.environ['PATH']}"
+
+
+def limited(what, most):
+    return {"preexec_fn": lambda: resource.setrlimit(what, (most, most))}
+
+
+def mounted(scratch, name, options):
+    """A small disk, where this process may mount one; else None."""
+    folder = scratch.root / name
+    folder.mkdir()
+    if os.geteuid() != 0 or subprocess.run(["mount", "-t", "tmpfs", "-o", options, "none", folder], capture_output=True).returncode != 0:
+        return None
+    scratch.at_end.append(lambda: subprocess.run(["umount", "-l", folder], check=False))
+    return str(folder)
+
+
+def faults(scratch):
+    """By name: variables of the environment, options of the process, and what is said."""
+    yield "compiler fails", {"PATH": tools(scratch, "failing", "echo 'cc1plus: not found' >&2; exit 1")}, {}, "cc1plus: not found"
+    yield "compiler is killed", {"PATH": tools(scratch, "killed", "kill -9 $$")}, {}, "known to be right"
+    yield "objects are empty", {"PATH": tools(scratch, "empty", 'REAL "$@"; for f in *.o *.so; do : > $f; done')}, {}, "known to be right"
+    yield "files may not be large", {}, limited(resource.RLIMIT_FSIZE, 8192), ""
+    yield "little memory", {}, {"memory": True}, ""
+    noexec = mounted(scratch, "noexec", "noexec,size=64m")
+    if noexec:
+        yield "noexec", {"TMPDIR": noexec}, {}, "mounted noexec"
+    full = mounted(scratch, "full", "size=32k")
+    if full:
+        yield "full disk", {"TMPDIR": full}, {}, ""
+    readonly = mounted(scratch, "readonly", "ro,size=64m")
+    if readonly:
+        yield "read-only", {"TMPDIR": readonly}, {}, ""
+
+
+def trials(store):
+    if not os.path.exists(store):
+        return 0
+    with sqlite3.connect(store) as database:
+        return database.execute("SELECT count(*) FROM trials").fetchone()[0]
+
+
+def check_embedded(scratch):
+    graph = scratch.path("layer.graph")
+    (scratch.root / "layer.graph").write_text(LAYER)
+    for name, environment, options, said in faults(scratch):
+        store, sound = scratch.path(f"{name.replace(' ', '-')}.db"), scratch.environment
+        scratch.environment = sound | environment
+        if options.pop("memory", False):
+            options = limited(resource.RLIMIT_AS, 600 << 20)
+        done = scratch.run("warploom", "tune", graph, "--store", store, "--trials", 4, expect=None, **options)
+        scratch.environment = sound
+        print(f"{name}: {done.code}: {done.err.strip()[-700:]}")
+        expect(done.code not in (0, 5), f"{name}: exit code {done.code}\n{done.out}{done.err}")
+        expect(said in done.err, f"{name}: {done.err}")
+        expect(trials(store) == 0, f"{name}: {trials(store)} trials are stored")
+        scratch.run("warploom", "tune", graph, "--store", store, "--trials", 4)
+
+
+def check_fleet(scratch):
+    """A worker whose compiler is broken gives its batch back and ends; the job is done by another worker."""
+    (scratch.root / "layer.graph").write_text(LAYER)
+    server = f"unix:{scratch.path('s')}"
+    scratch.start("warploomd", "--listen", server, "--store", scratch.path("fleet.db"), name="coordinator")
+    until(lambda: os.path.exists(scratch.path("s")), 60, "the coordinator")
+    job = scratch.start("warploom", "tune", scratch.path("layer.graph"), "--server", server, "--trials", 4, name="job")
+    sound = scratch.environment
+    scratch.environment = sound | {"PATH": tools(scratch, "broken", "echo broken >&2; exit 1")}
+    broken = scratch.start("warploom-worker", "--server", server, "--sandbox", "none", name="broken")
+    scratch.environment = sound
+    expect(broken.wait(120) == 4, "the worker whose compiler is broken")
+    said = (scratch.root / "broken.log").read_text()
+    expect("known to be right failed" in said, said)
+    expect(job.process.poll() is None, "the job has ended with the broken worker")
+    scratch.start("warploom-worker", "--server", server, "--sandbox", "none", name="sound")
+    expect(job.wait(240) == 0, "the job has failed")
+
+
+def main():
+    for part in check_embedded, check_fleet:
+        with Scratch() as scratch:
+            part(scratch)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,194 @@
+#include "worker/probes.h"
+
+#include <algorithm>
+
+#include "absl/strings/numbers.h"
+#include "compiler/base/status.h"
+#include "runtime/gpu_device.h"
+#include "worker/drivers/cpu/cpu.h"
+
+namespace wl {
+namespace {
+
+constexpr int64_t kMib = 1 << 20;
+constexpr int kChains = 12;  // independent multiply-adds, enough for two units of a latency of four to six
+constexpr int64_t kCpuSteps = 100'000, kGpuSteps = 512;
+constexpr int kLanes = 256, kEach = 4;  // lanes of a block of a GPU, and elements that each copies
+
+BufferSpec buffer_of(const char* name, int64_t elements, bool output) {
+  BufferSpec spec;
+  spec.name = name;
+  spec.shape = {elements};
+  spec.output = output;
+  spec.stream = 1;
+  return spec;
+}
+
+// Inputs of the multiply-adds are all 1, so x = p[0] = 1 and y = p[0] - p[1] = 0, which no compiler knows. Every output
+// is the sum of what the chains begin with.
+void fill_multiply_adds(Probe* probe, int64_t outputs) {
+  probe->buffers = {buffer_of("p", 1024, false), buffer_of("q", outputs, true)};
+  probe->buffers[0].fill.mean = 1;
+  probe->buffers[0].fill.stddev = 0;
+  probe->check.seed = 1;
+  for (const int64_t at : {int64_t{0}, outputs / 2, outputs - 1})
+    probe->check.samples.push_back({1, at, kChains * (kChains - 1) / 2.0, 0});
+}
+
+void fill_copy(Probe* probe, int64_t elements) {
+  probe->buffers = {buffer_of("p", elements, false), buffer_of("q", elements, true)};
+  probe->check.seed = 1;
+  const BufferSpec& in = probe->buffers[0];
+  for (const int64_t at : {int64_t{0}, elements / 3, elements / 2, elements - 1})
+    probe->check.samples.push_back(
+        {1, at, fill_value(in.fill, in.dtype, probe->check.seed, in.stream, static_cast<uint64_t>(at)), 0});
+  probe->amount = 8 * static_cast<double>(elements);
+}
+
+// --- the CPU
+
+Source cpu_source(const Device& device, const std::string& entry, const std::string& body) {
+  Source source;
+  source.target = device.target;
+  source.compiler = device.compilers.empty() ? "gcc" : device.compilers[0];
+  source.entry = entry;
+  source.threads = device.threads;
+  source.text = cat("typedef float V __attribute__((vector_size(", 4 * cpu_row(device).lanes, ")));\nextern \"C\" void ",
+                    entry, "(long block, void* const* args, char*) {\n", body, "}\n");
+  return source;
+}
+
+Probe cpu_copy(const Device& device, bool small) {
+  // Far more than the caches have, and no more than a small machine has room for.
+  const int64_t bytes = small ? kMib : std::clamp(4 * last_level_cache_bytes(), 64 * kMib, 256 * kMib);
+  const int64_t vectors = 4096;  // of a block
+  const int64_t elements_of_block = vectors * cpu_row(device).lanes;
+  Probe probe;
+  probe.source = cpu_source(device, "wl_check_copy",
+                            cat("  const long n = ", vectors, ";\n  const V* p = (const V*)args[0] + block * n;\n",
+                                "  V* q = (V*)args[1] + block * n;\n  for (long i = 0; i < n; ++i) q[i] = p[i];\n"));
+  probe.source.grid = bytes / (4 * elements_of_block);
+  fill_copy(&probe, probe.source.grid * elements_of_block);
+  return probe;
+}
+
+Probe cpu_multiply_adds(const Device& device) {
+  const int lanes = cpu_row(device).lanes;
+  std::string body =
+      "  const float* p = (const float*)args[0];\n  const V x = V{} + p[0], y = V{} + (p[0] - p[1]);\n  V ";
+  for (int i = 0; i < kChains; ++i) append(&body, i == 0 ? "" : ", ", "a", i, " = V{} + ", i, ".0f");
+  append(&body, ";\n  for (long i = 0; i < ", kCpuSteps, "; ++i) {\n   ");
+  for (int i = 0; i < kChains; ++i) append(&body, " a", i, " = a", i, " * x + y;");
+  append(&body, "\n  }\n  ((V*)args[1])[block] = a0");
+  for (int i = 1; i < kChains; ++i) append(&body, " + a", i);
+  body += ";\n";
+  Probe probe;
+  probe.source = cpu_source(device, "wl_check_multiply_adds", body);
+  probe.source.grid = device.threads;
+  fill_multiply_adds(&probe, static_cast<int64_t>(device.threads) * lanes);
+  probe.amount = 2.0 * kChains * static_cast<double>(kCpuSteps) * device.threads * lanes;
+  return probe;
+}
+
+// --- GPUs
+
+// What the texts below use, as CUDA and as HIP without its headers spell it.
+constexpr const char* kCudaPrelude = R"(#define WL_LANES 4
+#define WL_WAVE 32
+typedef float f32;
+#define WL_KERNEL(name, grid, threads, ...) extern "C" __global__ void __launch_bounds__(threads) name(__VA_ARGS__)
+#define WL_IN(T, p, n) const T* __restrict__ p
+#define WL_OUT(T, p, n) T* __restrict__ p
+#define WL_ENTER const long block = blockIdx.x; const int thread = threadIdx.x
+template <class T, int n> static __device__ T wl_load(const T* p) { return *p; }
+template <int n, class T> static __device__ void wl_store(T* p, T value) { *p = value; }
+)";
+constexpr const char* kHipPrelude = R"(#define WL_LANES 4
+#define WL_WAVE 64
+typedef float f32;
+#define WL_KERNEL(name, grid, threads, ...)                                                              \
+  extern "C" __attribute__((global)) void __attribute__((amdgpu_flat_work_group_size(threads, threads))) \
+  name(__VA_ARGS__)
+#define WL_IN(T, p, n) const T* __restrict__ p
+#define WL_OUT(T, p, n) T* __restrict__ p
+#define WL_ENTER const long block = __builtin_amdgcn_workgroup_id_x(); const int thread = __builtin_amdgcn_workitem_id_x()
+template <class T, int n> static __attribute__((device)) T wl_load(const T* p) { return *p; }
+template <int n, class T> static __attribute__((device)) void wl_store(T* p, T value) { *p = value; }
+)";
+
+Source gpu_source(const Device& device, const std::string& entry, int64_t grid, int64_t in, int64_t out,
+                  const std::string& body) {
+  Source source;
+  source.target = device.target;
+  source.compiler = device.compilers.empty() ? "" : device.compilers[0];
+  source.prelude = device.target.starts_with("hip") ? kHipPrelude : kCudaPrelude;
+  source.entry = entry;
+  source.threads = kLanes;
+  source.grid = grid;
+  source.text = cat("WL_KERNEL(", entry, ", ", source.grid, ", ", kLanes, ", WL_IN(f32, p, ", in, "), WL_OUT(f32, q, ",
+                    out, ")) {\n  WL_ENTER;\n", body, "}\n");
+  return source;
+}
+
+Probe gpu_copy(const Device& device, bool small) {
+  const bool large = device_number(device, "memory_mib") >= 8192;
+  const int64_t bytes = small ? kMib : std::max(4 * device.l2_bytes, (large ? 512 : 16) * kMib);
+  const int64_t elements = bytes / 4 / (kLanes * kEach) * (kLanes * kEach);
+  Probe probe;
+  probe.source = gpu_source(
+      device, "wl_check_copy", elements / (kLanes * kEach), elements, elements,
+      cat("  const long at = block * ", kLanes * kEach, " + thread;\n  for (int k = 0; k < ", kEach,
+          "; ++k)\n    wl_store<1>(q + at + k * ", kLanes, ", wl_load<f32, 1>(p + at + k * ", kLanes, "));\n"));
+  fill_copy(&probe, elements);
+  return probe;
+}
+
+Probe gpu_multiply_adds(const Device& device) {
+  const int64_t outputs = static_cast<int64_t>(device.threads) * 8 * kLanes;
+  std::string body = "  const f32 x = wl_load<f32, 1>(p), y = x - wl_load<f32, 1>(p + 1);\n  f32 ";
+  for (int i = 0; i < kChains; ++i) append(&body, i == 0 ? "" : ", ", "a", i, " = ", i, ".0f");
+  append(&body, ";\n  for (int i = 0; i < ", kGpuSteps, "; ++i) {\n   ");
+  for (int i = 0; i < kChains; ++i) append(&body, " a", i, " = a", i, " * x + y;");
+  append(&body, "\n  }\n  wl_store<1>(q + block * ", kLanes, " + thread, a0");
+  for (int i = 1; i < kChains; ++i) append(&body, " + a", i);
+  body += ");\n";
+  Probe probe;
+  probe.source = gpu_source(device, "wl_check_multiply_adds", outputs / kLanes, 1024, outputs, body);
+  fill_multiply_adds(&probe, outputs);
+  probe.amount = 2.0 * kChains * static_cast<double>(kGpuSteps) * static_cast<double>(outputs);
+  return probe;
+}
+
+}  // namespace
+
+const CpuTarget& cpu_row(const Device& device) {
+  const std::vector<CpuTarget>& rows = cpu_targets();
+  return *std::find_if(rows.begin(), rows.end(), [&](const CpuTarget& row) { return row.name == device.target; });
+}
+
+int64_t device_number(const Device& device, const std::string& name) {
+  int64_t value = 0;
+  return absl::SimpleAtoi(device.detail(name), &value) ? value : 0;
+}
+
+Probe copy_probe(const Device& device, bool small) {
+  return is_gpu_name(device.target) ? gpu_copy(device, small) : cpu_copy(device, small);
+}
+
+Probe multiply_add_probe(const Device& device) {
+  return is_gpu_name(device.target) ? gpu_multiply_adds(device) : cpu_multiply_adds(device);
+}
+
+absl::StatusOr<Trial> measured(const Probe& probe, const Gpus::Gpu* gpu, MeasureOptions options) {
+  if (gpu != nullptr) options.gpus = {*gpu};
+  Batch batch;
+  batch.id = probe.source.entry;
+  batch.problem = {std::string(64, '0'), probe.buffers};
+  batch.checks = {probe.check};
+  batch.candidates = {{0, "", probe.source}};
+  WL_ASSIGN_OR_RETURN(Measured out, measure(batch, options));
+  if (out.trials.empty()) return absl::InternalError("nothing was measured");
+  return std::move(out.trials[0]);
+}
+
+}  // namespace wl
