@@ -270,6 +270,20 @@ absl::StatusOr<std::optional<Store::WholeAnswer>> Store::whole_answer(const std:
         },
         result_id);
   }));
+  if (!found) return found;
+  for (const GroupResult& group : found->result.groups) {
+    std::string object;
+    WL_RETURN_IF_ERROR(read([&](Sql& sql) {
+      return sql.each(
+          "SELECT object FROM records WHERE digest = ? AND object IS NOT NULL",
+          [&](const Sql::Row& row) {
+            object = hex_of(row.text(0));
+            return false;
+          },
+          Blob{key_bytes(group.record_digest)});
+    }));
+    if (!impl_->has_object(object)) return std::nullopt;
+  }
   return found;
 }
 

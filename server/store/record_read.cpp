@@ -130,6 +130,7 @@ std::optional<RecordRow> Store::Impl::take_record(const Sql::Row& row, const Rec
   return *std::move(record);
 }
 
+// A record by its key is to be used, which takes its object; one by its digest may only be looked at.
 absl::StatusOr<std::optional<RecordRow>> Store::record(const RecordName& name) {
   std::optional<RecordRow> found;
   const bool by_digest = !name.digest.empty();
@@ -139,11 +140,19 @@ absl::StatusOr<std::optional<RecordRow>> Store::record(const RecordName& name) {
         kSelect[kWhole][by_digest].c_str(),
         [&](const Sql::Row& row) {
           found = impl_->take_record(row, &name);
+          if (found && !by_digest && !impl_->has_object(found->record.object_sha256)) found.reset();
           return !found.has_value();
         },
         Blob{bytes}, name.environment, name.reader.team, name.reader.every);
   }));
   return found;
+}
+
+bool Store::Impl::has_object(const std::string& digest) {
+  if (digest.empty()) return true;
+  const absl::StatusOr<std::string> bytes = objects->get(digest);
+  if (!bytes.ok()) note_damage(std::string(bytes.status().message()));
+  return bytes.ok();
 }
 
 absl::StatusOr<std::optional<RecordRow>> Store::record_by_key(const std::string& key, const std::string& environment,

@@ -218,6 +218,7 @@ class Store {
     int64_t trials_asked = 0;
     double budget_s = 0;
   };
+  // One whose kernels have all their objects; reads these, since they may be damaged.
   absl::StatusOr<std::optional<WholeAnswer>> whole_answer(const std::string& result_id);
 
   // --- winners that are verified again (reverified.cpp)
@@ -275,7 +276,8 @@ class Store {
   // shared, in everybody's, and the team's own is blessed no more; whole answers that used its key are dropped.
   // FailedPrecondition when its object is not there.
   absl::Status promote(const KernelRecord& record, int64_t search_id, bool shared = false);
-  // Empty environment: the newest blessed record of any. A record that cannot be read is a miss.
+  // Empty environment: the newest blessed record of any. A record that cannot be read is a miss, and so is one whose
+  // object is lost or damaged: what is searched for then is compiled anew.
   absl::StatusOr<std::optional<RecordRow>> record_by_key(const std::string& key, const std::string& environment,
                                                          const Reader& reader = {});
   absl::StatusOr<std::optional<RecordRow>> record_by_digest(const std::string& digest);  // of every team
