@@ -3,6 +3,7 @@
 // as to a fleet.
 #include <unistd.h>
 
+#include <chrono>
 #include <cstdio>
 #include <filesystem>
 #include <memory>
@@ -36,6 +37,10 @@ namespace {
 
 namespace fs = std::filesystem;
 
+// For which other commands with the store are waited for, and how often it is looked whether they have ended.
+constexpr std::chrono::hours kLongestTurn{1};
+constexpr std::chrono::milliseconds kLook{50};
+
 // Returns "" when there is no runner beside this program.
 std::string default_runner() {
   std::error_code error;
@@ -60,8 +65,8 @@ class ThisMachine final : public wl::Local {
     wl::CoordinatorOptions options;
     options.store = store;
     options.share_machine = true;
-    WL_RETURN_IF_ERROR(coordinator_.start(options));
-    channel_ = coordinator_.in_process_channel();
+    WL_RETURN_IF_ERROR(take_turn(options));
+    channel_ = coordinator_->in_process_channel();
     return channel_;
   }
 
@@ -165,7 +170,9 @@ class ThisMachine final : public wl::Local {
     return found_;
   }
 
-  wl::Coordinator coordinator_;
+  absl::Status take_turn(const wl::CoordinatorOptions& options);
+
+  std::optional<wl::Coordinator> coordinator_;
   std::shared_ptr<grpc::Channel> channel_;
   std::optional<wl::Sandbox> sandbox_;
   std::optional<wl::Device> device_;
@@ -175,6 +182,27 @@ class ThisMachine final : public wl::Local {
   std::stop_source ended_;
   std::jthread worker_;
 };
+
+// Other commands with the store end by themselves, or with their parents, so they are waited for; a coordinator that
+// serves is not.
+absl::Status ThisMachine::take_turn(const wl::CoordinatorOptions& options) {
+  const auto until = std::chrono::steady_clock::now() + kLongestTurn;
+  for (bool said = false;; said = true) {
+    coordinator_.emplace();
+    const absl::Status started = coordinator_->start(options);
+    const std::optional<std::string> holder = wl::in_use_by(started);
+    if (!holder) return started;
+    if (std::chrono::steady_clock::now() >= until) {
+      return absl::UnavailableError(wl::cat("store ", options.store, ": process ", *holder, " has used it for ",
+                                            kLongestTurn.count(), " h; end that process, or name another store"));
+    }
+    if (!said) {
+      std::fprintf(stderr, "store %s: process %s uses it now; waiting for its end (for at most %lld h)\n",
+                   options.store.c_str(), holder->c_str(), static_cast<long long>(kLongestTurn.count()));
+    }
+    std::this_thread::sleep_for(kLook);
+  }
+}
 
 std::vector<wl::Local::TargetRow> ThisMachine::targets() {
   std::vector<TargetRow> rows;

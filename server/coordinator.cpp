@@ -19,6 +19,7 @@
 #include "server/services/memory.h"
 #include "server/services/offers.h"
 #include "server/services/services.h"
+#include "server/store/disk.h"
 #include "server/store/store.h"
 #include "server/store/upkeep.h"
 #include "server/training.h"
@@ -99,6 +100,10 @@ struct Coordinator::Impl {
   void close();
 };
 
+std::optional<std::string> in_use_by(const absl::Status& status) {
+  return holder_in_turn(status);
+}
+
 Coordinator::Coordinator() : impl_(std::make_unique<Impl>()) {}
 
 Coordinator::~Coordinator() {
@@ -163,6 +168,7 @@ absl::Status Coordinator::Impl::open(const CoordinatorOptions& options) {
   wanted.max_pages = options.max_store_pages;
   wanted.on_broken = options.on_broken;
   wanted.quick_check = !options.listen.empty();
+  wanted.in_turn = options.share_machine;
   wanted.max_object_bytes = options.upkeep.bounds.object_bytes;
   if (!options.http.empty()) metrics = std::make_unique<Metrics>(kLeaseEndNames);
   if (metrics != nullptr) wanted.at_point = commit_timer(metrics.get());

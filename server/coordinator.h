@@ -6,6 +6,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -39,7 +40,7 @@ struct CoordinatorOptions {
   UpstreamOptions upstream;
   int max_connections = 0;  // at once (server/listener.h)
   // The worker shares this machine: hand out no lease while the coordinator itself computes, so that nothing disturbs
-  // timing.
+  // timing. The store is then held for one command, and in_use_by() tells others of that kind so.
   bool share_machine = false;
   // Kernels that other compilers or another driver made are verified again when a worker registers that has new ones.
   bool reverify = false;
@@ -60,6 +61,10 @@ struct CoordinatorOptions {
   UpkeepOptions upkeep;                // backups, and bounds of the store
   int64_t max_store_pages = 0;         // tests: the store is full beyond so many 4 KiB pages; 0 = no limit
 };
+
+// The id of the process that has the store for one command, where start() is Unavailable for that reason alone: to try
+// again later will do. None for every other status.
+std::optional<std::string> in_use_by(const absl::Status& status);
 
 class Coordinator {
  public:

@@ -29,7 +29,8 @@ struct Limits {
 class Local {
  public:
   virtual ~Local() = default;
-  // Starts a coordinator in this process on the store and returns a channel to it. Call it once.
+  // Starts a coordinator in this process on the store and returns a channel to it. Call it once. Waits while other
+  // commands use the store, for an hour at most.
   virtual absl::StatusOr<std::shared_ptr<grpc::Channel>> open(const std::string& store) = 0;
   // Describes this machine's CPU.
   virtual const Device& device() = 0;

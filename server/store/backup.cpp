@@ -140,7 +140,7 @@ absl::Status Store::restore(const std::string& from, const std::string& to) {
     return absl::FailedPreconditionError(
         cat("backup ", from, ": is a store that was in use, not a backup; open it instead"));
   }
-  StoreLock lock(file);
+  StoreLock lock(file, /*in_turn=*/false);
   WL_RETURN_IF_ERROR(lock.take_name());
   if (!is_empty_file(file)) WL_RETURN_IF_ERROR(lock.take_file());
   const std::string made = file + ".restored";

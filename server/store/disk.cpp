@@ -11,6 +11,10 @@
 #include <filesystem>
 #include <mutex>
 #include <set>
+#include <vector>
+
+#include "absl/strings/cord.h"
+#include "absl/strings/str_split.h"
 
 namespace wl {
 namespace {
@@ -18,6 +22,8 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr int kMostLinks = 40;  // as many as the kernel follows
+constexpr const char* kInTurn = "in-turn";  // in the file of a lock, after the id of a process
+constexpr const char* kHolder = "warploom.store-holder";
 
 // The locks and the shared memory of the write-ahead log do not work on network disks.
 bool is_network_disk(const std::string& folder) {
@@ -100,11 +106,20 @@ StoreLock::~StoreLock() {
 }
 
 absl::Status StoreLock::in_use() const {
-  char owner[32] = {};
-  const ssize_t read = name_ >= 0 ? pread(name_, owner, sizeof owner - 1, 0) : 0;
   return absl::UnavailableError(cat("store ", file_, ": is in use by another coordinator",
-                                    read > 0 ? cat(" (process ", owner, ")") : std::string(),
                                     "; stop it, connect to it with --server, or name another store"));
+}
+
+// The file of the lock says whose it is.
+absl::Status StoreLock::name_in_use() const {
+  char text[64] = {};
+  if (pread(name_, text, sizeof text - 1, 0) <= 0) return in_use();
+  const std::vector<std::string> words = absl::StrSplit(text, ' ');
+  absl::Status status =
+      absl::UnavailableError(cat("store ", file_, ": is in use by another coordinator (process ", words[0],
+                                 "); stop it, connect to it with --server, or name another store"));
+  if (words.size() > 1 && words[1] == kInTurn) status.SetPayload(kHolder, absl::Cord(words[0]));
+  return status;
 }
 
 absl::Status StoreLock::take_name() {
@@ -114,10 +129,10 @@ absl::Status StoreLock::take_name() {
     return absl::PermissionDeniedError(cat("store ", file_, ": cannot write ", path, ": ", std::strerror(errno),
                                            "; make its folder writable or name another store"));
   }
-  if (flock(name_, LOCK_EX | LOCK_NB) != 0) return in_use();
-  // The number is only for the message above, so a full disk is no error here.
-  const std::string pid = cat(getpid());
-  if (ftruncate(name_, 0) != 0 || pwrite(name_, pid.data(), pid.size(), 0) < 0) return absl::OkStatus();
+  if (flock(name_, LOCK_EX | LOCK_NB) != 0) return name_in_use();
+  // This is only for those who find it locked, so a full disk is no error here.
+  const std::string owner = cat(getpid(), in_turn_ ? " " : "", in_turn_ ? kInTurn : "");
+  if (ftruncate(name_, 0) != 0 || pwrite(name_, owner.data(), owner.size(), 0) < 0) return absl::OkStatus();
   return absl::OkStatus();
 }
 
@@ -169,6 +184,11 @@ absl::Status StoreLock::check_header(int64_t newest) const {
   const bool bare =
       application == 0 && version == 0 && bytes[kPageKind] == kLeafPage && bytes[kCells] == 0 && bytes[kCells + 1] == 0;
   return bare ? absl::OkStatus() : foreign_file(file_);
+}
+
+std::optional<std::string> holder_in_turn(const absl::Status& status) {
+  if (const auto holder = status.GetPayload(kHolder)) return std::string(*holder);
+  return std::nullopt;
 }
 
 bool is_empty_file(const std::string& file) {

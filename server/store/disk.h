@@ -5,6 +5,7 @@
 #include <sys/types.h>
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -24,12 +25,14 @@ absl::StatusOr<std::string> real_file(const std::string& name, bool of_backup = 
 // process to the file: closing a descriptor of a file drops the locks that SQLite has on it.
 class StoreLock {
  public:
-  explicit StoreLock(std::string file) : file_(std::move(file)) {}  // as real_file() says
+  // `file`: as real_file() says. `in_turn`: it is held for one command, and others may wait for that.
+  StoreLock(std::string file, bool in_turn) : file_(std::move(file)), in_turn_(in_turn) {}
   ~StoreLock();
   StoreLock(const StoreLock&) = delete;
   StoreLock& operator=(const StoreLock&) = delete;
 
-  // Locks the name, by the file FILE.lock. Unavailable: another coordinator has it; PermissionDenied: not writable.
+  // Locks the name, by the file FILE.lock. Unavailable: another coordinator has it, and holder_in_turn() says whether
+  // it is to be waited for; PermissionDenied: not writable.
   absl::Status take_name();
   // Locks the file itself, which must exist: it may have been renamed, or be mounted under another name. Unavailable
   // and PermissionDenied as above; FailedPrecondition: the file has several names (hard links), or is no plain file.
@@ -42,10 +45,15 @@ class StoreLock {
 
  private:
   absl::Status in_use() const;
+  absl::Status name_in_use() const;
   std::string file_;
+  bool in_turn_;
   int name_ = -1, database_ = -1;  // descriptors
   std::pair<dev_t, ino_t> inode_ = {};
 };
+
+// The id of the process that holds a store in turn, where `status` is of a lock that is Unavailable for that reason.
+std::optional<std::string> holder_in_turn(const absl::Status& status);
 
 // The system calls by which the files beside the database are made and read, each with its result and errno. Tests
 // derive from it and let them fail. Any thread.

@@ -58,7 +58,7 @@ absl::StatusOr<std::unique_ptr<Sql>> Store::Impl::connect_writer() {
 
 absl::Status Store::Impl::open() {
   WL_ASSIGN_OR_RETURN(file, real_file(options.file));
-  lock.emplace(file);
+  lock.emplace(file, options.in_turn);
   WL_RETURN_IF_ERROR(lock->take_name());
   if (is_empty_file(file)) WL_RETURN_IF_ERROR(make_store_file(file, {.vfs = options.vfs}));
   WL_RETURN_IF_ERROR(lock->take_file());
