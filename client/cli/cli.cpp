@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <cstdlib>
 
+#include "client/cli/end_with.h"
 #include "client/cli/exit_code.h"
 #include "client/program/files.h"
 #include "proto/log.h"
@@ -23,6 +24,7 @@ absl::Status store_error(const absl::Status& status) {
 }
 
 absl::StatusOr<int> dispatch(Options options, Local& local) {
+  if (options.end_with != 0) WL_RETURN_IF_ERROR(end_with(options.end_with));
   if (options.command == "targets") return targets_command(options, local);
   bool embedded = options.server.empty();
   // A bundle needs no coordinator.
@@ -78,6 +80,7 @@ absl::Status write_report(const std::string& where, const std::string& text) {
 
 int run_cli(Options options, Local& local) {
   std::signal(SIGPIPE, SIG_IGN);
+  std::signal(SIGXFSZ, SIG_IGN);  // a file that may not be so large is an error of its write
   if (options.log_format == "json") open_log("warploom", LogFormat::kJson);
   options.dial.token = take_token_variable();
   absl::StatusOr<int> code = dispatch(std::move(options), local);

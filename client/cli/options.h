@@ -21,6 +21,7 @@ struct Options {
   std::string signers;                               // file of the keys that may sign records; empty: any
   std::string store;                                 // path of the embedded store; empty = in the user's cache folder
   std::string log_format = "text";                   // or "json"
+  int64_t end_with = 0;                              // id of a process; this one ends when it has ended; 0: none
   std::string json;                                  // path of the JSON report; "-" is stdout, empty writes none
   std::string html;                                  // path of the report as a page; empty: none
   std::string progress = "auto";                     // a ProgressForm, or "auto"

@@ -88,6 +88,14 @@ int64_t monotonic_ns() {
   return static_cast<int64_t>(now.tv_sec) * 1'000'000'000 + now.tv_nsec;
 }
 
+int life_of_this_process() {
+  static const int kRead = [] {
+    int ends[2] = {-1, -1};
+    return pipe2(ends, O_CLOEXEC) == 0 ? ends[0] : -1;
+  }();
+  return kRead;
+}
+
 void Descriptor::reset() {
   if (fd_ >= 0) close(fd_);
   fd_ = -1;

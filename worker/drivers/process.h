@@ -14,6 +14,10 @@ namespace wl {
 
 int64_t monotonic_ns();
 
+// The end of a pipe of which this process has the other one as long as it lives, however it ends: a child that is given
+// it (Process::Options::pass_fd) and reads finds the end of the file then. Below 0: there are too many open files.
+int life_of_this_process();
+
 // A file descriptor, closed on destruction.
 class Descriptor {
  public:

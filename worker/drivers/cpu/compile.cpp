@@ -28,6 +28,10 @@ constexpr const char* kLimits[] = {"/usr/bin/prlimit",          "--as=4294967296
                                    "--fsize=67108864:67108864", "--nofile=256:256",
                                    "--nproc=256:256",           "--core=0:0"};
 
+// Before the commands of a compiler outside a sandbox, which has its own means: ends its process group when this process
+// has ended, whose life is descriptor 3.
+constexpr const char* kEndWithUs = "(read -r _ <&3; kill -9 0) >/dev/null 2>&1 & exec 3<&-; ";
+
 // The candidates of one translation unit, as indices into the batch; one per distinct text.
 struct Unit {
   const CpuTarget* target = nullptr;
@@ -228,8 +232,10 @@ class Compilation {
       options.arguments.assign(std::begin(kLimits), std::end(kLimits));
       options.arguments.push_back(absl::StrCat("--cpu=", options_.deadline_ns / 1'000'000'000 + 1));
     }
+    if (!boxed) options.pass_fd = life_of_this_process();
     for (const std::string& argument :
-         {std::string("/bin/sh"), std::string("-c"), build_script(*unit.compiler, *unit.target)})
+         {std::string("/bin/sh"), std::string("-c"),
+          absl::StrCat(options.pass_fd >= 0 ? kEndWithUs : "", build_script(*unit.compiler, *unit.target))})
       options.arguments.push_back(argument);
     if (!boxed) return Process::start(options);
     WL_ASSIGN_OR_RETURN(const Descriptor filter, filter_program(Permitted::kCompiler));

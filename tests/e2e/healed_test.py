@@ -1,0 +1,140 @@
+#!/usr/bin/env python3
+"""What heals by itself: objects of a store that are lost, empty or changed are compiled anew by the next tune, two commands take turns with
+a store, and a command ends with the process that started it."""
+
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+
+from graphs import LAYER, SOFTMAX
+from harness import Scratch, expect, until
+
+
+def objects(scratch):
+    return sorted(path for path in (scratch.root / "store.db.objects").rglob("*") if path.is_file())
+
+
+def check_objects(scratch):
+    graph, store, out = scratch.path("layer.graph"), scratch.path("store.db"), scratch.path("tuned")
+    (scratch.root / "layer.graph").write_text(LAYER)
+    tune = ["warploom", "tune", graph, "--store", store, "--trials", 4, "--out", out]
+    scratch.run(*tune)
+    for damage in "lost", "empty", "flipped":
+        for path in objects(scratch):
+            data = bytearray(path.read_bytes())
+            data[len(data) // 2] ^= 1
+            path.write_bytes(data if damage == "flipped" else b"")
+            if damage == "lost":
+                path.unlink()
+        # What only looks finds nothing, and says so; what may search has the kernel again, from the trials that are known.
+        scratch.run("warploom", "get", graph, "--store", store, expect=3)
+        trials = count(store, "trials WHERE phase = 0")
+        scratch.run(*tune)
+        expect(count(store, "trials WHERE phase = 0") == trials, f"{damage}: it was searched again")
+        scratch.run("warploom", "run", out, "--check")
+        scratch.run("warploom", "get", graph, "--store", store, "--out", out)
+
+
+def count(store, of):
+    with sqlite3.connect(f"file:{store}?mode=ro", uri=True) as database:
+        return database.execute(f"SELECT count(*) FROM {of}").fetchone()[0]
+
+
+def check_turns(scratch):
+    """Two of one store at once both succeed: the second says that it waits."""
+    names = []
+    for name, text in ("layer", LAYER), ("softmax", SOFTMAX):
+        (scratch.root / f"{name}.graph").write_text(text)
+        names.append(name)
+    children = [
+        scratch.start("warploom", "tune", scratch.path(f"{name}.graph"), "--store", scratch.path("turns.db"), "--trials", 4, name=name)
+        for name in names * 2
+    ]
+    for child in children:
+        expect(child.wait(300) == 0, "one of four at once has failed")
+    said = "".join((scratch.root / f"{name}.log").read_text() for name in names)
+    expect("waiting for its end" in said, said)
+
+
+def check_parent(scratch):
+    """A command ends with the process that it was told, however that ends; so does all that it has started."""
+    (scratch.root / "layer.graph").write_text(LAYER)
+    tune = ["tune", scratch.path("layer.graph"), "--store", scratch.path("parent.db"), "--trials", 100_000]
+    for how in signal.SIGKILL, signal.SIGTERM:
+        parent = subprocess.Popen(["sleep", "1000"])
+        child = scratch.start("warploom", "--end-with", parent.pid, *tune, name=f"{how.name}")
+        until(lambda: len(below(child.process.pid)) > 1, 60, "a runner")
+        started = below(child.process.pid)
+        parent.send_signal(how)
+        parent.wait()
+        child.wait(20)
+        until(lambda: not any(alive(each) for each in started), 10, "the end of all that it had started")
+    begun = time.monotonic()
+    child = scratch.start("warploom", "--end-with", 2**22 - 1, *tune, name="none")
+    child.wait(20)
+    print(f"with a parent that has ended it takes {time.monotonic() - begun:.2f} s")
+    scratch.run("warploom", "--end-with", -1, *tune, expect=2)
+
+
+def check_killed(scratch):
+    """All that a command has started ends with it, compilers without a sandbox too."""
+    (scratch.root / "layer.graph").write_text(LAYER)
+    tools = scratch.root / "bin"
+    tools.mkdir()
+    slow = tools / "g++"
+    slow.write_text('#!/bin/sh\ncase "$1" in --version) exec /usr/bin/g++ "$@";; esac\nsleep 1000 & wait\n')
+    slow.chmod(0o755)
+    environment = scratch.environment | {"PATH": f"{tools}:/usr/bin:/bin"}
+    scratch.environment = environment
+    child = scratch.start("warploom", "tune", scratch.path("layer.graph"), "--store", scratch.path("killed.db"), "--trials", 4)
+    until(lambda: any("sleep" in command(pid) for pid, _ in below(child.process.pid)), 60, "a compiler that sleeps")
+    started = below(child.process.pid)
+    child.process.kill()
+    child.wait(20)
+    until(lambda: not any(alive(each) for each in started), 10, "the end of its compilers")
+
+
+def command(pid):
+    try:
+        with open(f"/proc/{pid}/cmdline") as file:
+            return file.read()
+    except OSError:
+        return ""
+
+
+def status(pid):
+    """The parent of a process that lives, and the time of its start; none of others."""
+    try:
+        with open(f"/proc/{pid}/stat") as file:
+            fields = file.read().rpartition(")")[2].split()
+    except OSError:
+        return None
+    return None if fields[0] == "Z" else (int(fields[1]), fields[19])
+
+
+def alive(each):
+    found = status(each[0])
+    return found is not None and found[1] == each[1]
+
+
+def below(pid):
+    """The processes below one, as pairs of an id and the time of its start."""
+    now = {int(name): status(name) for name in os.listdir("/proc") if name.isdigit()}
+    found = {pid}
+    while more := {each for each, known in now.items() if known and known[0] in found} - found:
+        found |= more
+    return {(each, now[each][1]) for each in found - {pid} if now.get(each)}
+
+
+def main():
+    for part in check_objects, check_turns, check_parent, check_killed:
+        with Scratch() as scratch:
+            part(scratch)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
