@@ -1,6 +1,7 @@
 #include "client/fetch/client.h"
 
 #include <chrono>
+#include <cstdio>
 #include <cstdlib>
 #include <optional>
 
@@ -42,6 +43,19 @@ absl::Status ask_lazily(const CoordinatorAddress& address, const BundleRequest& 
   return result;
 }
 
+// One that cannot be made is no reason for a program not to serve. One that others may write is.
+absl::StatusOr<CacheFolder> cache_at(const std::string& folder) {
+  if (folder.empty()) return temporary_cache();
+  absl::StatusOr<CacheFolder> cache = open_cache(folder);
+  if (cache.ok() || absl::IsFailedPrecondition(cache.status())) return cache;
+  const std::string why(cache.status().message());
+  cache = temporary_cache();
+  if (cache.ok())
+    std::fprintf(stderr, "warploom: %s; bundles are kept in %s while this process lives\n", why.c_str(),
+                 cache->folder.c_str());
+  return cache;
+}
+
 absl::StatusOr<ClientOptions> options_of(const warploom_client_options& given) {
   ClientOptions options;
   const CoordinatorAddress address{.server = text_of(given.server),
@@ -71,9 +85,10 @@ absl::StatusOr<ClientOptions> options_of(const warploom_client_options& given) {
   }
   std::string cache = text_of(given.cache);
   if (given.cache == nullptr) {
-    WL_ASSIGN_OR_RETURN(cache, default_cache_folder());
+    // Without a home there is one for this client alone.
+    cache = default_cache_folder().value_or("");
   }
-  WL_ASSIGN_OR_RETURN(options.cache, cache.empty() ? temporary_cache() : open_cache(cache));
+  WL_ASSIGN_OR_RETURN(options.cache, cache_at(cache));
   if (given.cache_bytes > INT64_MAX) return invalid("cache_bytes are ", given.cache_bytes, "; expected fewer");
   if (given.cache_bytes > 0) options.cache_bytes = static_cast<int64_t>(given.cache_bytes);
   if (given.fresh_seconds < -1) return invalid("fresh_seconds are ", given.fresh_seconds, "; expected -1 or more");

@@ -1,5 +1,7 @@
 #include "client/c/status.h"
 
+#include "runtime/cpu_identity.h"
+
 namespace wl {
 namespace {
 
@@ -49,6 +51,10 @@ extern "C" {
 
 const char* warploom_version(void) {
   return WARPLOOM_VERSION;
+}
+
+const char* warploom_cpu(void) {
+  return wl::cpu_identity().c_str();
 }
 
 warploom_code warploom_status_code(const warploom_status* status) {

@@ -81,6 +81,9 @@ typedef enum warploom_kind { WARPLOOM_INPUT = 1, WARPLOOM_OUTPUT = 2, WARPLOOM_W
 
 /* The version of the library, such as "0.1.0". */
 const char* warploom_version(void);
+/* Which CPU this is: its architecture and model, and a digest of what it can do. For the names of caches of bundles on
+ * disks that several machines see. */
+const char* warploom_cpu(void);
 /* "f32" for WARPLOOM_F32; NULL for a number that is none. */
 const char* warploom_dtype_name(warploom_dtype dtype);
 
@@ -181,8 +184,9 @@ typedef struct warploom_client_options {
   size_t struct_size;   /* sizeof(warploom_client_options) */
   const char* server;   /* "HOST:PORT" or "unix:PATH"; NULL: none, only the caches are looked at */
   const char* cache;    /* folder that keeps bundles for all processes of this machine; NULL: "warploom/bundles" in
-                           the user's cache folder; "": a temporary one. Loading a bundle runs its code, so a
-                           folder where others may write is refused. */
+                           the user's cache folder; "": a temporary one, also where that cannot be written,
+                           which is said on stderr. Loading a bundle runs its code, so a folder where others may
+                           write is refused. */
   uint64_t cache_bytes; /* those used least recently are removed beyond it; 0: 4 GiB */
   const char* ca;       /* PEM files of TLS, as `warploom --help` describes them; NULL: none */
   const char* cert;

@@ -3,12 +3,14 @@
 #include <sys/stat.h>
 
 #include <cerrno>
+#include <cstdio>
 #include <cstring>
 #include <filesystem>
 #include <utility>
 
 #include "client/program/files.h"
 #include "compiler/base/sha256.h"
+#include "runtime/cpu_identity.h"
 
 namespace wl {
 namespace {
@@ -60,8 +62,9 @@ absl::StatusOr<std::string> Client::key_of(const BundleRequest& request) {
       digests_[request.graph] = {now.st_size, changed, graph};
     }
   }
-  Encoder encoder("warploom.bundle", 2);
-  encoder.text(WARPLOOM_VERSION).text(options_.identity).text(graph).text(request.key).text(request.target);
+  Encoder encoder("warploom.bundle", 3);
+  // Machines of several kinds may see one disk.
+  encoder.text(WARPLOOM_VERSION).text(cpu_identity()).text(options_.identity).text(graph).text(request.key).text(request.target);
   encoder.text(bind_text(request.bind)).integer(request.trials);
   encoder.integer(static_cast<int64_t>(request.weights.size()));
   for (const std::string& weight : request.weights) encoder.text(weight);
@@ -84,14 +87,29 @@ std::optional<Client::Found> Client::from_disk(const std::string& key) {
   while (const auto entry = disk_.find(key)) {
     absl::StatusOr<Found> found = take(key, *entry);
     if (found.ok()) return *std::move(found);
-    if (!DiskCache::remove(*entry)) break;
+    // Where memory is short the entry is none the worse for it.
+    if (absl::IsResourceExhausted(found.status()) || !DiskCache::remove(*entry)) break;
   }
   return {};
 }
 
+// Adds an entry to the cache or, where that cannot be written, to a folder of this client alone, which is said once.
+absl::StatusOr<DiskCache::Entry> Client::add(const std::string& key, const DiskCache::Write& write) {
+  absl::StatusOr<DiskCache::Entry> entry = disk_.add(key, write);
+  const std::string why = entry.ok() ? "" : disk_.why_not_writable();
+  if (why.empty()) return entry;
+  const std::lock_guard lock(spare_mutex_);
+  if (!spare_) {
+    WL_ASSIGN_OR_RETURN(spare_, temporary_cache());
+    std::fprintf(stderr, "warploom: the cache %s cannot be written (%s); bundles are kept in %s while this process lives\n",
+                 options_.cache.folder.c_str(), why.c_str(), spare_->folder.c_str());
+  }
+  return DiskCache(spare_->folder, options_.cache_bytes).add(key, write);
+}
+
 absl::Status Client::asked(const std::string& key, const BundleRequest& request) try {
   const auto write = [&](const std::string& folder) { return options_.ask(request, folder, stop_.get_token()); };
-  WL_ASSIGN_OR_RETURN(const DiskCache::Entry entry, disk_.add(key, write));
+  WL_ASSIGN_OR_RETURN(const DiskCache::Entry entry, add(key, write));
   return take(key, entry).status();
 } catch (const std::bad_alloc&) {
   return absl::ResourceExhaustedError("memory is short");

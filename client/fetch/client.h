@@ -66,6 +66,7 @@ class Client {
   absl::StatusOr<std::string> key_of(const BundleRequest& request);
   absl::StatusOr<Found> take(const std::string& key, const DiskCache::Entry& entry);
   std::optional<Found> from_disk(const std::string& key);
+  absl::StatusOr<DiskCache::Entry> add(const std::string& key, const DiskCache::Write& write);
   absl::Status asked(const std::string& key, const BundleRequest& request);
   void begin_asking(const std::string& key, const BundleRequest& request);
   absl::StatusOr<Found> await(const std::string& key, const BundleRequest& request,
@@ -73,6 +74,8 @@ class Client {
 
   ClientOptions options_;
   const DiskCache disk_;
+  std::mutex spare_mutex_;
+  std::optional<CacheFolder> spare_;  // where the cache cannot be written
   std::stop_source stop_;
   std::mutex mutex_;
   std::condition_variable changed_;

@@ -105,8 +105,24 @@ std::optional<DiskCache::Entry> DiskCache::find(const std::string& key) const {
   return {};
 }
 
-absl::StatusOr<DiskCache::Entry> DiskCache::add(const std::string& key,
-                                                const std::function<absl::Status(const std::string&)>& write) const {
+std::string DiskCache::why_not_writable() const {
+  if (const absl::Status made = make_folders(folder_); !made.ok()) return std::string(made.message());
+  std::string probe = folder_ + "/.probe.XXXXXX";
+  const int file = ::mkstemp(probe.data());
+  if (file < 0) return std::strerror(errno);
+  const std::string bytes(1 << 20, 'x');
+  std::string why;
+  for (size_t at = 0; at < bytes.size() && why.empty();) {
+    const ssize_t written = ::write(file, bytes.data() + at, bytes.size() - at);
+    if (written >= 0) at += static_cast<size_t>(written);
+    if (written < 0 && errno != EINTR) why = std::strerror(errno);
+  }
+  ::close(file);
+  ::unlink(probe.c_str());
+  return why;
+}
+
+absl::StatusOr<DiskCache::Entry> DiskCache::add(const std::string& key, const Write& write) const {
   const Clock::time_point now = Clock::now();
   const int64_t ns = std::chrono::duration_cast<std::chrono::nanoseconds>(now.time_since_epoch()).count();
   const fs::path folder = fs::path(folder_) / key / cat(ns, "-", ::getpid());

@@ -33,7 +33,10 @@ class DiskCache {
   std::optional<Entry> find(const std::string& key) const;
   // Adds an entry that `write` makes, which is given the path of a folder that does not exist. Errors are those of
   // `write`, or that the cache cannot be written.
-  absl::StatusOr<Entry> add(const std::string& key, const std::function<absl::Status(const std::string&)>& write) const;
+  using Write = std::function<absl::Status(const std::string& folder)>;
+  absl::StatusOr<Entry> add(const std::string& key, const Write& write) const;
+  // Why nothing can be added now, as found by writing a file of a megabyte; "" if it can.
+  std::string why_not_writable() const;
   // Removes an entry whatever its use is: it is damaged. False: it cannot be removed.
   static bool remove(const Entry& entry);
 

@@ -308,6 +308,7 @@ NB_MODULE(_core, m) {
         return mark_of(addresses, sizes, threads);
       },
       "addresses"_a, "sizes"_a, "threads"_a = 1, nb::call_guard<nb::gil_scoped_release>());
+  m.def("cpu", &warploom_cpu);
   static nb::object error = nb::steal(PyErr_NewException("warploom.Error", PyExc_RuntimeError, nullptr));
   m.attr("Error") = error;
   nb::register_exception_translator([](const std::exception_ptr& pointer, void*) {

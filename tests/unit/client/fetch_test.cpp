@@ -244,7 +244,13 @@ TEST_F(FetchTest, RefusesWhatCannotBe) {
   EXPECT_EQ(Client(alone).load(request_, {}, fallback_)->from, BundleFrom::kFallback);
   ClientOptions unwritable = options();
   unwritable.cache.folder = request_.graph;  // a file
-  EXPECT_FALSE(Client(unwritable).load(request_, {}).ok());
+  {
+    Client client_without(unwritable);
+    const auto found = client_without.load(request_, {});
+    ASSERT_TRUE(found.ok()) << found.status();
+    EXPECT_EQ(found->from, BundleFrom::kCoordinator);
+    EXPECT_EQ(client_without.load(request_, {})->from, BundleFrom::kProcess);
+  }
 }
 
 TEST_F(FetchTest, ACacheIsItsUsersAlone) {
