@@ -1,5 +1,6 @@
 """The program `warploom`, which tunes in processes of its own, and what it says meanwhile."""
 
+import contextlib
 import json
 import logging
 import os
@@ -8,7 +9,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import tempfile
 
 log = logging.getLogger("warploom")
 
@@ -48,19 +48,23 @@ def _words(options):
                 yield from (flag, str(one))
 
 
+_ERROR = "warploom: error: "
+_LONGEST_END = 0.5  # seconds that the program has to end by itself
+
+
 class Call:
-    """A run of the program with `--json`, which may be followed."""
+    """A run of the program with `--json`, which may be followed. It ends with this process."""
 
     def __init__(self, *words, token=None, progress=False, **options):
-        self._folder = tempfile.TemporaryDirectory(prefix="warploom-")
-        self._report = pathlib.Path(self._folder.name) / "report.json"
-        command = [program(), *map(str, words), "--json", str(self._report), *_words(options)]
+        # The report goes to memory, so that a process that is killed leaves no file.
+        self._report = os.fdopen(os.memfd_create("report", os.MFD_CLOEXEC), "r+b")
+        command = [program(), "--end-with", str(os.getpid()), *map(str, words), "--json", "-", *_words(options)]
         if progress:
             command += ["--progress", "json"]
         environment = os.environ | {"WARPLOOM_TOKEN": token} if token else None
         # In a session of its own, so that an interrupt reaches it once, from here.
         self._child = subprocess.Popen(
-            command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+            command, stdin=subprocess.DEVNULL, stdout=self._report, stderr=subprocess.PIPE,
             text=True, errors="replace", env=environment, start_new_session=True,
         )  # fmt: skip
         self._said = []
@@ -70,10 +74,13 @@ class Call:
 
     def __exit__(self, *_):
         if self._child.poll() is None:
+            self._child.terminate()
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self._child.wait(_LONGEST_END)
             self._child.kill()
         self._child.stderr.close()
         self._child.wait()
-        self._folder.cleanup()
+        self._report.close()
 
     def progress(self):
         """Yields what `--progress json` says, a dict for every change, until the program ends."""
@@ -102,8 +109,10 @@ class Call:
         code = self.wait()
         if code != 0:
             said = [line for line in self._said if line]
-            raise ProgramError(said[-1] if said else f"{self._child.args[1]} ended with {code}", code)
-        return json.loads(self._report.read_text())
+            errors = [line.removeprefix(_ERROR) for line in said if line.startswith(_ERROR)]
+            raise ProgramError((errors or said[-1:] or [f"{self._child.args[0]} ended with {code}"])[0], code)
+        self._report.seek(0)
+        return json.loads(self._report.read())
 
 
 def call(*words, token=None, **options):

@@ -2,6 +2,29 @@
 
 import contextlib
 import sys
+import time
+
+
+class _Lines:
+    """A bar of tqdm's as lines on stderr, at most one a second and one for each phase."""
+
+    total, n, _phase, _next = 0, 0, "", 0.0
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        pass
+
+    def set_postfix_str(self, phase, *, refresh):
+        self._next = self._next if phase == self._phase else 0.0
+        self._phase = phase
+
+    def update(self, more):
+        self.n += more
+        if time.monotonic() >= self._next:
+            self._next = time.monotonic() + 1
+            print(f"warploom: {self.n} of {self.total} trials, {self._phase}", file=sys.stderr, flush=True)
 
 
 def _bar(progress):
@@ -10,16 +33,14 @@ def _bar(progress):
     try:
         from tqdm.auto import tqdm  # noqa: PLC0415: optional
     except ImportError:
-        if progress:
-            raise
-        return None
+        return _Lines() if progress else None
     return tqdm(unit="trial", desc="warploom")
 
 
 @contextlib.contextmanager
 def shown(progress):
     """Gives a function that is called with every change. `progress`: such a function; False shows nothing; None shows a bar where
-    somebody looks, if tqdm is installed; True shows one anywhere."""
+    somebody looks, if tqdm is installed; True shows one anywhere, or lines without tqdm."""
     if callable(progress):
         yield progress
         return

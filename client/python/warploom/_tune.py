@@ -9,8 +9,9 @@ from ._progress import shown
 from ._report import Report
 
 
-def follow(running, progress):
-    """Shows the progress of a call until it ends, and returns its report. An interrupt ends a search early."""
+def follow(running, progress, patient=True):
+    """Shows the progress of a call until it ends, and returns its report. An interrupt ends a search early; of one who is not patient,
+    at once, with nothing kept."""
     interrupted = False
     with shown(progress) as show:
         changes = running.progress()
@@ -21,7 +22,7 @@ def follow(running, progress):
                     break
                 show(change)
             except KeyboardInterrupt:
-                if interrupted:
+                if interrupted or not patient:
                     raise
                 interrupted = True
                 running.interrupt()
@@ -32,10 +33,10 @@ def follow(running, progress):
     return Report(running.result())
 
 
-def run_tune(path, out, *, progress=None, token=None, **options):
+def run_tune(path, out, *, progress=None, token=None, patient=True, **options):
     """Runs `warploom tune PATH --out OUT` with further options, such as trials=8, and returns its report."""
     with Call("tune", path, out=out, token=token, progress=True, **options) as running:
-        return follow(running, progress)
+        return follow(running, progress, patient)
 
 
 def run_tune_with_page(path, out, **options):

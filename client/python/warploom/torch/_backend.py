@@ -8,6 +8,7 @@ from torch._guards import TracingContext
 
 from ._breaks import listen
 from ._decompositions import decompositions
+from ._options import checked
 from ._parts import report, with_kernels
 from ._sizes import ManySizes, dynamic_arguments
 
@@ -26,10 +27,10 @@ def _compile(gm, example_inputs, *, is_inference, options):
     return make_boxed_func(ManySizes(gm, dynamic, static, options) if dynamic else with_kernels(gm, static, options))
 
 
-def backend(gm, example_inputs, *, options=None):
+def backend(gm, example_inputs, *, options=None, mode=None):
     """A backend of torch.compile. Its options are those of `warploom tune`: torch.compile(m, backend="warploom",
-    options={"trials": 32})."""
-    options = {"effort": "quick"} | (options or {})
+    options={"trials": 32}). Also "progress", as of warploom.tune(). Raises TypeError and ValueError for options that are wrong."""
+    options = checked(options, mode)
     compiler = functools.partial(_compile, is_inference=False, options=options)
     return aot_autograd(
         fw_compiler=compiler,

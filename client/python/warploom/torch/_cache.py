@@ -1,31 +1,149 @@
-"""The bundles of graphs: a folder of the user's cache, which a second process finds."""
+"""The bundles of graphs: folders of the user's cache, which other processes find."""
 
+import atexit
+import contextlib
 import fcntl
+import functools
 import hashlib
+import logging
 import os
 import pathlib
+import shutil
+import tempfile
+import time
 
 import torch
 
 from .. import _core
+from .._program import ProgramError
 from .._tune import run_tune
 
+log = logging.getLogger("warploom")
+LONGEST_TURN = 3600  # seconds for which processes that tune before this one are waited for
+_LOOK = 0.05
+_SHORT = 8  # the code of _core.Error where memory is short, as in warploom.h
+_SILENT = {"progress", "token"}  # options on which no kernel depends
+FAULTS = (ProgramError, _core.Error, OSError)
 
-def _cache_folder():
-    base = os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache"
+
+def passes(fault):
+    """Whether the same may succeed later: nothing is wrong with the graph or its options, and no kernel was found wrong."""
+    return fault.code == _SHORT if isinstance(fault, _core.Error) else getattr(fault, "code", 7) not in (1, 2, 5)
+
+
+class _Unusable(OSError):
+    """A folder whose bundles cannot be loaded although they were made just now."""
+
+
+def _user_home():
+    try:
+        base = os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache"
+    except RuntimeError as error:
+        raise OSError(f"there is no home folder: {error}") from error
     return pathlib.Path(base) / "warploom" / "torch"
 
 
-def bundle_of(text, weights, options):
-    """The folder of the bundle for a graph's text: one that was made before, or a new one."""
-    key = hashlib.sha256(repr((_core.version(), text, weights, sorted(options.items()), torch.get_num_threads())).encode()).hexdigest()[:32]
-    folder = _cache_folder() / key
+@functools.cache
+def _own_home():
+    """The folder of this process alone, for as long as it lives."""
+    folder, owner = tempfile.mkdtemp(prefix="warploom-"), os.getpid()
+    atexit.register(lambda: os.getpid() == owner and shutil.rmtree(folder, ignore_errors=True))
+    return pathlib.Path(folder)
+
+
+@functools.cache  # so that it is said once
+def _warn(said):
+    log.warning("%s", said)
+
+
+@contextlib.contextmanager
+def _turn(home, bundle):
+    """Processes of one user tune one after the other: they have one store, and would take times from each other. Gives whether this
+    one is to tune; not if another one has made the bundle meanwhile."""
+    until, said = time.monotonic() + LONGEST_TURN, False
+    with open(home / "lock", "a") as lock:
+        while True:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except BlockingIOError:
+                if said and bundle.exists():
+                    break
+                if time.monotonic() > until:
+                    raise TimeoutError(f"other processes have tuned for {LONGEST_TURN} s; {home / 'lock'} is locked by one") from None
+                if not said:
+                    log.info("another process tunes; waiting for it")
+                said = True
+                time.sleep(_LOOK)
+        yield
+
+
+def _remove(path):
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path)
+    else:
+        path.unlink(missing_ok=True)
+
+
+def _made(folder, text, weights, options):
+    """Makes the bundle in a folder; others see all of it or nothing."""
     folder.mkdir(parents=True, exist_ok=True)
-    # Processes of one user tune one after the other: they have one store, and would take times from each other.
-    with open(folder.parent / "lock", "w") as lock:
-        if not (folder / "bundle").exists():
-            fcntl.flock(lock, fcntl.LOCK_EX)
-        if not (folder / "bundle").exists():
-            (folder / "model.graph").write_text(text)
-            run_tune(folder / "model.graph", folder / "bundle", weight=weights, progress=False, **options)
-    return folder / "bundle"
+    graph, made = folder / "model.graph", folder / f"bundle.{os.getpid()}"
+    graph.write_text(text)
+    try:
+        run_tune(graph, made, weight=weights, patient=False, **options)
+        os.rename(made, folder / "bundle")
+    finally:
+        shutil.rmtree(made, ignore_errors=True)
+
+
+def _sound(bundle, load):
+    """What `load` makes of a bundle; None if there is none, or it is damaged."""
+    if not bundle.exists():
+        return None
+    try:
+        return load(bundle)
+    except _core.Error as error:
+        if passes(error):
+            raise
+        _warn(f"{bundle} cannot be used, and is made again: {error}")
+        return None
+
+
+def _from(home, key, load, make):
+    """What `load` makes of the bundle of a key in a home. A damaged one is made again."""
+    bundle = home / key / "bundle"
+    found = _sound(bundle, load)
+    if found is None:
+        home.mkdir(parents=True, exist_ok=True)
+        with _turn(home, bundle):
+            found = _sound(bundle, load)
+            if found is None:
+                _remove(bundle)
+                make(bundle.parent)
+                try:
+                    found = load(bundle)
+                except _core.Error as error:
+                    if passes(error):
+                        raise
+                    raise _Unusable(f"{bundle} was made and cannot be loaded: {error}") from error
+    return found
+
+
+def cached(text, weights, options, load):
+    """What `load` makes of the folder of the bundle for a graph's text: one that was made before by any process on such a CPU, or a
+    new one. Where the user's cache cannot be used, the bundle is in a folder that this process alone has."""
+    decides = sorted((name, value) for name, value in options.items() if name not in _SILENT)
+    # Bundles are machine code, and a home may be on a disk that machines with other CPUs see.
+    words = (_core.version(), _core.cpu(), text, weights, decides, torch.get_num_threads())
+    key = hashlib.sha256(repr(words).encode()).hexdigest()[:32]
+    try:
+        return _from(_user_home(), key, load, lambda folder: _made(folder, text, weights, options))
+    except OSError as error:
+        if isinstance(error, TimeoutError):
+            raise
+        _warn(f"the cache cannot be used, and this process has one of its own: {error}")
+    home = _own_home()
+    # The store of the program is beside the cache, so it is replaced too.
+    own = options if {"store", "server"} & options.keys() else options | {"store": home / "store.db"}
+    return _from(home / "torch", key, load, lambda folder: _made(folder, text, weights, own))

@@ -64,6 +64,7 @@ class Kernels(torch.nn.Module):
         super().__init__()
         self._folder, self._lock, self._loaded = str(folder), threading.Lock(), {}
         first = _Loaded(self._folder, ())
+        first.executors.prepare()
         weights = {tensor.name: tensor.nbytes for tensor in first.model.weights()}
         # The inputs of the text are arguments, "i0" the first that is read. Those in `static` are weights.
         readers = [_reader(order) for order in part.orders]

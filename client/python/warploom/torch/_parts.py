@@ -1,5 +1,6 @@
 """Which parts of a graph become kernels."""
 
+import functools
 import logging
 import operator
 import threading
@@ -8,12 +9,12 @@ import torch
 from torch.fx.passes.infra.partitioner import CapabilityBasedPartitioner
 from torch.fx.passes.operator_support import OperatorSupportBase
 
-from .. import _core
-from .._program import ProgramError
 from ._borders import views_outside
-from ._cache import bundle_of
+from ._cache import FAULTS, cached, passes
 from ._kernels import Kernels
+from ._later import Later
 from ._lower import support_of, text_of
+from ._options import raise_if_wrong
 from ._text import Unsupported
 
 log = logging.getLogger("warploom")
@@ -62,6 +63,33 @@ def _say(entry):
         log.warning("%d of %d operators stay with eager: %s", left, entry["nodes"], "; ".join(new))
 
 
+def _attempt(entry, make, reason, count):
+    """Another attempt at kernels of a part of `count` operators that a fault has left to eager: they are in the report then."""
+
+    def attempt():
+        try:
+            kernels = make()
+        except FAULTS as error:
+            log.info("a part still stays with eager: %s", error)
+            return None
+        with _LOCK:
+            left = entry["eager"].pop(reason) - count
+            entry["eager"] |= {reason: left} if left > 0 else {}
+            entry["kernels"] += 1
+            entry["weights"] += kernels.weights
+        log.warning("%d operators that had stayed with eager have kernels now: %s", count, reason)
+        return kernels
+
+    return attempt
+
+
+def _without(entry, part, error):
+    """Reports that a part stays with eager. Returns the reason and its number of operators."""
+    count = sum(one.op == "call_function" for one in part.graph.nodes)
+    entry["eager"][str(error)] = entry["eager"].get(str(error), 0) + count
+    return str(error), count
+
+
 def with_kernels(gm, static, options):
     """A graph with kernels in place of the operators that have them. `static`: places of the arguments that are weights."""
     graph = gm.graph
@@ -83,12 +111,19 @@ def with_kernels(gm, static, options):
         part = fused.get_submodule(node.target)
         try:
             text = text_of(part.graph)
-            weights = {i for i, argument in enumerate(node.args) if placeholders.get(argument, -1) in static}
-            names = [f"i{n}" for n, argument in enumerate(text.used) if argument in weights]
-            kernels = Kernels(bundle_of(text.text, names, options), text, weights)
-        except (ProgramError, Unsupported, _core.Error) as error:
-            count = sum(one.op == "call_function" for one in part.graph.nodes)
-            entry["eager"][str(error)] = entry["eager"].get(str(error), 0) + count
+        except Unsupported as error:
+            _without(entry, part, error)
+            continue
+        weights = {i for i, argument in enumerate(node.args) if placeholders.get(argument, -1) in static}
+        names = [f"i{n}" for n, argument in enumerate(text.used) if argument in weights]
+        make = functools.partial(cached, text.text, names, options, functools.partial(Kernels, part=text, static=weights))
+        try:
+            kernels = make()
+        except FAULTS as error:
+            raise_if_wrong(error, options)
+            reason, count = _without(entry, part, error)
+            if passes(error):
+                fused.set_submodule(node.target, Later(part, _attempt(entry, make, reason, count)))
             continue
         entry["kernels"] += 1
         entry["weights"] += kernels.weights

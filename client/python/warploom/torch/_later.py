@@ -1,0 +1,35 @@
+"""Parts of graphs that a passing fault has left to eager."""
+
+import threading
+import time
+
+import torch
+
+_FIRST_PAUSE, _LONGEST_PAUSE = 1.0, 600.0  # seconds between two tries, twice as long each time
+
+
+class Later(torch.nn.Module):
+    """A part as eager, until `attempt()` gives a module in its place; None: the fault has not passed. It raises nothing. A call that
+    finds the pause over makes the next attempt, and waits for it as the first call did."""
+
+    def __init__(self, eager, attempt):
+        super().__init__()
+        self._eager, self._attempt, self._made = eager, attempt, None
+        self._lock, self._pause = threading.Lock(), _FIRST_PAUSE
+        self._again = time.monotonic() + self._pause
+
+    def _try_again(self):
+        if time.monotonic() < self._again or not self._lock.acquire(blocking=False):
+            return
+        try:
+            if self._made is None:
+                self._made = self._attempt()
+        finally:
+            self._pause = min(2 * self._pause, _LONGEST_PAUSE)
+            self._again = time.monotonic() + self._pause
+            self._lock.release()
+
+    def forward(self, *arguments):
+        if self._made is None:
+            self._try_again()
+        return (self._made if self._made is not None else self._eager)(*arguments)

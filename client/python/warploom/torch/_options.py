@@ -1,0 +1,62 @@
+"""The options of torch.compile: those of `warploom tune`. What is wrong with them is raised."""
+
+import difflib
+import functools
+import pathlib
+import re
+import subprocess
+import tempfile
+
+from .._program import ProgramError, call, program
+
+# What the backend says to the program itself.
+_TAKEN = {"out", "json", "html", "weight", "bind", "help", "trace"}
+# The least graph; what the program does not like about a call with it are the options.
+_PROBE = 'graph {\n  %0 = input "x" : f32[1] normal(0,1)\n  %1 = neg %0 : f32[1]\n  output "y" %1\n}\n'
+
+
+@functools.cache
+def _known():
+    """The names of options in the program's help."""
+    said = subprocess.run([program(), "tune", "--help"], stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60, check=True)
+    names = re.findall(r"^\s+(?:-\w,)?--([a-z0-9-]+)", said.stdout, re.MULTILINE)
+    return sorted({name.replace("-", "_") for name in names} - _TAKEN | {"progress", "token"})
+
+
+def checked(options, mode=None):
+    """The options with their defaults. Raises TypeError for what is none, with what may have been meant."""
+    if mode not in (None, "default"):
+        raise TypeError(f'the backend "warploom" has no mode "{mode}"; options={{"effort": "thorough"}} searches longer')
+    given = {str(name).replace("-", "_"): value for name, value in (options or {}).items()}
+    try:
+        wrong = next((name for name in given if name not in _known()), None) if given else None
+    except (ProgramError, OSError, subprocess.SubprocessError):
+        wrong = None  # without the program nothing is tuned, which is said there
+    if wrong in _TAKEN:
+        raise TypeError(f'the backend "warploom" says --{wrong.replace("_", "-")} itself; it is no option here')
+    if wrong is not None:
+        near = difflib.get_close_matches(wrong, _known(), 1)
+        meant = f'did you mean "{near[0]}"?' if near else f"there are {', '.join(_known())}"
+        raise TypeError(f'the backend "warploom" has no option "{wrong}"; {meant}')
+    progress = given.get("progress")
+    if not (progress is None or isinstance(progress, bool) or callable(progress)):
+        raise TypeError(f'the option "progress" is True, False or a function; found {progress!r}')
+    return {"effort": "quick", "progress": False} | given
+
+
+def raise_if_wrong(fault, options):
+    """Raises ValueError if the program failed for the values of these options, and not for the graph."""
+    code = fault.code if isinstance(fault, ProgramError) else 0
+    if code == 1:
+        raise ValueError(f'options of the backend "warploom": {fault}') from fault
+    if code != 2 or set(options) <= {"effort", "progress"}:
+        return
+    tried = {name: value for name, value in options.items() if name not in ("progress", "retune", "require_cached")}
+    with tempfile.TemporaryDirectory(prefix="warploom-") as folder:
+        graph = pathlib.Path(folder) / "probe.graph"
+        graph.write_text(_PROBE)
+        try:
+            call("tune", graph, require_cached=True, **({} if "server" in tried else {"store": graph.with_suffix(".db")}) | tried)
+        except ProgramError as again:
+            if again.code in (1, 2):
+                raise ValueError(f'options of the backend "warploom": {fault}') from fault

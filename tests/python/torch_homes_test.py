@@ -1,0 +1,235 @@
+#!/usr/bin/env python3
+"""What torch.compile keeps and starts: options that are wrong are raised, damaged and unusable caches heal, what a passing fault has left
+to eager is tried again, the program ends with its process, and eight processes at once all have kernels. Needs PyTorch, as torch_test.py."""
+
+import contextlib
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import time
+
+from harness import BIN, SOURCE, Scratch, expect, skip, until
+
+PEERS = SOURCE / "build/venv-peers/bin/python"
+
+
+# --- what children do
+
+
+def model(torch, width=8):
+    torch.manual_seed(0)
+    return torch.nn.Sequential(torch.nn.Linear(width, 12), torch.nn.GELU(), torch.nn.LayerNorm(12)).eval()
+
+
+def check(width="8", trials="1", wanted="1"):
+    """Compiles a model; its results are eager's, and as many of its parts are kernels."""
+    import torch
+    import warploom.torch
+
+    layers, x = model(torch, int(width)), torch.randn(4, int(width))
+    compiled = torch.compile(layers, backend="warploom", options={"trials": int(trials)})
+    with torch.no_grad():
+        print("begun", flush=True)
+        expect(torch.allclose(compiled(x), layers(x), atol=1e-5), "wrong results")
+    taken = sum(entry["kernels"] for entry in warploom.torch.report())
+    expect(taken == int(wanted), f"{warploom.torch.report()}")
+
+
+def options():
+    import torch
+
+    layers, x, shown = model(torch), torch.randn(4, 8), []
+
+    def called(**given):
+        torch._dynamo.reset()
+        with torch.no_grad():
+            return torch.compile(layers, backend="warploom", **given)(x)
+
+    for given, said in [
+        ({"options": {"trails": 8}}, 'no option "trails"; did you mean "trials"?'),
+        ({"options": {"out": "folder"}}, "says --out itself"),
+        ({"options": {"progress": 3}}, '"progress" is True, False or a function'),
+        ({"options": {"trials": "eight"}}, "eight"),
+        ({"options": {"trials": 0}}, "--trials"),
+        ({"options": {"target": "banana"}}, "banana"),
+        ({"mode": "max-autotune"}, "has no mode"),
+    ]:
+        try:
+            called(**given)
+        except Exception as error:  # noqa: BLE001: Dynamo has one of its own around it
+            expect(said in str(error), f"{given}: {error}")
+        else:
+            expect(False, f"{given} is not raised")
+    for trials, progress in (1, True), (2, shown.append):
+        wanted = layers(x)
+        expect(torch.allclose(called(options={"trials": trials, "progress": progress}), wanted, atol=1e-5), "wrong results")
+    expect(shown and "phase" in shown[0], f"{shown}")
+
+
+def keys():
+    """A bundle is of one CPU."""
+    from warploom import _core
+    from warploom.torch import _cache
+
+    expect(len(_core.cpu()) > 10, _core.cpu())
+    _cache._made = lambda folder, *_: (folder / "bundle").mkdir(parents=True)
+    first = _cache.cached("text", [], {}, lambda folder: folder)
+    expect(_cache.cached("text", [], {"progress": True}, lambda folder: folder) == first, "an option that decides nothing is in the key")
+    _core.cpu = lambda: "another CPU"
+    expect(_cache.cached("text", [], {}, lambda folder: folder) != first, "two CPUs share bundles")
+
+
+def passing(flag):
+    """A fault that passes while the process lives: the program cannot be reached until a file is gone."""
+    import torch
+    import warploom.torch
+
+    layers, x = model(torch), torch.randn(4, 8)
+    compiled = torch.compile(layers, backend="warploom", options={"trials": 1})
+    with torch.no_grad():
+        wanted = layers(x)
+        expect(torch.allclose(compiled(x), wanted, atol=1e-5), "wrong results of eager")
+        expect(warploom.torch.report()[0]["kernels"] == 0 and warploom.torch.report()[0]["eager"], f"{warploom.torch.report()}")
+        os.unlink(flag)
+
+        def again():
+            expect(torch.allclose(compiled(x), wanted, atol=1e-5), "wrong results")
+            return warploom.torch.report()[0]["kernels"] == 1
+
+        until(again, 60, "kernels once the fault had passed")
+    expect(not warploom.torch.report()[0]["eager"], f"{warploom.torch.report()}")
+
+
+# --- their parent
+
+
+def start(scratch, *words, log="child", **environment):
+    """Starts this file as a child that does what the words say."""
+    given = scratch.environment | {"WARPLOOM_BIN_DIR": str(BIN), "PYTHONPATH": f"{BIN.parent / 'python'}:{SOURCE}/tests/e2e"} | environment
+    out = open(scratch.root / f"{log}.log", "wb")
+    return subprocess.Popen([PEERS, __file__, "--child", *map(str, words)], env=given, stdout=out, stderr=subprocess.STDOUT)
+
+
+def done(scratch, *words, log="child", **environment):
+    """Runs it to its end, and returns what it said."""
+    return ended(scratch, start(scratch, *words, log=log, **environment), log)
+
+
+def ended(scratch, child, log="child"):
+    code, said = child.wait(timeout=600), (scratch.root / f"{log}.log").read_text()
+    expect(code == 0, f"{log} ended with {code}: {said[-3000:]}")
+    return said
+
+
+def processes():
+    """Those that live, by id: the parent, and the time of its start."""
+    found = {}
+    for stat in pathlib.Path("/proc").glob("[0-9]*/stat"):
+        with contextlib.suppress(OSError):
+            fields = stat.read_text().rpartition(")")[2].split()
+            if fields[0] != "Z":
+                found[int(stat.parent.name)] = int(fields[1]), fields[19]
+    return found
+
+
+def below(pid):
+    """A process and all below it, as pairs of an id and the time of its start."""
+    now, found = processes(), {pid}
+    while more := {child for child, (parent, _) in now.items() if parent in found} - found:
+        found |= more
+    return {(each, now[each][1]) for each in found if each in now}
+
+
+def gone(some):
+    return not {(pid, begun) for pid, (_, begun) in processes().items()} & some
+
+
+def check_ends(scratch):
+    """However a process that tunes ends, the program and what that has started end with it, and the next one has kernels."""
+    for how in signal.SIGKILL, signal.SIGTERM, signal.SIGINT:
+        child = start(scratch, "check", 64, 100_000, log=how.name)
+        until(lambda: len(below(child.pid)) > 3, 120, "the program and its runner")
+        started = below(child.pid)
+        begun = time.monotonic()
+        child.send_signal(how)
+        child.wait(timeout=60)
+        took = time.monotonic() - begun
+        until(lambda: gone(started), 20, f"the end of all below a process that got {how.name}")
+        print(f"{how.name}: it ended after {took:.2f} s, all below it after {time.monotonic() - begun:.2f} s")
+        expect(not list((scratch.root / "cache/warploom/torch").glob("*/bundle*")), f"{how.name}: a search that was ended left a bundle")
+    done(scratch, "check", 64)
+
+
+def check_damage(scratch):
+    done(scratch, "check")
+    (bundle,) = (scratch.root / "cache/warploom/torch").glob("*/bundle")
+    files = sorted(path for path in bundle.rglob("*") if path.is_file())
+    objects = [path for path in files if path.suffix == ".so"]
+    for damage in "flipped", "empty", "lost", "manifest", "file":
+        path = objects[0] if damage != "manifest" else next(path for path in files if path.suffix == ".json")
+        path = next(bundle.rglob(path.name))
+        if damage == "file":
+            subprocess.run(["rm", "-r", bundle], check=True)
+            bundle.write_text("no folder")
+        elif damage == "lost":
+            path.unlink()
+        else:
+            data = bytearray(path.read_bytes())
+            data[len(data) // 2] ^= 1
+            path.write_bytes(data if damage == "flipped" else b"")
+        said = done(scratch, "check", log=damage)
+        expect(said.count("is made again") == 1, f"{damage}: {said}")
+        expect("is made again" not in done(scratch, "check", log=damage), f"{damage}: it is not mended")
+
+
+def check_unusable(scratch):
+    """A cache that cannot be written, and one from which nothing can be loaded."""
+    blocked = scratch.root / "no-folder"
+    blocked.write_text("")
+    said = done(scratch, "check", XDG_CACHE_HOME=str(blocked))
+    expect(said.count("this process has one of its own") == 1, said)
+    temporary = scratch.root / "tmp"
+    temporary.mkdir()
+    done(scratch, "check", XDG_CACHE_HOME="/proc/none", TMPDIR=str(temporary))
+    expect(not list(temporary.iterdir()), f"left behind: {list(temporary.iterdir())}")
+
+
+def check_passing(scratch):
+    fake, flag = scratch.root / "bin", scratch.root / "away"
+    fake.mkdir()
+    flag.write_text("")
+    program = fake / "warploom"
+    program.write_text(f'#!/bin/sh\nif [ -e {flag} ]; then echo "warploom: error: nobody is there" >&2; exit 4; fi\nexec {BIN}/warploom "$@"\n')
+    program.chmod(0o755)
+    done(scratch, "passing", flag, WARPLOOM_BIN_DIR=str(fake))
+
+
+def check_ranks(scratch):
+    """Eight processes of one job, first with nothing in the cache, then with all of it; two of them are killed meanwhile."""
+    for turn in "cold", "warm":
+        ranks = [start(scratch, "check", 32 if rank % 2 else 16, log=f"{turn}{rank}", OMP_NUM_THREADS="1") for rank in range(8)]
+        for rank in (0, 3):
+            until(lambda: "begun" in (scratch.root / f"{turn}{rank}.log").read_text() or ranks[rank].poll() is not None, 300, "a rank")
+            ranks[rank].kill()
+            ranks[rank].wait()
+        for rank in set(range(8)) - {0, 3}:
+            ended(scratch, ranks[rank], f"{turn}{rank}")
+
+
+def main():
+    if "--child" in sys.argv:
+        return globals()[sys.argv[2]](*sys.argv[3:])
+    if not PEERS.exists() or not list(BIN.parent.glob("python/warploom/_core*.so")):
+        skip("there is no PyTorch, or no Python package in this build")
+    for part in [lambda s: done(s, "options"), lambda s: done(s, "keys"), check_damage, check_unusable, check_passing, check_ends, check_ranks]:
+        begun = time.monotonic()
+        with Scratch() as scratch:
+            part(scratch)
+        print(f"{getattr(part, '__name__', 'part')}: {time.monotonic() - begun:.0f} s", flush=True)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
