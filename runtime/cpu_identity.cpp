@@ -15,8 +15,8 @@ namespace wl {
 namespace {
 
 // What the system says of the first processor: of x86 the first names, of Arm the others.
-constexpr const char* kModel[] = {"vendor_id",       "cpu family",       "model",       "model name", "CPU implementer",
-                                  "CPU architecture", "CPU variant", "CPU part"};
+constexpr const char* kModel[] = {"vendor_id",       "cpu family",       "model",       "model name",
+                                  "CPU implementer", "CPU architecture", "CPU variant", "CPU part"};
 constexpr const char* kFeatures[] = {"flags", "Features"};
 
 std::string read_identity() {

@@ -16,8 +16,8 @@
 #include "runtime/pool.h"
 #include "worker/calls.h"
 #include "worker/device_runner.h"
-#include "worker/known_kernel.h"
 #include "worker/private_folder.h"
+#include "worker/probes.h"
 
 namespace wl {
 namespace {

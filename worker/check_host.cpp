@@ -192,8 +192,8 @@ Finding folder_finding(const std::string& folder) {
         "it is mounted noexec, so no candidate can be loaded from it: name another by TMPDIR or a worker's --work-dir";
   } else if (free < kLeastDiskGb * kGb) {
     out.readiness = Readiness::kWarn;
-    out.todo =
-        cat("candidates need up to ", kLeastDiskGb, " GB: make room, or name another by TMPDIR or a worker's --work-dir");
+    out.todo = cat("candidates need up to ", kLeastDiskGb,
+                   " GB: make room, or name another by TMPDIR or a worker's --work-dir");
   }
   return out;
 }

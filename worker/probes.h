@@ -1,4 +1,5 @@
 // Kernels that are known to be right: what shows that a machine compiles, loads and runs kernels at all, and how fast.
+// While they fail, nothing that is measured here says anything about a candidate.
 #pragma once
 
 #include <string>
@@ -25,6 +26,17 @@ Probe multiply_add_probe(const Device& device);
 // Compiles, checks and times a probe by measure(), as candidates are. `gpu`: null for the CPU. Errors are those of
 // measure().
 absl::StatusOr<Trial> measured(const Probe& probe, const Gpus::Gpu* gpu, MeasureOptions options);
+
+// Compiles, loads, runs and checks a small kernel as candidates for the device are. Unavailable: it failed; says how,
+// and what to do about the machine. Cancelled: as options.cancel says. `prelude`: a text before the kernel's, such as
+// that of a candidate; empty for GPUs, whose kernel has its own.
+absl::Status known_kernel_works(const Device& device, const MeasureOptions& options, const std::string& prelude = "");
+
+// measure(), whose trials are verdicts on candidates alone: where the known kernel fails, before the first batch
+// (`sound`, which is set once it worked) or after a batch in which none is correct or some did not compile, the batch
+// is Unavailable and has no trials.
+absl::StatusOr<Measured> measure_soundly(const Batch& batch, const Device& device, const MeasureOptions& options,
+                                         bool* sound);
 
 const CpuTarget& cpu_row(const Device& device);
 // A detail of a device as a number; 0 if it has none.

@@ -64,7 +64,12 @@ absl::StatusOr<std::string> Client::key_of(const BundleRequest& request) {
   }
   Encoder encoder("warploom.bundle", 3);
   // Machines of several kinds may see one disk.
-  encoder.text(WARPLOOM_VERSION).text(cpu_identity()).text(options_.identity).text(graph).text(request.key).text(request.target);
+  encoder.text(WARPLOOM_VERSION)
+      .text(cpu_identity())
+      .text(options_.identity)
+      .text(graph)
+      .text(request.key)
+      .text(request.target);
   encoder.text(bind_text(request.bind)).integer(request.trials);
   encoder.integer(static_cast<int64_t>(request.weights.size()));
   for (const std::string& weight : request.weights) encoder.text(weight);
@@ -101,7 +106,8 @@ absl::StatusOr<DiskCache::Entry> Client::add(const std::string& key, const DiskC
   const std::lock_guard lock(spare_mutex_);
   if (!spare_) {
     WL_ASSIGN_OR_RETURN(spare_, temporary_cache());
-    std::fprintf(stderr, "warploom: the cache %s cannot be written (%s); bundles are kept in %s while this process lives\n",
+    std::fprintf(stderr,
+                 "warploom: the cache %s cannot be written (%s); bundles are kept in %s while this process lives\n",
                  options_.cache.folder.c_str(), why.c_str(), spare_->folder.c_str());
   }
   return DiskCache(spare_->folder, options_.cache_bytes).add(key, write);

@@ -21,7 +21,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int kMostLinks = 40;  // as many as the kernel follows
+constexpr int kMostLinks = 40;              // as many as the kernel follows
 constexpr const char* kInTurn = "in-turn";  // in the file of a lock, after the id of a process
 constexpr const char* kHolder = "warploom.store-holder";
 

@@ -121,7 +121,8 @@ struct Store::Impl {
   // read.
   std::optional<RecordRow> take_record(const Sql::Row& row, const RecordName* name);
   bool sound(const Sql::Row& row, const absl::Status& status);  // notes its use, or what is wrong
-  bool has_object(const std::string& digest);  // reads it, since it may be damaged; notes what is wrong. "": none needed
+  bool has_object(
+      const std::string& digest);  // reads it, since it may be damaged; notes what is wrong. "": none needed
   absl::StatusOr<std::optional<std::string>> text(Sql& sql, const std::string& digest, bool keep);
   // Counts what was read and did not have its digest, and logs it now and then.
   void note_damage(const std::string& what);

@@ -27,7 +27,7 @@ class Sql;
 
 struct StoreOptions {
   std::string file;
-  bool in_turn = false;  // it is held for one command, and others wait for that (StoreLock)
+  bool in_turn = false;      // it is held for one command, and others wait for that (StoreLock)
   bool quick_check = false;  // look for damage before serving if the last stop was not clean; time grows with the file
   int64_t max_pages = 0;     // full beyond so many 4 KiB pages; 0 = no limit
   // Objects that no blessed or pinned record names make room for new ones beyond so many bytes; 0 = no limit.

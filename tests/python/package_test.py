@@ -249,6 +249,23 @@ def test_an_interrupt_keeps_the_best(folder):
     assert interrupt.sent
 
 
+def test_what_a_thread_holds_at_the_end_is_freed(folder):
+    """A daemon thread lives as long as Python, and longer than the module of the library."""
+    code = f"""
+import threading, time
+import numpy, warploom
+model = warploom.load({str(folder / "tuned")!r})
+kept = warploom.Client("unix:/none")
+threading.Thread(target=lambda *held: time.sleep(1000), args=(model, kept), daemon=True).start()
+model.generate_weights()
+model(numpy.ones(model.inputs()[0].shape, "f4"))
+1 / 0
+"""
+    environment = os.environ | {"PYTHONPATH": str(BIN.parent / "python")}
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment, check=False)
+    assert "ZeroDivisionError" in done.stderr and "nanobind" not in done.stderr, done.stderr
+
+
 def test_installed_it_needs_no_build_tree(folder, model, monkeypatch):
     """What a wheel has, at another place: the module, the library and the programs."""
     place = folder / "site"

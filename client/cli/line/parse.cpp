@@ -33,7 +33,8 @@ std::variant<Options, int> parse_options(int argc, const char* const* argv) {
   app.require_subcommand(1);
   app.add_option("--log-format", options.log_format, "text, or json: an object of JSON in each line of the log")
       ->check(CLI::IsMember({"text", "json"}));
-  app.add_option("--end-with", options.end_with, "end when the process of this id has ended, such as the one that starts this")
+  app.add_option("--end-with", options.end_with,
+                 "end when the process of this id has ended, such as the one that starts this")
       ->type_name("PID");
   app.footer(
       "Exit codes: 0 done; 1 wrong usage; 2 bad input; 3 not in the store; 4 coordinator or worker unreachable;\n"

@@ -3,7 +3,7 @@
 import threading
 
 from . import _core
-from ._model import Model
+from ._model import Model, owns
 from ._program import Call, ProgramError, call
 from ._report import Report
 from ._tune import follow, open_bundle, run_tune_with_page
@@ -29,6 +29,7 @@ class Client:
     """
 
     def __init__(self, server, *, tls_ca=None, tls_cert=None, tls_key=None, signers=None, token=None, token_file=None, cache=None):
+        owns(self)
         self.server = server
         self._cache, self._core, self._lock = str(cache or ""), None, threading.Lock()
         files = {"tls_ca": tls_ca, "tls_cert": tls_cert, "tls_key": tls_key, "signers": signers, "token_file": token_file}

@@ -1,7 +1,9 @@
 """A bundle as a function of arrays."""
 
+import atexit
 import functools
 import threading
+import weakref
 
 import numpy as np
 
@@ -20,6 +22,21 @@ TORCH = {
     "f8e4m3fn": "float8_e4m3fn", "f8e5m2": "float8_e5m2",
 }  # fmt: skip
 _ALIGNMENT = 64  # kernels use memory in place where it begins at a multiple of it
+
+
+_OWNERS = weakref.WeakSet()  # of models and executors of the library
+
+
+def owns(owner):
+    """Has an object's attributes cleared when Python ends. A daemon thread, say, may hold it then, and what it has of the library has
+    to end before the module that knows how."""
+    _OWNERS.add(owner)
+
+
+@atexit.register
+def _let_go():
+    for owner in list(_OWNERS):
+        owner.__dict__.clear()
 
 
 def _empty(tensor):
@@ -45,6 +62,7 @@ class Executors:
     """The executors of a model: calls at the same time use one each, which share the weights."""
 
     def __init__(self, core, **options):
+        owns(self)
         self._core, self._options = core, options
         self._lock = threading.Lock()
         self._idle = {}  # by size: executors that nobody uses
@@ -102,6 +120,7 @@ class Model:
 
     def __init__(self, folder, *, threads=0, pin=False, device="", source=""):
         """Loads the bundle in `folder`, of at most `threads` threads (0: as many as it was tuned with)."""
+        owns(self)
         self._core = folder if isinstance(folder, _core.Model) else _core.Model(str(folder))
         self.source = source  # of Client.fetch(): "process", "disk", "coordinator" or "fallback"
         self._executors = Executors(self._core, threads=threads, pin=pin, device=device or "")

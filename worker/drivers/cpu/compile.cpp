@@ -28,8 +28,8 @@ constexpr const char* kLimits[] = {"/usr/bin/prlimit",          "--as=4294967296
                                    "--fsize=67108864:67108864", "--nofile=256:256",
                                    "--nproc=256:256",           "--core=0:0"};
 
-// Before the commands of a compiler outside a sandbox, which has its own means: ends its process group when this process
-// has ended, whose life is descriptor 3.
+// Before the commands of a compiler outside a sandbox, which has its own means: ends its process group when this
+// process has ended, whose life is descriptor 3.
 constexpr const char* kEndWithUs = "(read -r _ <&3; kill -9 0) >/dev/null 2>&1 & exec 3<&-; ";
 
 // The candidates of one translation unit, as indices into the batch; one per distinct text.

@@ -8,7 +8,7 @@ import torch
 from torch.multiprocessing.reductions import StorageWeakRef
 
 from .. import _core
-from .._model import Executors
+from .._model import Executors, owns
 
 _ADDRESS = torch.Tensor.data_ptr
 
@@ -46,6 +46,7 @@ class _Loaded:
     """The kernels with copies of weights of their own, and the mark of what was copied."""
 
     def __init__(self, folder, weights):
+        owns(self)
         self.model = _core.Model(folder)
         self.executors = Executors(self.model, threads=torch.get_num_threads())
         self.mark = None

@@ -1,5 +1,5 @@
 // A machine that cannot measure says so, and nothing is said about candidates.
-#include "worker/known_kernel.h"
+#include "worker/probes.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
