@@ -1,16 +1,21 @@
 #include "server/store/disk.h"
 
 #include <fcntl.h>
+#include <signal.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <chrono>
+#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <mutex>
 #include <set>
+#include <thread>
 #include <vector>
 
 #include "absl/strings/cord.h"
@@ -21,7 +26,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int kMostLinks = 40;              // as many as the kernel follows
+constexpr int kMostLinks = 40;  // as many as the kernel follows
+constexpr int kMostLooks = 100;
+constexpr std::chrono::milliseconds kLookAgain{10};
 constexpr const char* kInTurn = "in-turn";  // in the file of a lock, after the id of a process
 constexpr const char* kHolder = "warploom.store-holder";
 
@@ -110,10 +117,17 @@ absl::Status StoreLock::in_use() const {
                                     "; stop it, connect to it with --server, or name another store"));
 }
 
-// The file of the lock says whose it is.
+// The file of the lock says whose it is, soon after it was locked.
 absl::Status StoreLock::name_in_use() const {
   char text[64] = {};
-  if (pread(name_, text, sizeof text - 1, 0) <= 0) return in_use();
+  for (int looks = 0; looks < kMostLooks; ++looks) {
+    const ssize_t size = pread(name_, text, sizeof text - 1, 0);
+    text[std::max<ssize_t>(size, 0)] = 0;
+    // What one that has ended has left is not of who has it now.
+    if (size > 0 && (::kill(static_cast<pid_t>(std::atol(text)), 0) == 0 || errno == EPERM)) break;
+    std::this_thread::sleep_for(kLookAgain);
+  }
+  if (text[0] == 0) return in_use();
   const std::vector<std::string> words = absl::StrSplit(text, ' ');
   absl::Status status =
       absl::UnavailableError(cat("store ", file_, ": is in use by another coordinator (process ", words[0],
