@@ -76,6 +76,7 @@ class ThisMachine final : public wl::Local {
   }
 
   absl::StatusOr<wl::Device> device_for(const std::string& target, bool must_run) override {
+    WL_RETURN_IF_ERROR(wl::check_target(target));
     if (target != "cuda" && target != "hip" && !wl::is_gpu_name(target)) return device();
     for (const wl::Gpus::Gpu& gpu : found().found)
       if (gpu.device.target == target || family_of(gpu.device.target) == family_of(target)) return gpu.device;

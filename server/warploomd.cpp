@@ -20,6 +20,8 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_join.h"
 #include "compiler/base/status.h"
+#include "compiler/base/suggest.h"
+#include "files/read.h"
 #include "proto/log.h"
 #include "server/coordinator.h"
 #include "server/listener.h"
@@ -184,9 +186,10 @@ absl::Status read_config(const std::string& file, const CLI::App& app, const std
       const auto setting =
           std::find_if(settings.begin(), settings.end(), [&](const Setting& one) { return key.str() == one.key; });
       if (setting == settings.end()) {
-        std::string known;
-        for (const Setting& one : settings) wl::append(&known, known.empty() ? "" : ", ", one.key);
-        return wrong(key.source().begin.line, "unknown key \"", std::string(key.str()), "\"; expected one of ", known);
+        std::vector<std::string> known;
+        for (const Setting& one : settings) known.emplace_back(one.key);
+        return wrong(key.source().begin.line, "unknown key \"", std::string(key.str()), "\"",
+                     wl::suggestion(key.str(), known), "; expected one of ", absl::StrJoin(known, ", "));
       }
       if (app.get_option(setting->option)->count() > 0) continue;
       const absl::Status read =

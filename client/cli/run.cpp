@@ -4,11 +4,13 @@
 #include <set>
 
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
 #include "client/cli/compose.h"
 #include "client/onnx_weights/visit.h"
 #include "client/program/files.h"
 #include "client/program/folded.h"
 #include "client/program/weights.h"
+#include "compiler/base/suggest.h"
 #include "compiler/ir/text.h"
 
 namespace wl {
@@ -69,8 +71,9 @@ absl::Status fill_inputs(Executor& executor, const RunOptions& options, RunResul
   }
   for (const auto& [name, path] : options.inputs) {
     if (!buffer_of.contains(name) && !folded.reads(name))
-      return invalid("no input is named ", name, "; the inputs are ", input_names(program, folded));
-    WL_ASSIGN_OR_RETURN(std::string bytes, read_file(path));
+      return invalid("no input is named ", name, suggestion(name, absl::StrSplit(input_names(program, folded), ", ")),
+                     "; the inputs are ", input_names(program, folded));
+    WL_ASSIGN_OR_RETURN(std::string bytes, read_file(path, most_array_bytes()));
     WL_ASSIGN_OR_RETURN(Array array, parse_npy(bytes, path));
     WL_RETURN_IF_ERROR(set(name, array.dtype, array.shape, array.bytes).status());
   }

@@ -5,6 +5,8 @@
 
 #include "client/onnx_weights/external.h"
 #include "client/program/files.h"
+#include "client/program/sound.h"
+#include "compiler/base/suggest.h"
 #include "compiler/import/import.h"
 #include "compiler/ir/text.h"
 #include "compiler/target/target.h"
@@ -30,9 +32,13 @@ absl::StatusOr<GraphFile> read_graph(const std::string& path, const std::map<std
     auto graph = parse(bytes);
     if (!graph.ok()) return named(graph.status());
     std::set<std::string> given(weights.begin(), weights.end());
+    std::vector<std::string> names;
+    for (const NodeId id : graph->inputs()) names.push_back(graph->nodes[id].text);
     for (const NodeId id : graph->inputs())
       if (given.erase(graph->nodes[id].text) > 0) file.weights.push_back(graph->nodes[id].text);
-    if (!given.empty()) return invalid(path, ": --weight ", *given.begin(), ": the graph has no such input");
+    if (!given.empty())
+      return invalid(path, ": --weight ", *given.begin(), ": the graph has no such input",
+                     suggestion(*given.begin(), names));
     file.graph = *std::move(graph);
   } else {
     if (!weights.empty())

@@ -1,6 +1,7 @@
 #include "compiler/import/import.h"
 
 #include "absl/strings/str_join.h"
+#include "compiler/base/suggest.h"
 #include "compiler/import/importer.h"
 #include "compiler/import/table.h"
 
@@ -135,7 +136,8 @@ absl::Status Importer::add_inputs() {
   }
   for (const auto& [name, extent] : options_.bind) {
     if (std::find(dimensions.begin(), dimensions.end(), name) != dimensions.end()) continue;
-    return invalid("--bind ", name, "=", extent, ": no input has a dimension of that name; the model has ",
+    return invalid("--bind ", name, "=", extent, ": no input has a dimension of that name",
+                   suggestion(name, dimensions), "; the model has ",
                    dimensions.empty() ? "none" : absl::StrJoin(dimensions, ", "));
   }
   return absl::OkStatus();

@@ -9,6 +9,7 @@
 
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "compiler/base/suggest.h"
 #include "compiler/import/schema.h"
 #include "nlohmann/json.hpp"
 #include "onnx/onnx_pb.h"
@@ -91,6 +92,13 @@ absl::StatusOr<Metadata> metadata_of(const onnx::ModelProto& model) {
   return result;
 }
 
+// The name among those that are bound that may have been meant by a dimension's.
+static std::string meant_by(const std::map<std::string, int64_t>& bind, const std::string& dimension) {
+  for (const auto& [name, extent] : bind)
+    if (!suggestion(name, {dimension}).empty()) return cat(" (is --bind ", name, "=", extent, " meant?)");
+  return "";
+}
+
 absl::StatusOr<InputType> input_type(const onnx::ValueInfoProto& input, const ImportOptions& options,
                                      std::vector<std::string>& dimensions) {
   const std::string what = cat("input ", input.name());
@@ -111,7 +119,7 @@ absl::StatusOr<InputType> input_type(const onnx::ValueInfoProto& input, const Im
     const auto bound = options.bind.find(name);
     if (bound == options.bind.end()) {
       return invalid(what, ": dimension ", axis, " (", named ? name : "unnamed", ") is not bound; pass --bind ", name,
-                     "=N");
+                     "=N", meant_by(options.bind, name));
     }
     result.shape.push_back(bound->second);
   }

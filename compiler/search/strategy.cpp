@@ -1,6 +1,7 @@
 #include "compiler/search/strategy.h"
 
 #include "absl/strings/str_join.h"
+#include "compiler/base/suggest.h"
 #include "compiler/search/proposal.h"
 
 namespace wl {
@@ -42,8 +43,8 @@ std::span<const Strategy> strategies() {
 absl::StatusOr<const Strategy*> strategy_named(std::string_view name) {
   for (const Strategy& row : kStrategies)
     if (row.name == name) return &row;
-  return invalid("unknown strategy \"", name,
-                 "\"; known: ", absl::StrJoin(kStrategies, ", ", [](std::string* out, const Strategy& row) {
+  return invalid("unknown strategy \"", name, "\"", suggestion_of(name, kStrategies),
+                 "; known: ", absl::StrJoin(kStrategies, ", ", [](std::string* out, const Strategy& row) {
                    out->append(row.name);
                  }));
 }

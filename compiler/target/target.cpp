@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "absl/strings/str_join.h"
+#include "compiler/base/suggest.h"
 #include "compiler/target/prelude/prelude.h"
 
 namespace wl {
@@ -106,8 +107,12 @@ std::span<const Target> targets() {
 absl::StatusOr<const Target*> target_named(std::string_view name) {
   for (const Target& row : kTargets)
     if (row.name == name) return &row;
-  return invalid("unknown target \"", name, "\"; known: ",
+  return invalid("unknown target \"", name, "\"", suggestion_of(name, kTargets, {"cpu", "cuda", "hip"}), "; known: ",
                  absl::StrJoin(kTargets, ", ", [](std::string* out, const Target& t) { out->append(t.name); }));
+}
+
+absl::Status check_target(std::string_view name) {
+  return name == "cpu" || name == "cuda" || name == "hip" ? absl::OkStatus() : target_named(name).status();
 }
 
 double Arithmetic::dots(DType a, DType b) const {

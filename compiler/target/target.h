@@ -108,6 +108,9 @@ struct Target {
 std::span<const Target> targets();  // kTargets
 // InvalidArgument, listing the rows, when there is no such row.
 absl::StatusOr<const Target*> target_named(std::string_view name);
+// InvalidArgument, with what may have been meant: no row, nor one of the words cpu, cuda and hip for any row that a
+// device is of.
+absl::Status check_target(std::string_view name);
 
 // A target row and the machine that will run the kernels: all that lowering and search may know about it.
 struct Machine {

@@ -127,6 +127,7 @@ absl::StatusOr<Device> Workers::device_for(const TuneOptions& asked, const std::
     if (device)
       return invalid("libraries ", asked.libraries, ": the given device has it not; install ", package_of(asked),
                      " there");
+    WL_RETURN_IF_ERROR(check_target(asked.target));
     return invalid("target ", asked.target, ": the given device is a ", asked.device->target);
   }
   std::vector<Device> known;
@@ -153,6 +154,7 @@ absl::StatusOr<Device> Workers::device_for(const TuneOptions& asked, const std::
     return absl::FailedPreconditionError(cat("no worker for target ", asked.target, " has the library ",
                                              asked.libraries, "; install ", package_of(asked),
                                              " on one and start its worker again, or ask with --libraries none"));
+  WL_RETURN_IF_ERROR(check_target(asked.target));
   return absl::NotFoundError(cat("no worker for target ", asked.target, " has registered yet; start one"));
 }
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Misuse: every *.txt beside this file, or in graphs/ where the graph is what is wrong, has a command, its exit code and
+"""Misuse: every *.txt beside this file, in graphs/ where the graph is what is wrong, or in words/ where a name is, has a command, its exit code and
 the first line of its message. The function of the same name makes the files that the command needs. UPDATE_GOLDEN=1
 rewrites the files."""
 
@@ -102,6 +102,52 @@ def cycle_in_text(scratch):
 @case("warploom tune scalar.graph --target cpu:abacus")
 def unknown_target(scratch):
     write_graph(scratch, "scalar.graph", graphs.SCALAR)
+
+
+@case("warploom tune scalar.graph --target banana")
+def target_of_no_kind(scratch):
+    write_graph(scratch, "scalar.graph", graphs.SCALAR)
+
+
+@case("warploom inspect scalar.graph --target cpu:avx521")
+def misspelt_target(scratch):
+    write_graph(scratch, "scalar.graph", graphs.SCALAR)
+
+
+@case("warploom tun model.onnx")
+def misspelt_command(scratch):
+    pass
+
+
+@case("warploom tune scalar.graph --triasl 8")
+def misspelt_option(scratch):
+    write_graph(scratch, "scalar.graph", graphs.SCALAR)
+
+
+@case("warploom tune scalar.graph --effort through")
+def misspelt_word(scratch):
+    write_graph(scratch, "scalar.graph", graphs.SCALAR)
+
+
+@case("warploom tune scalar.graph --strategy portfolo")
+def misspelt_strategy(scratch):
+    write_graph(scratch, "scalar.graph", graphs.SCALAR)
+
+
+@case("warploom tune model.onnx --bind btch=2")
+def misspelt_binding(scratch):
+    write_model(scratch, dims=("batch", 8))
+
+
+@case("warploom tune model.onnx --bind batch=2 --bind sqe=3")
+def binding_of_nothing(scratch):
+    write_model(scratch, dims=("batch", "seq"))
+
+
+@case("warploom run tuned --input X1=x.npy")
+def misspelt_input(scratch):
+    write_graph(scratch, "two.graph", graphs.SOFTMAX.replace('"x"', '"x1"'))
+    scratch.run("warploom", "tune", "two.graph", "--trials", 1, "--out", "tuned")
 
 
 @case("warploom tune scalar.graph --strategy prayer")

@@ -144,7 +144,7 @@ class BatchWork {
         next = next_++;
       }
       Run& run = runs_[next];
-      run.status = perform(run);
+      if (absl::IsUnknown(run.status)) run.status = perform(run);
       if (!stopped()) say(cat(run.asked->name, ": ", run.status.ok() ? outcome(run) : error_line(run.status)));
     }
   }
@@ -245,19 +245,26 @@ class BatchWork {
   std::mutex building_;  // of programs
 };
 
-// Reads every graph and looks at every folder, so that what is wrong is known before a long search.
-absl::StatusOr<std::vector<Run>> prepare(const BatchFile& batch, const Context& context) {
+// Reads the graphs of a run and looks at its folder.
+absl::Status prepare(Run& run, const Context& context) {
+  const BatchRun& asked = *run.asked;
+  WL_RETURN_IF_ERROR(may_become_bundle(asked.out));
+  for (const Bind& bind : combinations(asked.bind)) {
+    WL_ASSIGN_OR_RETURN(GraphFile file,
+                        read_graph(asked.file, bind, context.local.panels(asked.options.target, context.embedded), {},
+                                   asked.allow_tf32));
+    run.sizes.push_back({std::move(file), std::nullopt});
+  }
+  return absl::OkStatus();
+}
+
+// Every run of a file. Those that cannot begin have failed; the others go on.
+std::vector<Run> prepared(const BatchFile& batch, const Context& context) {
   std::vector<Run> runs;
   for (const BatchRun& asked : batch.runs) {
     Run& run = runs.emplace_back();
     run.asked = &asked;
-    for (const Bind& bind : combinations(asked.bind)) {
-      WL_ASSIGN_OR_RETURN(GraphFile file,
-                          read_graph(asked.file, bind, context.local.panels(asked.options.target, context.embedded), {},
-                                     asked.allow_tf32));
-      run.sizes.push_back({std::move(file), std::nullopt});
-    }
-    WL_RETURN_IF_ERROR(may_become_bundle(asked.out));
+    if (absl::Status status = prepare(run, context); !status.ok()) run.status = std::move(status);
   }
   return runs;
 }
@@ -279,6 +286,7 @@ std::string table_of(const std::vector<Run>& runs) {
                {"trials", true}},
               wants_colour(STDOUT_FILENO));
   for (const Run& run : runs) {
+    if (run.sizes.empty()) table.add({run.asked->name, "", state_of(run), "", "", "", "", ""});
     for (const Sized& size : run.sizes) {
       std::vector<std::string> row = {run.asked->name, bind_text(size.file.bind), state_of(run)};
       if (size.job) {
@@ -322,7 +330,7 @@ absl::StatusOr<int> batch_command(Context& context) {
   const Options& options = context.options;
   WL_ASSIGN_OR_RETURN(const std::string text, read_file(options.input));
   WL_ASSIGN_OR_RETURN(const BatchFile file, parse_batch(text, options.input));
-  WL_ASSIGN_OR_RETURN(std::vector<Run> runs, prepare(file, context));
+  std::vector<Run> runs = prepared(file, context);
   WL_ASSIGN_OR_RETURN(Unfinished unfinished, Unfinished::open(file.out));
   BatchWork work(context, unfinished.id(), runs);
   // This machine measures one job at a time; others would only wait for it.
@@ -339,7 +347,9 @@ absl::StatusOr<int> batch_command(Context& context) {
   }
   if (work.stopped()) return kExitInterrupted;
   if (failed == runs.end()) return kExitDone;
-  std::fprintf(stderr, "%s\n", error_line(failed->status).c_str());
+  for (const Run& run : runs)
+    if (state_of(run) == "failed")
+      std::fprintf(stderr, "%s: %s\n", run.asked->name.c_str(), error_line(run.status).c_str());
   std::fprintf(stderr, "the same command asks again for what is not done, and for nothing else\n");
   return exit_code_of(failed->status);
 }

@@ -12,6 +12,7 @@
 #include "client/cli/values.h"
 #include "compiler/base/libraries.h"
 #include "compiler/base/names.h"
+#include "compiler/base/suggest.h"
 
 namespace wl {
 namespace {
@@ -37,7 +38,7 @@ absl::Status read_text(const toml::node& node, std::string* out) {
 absl::Status read_word(const toml::node& node, const std::vector<std::string>& words, std::string* out) {
   const auto text = node.value_exact<std::string>();
   if (!text || std::find(words.begin(), words.end(), *text) == words.end())
-    return invalid("expected one of \"", absl::StrJoin(words, "\", \""), "\"");
+    return invalid("expected one of \"", absl::StrJoin(words, "\", \""), "\"", suggestion(text.value_or(""), words));
   *out = *text;
   return absl::OkStatus();
 }
@@ -206,7 +207,8 @@ class FileReader {
     for (const Key& one : kKeys)
       if (!of_all || one.of_all) names.emplace_back(one.name);
     return invalid(path_, ", line ", key.source().begin.line, ": unknown key \"", std::string(key.str()),
-                   of_all ? "\" outside [[model]]" : "\" of a model", "; expected one of ", absl::StrJoin(names, ", "));
+                   of_all ? "\" outside [[model]]" : "\" of a model", suggestion(key.str(), names),
+                   "; expected one of ", absl::StrJoin(names, ", "));
   }
 
   absl::Status add_model(const toml::node& node, const ModelRow& shared) {

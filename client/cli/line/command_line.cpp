@@ -1,6 +1,10 @@
 #include "client/cli/line/command_line.h"
 
+#include <algorithm>
+
+#include "absl/strings/str_join.h"
 #include "client/cli/line/parts.h"
+#include "compiler/base/suggest.h"
 
 namespace wl {
 
@@ -31,6 +35,15 @@ CLI::Option* add_server(CLI::App* sub, Options& options) {
   return server;
 }
 
+CLI::Validator one_of(std::vector<std::string> names) {
+  const std::string listed = cat("{", absl::StrJoin(names, ","), "}");
+  return {[names = std::move(names), listed](const std::string& value) {
+            const bool known = std::find(names.begin(), names.end(), value) != names.end();
+            return known ? std::string() : cat(value, " not in ", listed, suggestion(value, names));
+          },
+          listed};
+}
+
 void add_connection(CLI::App* sub, Options& options) {
   auto* server = add_server(sub, options);
   sub->add_option("--store", options.store, "store of the embedded mode (default ~/.cache/warploom/store.db)")
@@ -52,7 +65,7 @@ void add_progress(CLI::App* sub, Options& options) {
          "--progress", options.progress,
          "what goes to stderr meanwhile: auto, plain (a line for every group), or json (a line for every change)")
       ->capture_default_str()
-      ->check(CLI::IsMember({"auto", "plain", "json"}))
+      ->check(one_of({"auto", "plain", "json"}))
       ->type_name("FORM");
 }
 
@@ -63,7 +76,7 @@ void add_commands(CLI::App& app, Options& options) {
                                  "warploom completion bash > /usr/share/bash-completion/completions/warploom");
   completion->add_option("SHELL", options.input, "bash, zsh or fish")
       ->required()
-      ->check(CLI::IsMember({"bash", "zsh", "fish"}));
+      ->check(one_of({"bash", "zsh", "fish"}));
   CLI::App* manual =
       command(app, options, "manual", "print the manual page of this program, or of one command, for man",
               "warploom manual tune | man -l -");

@@ -45,7 +45,7 @@ void add_libraries(CLI::App* sub, Options& options) {
          "which library products may call: onednn on CPUs, cublaslt on NVIDIA's GPUs, hipblaslt on AMD's. A bundle "
          "with a kernel that calls one needs it")
       ->capture_default_str()
-      ->check(CLI::IsMember(names))
+      ->check(one_of(names))
       ->type_name("L");
 }
 
@@ -85,7 +85,7 @@ void add_graph(CLI::App* sub, Options& options) {
   sub->add_option_function<std::string>(
          "--measure", [&options](const std::string& how) { options.tune.cold = how == "cold"; },
          "warm (default) or cold: whether a kernel finds its data in cache")
-      ->check(CLI::IsMember({"cold", "warm"}))
+      ->check(one_of({"cold", "warm"}))
       ->type_name("HOW");
   add_libraries(sub, options);
 }
@@ -101,7 +101,7 @@ void add_search(CLI::App* sub, Options& options) {
              });
   sub->add_option("--effort", options.tune.effort, "quick, default or thorough")
       ->capture_default_str()
-      ->check(CLI::IsMember({"quick", "default", "thorough"}))
+      ->check(one_of({"quick", "default", "thorough"}))
       ->type_name("E");
   sub->add_flag("--kernels-alone", options.tune.kernels_alone,
                 "with --cover stitched or planned: choose by the times of kernels alone, without timing whole covers");
@@ -153,7 +153,7 @@ void add_run(CLI::App* sub, Options& options) {
            run.check_by = how == "whole" ? CheckBy::kWhole : how == "steps" ? CheckBy::kSteps : CheckBy::kAuto;
          },
          "compare with --check the whole graph at once, or every step by itself; auto (default): by size")
-      ->check(CLI::IsMember({"auto", "whole", "steps"}))
+      ->check(one_of({"auto", "whole", "steps"}))
       ->type_name("HOW");
   CLI::Option* repeat =
       sub->add_option("--repeat", run.repeat, "time N runs")->check(CLI::Range(1, 1'000'000))->type_name("N");
@@ -250,7 +250,7 @@ void add_graph_commands(CLI::App& app, Options& options) {
       ->add_option("--stage", options.stage,
                    "graph, space (what can be chosen for each kernel), plan, kernel, source or asm")
       ->capture_default_str()
-      ->check(CLI::IsMember({"graph", "space", "plan", "kernel", "source", "asm"}))
+      ->check(one_of({"graph", "space", "plan", "kernel", "source", "asm"}))
       ->type_name("STAGE");
   inspect->add_flag("--simplify-only", options.simplify_only,
                     "stage graph: rewrite rules applied, not cut into groups");

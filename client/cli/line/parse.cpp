@@ -5,6 +5,7 @@
 #include "client/cli/exit_code.h"
 #include "client/cli/line/command_line.h"
 #include "client/cli/line/describe.h"
+#include "compiler/base/suggest.h"
 
 namespace wl {
 namespace {
@@ -22,6 +23,31 @@ int describe(const CLI::App& app, const Options& options) {
   }
   std::cout << *page;
   return kExitDone;
+}
+
+// What may have been meant by the first argument that no command has; "" if nothing is near.
+std::string meant_by(const CLI::App& app) {
+  const CLI::App* at = &app;
+  while (!at->get_subcommands().empty()) at = at->get_subcommands()[0];
+  std::vector<std::string> options, commands;
+  for (const CLI::App* one : {&app, at})
+    for (const CLI::Option* option : one->get_options())
+      for (const std::string& name : option->get_lnames()) options.push_back("--" + name);
+  for (const CLI::App* one : at->get_subcommands([](const CLI::App*) { return true; }))
+    commands.push_back(one->get_name());
+  for (const std::string& word : app.remaining(/*recurse=*/true)) {
+    const bool is_option = word.starts_with("--");
+    const std::string meant =
+        suggestion(is_option ? word.substr(0, word.find('=')) : word, is_option ? options : commands);
+    if (!meant.empty()) return meant;
+  }
+  return "";
+}
+
+std::string what_is_wrong(const CLI::App& app, const CLI::ParseError& error) {
+  const std::vector<std::string> words = app.remaining();
+  const bool no_command = app.get_subcommands().empty() && !words.empty() && !words[0].starts_with('-');
+  return no_command ? cat("there is no command ", words[0]) : error.what();
 }
 
 }  // namespace
@@ -51,7 +77,7 @@ std::variant<Options, int> parse_options(int argc, const char* const* argv) {
     app.exit(ask, std::cout, std::cerr);
     return kExitDone;
   } catch (const CLI::ParseError& error) {
-    std::cerr << "warploom: error: " << error.what() << "\nrun `warploom";
+    std::cerr << "warploom: error: " << what_is_wrong(app, error) << meant_by(app) << "\nrun `warploom";
     for (const CLI::App* sub : app.get_subcommands()) std::cerr << " " << sub->get_name();
     std::cerr << " --help`\n";
     return kExitUsage;

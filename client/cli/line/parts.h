@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "client/cli/line/command_line.h"
 
@@ -10,6 +11,9 @@ namespace wl {
 // Adds one command to the command line; its help ends with `example`.
 CLI::App* command(CLI::App& app, Options& options, const std::string& name, const std::string& says,
                   const std::string& example);
+
+// Allows these values alone, and says what may have been meant by another.
+CLI::Validator one_of(std::vector<std::string> names);
 
 CLI::Option* add_server(CLI::App* sub, Options& options);  // --server, and how it is called
 void add_connection(CLI::App* sub, Options& options);      // --server or --store

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "absl/strings/str_join.h"
+#include "compiler/base/suggest.h"
 #include "compiler/cover/planned/planned.h"
 
 namespace wl {
@@ -20,7 +21,7 @@ constexpr CoverRow kCovers[] = {
 absl::StatusOr<const CoverRow*> cover_named(std::string_view name) {
   for (const CoverRow& row : kCovers)
     if (row.name == name) return &row;
-  return invalid("unknown cover \"", name, "\"; known: ",
+  return invalid("unknown cover \"", name, "\"", suggestion_of(name, kCovers), "; known: ",
                  absl::StrJoin(kCovers, ", ", [](std::string* out, const CoverRow& row) { out->append(row.name); }));
 }
 

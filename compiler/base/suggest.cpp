@@ -1,0 +1,43 @@
+#include "compiler/base/suggest.h"
+
+#include <algorithm>
+#include <array>
+
+#include "compiler/base/status.h"
+
+namespace wl {
+
+// Optimal string alignment: a row of distances from the first i letters of `a` to every beginning of `b`, and the two
+// rows before it.
+int edit_distance(std::string_view a, std::string_view b) {
+  std::array<std::vector<int>, 3> rows;
+  for (std::vector<int>& row : rows) row.resize(b.size() + 1);
+  for (size_t j = 0; j <= b.size(); ++j) rows[0][j] = static_cast<int>(j);
+  for (size_t i = 1; i <= a.size(); ++i) {
+    std::vector<int>&now = rows[i % 3], &before = rows[(i + 2) % 3], &two_before = rows[(i + 1) % 3];
+    now[0] = static_cast<int>(i);
+    for (size_t j = 1; j <= b.size(); ++j) {
+      now[j] = std::min({before[j] + 1, now[j - 1] + 1, before[j - 1] + (a[i - 1] == b[j - 1] ? 0 : 1)});
+      if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
+        now[j] = std::min(now[j], two_before[j - 2] + 1);
+    }
+  }
+  return rows[a.size() % 3][b.size()];
+}
+
+std::string suggestion(std::string_view word, const std::vector<std::string>& names) {
+  constexpr size_t kLongest = 64;  // of what anybody names by hand
+  if (word.empty() || word.size() > kLongest) return "";
+  int least = std::max(1, static_cast<int>(word.size()) / 3) + 1;
+  const std::string* nearest = nullptr;
+  for (const std::string& name : names) {
+    if (name.size() > kLongest || name == word) continue;
+    const int distance = edit_distance(word, name);
+    if (distance >= least || distance >= static_cast<int>(name.size())) continue;
+    least = distance;
+    nearest = &name;
+  }
+  return nearest == nullptr ? "" : cat(" (did you mean ", *nearest, "?)");
+}
+
+}  // namespace wl
