@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <filesystem>
 #include <memory>
+#include <new>
 #include <optional>
 #include <thread>
 #include <utility>
@@ -14,6 +15,7 @@
 
 #include "absl/strings/str_join.h"
 #include "client/cli/cli.h"
+#include "client/cli/exit_code.h"
 #include "client/cli/line/parse.h"
 #include "client/program/files.h"
 #include "client/remote/graph_file.h"
@@ -298,5 +300,10 @@ int main(int argc, char** argv) {
   spdlog::set_level(spdlog::level::warn);
   wl::open_log("warploom", wl::LogFormat::kText);
   ThisMachine machine;
-  return wl::run_cli(std::get<wl::Options>(std::move(options)), machine);
+  try {
+    return wl::run_cli(std::get<wl::Options>(std::move(options)), machine);
+  } catch (const std::bad_alloc&) {
+    std::fprintf(stderr, "%s\n", wl::error_line(absl::ResourceExhaustedError("there is not enough memory")).c_str());
+    return wl::kExitInternal;
+  }
 }

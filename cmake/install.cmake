@@ -8,7 +8,7 @@ include(CMakePackageConfigHelpers)
 # number is the version of the object.
 set(abi 1)
 set(objects)
-foreach(library base ir runtime program fetch c)
+foreach(library base files ir runtime program fetch c)
   list(APPEND objects $<TARGET_OBJECTS:wl_${library}>)
 endforeach()
 add_library(warploom_library SHARED ${objects})

@@ -6,26 +6,24 @@
 
 #include <cstdlib>
 #include <cstring>
-#include <fstream>
 #include <map>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
+#include "files/read.h"
 #include "proto/rpc.h"
 
 namespace wl {
 namespace {
 
 constexpr unsigned kReadAgainS = 1;
-constexpr size_t kMostTokenBytes = 4096;
+constexpr int64_t kMostTokenBytes = 4096;
 
 absl::StatusOr<std::string> read_token(const std::string& file) {
-  std::ifstream in(file, std::ios::binary);
-  std::string token(kMostTokenBytes, '\0');
-  in.read(token.data(), static_cast<std::streamsize>(token.size()));
-  token.resize(static_cast<size_t>(std::max<std::streamsize>(in.gcount(), 0)));
-  token = std::string(absl::StripAsciiWhitespace(token));
+  const absl::StatusOr<std::string> text = read_file(file, kMostTokenBytes);
+  if (!text.ok()) return invalid("--token-file: ", std::string(text.status().message()));
+  std::string token(absl::StripAsciiWhitespace(*text));
   for (const char c : token)
     if (!absl::ascii_isgraph(static_cast<unsigned char>(c))) token.clear();
   if (token.empty()) return invalid("--token-file ", file, ": expected a token, as `warploomd token` prints it");

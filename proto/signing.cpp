@@ -10,11 +10,11 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
-#include <fstream>
 #include <sstream>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/escaping.h"
+#include "files/read.h"
 
 namespace wl {
 namespace {
@@ -73,21 +73,20 @@ absl::Status make_key(const std::string& file) {
 }  // namespace
 
 absl::StatusOr<std::shared_ptr<const SigningKey>> SigningKey::open(const std::string& file) {
-  StdFile in(fopen(file.c_str(), "re"), &fclose);
-  if (!in && errno == ENOENT) {
-    WL_RETURN_IF_ERROR(make_key(file));
-    in.reset(fopen(file.c_str(), "re"));
-  }
-  if (!in) return cannot("read", file);
   struct stat found = {};
-  if (fstat(fileno(in.get()), &found) != 0) return cannot("read", file);
-  if ((found.st_mode & 077) != 0) {
+  if (stat(file.c_str(), &found) != 0 && errno == ENOENT) WL_RETURN_IF_ERROR(make_key(file));
+  const absl::StatusOr<RegularFile> in = RegularFile::open(file, kMostSettings);
+  if (!in.ok()) return absl::FailedPreconditionError(cat("the signing key: ", std::string(in.status().message())));
+  if ((in->facts().st_mode & 077) != 0) {
     return absl::FailedPreconditionError(
         cat("the signing key ", file, " may be read by others than its owner; make a new one, or say `chmod 600 ", file,
             "` if nobody has read it"));
   }
+  WL_ASSIGN_OR_RETURN(const std::string text, in->all());
+  const std::unique_ptr<BIO, decltype(&BIO_free)> pem(BIO_new_mem_buf(text.data(), static_cast<int>(text.size())),
+                                                      &BIO_free);
   std::shared_ptr<SigningKey> out(new SigningKey);
-  out->key_ = PEM_read_PrivateKey(in.get(), nullptr, nullptr, const_cast<char*>(""));
+  out->key_ = PEM_read_bio_PrivateKey(pem.get(), nullptr, nullptr, const_cast<char*>(""));
   if (out->key_ == nullptr || EVP_PKEY_get_base_id(out->key_) != EVP_PKEY_ED25519) {
     return absl::FailedPreconditionError(cat("the signing key ", file,
                                              " is no private Ed25519 key in PEM without a passphrase; `openssl genpkey "
@@ -119,8 +118,9 @@ void SigningKey::sign(KernelRecord* record) const {
 }
 
 absl::StatusOr<std::vector<Signer>> read_signers(const std::string& file) {
-  std::ifstream in(file);
-  if (!in) return invalid("--signers ", file, ": cannot be read: ", std::strerror(errno));
+  const absl::StatusOr<std::string> text = read_file(file, kMostSettings);
+  if (!text.ok()) return invalid("--signers: ", std::string(text.status().message()));
+  std::istringstream in(*text);
   std::vector<Signer> signers;
   std::string line;
   for (int number = 1; std::getline(in, line); ++number) {

@@ -16,6 +16,7 @@
 
 #include "absl/strings/str_split.h"
 #include "compiler/base/names.h"
+#include "files/read.h"
 
 namespace wl {
 namespace {
@@ -65,8 +66,11 @@ std::string print_hosts(X509* certificate) {
 }
 
 absl::StatusOr<Bio> open_file(const char* option, const std::string& file) {
-  Bio in(BIO_new_file(file.c_str(), "r"));
-  if (!in) return invalid(option, " ", file, ": cannot be read (", std::strerror(errno), ")");
+  const absl::StatusOr<std::string> text = read_file(file, kMostSettings);
+  if (!text.ok()) return invalid(option, ": ", std::string(text.status().message()));
+  Bio in(BIO_new(BIO_s_mem()));
+  WL_CHECK(BIO_write(in.get(), text->data(), static_cast<int>(text->size())) == static_cast<int>(text->size()),
+           "OpenSSL has no memory");
   return in;
 }
 

@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "compiler/base/libraries.h"
 #include "compiler/base/status.h"
+#include "files/read.h"
 #include "runtime/tile_registers.h"
 
 namespace wl {
@@ -12,6 +13,7 @@ namespace wl {
 absl::StatusOr<SharedObject> SharedObject::open(const std::string& path) {
   // dlopen searches the system's library folders for a name without a slash.
   const std::string place = path.find('/') == std::string::npos ? absl::StrCat("./", path) : path;
+  if (const absl::Status status = check_file(place); !status.ok()) return status;
   may_use_tile_registers();  // so that kernels that do run
   SharedObject object;
   object.handle_ = dlopen(place.c_str(), RTLD_NOW | RTLD_LOCAL);

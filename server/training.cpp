@@ -1,13 +1,12 @@
 #include "server/training.h"
 
 #include <algorithm>
-#include <fstream>
-#include <iterator>
 
 #include "compiler/cover/stitching.h"
 #include "compiler/ir/text.h"
 #include "compiler/plan/stitch.h"
 #include "compiler/schedule/lower/lower.h"
+#include "files/read.h"
 
 namespace wl {
 namespace {
@@ -55,9 +54,10 @@ std::string ranker_beside(const std::string& store_file) {
 }
 
 absl::StatusOr<Ranker> read_ranker(const std::string& file) {
-  std::ifstream in(file, std::ios::binary);
-  if (!in) return absl::NotFoundError(cat("ranker ", file, ": cannot be read; `warploom-train` makes one"));
-  auto ranker = parse_ranker(std::string(std::istreambuf_iterator<char>(in), {}));
+  const absl::StatusOr<std::string> text = read_file(file);
+  if (!text.ok())
+    return absl::NotFoundError(cat("ranker: ", std::string(text.status().message()), "; `warploom-train` makes one"));
+  auto ranker = parse_ranker(*text);
   if (!ranker.ok()) return absl::Status(ranker.status().code(), cat("ranker ", file, ": ", ranker.status().message()));
   return ranker;
 }

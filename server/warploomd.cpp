@@ -178,8 +178,10 @@ absl::Status read_config(const std::string& file, const CLI::App& app, const std
   const auto wrong = [&](int64_t line, const auto&... what) {
     return wl::invalid("configuration ", file, ", line ", line, ": ", what...);
   };
+  const absl::StatusOr<std::string> text = wl::read_file(file, wl::kMostSettings);
+  if (!text.ok()) return wl::invalid("configuration: ", std::string(text.status().message()));
   try {
-    const toml::table table = toml::parse_file(file);
+    const toml::table table = toml::parse(*text, file);
     for (const auto& row : table) {
       const toml::key& key = row.first;  // clang lets no lambda have the parts of a structured binding
       const toml::node& node = row.second;

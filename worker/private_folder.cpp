@@ -9,10 +9,9 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
-#include <sstream>
 
 #include "compiler/base/status.h"
+#include "files/read.h"
 
 namespace wl {
 namespace {
@@ -96,11 +95,9 @@ PrivateFolder::~PrivateFolder() {
 }
 
 absl::StatusOr<std::string> PrivateFolder::read(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  std::ostringstream bytes;
-  bytes << file.rdbuf();
-  if (!file) return absl::UnavailableError(absl::StrCat("cannot read ", path));
-  return bytes.str();
+  absl::StatusOr<std::string> bytes = read_file(path);
+  if (!bytes.ok()) return absl::UnavailableError(bytes.status().message());
+  return bytes;
 }
 
 }  // namespace wl

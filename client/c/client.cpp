@@ -70,7 +70,7 @@ absl::StatusOr<ClientOptions> options_of(const warploom_client_options& given) {
   // Bundles that others signed are others' bundles.
   std::string signers;
   if (!address.signers.empty()) {
-    WL_ASSIGN_OR_RETURN(signers, read_file(address.signers));
+    WL_ASSIGN_OR_RETURN(signers, read_file(address.signers, kMostSettings));
   }
   options.identity = Encoder("warploom.coordinator", 1)
                          .text(address.server)

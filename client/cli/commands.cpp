@@ -195,7 +195,7 @@ absl::StatusOr<std::string> folder_of_size(const Options& options) {
   if (buckets.size() > 1 || !bind.empty()) {
     std::map<std::string, Shape> shapes;
     for (const auto& [name, path] : options.run.inputs) {
-      WL_ASSIGN_OR_RETURN(std::string bytes, read_file(path));
+      WL_ASSIGN_OR_RETURN(std::string bytes, read_file(path, most_array_bytes()));
       WL_ASSIGN_OR_RETURN(Array array, parse_npy(bytes, path));
       shapes[name] = array.shape;
     }

@@ -1,10 +1,10 @@
 #include "client/onnx_weights/external.h"
 
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
 #include <filesystem>
-#include <fstream>
+#include <limits>
+
+#include "files/read.h"
 
 namespace wl {
 namespace {
@@ -21,18 +21,8 @@ absl::StatusOr<std::string> read_part(const fs::path& folder, const std::string&
   if (error) return invalid("cannot read ", folder.string(), ": ", error.message());
   if (std::mismatch(root.begin(), root.end(), real.begin(), real.end()).first != root.end())
     return invalid("cannot read ", path, ": it leads out of the model's folder, to ", real.string());
-  if (!fs::is_regular_file(real, error)) return invalid("cannot read ", path, ": expected a file");
-  const auto size = static_cast<int64_t>(fs::file_size(real, error));
-  if (error) return invalid("cannot read ", path, ": ", error.message());
-  if (offset > size || length > size - offset) {
-    return invalid("cannot read ", path, ": it has ", size, " bytes, ", length, " from byte ", offset,
-                   " on were expected");
-  }
-  std::ifstream file(real, std::ios::binary);
-  std::string bytes(static_cast<size_t>(length), '\0');
-  if (!file || !file.seekg(offset) || !file.read(bytes.data(), length))
-    return invalid("cannot read ", path, ": ", std::strerror(errno));
-  return bytes;
+  WL_ASSIGN_OR_RETURN(const RegularFile file, RegularFile::open(real.string(), std::numeric_limits<int64_t>::max()));
+  return file.part(offset, length);
 }
 
 }  // namespace

@@ -32,22 +32,6 @@ struct OpenFile {
 
 }  // namespace
 
-absl::StatusOr<std::string> read_file(const std::string& path) {
-  OpenFile file{::open(path.c_str(), O_RDONLY | O_CLOEXEC)};
-  if (file.fd < 0) return failed("read", path, errno);
-  std::string bytes;
-  std::error_code ignored;
-  if (auto size = fs::file_size(path, ignored); !ignored) bytes.reserve(size);
-  char chunk[1 << 16];
-  for (;;) {
-    ssize_t n = ::read(file.fd, chunk, sizeof chunk);
-    if (n < 0 && errno == EINTR) continue;
-    if (n < 0) return failed("read", path, errno);
-    if (n == 0) return bytes;
-    bytes.append(chunk, static_cast<size_t>(n));
-  }
-}
-
 absl::Status write_file(const std::string& path, std::string_view bytes) {
   OpenFile file{::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666)};
   if (file.fd < 0) return failed("write", path, errno);

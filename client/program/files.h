@@ -1,16 +1,14 @@
-// Files of the client: reads and writes of whole files whose errors name path and reason, and folders that appear
-// completely or not at all.
+// Files of the client: files/read.h reads them; writes of whole files whose errors name path and reason, and folders
+// that appear completely or not at all.
 #pragma once
 
 #include <string>
 #include <string_view>
 
 #include "compiler/base/status.h"
+#include "files/read.h"
 
 namespace wl {
-
-// InvalidArgument: "cannot read PATH: reason".
-absl::StatusOr<std::string> read_file(const std::string& path);
 
 // ResourceExhausted: the disk is full. InvalidArgument: any other reason. Both name the path.
 absl::Status write_file(const std::string& path, std::string_view bytes);

@@ -2,9 +2,12 @@
 
 #include <zlib.h>
 
+#include <algorithm>
 #include <charconv>
 #include <cstring>
 #include <optional>
+
+#include "files/read.h"
 
 namespace wl {
 namespace {
@@ -77,6 +80,84 @@ absl::StatusOr<std::string> inflate_raw(std::string_view bytes, size_t size, std
   return out;
 }
 
+// An entry of a zip file: where it begins, and where its bytes are.
+struct ZipEntry {
+  std::string name;
+  size_t method = 0;
+  uint64_t local = 0, data = 0, packed = 0, size = 0;
+};
+
+absl::Status damaged_directory(std::string_view name) {
+  return invalid(name, ": the zip directory is damaged");
+}
+
+// Reads the entry at `*at` of the central directory, and moves on to the next.
+absl::StatusOr<ZipEntry> zip_entry(std::string_view bytes, size_t* at, std::string_view name) {
+  constexpr std::string_view kCentral("PK\x01\x02", 4), kLocal("PK\x03\x04", 4);
+  if (bytes.size() < 46 || *at > bytes.size() - 46 || bytes.substr(*at, 4) != kCentral) return damaged_directory(name);
+  ZipEntry entry;
+  entry.method = little_endian(bytes, *at + 10, 2);
+  entry.packed = little_endian(bytes, *at + 20, 4);
+  entry.size = little_endian(bytes, *at + 24, 4);
+  const size_t name_size = little_endian(bytes, *at + 28, 2), extra_size = little_endian(bytes, *at + 30, 2);
+  const size_t comment_size = little_endian(bytes, *at + 32, 2);
+  entry.local = little_endian(bytes, *at + 42, 4);
+  if (name_size + extra_size > bytes.size() - 46 - *at) return damaged_directory(name);
+  entry.name = std::string(bytes.substr(*at + 46, name_size));
+  std::string_view extra = bytes.substr(*at + 46 + name_size, extra_size);
+  if (entry.packed == 0xffffffff || entry.size == 0xffffffff || entry.local == 0xffffffff) {
+    // Zip64: extra field 1 has the fields that do not fit, in this order.
+    while (extra.size() >= 4 && little_endian(extra, 0, 2) != 1) {
+      extra.remove_prefix(std::min<size_t>(extra.size(), 4 + little_endian(extra, 2, 2)));
+    }
+    size_t field = 4;
+    for (uint64_t* value : {&entry.size, &entry.packed, &entry.local}) {
+      if (*value != 0xffffffff) continue;
+      if (extra.size() < field + 8) return damaged_directory(name);
+      *value = little_endian(extra, field, 8);
+      field += 8;
+    }
+  }
+  *at += 46 + name_size + extra_size + comment_size;
+  if (bytes.size() < 30 || entry.local > bytes.size() - 30 || bytes.substr(entry.local, 4) != kLocal) {
+    return invalid(name, ": the zip entry ", entry.name, " is damaged");
+  }
+  entry.data = entry.local + 30 + little_endian(bytes, entry.local + 26, 2) + little_endian(bytes, entry.local + 28, 2);
+  if (entry.data > bytes.size() || entry.packed > bytes.size() - entry.data) {
+    return invalid(name, ": the zip entry ", entry.name, " is cut off");
+  }
+  if (entry.method == 0 && entry.size != entry.packed)
+    return invalid(name, ": the zip entry ", entry.name, " says two sizes of the same bytes");
+  return entry;
+}
+
+// The entries of a zip file. No two have bytes in common, as a small file could otherwise hold any number of arrays.
+absl::StatusOr<std::vector<ZipEntry>> zip_entries(std::string_view bytes, std::string_view name) {
+  // The central directory is found from its end record; see PKWARE's APPNOTE 4.3.
+  constexpr std::string_view kEnd("PK\x05\x06", 4);
+  const size_t end = bytes.rfind(kEnd);
+  if (end == std::string_view::npos || bytes.size() - end < 22) return invalid(name, ": not a .npz file");
+  const size_t count = little_endian(bytes, end + 10, 2);
+  size_t at = little_endian(bytes, end + 16, 4);
+  std::vector<ZipEntry> entries;
+  int64_t total = 0;
+  for (size_t i = 0; i < count; ++i) {
+    WL_ASSIGN_OR_RETURN(ZipEntry entry, zip_entry(bytes, &at, name));
+    if (__builtin_add_overflow(total, entry.size, &total))
+      return invalid(name, ": the sizes of its zip entries cannot be right");
+    entries.push_back(std::move(entry));
+  }
+  WL_RETURN_IF_ERROR(check_array_bytes(cat(name, ": what its zip entries unpack to"), total));
+  std::vector<const ZipEntry*> in_order;
+  for (const ZipEntry& entry : entries) in_order.push_back(&entry);
+  std::sort(in_order.begin(), in_order.end(), [](const auto* a, const auto* b) { return a->local < b->local; });
+  for (size_t i = 1; i < in_order.size(); ++i) {
+    if (in_order[i - 1]->data + in_order[i - 1]->packed > in_order[i]->local)
+      return invalid(name, ": the zip entries ", in_order[i - 1]->name, " and ", in_order[i]->name, " overlap");
+  }
+  return entries;
+}
+
 }  // namespace
 
 absl::StatusOr<Array> parse_npy(std::string_view bytes, std::string_view name) {
@@ -138,56 +219,21 @@ std::string npy_bytes(DType dtype, const std::vector<int64_t>& shape, std::strin
 }
 
 absl::StatusOr<std::map<std::string, Array>> parse_npz(std::string_view bytes, std::string_view name) {
-  // The central directory is found from its end record; see PKWARE's APPNOTE 4.3.
-  constexpr std::string_view kEnd("PK\x05\x06", 4), kCentral("PK\x01\x02", 4), kLocal("PK\x03\x04", 4);
-  size_t end = bytes.rfind(kEnd);
-  if (end == std::string_view::npos || bytes.size() - end < 22) return invalid(name, ": not a .npz file");
-  size_t count = little_endian(bytes, end + 10, 2), at = little_endian(bytes, end + 16, 4);
+  WL_ASSIGN_OR_RETURN(std::vector<ZipEntry> entries, zip_entries(bytes, name));
   std::map<std::string, Array> arrays;
-  for (size_t i = 0; i < count; ++i) {
-    if (at + 46 > bytes.size() || bytes.substr(at, 4) != kCentral)
-      return invalid(name, ": the zip directory is damaged");
-    size_t method = little_endian(bytes, at + 10, 2);
-    uint64_t packed = little_endian(bytes, at + 20, 4), size = little_endian(bytes, at + 24, 4);
-    size_t name_size = little_endian(bytes, at + 28, 2), extra_size = little_endian(bytes, at + 30, 2);
-    size_t comment_size = little_endian(bytes, at + 32, 2);
-    uint64_t local = little_endian(bytes, at + 42, 4);
-    if (at + 46 + name_size + extra_size > bytes.size()) return invalid(name, ": the zip directory is damaged");
-    std::string entry_name(bytes.substr(at + 46, name_size));
-    std::string_view extra = bytes.substr(at + 46 + name_size, extra_size);
-    if (packed == 0xffffffff || size == 0xffffffff || local == 0xffffffff) {
-      // Zip64: extra field 1 has the fields that do not fit, in this order.
-      while (extra.size() >= 4 && little_endian(extra, 0, 2) != 1) {
-        extra.remove_prefix(std::min<size_t>(extra.size(), 4 + little_endian(extra, 2, 2)));
-      }
-      size_t field = 4;
-      for (uint64_t* value : {&size, &packed, &local}) {
-        if (*value != 0xffffffff) continue;
-        if (extra.size() < field + 8) return invalid(name, ": the zip directory is damaged");
-        *value = little_endian(extra, field, 8);
-        field += 8;
-      }
-    }
-    at += 46 + name_size + extra_size + comment_size;
-    if (bytes.size() < 30 || local > bytes.size() - 30 || bytes.substr(local, 4) != kLocal) {
-      return invalid(name, ": the zip entry ", entry_name, " is damaged");
-    }
-    uint64_t data = local + 30 + little_endian(bytes, local + 26, 2) + little_endian(bytes, local + 28, 2);
-    if (data > bytes.size() || packed > bytes.size() - data) {
-      return invalid(name, ": the zip entry ", entry_name, " is cut off");
-    }
-    std::string_view raw = bytes.substr(data, packed);
+  for (ZipEntry& entry : entries) {
+    std::string_view raw = bytes.substr(entry.data, entry.packed);
     std::string inflated;
-    std::string label = cat(name, ":", entry_name);
-    if (method == 8) {
-      WL_ASSIGN_OR_RETURN(inflated, inflate_raw(raw, size, label));
+    const std::string label = cat(name, ":", entry.name);
+    if (entry.method == 8) {
+      WL_ASSIGN_OR_RETURN(inflated, inflate_raw(raw, entry.size, label));
       raw = inflated;
-    } else if (method != 0) {
-      return unimplemented(label, ": zip method ", method, "; stored and deflated are supported");
+    } else if (entry.method != 0) {
+      return unimplemented(label, ": zip method ", entry.method, "; stored and deflated are supported");
     }
     WL_ASSIGN_OR_RETURN(Array array, parse_npy(raw, label));
-    if (entry_name.ends_with(".npy")) entry_name.resize(entry_name.size() - 4);
-    arrays[entry_name] = std::move(array);
+    if (entry.name.ends_with(".npy")) entry.name.resize(entry.name.size() - 4);
+    arrays[entry.name] = std::move(array);
   }
   return arrays;
 }

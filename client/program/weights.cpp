@@ -12,7 +12,7 @@ namespace {
 namespace fs = std::filesystem;
 
 absl::Status visit_npy(const fs::path& path, const ArrayVisitor& visit) {
-  WL_ASSIGN_OR_RETURN(std::string bytes, read_file(path.string()));
+  WL_ASSIGN_OR_RETURN(std::string bytes, read_file(path.string(), most_array_bytes()));
   WL_ASSIGN_OR_RETURN(Array array, parse_npy(bytes, path.string()));
   return visit(path.stem().string(), array.dtype, array.shape, array.bytes);
 }
@@ -37,7 +37,7 @@ absl::Status visit_arrays(const std::string& path, const ArrayVisitor& visit, On
     if (onnx == nullptr) return unimplemented("cannot read ", path, ": this program reads weights from .npz and .npy");
     return onnx(path, visit);
   }
-  WL_ASSIGN_OR_RETURN(std::string bytes, read_file(path));
+  WL_ASSIGN_OR_RETURN(std::string bytes, read_file(path, most_array_bytes()));
   WL_ASSIGN_OR_RETURN(const auto arrays, parse_npz(bytes, path));
   for (const auto& [name, array] : arrays) WL_RETURN_IF_ERROR(visit(name, array.dtype, array.shape, array.bytes));
   return absl::OkStatus();

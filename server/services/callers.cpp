@@ -12,14 +12,13 @@
 #include <cerrno>
 #include <cstring>
 #include <ctime>
-#include <fstream>
-#include <iterator>
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_split.h"
 #include "compiler/base/names.h"
 #include "compiler/base/sha256.h"
+#include "files/read.h"
 #include "proto/tls.h"
 #include "proto/utc.h"
 #include "spdlog/spdlog.h"
@@ -28,7 +27,7 @@ namespace wl {
 namespace {
 
 constexpr auto kLookEvery = std::chrono::milliseconds(100);
-constexpr size_t kMostFileBytes = 16 << 20, kMostWho = 1024, kMostTeamName = 64;
+constexpr size_t kMostWho = 1024, kMostTeamName = 64;
 constexpr int64_t kMostOfTeam = 1'000'000;
 constexpr std::string_view kOfTeam = "team=";
 constexpr char kTimeForm[] = "%Y-%m-%dT%H:%M:%SZ";
@@ -172,14 +171,12 @@ bool same(const struct stat& a, const struct stat& b) {
 }
 
 absl::StatusOr<std::string> read_rows(const std::string& file, struct stat* seen) {
-  if (stat(file.c_str(), seen) != 0) return not_usable(file, std::strerror(errno));
-  if (!S_ISREG(seen->st_mode)) return not_usable(file, "is no file");
+  const absl::StatusOr<RegularFile> in = RegularFile::open(file, kMostSettings);
+  if (!in.ok()) return not_usable(file, std::string(in.status().message()));
+  *seen = in->facts();
   if ((seen->st_mode & (S_IWGRP | S_IWOTH)) != 0)
     return not_usable(file, cat("others than its owner may write it, and so give themselves roles; chmod go-w ", file));
-  if (seen->st_size > static_cast<int64_t>(kMostFileBytes)) return not_usable(file, "is larger than 16 MiB");
-  std::ifstream in(file, std::ios::binary);
-  if (!in) return not_usable(file, "cannot be read");
-  return std::string(std::istreambuf_iterator<char>(in), {});
+  return in->all();
 }
 
 }  // namespace

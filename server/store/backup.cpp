@@ -5,7 +5,9 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
+#include <limits>
 
+#include "files/read.h"
 #include "server/store/functions.h"
 #include "server/store/impl.h"
 #include "server/store/migrate.h"
@@ -99,6 +101,17 @@ absl::Status copy_checked(const std::string& backup, const std::string& made, co
   return sync_file(made);
 }
 
+// Before a file of any size is copied.
+absl::Status check_is_database(const std::string& name) {
+  constexpr std::string_view kMagic("SQLite format 3", 16);
+  WL_ASSIGN_OR_RETURN(const RegularFile file, RegularFile::open(name, std::numeric_limits<int64_t>::max()));
+  char begin[kMagic.size()];
+  if (file.next(begin, sizeof begin) == static_cast<int64_t>(sizeof begin) &&
+      std::string_view(begin, sizeof begin) == kMagic)
+    return absl::OkStatus();
+  return absl::DataLossError(cat("backup ", name, ": is no database; name another one"));
+}
+
 }  // namespace
 
 absl::Status Store::backup(const std::string& to) {
@@ -136,6 +149,7 @@ absl::Status Store::restore(const std::string& from, const std::string& to) {
   WL_ASSIGN_OR_RETURN(const std::string file, real_file(to));
   if (backup == file) return invalid("restore: ", from, " is the store itself; name its backup");
   if (is_empty_file(backup)) return absl::NotFoundError(cat("backup ", from, ": is missing; name one"));
+  WL_RETURN_IF_ERROR(check_is_database(from));
   if (fs::exists(backup + "-wal")) {
     return absl::FailedPreconditionError(
         cat("backup ", from, ": is a store that was in use, not a backup; open it instead"));

@@ -10,6 +10,7 @@
 #include <filesystem>
 
 #include "compiler/base/sha256.h"
+#include "files/read.h"
 #include "server/store/functions.h"
 
 namespace wl {
@@ -41,8 +42,6 @@ int write_all(const FileCalls& calls, int file, std::string_view bytes) {
 }
 
 int read_all(const FileCalls& calls, int file, std::string* out) {
-  struct stat found = {};
-  if (fstat(file, &found) == 0 && S_ISREG(found.st_mode)) out->reserve(static_cast<size_t>(found.st_size) + 1);
   std::string part(1 << 16, 0);
   for (;;) {
     const ssize_t size = calls.read(file, part.data(), part.size());
@@ -106,16 +105,21 @@ absl::Status ObjectFolder::put(const std::string& digest, std::string_view bytes
 absl::StatusOr<std::string> ObjectFolder::get(const std::string& digest) const {
   const auto missing = [&] { return absl::NotFoundError(cat("object ", digest, " is not in ", folder_)); };
   if (!is_sha256(digest)) return missing();
-  const int file = calls_.open(path_of(digest), O_RDONLY);
+  const int file = calls_.open(path_of(digest), O_RDONLY | O_NONBLOCK);
   int error = file < 0 ? errno : 0;
   if (error == ENOENT) return missing();
+  const std::string what = cat("object ", digest, ": ");
   std::string bytes;
   if (error == 0) {
-    error = read_all(calls_, file, &bytes);
+    struct stat found = {};
+    const bool is_object = fstat(file, &found) == 0 && S_ISREG(found.st_mode) && found.st_size <= kMostModel;
+    if (is_object) bytes.reserve(static_cast<size_t>(found.st_size));
+    if (is_object) error = read_all(calls_, file, &bytes);
     calls_.close(file);
+    if (!is_object)
+      return absl::DataLossError(cat(what, path_of(digest), " is no regular file of at most ", kMostModel, " bytes"));
   }
   if (error == 0 && sha256_hex(bytes) == digest) return bytes;
-  const std::string what = cat("object ", digest, ": ");
   if (error == 0) return absl::DataLossError(cat(what, "its bytes do not have its digest"));
   const std::string why = cat(what, "cannot be read: ", std::strerror(error));
   if (error == EIO || error == EISDIR) return absl::DataLossError(why);

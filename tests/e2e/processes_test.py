@@ -76,7 +76,7 @@ def main():
 
         nowhere = ("warploomd", "--store", scratch.path("n.db"), "--listen", f"unix:{scratch.path('n')}", "--ranker", scratch.path("none"))
         said = scratch.run(*nowhere, expect=2).err
-        expect("cannot be read; `warploom-train` makes one" in said, f"a ranker that is not there: {said}")
+        expect("No such file or directory; `warploom-train` makes one" in said, f"a ranker that is not there: {said}")
 
         calm = Fleet(scratch, "calm")
         report = scratch.run("warploom", *tune_command(calm, graph), "--json", "-", deadline=240).json()

@@ -117,7 +117,7 @@ def wrong_steps(scratch, address, loopback, stale, elsewhere):
         ([*jobs, elsewhere, *shown("alice")], 2, "is for other names: DNS:coordinator.lab", "call it by one of them"),
         ([*jobs, address, *ca, "--tls-cert", "alice.pem"], 2, "expected --tls-cert and --tls-key together", ""),
         ([*jobs, address, *ca, "--tls-cert", "alice.pem", "--tls-key", "gpu7.key"], 2, "is not the key of the certificate alice.pem", ""),
-        ([*jobs, address, "--tls-ca", "nothing.pem"], 2, "--tls-ca nothing.pem: cannot be read", ""),
+        ([*jobs, address, "--tls-ca", "nothing.pem"], 2, "--tls-ca: cannot read nothing.pem: No such file", ""),
         ([*jobs, address, *ca, "--token-file", "g.graph"], 2, "expected a token, as `warploomd token` prints it", ""),
         (["warploom", "drain", "--server", address, *shown("alice")], 2, "Drain needs the role operator; the certificate of spiffe://lab/warploom/client/alice has client", "call with a certificate of"),
         (["warploom", "drain", "--server", loopback], 2, "Drain needs the role operator; a caller over TCP from this machine", "unix socket"),

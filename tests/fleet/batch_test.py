@@ -67,12 +67,15 @@ def mistakes(scratch):
         ('out = "b"\n[[model]]\nfile = "none.onnx"\n', 2, "none.onnx"),
         ('out = "b"\n[[model]]\nfile = "calm/exp.graph"\ntarget = "cpu"\n', 2, 'wrong.toml, line 4: unknown key "target" of a model'),
         ('out = "b"\n[[model]]\nfile = "calm/exp.graph"\ntargets = ["cpu:z80"]\n[[model]]\nfile = "calm/softmax.graph"\ntrials = 2\n', 2, "cpu:z80"),
+        ('out = "c"\n[[model]]\nfile = "none.onnx"\n[[model]]\nfile = "calm/exp.graph"\ntrials = 2\n', 2, "none/cpu: warploom: error: cannot read"),
     ):
         (scratch.root / "wrong.toml").write_text(text)
         done = scratch.run("warploom", "batch", "wrong.toml", "--store", scratch.path("w.db"), expect=code)
         expect(says in done.err, done.err)
-    # What is wrong with one model does not keep the others from being tuned.
-    expect("1 of 2 bundles" in done.out and (scratch.root / "b/softmax/cpu/manifest.json").exists(), done.out)
+        # What is wrong with one model does not keep the others from being tuned.
+        if text.count("[[model]]") > 1:
+            expect("1 of 2 bundles" in done.out and "failed" in done.out, done.out)
+    expect((scratch.root / "b/softmax/cpu/manifest.json").exists() and (scratch.root / "c/exp/cpu/manifest.json").exists(), "bundles of the others")
 
 
 def main():

@@ -328,7 +328,7 @@ Json json_of(const std::vector<Run>& runs) {
 
 absl::StatusOr<int> batch_command(Context& context) {
   const Options& options = context.options;
-  WL_ASSIGN_OR_RETURN(const std::string text, read_file(options.input));
+  WL_ASSIGN_OR_RETURN(const std::string text, read_file(options.input, kMostSettings));
   WL_ASSIGN_OR_RETURN(const BatchFile file, parse_batch(text, options.input));
   std::vector<Run> runs = prepared(file, context);
   WL_ASSIGN_OR_RETURN(Unfinished unfinished, Unfinished::open(file.out));

@@ -58,7 +58,7 @@ TEST_F(Signing, SignersAreReadLineByLine) {
   EXPECT_THAT(read_signers(file).status().message(), HasSubstr("line 2: expected a key of 64 hexadecimal digits"));
   std::ofstream(file) << "# nothing\n";
   EXPECT_THAT(read_signers(file).status().message(), HasSubstr("has no key"));
-  EXPECT_THAT(read_signers(scratch.path("none")).status().message(), HasSubstr("cannot be read"));
+  EXPECT_THAT(read_signers(scratch.path("none")).status().message(), HasSubstr("cannot read"));
 }
 
 // Records that were changed on their way: bytes of the message, or fields whose sender computes the digest again, or

@@ -104,7 +104,7 @@ TEST_F(ExternalTest, WhatCannotBeReadIsNamed) {
   EXPECT_EQ(error(model("w.bin", "-4")), at + "offset of its external data is '-4', expected a number of bytes");
   EXPECT_EQ(error(model("w.bin", "0", "20")), at + "f32[2,3] needs 24 bytes, its external data has 20");
   ASSERT_TRUE(make_folders(m + "folder").ok());
-  EXPECT_EQ(error(model("folder")), at + "cannot read " + m + "folder: expected a file");
+  EXPECT_EQ(error(model("folder")), at + "cannot read " + m + "folder: it is a folder, expected a regular file");
 }
 
 TEST_F(ExternalTest, NothingOutsideTheModelsFolderIsRead) {

@@ -57,6 +57,39 @@ TEST(Npy, DamagedBytesNeverCrash) {
   }
 }
 
+std::string number(uint64_t value, int bytes) {
+  std::string out;
+  for (int i = 0; i < bytes; ++i) out += static_cast<char>(value >> (8 * i));
+  return out;
+}
+
+// A zip file with one local entry of `data` and `count` entries of the directory that all lead to it.
+std::string same_bytes_again(const std::string& data, int count, uint64_t size, int method) {
+  std::string out = "PK\x03\x04" + number(0, 14) + number(data.size(), 4) + number(size, 4) + number(0, 4) + data;
+  const size_t directory = out.size();
+  for (int i = 0; i < count; ++i) {
+    out += "PK\x01\x02" + number(0, 6) + number(static_cast<uint64_t>(method), 2) + number(0, 8) +
+           number(data.size(), 4) + number(size, 4) + number(5, 2) + number(0, 12) + number(0, 4) + "a" +
+           number(static_cast<uint64_t>('0' + i % 10), 1) + number(static_cast<uint64_t>('0' + i / 10), 1) + "xy";
+  }
+  out += "PK\x05\x06" + number(0, 6) + number(static_cast<uint64_t>(count), 2) + number(out.size() - directory, 4) +
+         number(directory, 4) + number(0, 2);
+  return out;
+}
+
+// A file may not hold more than its bytes, again and again.
+TEST(Npz, EntriesOverTheSameBytesAreRefused) {
+  const std::string npy = npy_bytes(DType::f32, {2}, std::string(8, 'x'));
+  const auto message = [](const std::string& bytes) { return std::string(parse_npz(bytes, "x").status().message()); };
+  EXPECT_EQ(message(same_bytes_again(npy, 1, npy.size(), 0)), "");
+  EXPECT_NE(message(same_bytes_again(npy, 2, npy.size(), 0)).find("overlap"), std::string::npos);
+  EXPECT_EQ(message(same_bytes_again(npy, 1, npy.size() + 1, 0)),
+            "x: the zip entry a00xy says two sizes of the same bytes");
+  // 200 entries of 2 GiB each, of which each alone might be right.
+  const std::string many = message(same_bytes_again(std::string(4 << 20, 'x'), 200, 0x7fffffff, 8));
+  EXPECT_NE(many.find("what its zip entries unpack to: has 429496729400 bytes, more than"), std::string::npos) << many;
+}
+
 TEST(Npz, ReadsDeflatedArrays) {
   auto arrays = parse_npz(npz_sample(), "w.npz");
   ASSERT_TRUE(arrays.ok()) << arrays.status();

@@ -4,7 +4,6 @@
 #include <charconv>
 #include <cstdlib>
 #include <filesystem>
-#include <fstream>
 #include <map>
 #include <mutex>
 #include <set>
@@ -16,6 +15,7 @@
 #include "absl/strings/str_split.h"
 #include "compiler/base/matmul.h"
 #include "compiler/base/status.h"
+#include "files/read.h"
 #include "worker/drivers/files.h"
 #include "worker/drivers/gpu/amd_code.h"
 #include "worker/drivers/gpu/rtc.h"
@@ -89,11 +89,10 @@ std::vector<std::string> to_code(const std::string& clang, const std::string& ar
 }
 
 absl::StatusOr<std::string> read_text(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  std::stringstream text;
-  text << file.rdbuf();
-  if (!file || text.str().empty()) return absl::UnavailableError(absl::StrCat("cannot read ", path));
-  return text.str();
+  absl::StatusOr<std::string> text = read_file(path);
+  if (!text.ok()) return absl::UnavailableError(text.status().message());
+  if (text->empty()) return absl::UnavailableError(absl::StrCat("cannot read ", path, ": it is empty"));
+  return text;
 }
 
 // Compiles text to assembly, which is judged, and assembly to a code object, which is run.
