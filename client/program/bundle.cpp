@@ -1,10 +1,12 @@
 #include "client/program/bundle.h"
 
-#include <algorithm>
 #include <filesystem>
+#include <map>
+#include <set>
 
 #include "client/program/files.h"
 #include "client/program/manifest.h"
+#include "client/program/sound.h"
 #include "compiler/base/sha256.h"
 
 namespace wl {
@@ -39,9 +41,11 @@ absl::Status write_bundle(const std::string& folder, const Program& program, con
   };
   WL_RETURN_IF_ERROR(put("graph.txt", program.graph_text));
   WL_RETURN_IF_ERROR(put("report.json", report));
-  for (const ProgramKernel& kernel : program.kernels) {
+  for (int i = 0; i < static_cast<int>(program.kernels.size()); ++i) {
+    const ProgramKernel& kernel = program.kernels[i];
     WL_RETURN_IF_ERROR(put(graph_path(kernel), kernel.graph));
-    WL_RETURN_IF_ERROR(put(source_path(kernel), cat(kernel.source.prelude, kernel.source.text)));
+    WL_RETURN_IF_ERROR(
+        put(source_path(kernel), cat(kernel.source.prelude, kernel.source.text, launch_text(program, i))));
     WL_RETURN_IF_ERROR(put(object_path(kernel), kernel.object));
   }
   WL_RETURN_IF_ERROR(write_file(pending.path() + "/manifest.json", manifest_text(program, files)));
@@ -54,23 +58,32 @@ absl::StatusOr<Program> load_bundle(const std::string& folder) {
   if (!text.ok()) return invalid(folder, " is not a bundle: ", text.status().message());
   WL_ASSIGN_OR_RETURN(Manifest manifest, parse_manifest(*text));
   Program& program = manifest.program;
+  const auto wrong = [](const auto&... what) { return invalid("manifest.json: ", what...); };
+  std::map<std::string, std::string> texts;  // by path; no objects, which are large
+  std::set<std::string> objects;
+  for (const ProgramKernel& kernel : program.kernels) objects.insert(object_path(kernel));
   for (const BundleFile& file : manifest.files) {
     auto bytes = read_file(cat(folder, "/", file.path));
     if (!bytes.ok()) return bundle_changed(file.path, std::string(bytes.status().message()));
-    if (sha256_hex(*bytes) != file.sha256)
+    if (static_cast<int64_t>(bytes->size()) != file.bytes || sha256_hex(*bytes) != file.sha256)
       return bundle_changed(file.path, "its SHA-256 does not match the manifest's");
-    if (file.path == "graph.txt") program.graph_text = *bytes;
-    for (ProgramKernel& kernel : program.kernels) {
-      if (file.path == graph_path(kernel)) kernel.graph = *bytes;
-    }
+    texts[file.path] = objects.contains(file.path) ? "" : *std::move(bytes);
   }
-  for (ProgramKernel& kernel : program.kernels) {
-    std::string path = object_path(kernel);
-    bool listed = std::any_of(manifest.files.begin(), manifest.files.end(),
-                              [&](const BundleFile& file) { return file.path == path; });
-    if (!listed) return invalid("manifest.json: the kernel ", kernel.source.entry, " has no object file");
+  program.graph_text = texts["graph.txt"];
+  for (int i = 0; i < static_cast<int>(program.kernels.size()); ++i) {
+    ProgramKernel& kernel = program.kernels[i];
+    const std::string path = object_path(kernel);
+    if (!texts.contains(path)) return wrong("the kernel ", kernel.source.entry, " has no object file");
     kernel.object_path = std::filesystem::absolute(cat(folder, "/", path)).string();
+    kernel.graph = texts[graph_path(kernel)];
+    if (manifest.format >= kFirstWithLaunches && !texts[source_path(kernel)].ends_with(launch_text(program, i)))
+      return wrong("the kernel ", kernel.source.entry, " is launched in another way than ", source_path(kernel),
+                   " says at its end");
   }
+  if (const absl::Status sound = check_sound(program); !sound.ok())
+    return wrong("it contradicts its kernels: ", std::string(sound.message()));
+  // Where intermediates are follows from the calls.
+  if (const absl::Status placed = lay_out(program); !placed.ok()) return wrong(std::string(placed.message()));
   return manifest.program;
 }
 

@@ -112,6 +112,7 @@ absl::StatusOr<Manifest> read_json(const Json& json) {
   constexpr size_t kMostPlan = 256 << 10;
   TextReader text;
   Manifest manifest;
+  manifest.format = json.at("format").get<int64_t>();
   Program& program = manifest.program;
   program.graph_hash = text.at(json.at("graph"), "hash", TextKind::kDigest);
   const Json& target = json.at("target");

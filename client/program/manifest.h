@@ -12,9 +12,9 @@
 
 namespace wl {
 
-// Format 2 of bundles added folded weights, format 3 kernels of several passes, format 4 kernels that
-// call a library.
-inline constexpr int kBundleFormat = 4;
+// Format 2 of bundles added folded weights, format 3 kernels of several passes, format 4 kernels that call a library,
+// format 5 what launch_text() says at the end of each kernel's source.
+inline constexpr int kBundleFormat = 5, kFirstWithLaunches = 5;
 
 struct BundleFile {
   std::string path;  // path relative to the bundle's folder
@@ -22,6 +22,7 @@ struct BundleFile {
   int64_t bytes = 0;
 };
 struct Manifest {
+  int64_t format = kBundleFormat;
   Program program;  // without graph_text and object_path
   std::vector<BundleFile> files;
 };

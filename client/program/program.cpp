@@ -18,9 +18,7 @@ int input_buffer(const Program& program, const std::string& name) {
 }
 
 absl::Status lay_out(Program& program) {
-  auto wrong = [](size_t step, const auto&... what) {
-    return absl::InternalError(cat("the coordinator's program is not sound: step ", step, " ", what...));
-  };
+  auto wrong = [](size_t step, const auto&... what) { return invalid("call ", step, " ", what...); };
   std::vector<bool> stored(program.buffers.size());
   for (size_t i = 0; i < stored.size(); ++i) stored[i] = program.buffers[i].place == Place::kInput;
 
@@ -55,7 +53,7 @@ absl::Status lay_out(Program& program) {
   for (const ProgramOutput& output : program.outputs) {
     if (output.buffer < 0 || static_cast<size_t>(output.buffer) >= program.buffers.size() ||
         (!stored[output.buffer] && program.buffers[output.buffer].bytes() > 0)) {
-      return absl::InternalError(cat("the coordinator's program never stores the output ", output.name));
+      return invalid("no call stores the output ", output.name);
     }
   }
   Arena arena = plan_arena(lifetimes);

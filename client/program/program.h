@@ -67,7 +67,7 @@ bool is_weight(const Program& program, const std::string& name);
 int input_buffer(const Program& program, const std::string& name);
 
 // Assigns offsets in the arena to the intermediates, after checking the steps: argument counts must be the kernels',
-// every value must be stored before it is read, and every non-empty output must be stored. Fails with Internal.
+// every value must be stored before it is read, and every non-empty output must be stored; else InvalidArgument.
 absl::Status lay_out(Program& program);
 
 // Sizes of a program's memory in bytes.

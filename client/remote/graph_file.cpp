@@ -139,7 +139,8 @@ absl::StatusOr<Program> fetch_program(Service& service, const FetchObject& objec
     }
     program.steps.push_back({kernel_of[step.group], step.arguments});
   }
-  WL_RETURN_IF_ERROR(lay_out(program));
+  for (const absl::Status& status : {lay_out(program), check_sound(program)})
+    if (!status.ok()) return wrong_answer(std::string(status.message()));
   return program;
 }
 

@@ -9,6 +9,7 @@
 #include "client/cli/export/files.h"
 #include "client/program/files.h"
 #include "client/program/manifest.h"
+#include "client/program/sound.h"
 #include "client/remote/report.h"
 #include "compiler/base/names.h"
 
@@ -76,10 +77,14 @@ void ExportParts::add_filled(std::string path, std::string_view file, const std:
 
 absl::Status ExportParts::add_kernels(bool includes) {
   std::map<std::string, std::string> headers;  // by text
-  for (const ProgramKernel& kernel : program_.kernels) {
+  for (int i = 0; i < static_cast<int>(program_.kernels.size()); ++i) {
+    const ProgramKernel& kernel = program_.kernels[static_cast<size_t>(i)];
     const std::string& entry = kernel.source.entry;
     const std::string path = source_path(kernel), folder = kernel.object_path.substr(0, kernel.object_path.rfind('/'));
-    WL_ASSIGN_OR_RETURN(const std::string text, read_file(cat(folder, path.substr(path.rfind('/')))));
+    WL_ASSIGN_OR_RETURN(std::string text, read_file(cat(folder, path.substr(path.rfind('/')))));
+    // An export says itself how it launches what.
+    if (const std::string launch = launch_text(program_, i); text.ends_with(launch))
+      text.resize(text.size() - launch.size());
     // Every symbol that a kernel defines begins with its name.
     const size_t first = text.find(entry), line = text.rfind('\n', first);
     if (first == std::string::npos || line == std::string::npos)

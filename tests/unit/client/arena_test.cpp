@@ -76,7 +76,7 @@ TEST(Program, SaysWhatIsUnsound) {
   EXPECT_NE(lay_out(reads_early).message().find("reads t0 before"), std::string::npos) << lay_out(reads_early);
   Program no_output = chain();
   no_output.steps.pop_back();
-  EXPECT_NE(lay_out(no_output).message().find("never stores the output y"), std::string::npos);
+  EXPECT_NE(lay_out(no_output).message().find("no call stores the output y"), std::string::npos);
   Program spoils_input = chain();
   spoils_input.steps[2].args[1] = 0;
   EXPECT_NE(lay_out(spoils_input).message().find("stores to the input x"), std::string::npos);

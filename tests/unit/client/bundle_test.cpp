@@ -11,6 +11,7 @@
 #include "client/program/json.h"
 #include "client/program/manifest.h"
 #include "compiler/base/sha256.h"
+#include "compiler/ir/text.h"
 
 namespace wl {
 namespace {
@@ -31,8 +32,10 @@ class BundleTest : public testing::Test {
 
 Program sample() {
   Program program;
-  program.graph_text = "graph {\n}\n";
-  program.graph_hash = std::string(64, 'a');
+  program.graph_text =
+      "graph {\n  %0 = input \"x\" : f32[4,8] normal(0,1)\n  %1 = input \"w\" : i64[2] literal(1, 2)\n"
+      "  %2 = exp %0 : f32[4,8]\n  %3 = exp %2 : f32[4,8]\n  output \"y\" %3\n  output \"y too\" %3\n}\n";
+  program.graph_hash = graph_hash(parse(program.graph_text).value());
   program.target = "cpu:avx2";
   program.device = "a \"CPU\"";
   program.weights = {"w"};
@@ -44,6 +47,7 @@ Program sample() {
   ProgramKernel kernel;
   kernel.key = std::string(64, 'b');
   kernel.plan = "plan 1";
+  kernel.graph = "graph {\n  %0 = input \"i0\" : f32[32] normal(0,1)\n  %1 = exp %0 : f32[32]\n  output \"o0\" %1\n}\n";
   kernel.source = {"cpu:avx2", "gcc", "// prelude\n", "// text\n", "wl_k0", 4, 2, 128};
   kernel.inputs = kernel.outputs = 1;
   kernel.object = "not really an object";
@@ -68,7 +72,11 @@ TEST_F(BundleTest, RoundTrips) {
   EXPECT_EQ(read->kernels[0].source.grid, 4);
   EXPECT_EQ(read->steps[1].args, want.steps[1].args);
   EXPECT_EQ(read_file(read->kernels[0].object_path).value(), want.kernels[0].object);
-  EXPECT_EQ(read_file(path("b/kernels/wl_k0.cpp")).value(), "// prelude\n// text\n");
+  EXPECT_EQ(read_file(path("b/kernels/wl_k0.cpp")).value(),
+            "// prelude\n// text\n"
+            "// Launched with grid 4, threads 2, scratch 128, passes 1, workspace 0, library none.\n"
+            "// Call 0: input 0 f32[4,8] -> intermediate 2 f32[4,8].\n"
+            "// Call 1: intermediate 2 f32[4,8] -> output 3 f32[4,8].\n");
 }
 
 std::map<std::string, std::string> files_of(const std::string& folder) {
@@ -177,7 +185,7 @@ TEST_F(BundleTest, ManifestsOfAnyBytesNeverCrash) {
   EXPECT_FALSE(parse_manifest("").ok());
   EXPECT_FALSE(parse_manifest("[]").ok());
   EXPECT_EQ(parse_manifest("{\"format\": 99}").status().message(),
-            "bundle format 99 is newer than 4, which this program knows; use a newer warploom");
+            "bundle format 99 is newer than 5, which this program knows; use a newer warploom");
 }
 
 }  // namespace

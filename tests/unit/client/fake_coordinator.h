@@ -173,6 +173,8 @@ class FakeCoordinator : public testing::Test {
     record.graph = "graph {\n  %0 = input \"x\" : f32[4] normal(0,1)\n  %1 = exp %0 : f32[4]\n  output \"y\" %1\n}\n";
     record.plan = "plan 1";
     record.problem.key = record.key;
+    record.problem.buffers = {{"x", DType::f32, {4}, /*output=*/false, {}, 0},
+                              {"y", DType::f32, {4}, /*output=*/true, {}, 0}};
     record.source.entry = "wl_k";
     record.source.text = "// text\n";
     record.object_sha256 = sha256_hex("an object");

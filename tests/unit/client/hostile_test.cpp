@@ -86,9 +86,11 @@ TEST_F(HostileCoordinator, AnswerToAnotherQuestionIsNoProgram) {
   JobResult result;
   result.graph_hash = graph_hash(file.graph);
   result.device.target = "cpu:avx2";
-  result.buffers = {{"x", DType::f32, {4}, ResultBuffer::Kind::kInput}};
+  result.buffers = {{"x", DType::f32, {4}, ResultBuffer::Kind::kInput},
+                    {"y", DType::f32, {4}, ResultBuffer::Kind::kOutput}};
   result.inputs = {{"x", 0}};
-  result.outputs = {{"y", 0}};
+  result.outputs = {{"y", 1}};
+  result.steps = {{0, {0, 1}}};
   result.groups.emplace_back();
   result.groups[0].key = right_record().key;
   result.groups[0].record_digest = right_record().digest;
@@ -107,6 +109,12 @@ TEST_F(HostileCoordinator, AnswerToAnotherQuestionIsNoProgram) {
   other = result;
   other.groups[0].record_digest = std::string(64, 'c');
   EXPECT_THAT(refused(other), HasSubstr("asked for was ccc"));
+  other = result;
+  other.buffers[1].shape = {3};
+  EXPECT_THAT(refused(other), HasSubstr("output 0 is y, f32[3], that of the graph is y, f32[4]"));
+  other = result;
+  other.outputs[0].buffer = 0;
+  EXPECT_THAT(refused(other), HasSubstr("output y is not where the graph has it: the buffer x"));
 }
 
 // A part of an answer of Inspect with one group.

@@ -9,6 +9,7 @@
 
 #include "client/program/files.h"
 #include "client/program/program.h"
+#include "compiler/ir/text.h"
 
 namespace wl {
 
@@ -41,7 +42,7 @@ class ProgramsTest : public testing::Test {
     };
     Program program;
     program.graph_text = graph("x", "w", cat("  %4 = add %3 %2 : ", shape, "\n  output \"y\" %4\n"));
-    program.graph_hash = std::string(64, 'a');
+    program.graph_hash = graph_hash(parse(program.graph_text).value());
     program.target = "cpu:avx2";
     program.weights = {"w"};
     program.bind = {{"rows", rows}};
