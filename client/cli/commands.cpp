@@ -35,7 +35,8 @@ Json run_json(const Program& program, const RunOptions& options, const RunResult
                {"threads", result.threads},
                {"device", result.device},
                {"seed", options.seed},
-               {"given_inputs", result.given}};
+               {"given_inputs", result.given},
+               {"generated_inputs", result.generated}};
   if (options.check) {
     json["correct"] = result.correct();
     json["check_by"] = result.by_steps ? "steps" : "whole";
@@ -147,6 +148,7 @@ absl::StatusOr<int> run_and_report(const Program& program, const Options& option
     std::printf("ran %zu kernels on %s, %s%s%s; intermediates take %s (%s without reuse)\n", program.steps.size(),
                 where.c_str(), program.target.c_str(), size.empty() ? "" : ", tuned for ", size.c_str(),
                 bytes_text(program.arena_bytes).c_str(), bytes_text(memory_of(program).intermediates).c_str());
+    if (!result.generated.empty()) std::printf("random values: %s\n", absl::StrJoin(result.generated, ", ").c_str());
     print_checks(result);
     if (!result.samples_ns.empty()) {
       std::printf("time: median %s, min %s of %zu runs\n", time_text(median_of(result.samples_ns)).c_str(),

@@ -30,6 +30,18 @@ std::string input_names(const Program& program, const FoldedWeights& folded) {
   return absl::StrJoin(names, ", ");
 }
 
+// The weights that neither the bundle nor a file has values for.
+std::set<std::string> without_values(const Program& program, const FoldedWeights& folded,
+                                     const std::set<std::string>& given) {
+  std::set<std::string> names = folded.missing();
+  for (const ProgramBuffer& buffer : program.buffers) {
+    const bool is_input = buffer.place == Place::kInput && is_weight(program, buffer.name);
+    if (is_input && buffer.fill.literal.empty() && !given.contains(buffer.name) && !folded.is_folded(buffer.name))
+      names.insert(buffer.name);
+  }
+  return names;
+}
+
 absl::Status fill_inputs(Executor& executor, const RunOptions& options, RunResult& result) {
   const Program& program = executor.program();
   FoldedWeights folded(program);
@@ -64,7 +76,7 @@ absl::Status fill_inputs(Executor& executor, const RunOptions& options, RunResul
           return absl::OkStatus();
         },
         visit_onnx));
-    if (used == 0 && !program.weights.empty()) {
+    if (used == 0 && !without_values(program, folded, given).empty()) {
       return invalid("no array in ", path, " bears the name of an input; the inputs are ",
                      input_names(program, folded));
     }
@@ -77,14 +89,23 @@ absl::Status fill_inputs(Executor& executor, const RunOptions& options, RunResul
     WL_ASSIGN_OR_RETURN(Array array, parse_npy(bytes, path));
     WL_RETURN_IF_ERROR(set(name, array.dtype, array.shape, array.bytes).status());
   }
-  for (const auto& [name, buffer] : buffer_of) {
-    if (!given.contains(name) && !folded.is_folded(name)) WL_RETURN_IF_ERROR(executor.generate(buffer, options.seed));
-  }
   WL_RETURN_IF_ERROR(folded.finish(executor));
   const std::set<std::string> missing = folded.missing(/*begun=*/true);
   if (!missing.empty()) {
     return invalid("weight ", *missing.begin(),
                    " is not given, but one that is multiplied with it before the first run is; give both");
+  }
+  const std::set<std::string> weights = without_values(program, folded, given);
+  if (!options.inputs.empty() && !weights.empty()) {
+    return invalid("weight ", *weights.begin(), weights.size() == 1 ? "" : cat(" and ", weights.size() - 1, " others"),
+                   weights.size() == 1 ? " has no value" : " have no values",
+                   "; where an --input is given, weights are not made up: give them with --weights FILE");
+  }
+  result.generated.assign(weights.begin(), weights.end());
+  for (const auto& [name, buffer] : buffer_of) {
+    if (given.contains(name) || folded.is_folded(name)) continue;
+    if (!is_weight(program, name) && program.buffers[buffer].fill.literal.empty()) result.generated.push_back(name);
+    WL_RETURN_IF_ERROR(executor.generate(buffer, options.seed));
   }
   WL_RETURN_IF_ERROR(folded.generate(options.seed, executor));
   result.given.assign(given.begin(), given.end());

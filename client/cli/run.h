@@ -39,6 +39,7 @@ struct RunResult {
   std::vector<int64_t> samples_ns;             // times of the whole program, one per repeat
   std::vector<std::vector<int64_t>> steps_ns;  // times of every step, one per repeat; filled with --profile
   std::vector<std::string> given;              // names of the inputs that came from files
+  std::vector<std::string> generated;          // names of the weights, then inputs, whose values were made up
   bool correct() const;
 };
 

@@ -120,6 +120,30 @@ TEST_F(RunTest, CountsItsMemory) {
   EXPECT_GE(memory.arena, memory.live);
 }
 
+TEST_F(RunTest, MakesUpNoWeightsBesideRealInputs) {
+  Program program = program_of(kRight);
+  NEEDS_COMPILER(program);
+  RunOptions options;
+  auto result = run_program(program, options);
+  ASSERT_TRUE(result.ok()) << result.status();
+  EXPECT_EQ(result->generated, (std::vector<std::string>{"w", "x"}));
+  const std::string x = npy_bytes(DType::f32, {6, 32}, std::string(6 * 32 * 4, '\0'));
+  ASSERT_TRUE(write_file(root_ + "/x.npy", x).ok());
+  options.inputs = {{"x", root_ + "/x.npy"}};
+  EXPECT_EQ(run_program(program, options).status().message(),
+            "weight w has no value; where an --input is given, weights are not made up: give them with --weights FILE");
+
+  // The bundle has values of small weights, so a file without them is as good as none.
+  for (ProgramBuffer& buffer : program.buffers)
+    if (buffer.name == "w") buffer.fill.literal.assign(static_cast<size_t>(elements(buffer.shape)), 1);
+  std::filesystem::create_directory(root_ + "/weights");
+  ASSERT_TRUE(write_file(root_ + "/weights/other.npy", x).ok());
+  options.weights = {root_ + "/weights"};
+  result = run_program(program, options);
+  ASSERT_TRUE(result.ok()) << result.status();
+  EXPECT_TRUE(result->generated.empty());
+}
+
 TEST_F(RunTest, SaysWhichInputDoesNotFit) {
   Program program = program_of(kRight);
   NEEDS_COMPILER(program);
