@@ -251,7 +251,7 @@ T einsum(Call& c) {
     c.check_shape(kept_shape);
     sum = {contract(sum.tensor, terms[i].tensor, sum.letters + "," + terms[i].letters + "->" + kept), kept};
   }
-  return rearrange(c, sum, out);
+  return cast(rearrange(c, sum, out), c.in(0).dtype());  // products of bytes are added up as i32
 }
 
 }  // namespace wl::onnx_import

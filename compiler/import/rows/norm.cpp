@@ -48,7 +48,8 @@ T rms_norm_of(Call& c, T x, int scale, double epsilon) {
   const auto axes = axes_from(c.axis(c.attr("axis", -1), x.rank()), x.rank());
   const T wide = stash(c, x);
   const T inverse = apply(Op::rsqrt, {mean(wide * wide, axes, false) + epsilon});
-  const T y = cast(wide * stretch(inverse, axes, x.shape()), x.dtype());
+  // The result has the type of the scale, which need not be that of the input.
+  const T y = cast(wide * stretch(inverse, axes, x.shape()), c.has(scale) ? c.dtype(scale) : x.dtype());
   return c.has(scale) ? y * c.in(scale) : y;
 }
 
@@ -90,8 +91,13 @@ T batch_norm(Call& c) {
     if (c.wants(i)) c.missing("output ", i, ": statistics of training are not supported");
   }
   // Factors per channel are combined first, so that one multiply and two adds remain for each element.
-  const T factor = c.in(1) * apply(Op::rsqrt, {c.in(4) + c.attr_number("epsilon", 1e-5)});
-  return (x - along(c.in(3), 1, rank)) * along(factor, 1, rank) + along(c.in(2), 1, rank);
+  // Scale and shift, and mean and variance, may have types of their own.
+  DType wide = x.dtype();
+  for (int i = 1; i < 5; ++i)
+    if (c.dtype(i) != wide) wide = wide == DType::f64 || c.dtype(i) == DType::f64 ? DType::f64 : DType::f32;
+  const auto in = [&](int i) { return cast(c.in(i), wide); };
+  const T factor = in(1) * apply(Op::rsqrt, {in(4) + c.attr_number("epsilon", 1e-5)});
+  return cast((in(0) - along(in(3), 1, rank)) * along(factor, 1, rank) + along(in(2), 1, rank), x.dtype());
 }
 
 T group_norm(Call& c) {

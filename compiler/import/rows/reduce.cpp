@@ -70,8 +70,12 @@ T reduce_mean(Call& c) {
   return mean(c.in(0), axes, keep);
 }
 
-T reduce_log_sum_exp(Call& c) {
+T in_floats(Call& c, T (*f)(Call& c, T x)) {
   const T x = c.in(0);
+  return is_float(x.dtype()) ? f(c, x) : cast(f(c, cast(x, DType::f64)), x.dtype());
+}
+
+T reduce_log_sum_exp(Call& c, T x) {
   const auto [axes, keep] = axes_of(c, x.rank());
   if (axes.empty()) return x;
   const T max = reduce(Op::reduce_max, x, axes, false);

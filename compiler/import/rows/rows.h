@@ -29,7 +29,8 @@ T dequantize(Call& c);
 // The following rows are defined in reduce.cpp.
 T reduced(Call& c, Op op, T x);  // reads axes, keepdims and noop_with_empty_axes of any version
 T reduce_mean(Call& c);
-T reduce_log_sum_exp(Call& c);
+T reduce_log_sum_exp(Call& c, T x);
+T in_floats(Call& c, T (*f)(Call& c, T x));  // f of input 0, in doubles where it is of integers
 T arg_extreme(Call& c, Op op);
 T softmax(Call& c);
 T log_softmax(Call& c);
