@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "compiler/base/libraries.h"
+#include "compiler/base/records.h"
 #include "compiler/base/status.h"
 #include "files/read.h"
 #include "runtime/tile_registers.h"
@@ -39,6 +40,11 @@ absl::StatusOr<void*> SharedObject::symbol(const std::string& name) const {
   void* address = dlsym(handle_, name.c_str());
   if (!address) return invalid("the shared object does not define '", name, "'");
   return address;
+}
+
+int64_t SharedObject::outside_of(const std::string& entry, int64_t scratch_bytes) const {
+  const auto* const at = static_cast<const long*>(dlsym(handle_, absl::StrCat(entry, "_outside").c_str()));
+  return at != nullptr && *at >= 0 && *at % 64 == 0 && *at <= scratch_bytes - kOutsideBytes ? *at : -1;
 }
 
 absl::Status SharedObject::prepare(const std::string& entry, const std::string& library) const {

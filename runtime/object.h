@@ -27,6 +27,8 @@ class SharedObject {
 
   // The address of `name`; InvalidArgument when the object does not define it.
   absl::StatusOr<void*> symbol(const std::string& name) const;
+  // Where a CPU kernel leaves word of an index outside its axis, as Launch::outside has it.
+  int64_t outside_of(const std::string& entry, int64_t scratch_bytes) const;
   // Prepares a kernel that calls a library (Source::library); OK at once when `library` is empty. FailedPrecondition
   // says which library is missing, and which package has it.
   absl::Status prepare(const std::string& entry, const std::string& library) const;

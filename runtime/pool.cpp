@@ -184,6 +184,8 @@ void Pool::spoil_scratch() {
 // many threads there are as many who look at each range, and each look costs a transfer between cores.
 void Pool::run_blocks(int thread, int threads, const Launch& launch, void* const* args) {
   char* scratch = scratch_[static_cast<size_t>(thread)].data;
+  auto* const outside = launch.outside < 0 ? nullptr : reinterpret_cast<OutsideIndex*>(scratch + launch.outside);
+  if (outside) outside->extent = 0;
   for (int k = 0; k < std::min(threads, kLookedAt); ++k) {
     Range& range = ranges_[static_cast<size_t>((thread + k) % threads)];
     while (range.next.load(std::memory_order_relaxed) < range.end) {
@@ -191,14 +193,16 @@ void Pool::run_blocks(int thread, int threads, const Launch& launch, void* const
       if (block < range.end) launch.entry(block, args, scratch);
     }
   }
+  if (outside && outside->extent != 0) outside_in_.store(thread, std::memory_order_relaxed);
 #if defined(__x86_64__)
   __builtin_ia32_sfence();  // only a fence orders non-temporal stores
 #endif
 }
 
-void Pool::launch(const Launch& launch, void* const* args) {
+OutsideIndex Pool::launch(const Launch& launch, void* const* args) {
   WL_CHECK(launch.scratch_bytes <= scratch_bytes_, "scratch of ", launch.scratch_bytes, " bytes was not reserved");
   const int threads = std::clamp(launch.threads, 1, this->threads());
+  OutsideIndex outside;
   const int64_t share = launch.grid / threads, rest = launch.grid % threads;
   for (int64_t first = 0; first < launch.grid * launch.passes; first += launch.grid) {
     int64_t begin = first;
@@ -208,7 +212,11 @@ void Pool::launch(const Launch& launch, void* const* args) {
       range.end = begin += share + (t < rest ? 1 : 0);
     }
     each(threads, [&](int thread) { run_blocks(thread, threads, launch, args); });
+    const int told = launch.outside < 0 ? -1 : outside_in_.exchange(-1, std::memory_order_relaxed);
+    if (told >= 0)
+      outside = *reinterpret_cast<OutsideIndex*>(scratch_[static_cast<size_t>(told)].data + launch.outside);
   }
+  return outside;
 }
 
 }  // namespace wl

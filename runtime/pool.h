@@ -27,6 +27,13 @@ struct Launch {
   int threads = 1;  // at most the pool's number of threads is used
   int64_t scratch_bytes = 0;
   int passes = 1;
+  int64_t outside = -1;  // where in the scratch the kernel leaves word of an index outside its axis; -1: nowhere
+};
+
+// An index that a kernel was given, and how long the axis is along which it selects an element.
+struct OutsideIndex {
+  int64_t extent = 0;
+  int64_t index = 0;
 };
 
 // Not thread-safe: one thread creates the pool and uses it. That thread is pinned to the first allowed CPU while the
@@ -61,8 +68,9 @@ class Pool {
   // uninitialised memory fails its check.
   void spoil_scratch();
 
-  // Runs a kernel. The scratch it needs must have been reserved.
-  void launch(const Launch& launch, void* const* args);
+  // Runs a kernel. The scratch it needs must have been reserved. Returns an index that was outside its axis; its extent
+  // is 0 where none was, or where the kernel does not tell.
+  OutsideIndex launch(const Launch& launch, void* const* args);
 
  private:
   struct Scratch {
@@ -84,7 +92,8 @@ class Pool {
 
   std::vector<std::thread> workers_;
   std::vector<Scratch> scratch_;
-  std::vector<Range> ranges_;  // by thread
+  std::vector<Range> ranges_;        // by thread
+  std::atomic<int> outside_in_{-1};  // thread whose scratch has word of an index outside; -1: none
   Scratch work_;
   int64_t scratch_bytes_ = 0, work_bytes_ = 0;
   int64_t spin_ns_ = 0;

@@ -51,6 +51,7 @@ typedef enum warploom_code {
   WARPLOOM_PERMISSION_DENIED = 7,   /* the coordinator does not serve this caller, or nobody trusted signed a kernel */
   WARPLOOM_RESOURCE_EXHAUSTED = 8,  /* memory or the disk is short, or the coordinator is busy */
   WARPLOOM_FAILED_PRECONDITION = 9, /* a weight has no value yet, or a library that a kernel calls is missing */
+  WARPLOOM_OUT_OF_RANGE = 11,       /* an index was outside the axis of which it selects an element */
   WARPLOOM_UNIMPLEMENTED = 12,
   WARPLOOM_INTERNAL = 13,
   WARPLOOM_UNAVAILABLE = 14,    /* the kernels need a device that this machine lacks; the coordinator is not there */

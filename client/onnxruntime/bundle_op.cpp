@@ -32,6 +32,7 @@ void check(Status* status) {
 int code_of(warploom_code code) {
   switch (code) {
     case WARPLOOM_INVALID_ARGUMENT:
+    case WARPLOOM_OUT_OF_RANGE:
       return kInvalidArgument;
     case WARPLOOM_NOT_FOUND:
       return kNoSuchFile;

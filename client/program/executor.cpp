@@ -22,6 +22,7 @@ absl::Status Executor::load_objects(const ExecutorOptions& options, Shared* shar
     WL_ASSIGN_OR_RETURN(void* entry, object.symbol(kernel.source.entry));
     WL_RETURN_IF_ERROR(object.prepare(kernel.source.entry, kernel.source.library));
     entries_.push_back(reinterpret_cast<BlockFunction>(entry));
+    outside_.push_back(object.outside_of(kernel.source.entry, kernel.source.scratch_bytes));
     objects_.push_back(std::move(object));
     wanted = std::max(wanted, kernel.source.threads);
     scratch = std::max(scratch, kernel.source.scratch_bytes);
@@ -110,7 +111,8 @@ absl::StatusOr<Executor> Executor::create(const Program& program, const Executor
     if (executor.gpu_) break;
     const Source& source = program.kernels[step.kernel].source;
     Call call;
-    call.launch = {executor.entries_[step.kernel], source.grid, source.threads, source.scratch_bytes, source.passes};
+    call.launch = {executor.entries_[step.kernel], source.grid,   source.threads,
+                   source.scratch_bytes,           source.passes, executor.outside_[step.kernel]};
     for (int buffer : step.args) call.args.push_back(executor.arguments_[buffer]);
     call.args.push_back(nullptr);  // the workspace; it moves when another executor of this pool needs a larger one
     executor.calls_.push_back(std::move(call));
@@ -217,14 +219,28 @@ absl::Status Executor::run_step(int step) {
   if (!gpu_) {
     Call& call = calls_[step];
     call.args.back() = pool_->workspace();
-    if (call.launch.grid > 0) pool_->launch(call.launch, call.args.data());
-    return absl::OkStatus();
+    if (call.launch.grid <= 0) return absl::OkStatus();
+    const OutsideIndex outside = pool_->launch(call.launch, call.args.data());
+    return outside.extent == 0 ? absl::OkStatus() : told_of(outside, step);
   }
   WL_RETURN_IF_ERROR(gpu_->run_step(step));
   const ProgramStep& call = program_->steps[step];
   for (size_t a = static_cast<size_t>(program_->kernels[call.kernel].inputs); a < call.args.size(); ++a)
     WL_RETURN_IF_ERROR(gpu_->read(call.args[a], data(call.args[a])));
   return absl::OkStatus();
+}
+
+absl::Status Executor::told_of(const OutsideIndex& outside, int step) const {
+  const ProgramStep& call = program_->steps[step];
+  const auto inputs = static_cast<size_t>(program_->kernels[call.kernel].inputs);
+  std::string names[2];
+  for (size_t a = 0; a < call.args.size(); ++a) {
+    std::string& list = names[a < inputs ? 0 : 1];
+    append(&list, list.empty() ? "" : ", ", program_->buffers[call.args[a]].name);
+  }
+  return absl::OutOfRangeError(cat("index ", outside.index, " is outside an axis of ", outside.extent,
+                                   " elements, where indices are ", -outside.extent, " to ", outside.extent - 1,
+                                   "; the kernel computes ", names[1], " from ", names[0]));
 }
 
 absl::StatusOr<std::vector<int64_t>> Executor::time(int repeats) {

@@ -82,6 +82,7 @@ class Executor {
   absl::Status poison_results();
   // Poisons only the buffers that this step should write.
   absl::Status poison_step(int step);
+  // OutOfRange: an index was outside its axis; the nearest element was taken. On a GPU nobody says so.
   absl::Status run();
   absl::Status run_step(int step);
   // Returns the ns of each of `repeats` runs, after two untimed ones. On a GPU its own clock is used and copies are not
@@ -97,6 +98,7 @@ class Executor {
   absl::Status load_objects(const ExecutorOptions& options, Shared* shared);
   absl::Status place_buffers(std::map<std::string, Shared::Weight>& weights);
   absl::Status poison(int buffer);
+  absl::Status told_of(const OutsideIndex& outside, int step) const;
   const Program* program_ = nullptr;
   std::vector<SharedObject> objects_;
   std::vector<std::shared_ptr<Buffer>> buffers_;  // memory that arguments_ points to
@@ -107,6 +109,7 @@ class Executor {
     std::vector<void*> args;
   };
   std::vector<BlockFunction> entries_;  // entry points of the kernels; none on a GPU
+  std::vector<int64_t> outside_;        // Launch::outside of the kernels
   std::vector<Call> calls_;
   std::shared_ptr<Pool> pool_;
   std::unique_ptr<GpuProgram> gpu_;

@@ -311,13 +311,17 @@ NB_MODULE(_core, m) {
   m.def("cpu", &warploom_cpu);
   static nb::object error = nb::steal(PyErr_NewException("warploom.Error", PyExc_RuntimeError, nullptr));
   m.attr("Error") = error;
+  static nb::object outside = nb::steal(
+      PyErr_NewException("warploom.OutsideError", nb::make_tuple(error, nb::handle(PyExc_IndexError)).ptr(), nullptr));
+  m.attr("OutsideError") = outside;
   nb::register_exception_translator([](const std::exception_ptr& pointer, void*) {
     try {
       std::rethrow_exception(pointer);
     } catch (const warploom::Error& what) {
-      nb::object instance = error(what.what());
+      const nb::object& kind = what.code() == WARPLOOM_OUT_OF_RANGE ? outside : error;
+      nb::object instance = kind(what.what());
       instance.attr("code") = static_cast<int>(what.code());
-      PyErr_SetObject(error.ptr(), instance.ptr());
+      PyErr_SetObject(kind.ptr(), instance.ptr());
     }
   });
   define_model(m);

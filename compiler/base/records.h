@@ -39,7 +39,12 @@ struct BufferSpec {
 // that all blocks share, 64-byte aligned, kept from the first pass to the last, and not zeroed except for the first
 // kCounterBytes. Those are zero when a kernel begins and must be zero when it ends; blocks use them to find out which
 // of them finishes last.
+//
+// A kernel that takes elements at places which data say may have `extern "C" const long ENTRY_outside`: where in the
+// scratch two i64 lie in which it leaves word of an index outside its axis, the axis' extent and the index. It reads
+// the nearest element then. Who runs it sets the extent to 0 before, and finds there whether all went well.
 inline constexpr int64_t kCounterBytes = 4096;
+inline constexpr int64_t kOutsideBytes = 64;
 
 struct Source {
   std::string target;    // name of a row of kTargets, e.g. "cpu:avx512"

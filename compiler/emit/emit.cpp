@@ -1,5 +1,6 @@
 #include "compiler/emit/emit.h"
 
+#include "absl/strings/str_replace.h"
 #include "compiler/base/sha256.h"
 #include "compiler/emit/printer.h"
 
@@ -22,7 +23,7 @@ absl::StatusOr<Source> emit(const Kernel& kernel, const Machine& machine) {
                                    .integer(kernel.threads)
                                    .hash();
   source.entry = cat("wl_", identity.substr(0, 16));
-  text.replace(text.find(kPlaceholder), kPlaceholder.size(), source.entry);
+  absl::StrReplaceAll({{std::string(kPlaceholder), source.entry}}, &text);
   source.text = std::move(text);
   source.grid = kernel.grid;
   // A simulated block is a call on one thread of the host, and so is a cluster, with the shared memory of all its
@@ -30,6 +31,7 @@ absl::StatusOr<Source> emit(const Kernel& kernel, const Machine& machine) {
   const bool simulated = machine.target->family == "sim";
   source.threads = simulated ? 1 : kernel.threads;
   source.scratch_bytes = kernel.scratch_bytes() * (simulated ? kernel.cluster : 1);
+  if (printer.outside_at() >= 0) source.scratch_bytes = printer.outside_at() + kOutsideBytes;
   source.passes = kernel.sweeps();
   source.work_bytes = workspace_bytes(kernel);
   if (machine.target->is_gpu() && machine.target->family != "sim") {

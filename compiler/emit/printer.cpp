@@ -17,7 +17,12 @@ Printer::Printer(const Kernel& kernel, std::string entry, int lanes)
       rounded_tiles_(rounded_tiles(kernel)),
       in_tile_registers_(tiles_in_registers(kernel)),
       near_(near_factors(kernel)),
-      width_(kernel.vector_lanes()) {}
+      width_(kernel.vector_lanes()) {
+  each_instr(kernel.body, [this](const Instr& instr) {
+    if (instr.op == InstrOp::kGather && !instr.gather_inside && kernel_.wave == 0)
+      outside_at_ = (kernel_.scratch_bytes() + 63) / 64 * 64;
+  });
+}
 
 void Printer::fail(std::string message) {
   if (status_.ok()) status_ = unimplemented("kernel ", kernel_.name, ": ", message);
@@ -37,6 +42,9 @@ absl::StatusOr<std::string> Printer::print() {
     print_passes();
   }
   out_.close();
+  if (outside_at_ >= 0)
+    out_.line(cat("extern \"C\" { extern const long ", entry_, "_outside; const long ", entry_,
+                  "_outside = ", outside_at_, "; }"));
   if (!status_.ok()) return status_;
   return out_.take();
 }
@@ -74,6 +82,7 @@ void Printer::print_passes() {
 void Printer::print_head() {
   out_.open(cat("extern \"C\" void ", entry_, "(long block, void* const* args, char* scratch)"));
   out_.line("(void)block; (void)args; (void)scratch;");
+  if (outside_at_ >= 0) out_.line(cat("i64* const outside = (i64*)(scratch + ", outside_at_, ");"));
   if (kernel_.sweeps() > 1) {
     out_.line(cat("const long pass = block / ", kernel_.grid, "L;"));
     out_.line(cat("block %= ", kernel_.grid, "L;"));

@@ -26,6 +26,9 @@ class Printer {
   // After print(), on machines with lanes: the widest access of a thread to device memory, in bytes; 0 for none.
   int load_bytes() const { return load_bytes_; }
   int store_bytes() const { return store_bytes_; }
+  // Where in the scratch of a thread a CPU kernel leaves word of an index outside its axis (Source in
+  // compiler/base/records.h); -1: no index can be outside.
+  int64_t outside_at() const { return outside_at_; }
 
  private:
   // One printed copy of the body of a stretch: the elements that it handles.
@@ -179,6 +182,7 @@ class Printer {
   int width_;                                    // of what vectors are called here
   int temporary_ = 0;
   int load_bytes_ = 0, store_bytes_ = 0;
+  int64_t outside_at_ = -1;
   absl::Status status_;
 };
 

@@ -124,7 +124,7 @@ void Printer::print_load(const Instr& instr, const Place& place) {
   set(cat("wl_gather", masked, "<", type, ">(", at, ", ", stride, "L", tail, ")"));
 }
 
-// The call takes the index as a vector; a CPU reads a single element without a call.
+// The call takes the index as a vector; a CPU reads a single element without a call, and says which index is outside.
 void Printer::print_gather(const Instr& instr, const Place& place) {
   const Tile& tile = tile_of(instr.result);
   const int lanes = tile.layout.lanes();
@@ -133,11 +133,15 @@ void Printer::print_gather(const Instr& instr, const Place& place) {
   const auto set = [&](const std::string& bits) {
     define(instr.result, result_name(instr, place), spell_load(tile.dtype, lanes, bits));
   };
+  const bool tells = !instr.gather_inside && kernel_.wave == 0;
+  const std::string told = tells ? ", outside" : "";
   if (lanes == 1 && kernel_.wave == 0)
-    return set(cat("*(", at, " + wl_wrap((long)", index, ", ", instr.gather_extent, "L)*", instr.gather_stride, "L)"));
+    return set(cat("*(", at, tells ? " + wl_place((long)" : " + wl_wrap((long)", index, ", ", instr.gather_extent, "L",
+                   told, ")*", instr.gather_stride, "L)"));
   const int64_t along = lanes > 1 ? instr.slice.strides[tile.layout.vector_axis()] : 1;
-  set(cat("wl_take<", type, ">(", at, ", ", along, "L, ", index, ", ", instr.gather_stride, "L, ", instr.gather_extent,
-          "L, ", place.left.empty() ? cat(lanes) : place.left, ")"));
+  set(cat("wl_take<", type, instr.gather_inside && kernel_.wave > 0 ? ", true>(" : ">(", at, ", ", along, "L, ", index,
+          ", ", instr.gather_stride, "L, ", instr.gather_extent, "L, ", place.left.empty() ? cat(lanes) : place.left,
+          told, ")"));
 }
 
 // A guard along the vector axis that holds for all elements of a vector or for none.

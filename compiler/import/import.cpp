@@ -4,6 +4,7 @@
 #include "compiler/base/suggest.h"
 #include "compiler/import/importer.h"
 #include "compiler/import/table.h"
+#include "compiler/ir/ranges.h"
 
 namespace wl {
 namespace onnx_import {
@@ -55,6 +56,7 @@ absl::StatusOr<Imported> Importer::run() {
   }
   WL_RETURN_IF_ERROR(add_outputs());
   WL_ASSIGN_OR_RETURN(auto graph, builder_.finish());
+  draw_indices_inside(graph);
   Imported result{std::move(graph), {}, metadata_.source};
   const std::set<std::string> listed(metadata_.weights.begin(), metadata_.weights.end());
   for (const NodeId id : result.graph.inputs()) {

@@ -84,10 +84,11 @@ Origin origin_of(const Graph& graph, const Node& node, int64_t index) {
   return {operand, at};
 }
 
-int64_t picked(double index, int64_t extent) {
-  if (!(index >= static_cast<double>(-extent)) || !(index < static_cast<double>(extent))) return -1;
+Picked picked(double index, int64_t extent) {
+  if (!(index >= static_cast<double>(-extent))) return {false, 0};
+  if (!(index < static_cast<double>(extent))) return {false, extent - 1};
   auto i = static_cast<int64_t>(index);
-  return i < 0 ? i + extent : i;
+  return {true, i < 0 ? i + extent : i};
 }
 
 int64_t taken_from(const Graph& graph, const Node& node, int64_t i, int64_t pick) {
@@ -99,10 +100,11 @@ int64_t taken_from(const Graph& graph, const Node& node, int64_t i, int64_t pick
   return (outer * x[axis] + pick) * inner + i % inner;
 }
 
-Evaluator::Evaluator(const Graph& graph, const InputReader& inputs, BeforeJumps before_jumps)
+Evaluator::Evaluator(const Graph& graph, const InputReader& inputs, BeforeJumps before_jumps, Outside outside)
     : graph_(graph),
       inputs_(inputs),
       before_jumps_(before_jumps),
+      outside_(outside),
       loose_exps_(rounded_exps(graph)),
       rounded_(graph.nodes.size(), false),
       sets_(graph.nodes.size()),
@@ -255,11 +257,9 @@ absl::Status Evaluator::demand_take_along(NodeId id, const ElementSet& set) {
     }
     return absl::OkStatus();
   }
-  WL_ASSIGN_OR_RETURN(auto values, evaluate(graph_, inputs_, {{at.operands[1], wanted}}, before_jumps_));
-  for (size_t k = 0; k < wanted.size(); ++k) {
-    int64_t pick = picked(values[0][k].value, extent);
-    if (pick >= 0) x.insert(taken_from(graph_, at, wanted[k], pick));
-  }
+  WL_ASSIGN_OR_RETURN(auto values, evaluate(graph_, inputs_, {{at.operands[1], wanted}}, before_jumps_, outside_));
+  for (size_t k = 0; k < wanted.size(); ++k)
+    x.insert(taken_from(graph_, at, wanted[k], picked(values[0][k].value, extent).at));
   return absl::OkStatus();
 }
 

@@ -208,16 +208,14 @@ absl::Status Evaluator::compute_take_along(NodeId id, const ElementSet& set, Col
   absl::Status status;
   set.for_each([&](int64_t i) {
     Estimate index = element(at.operands[1], i);
-    int64_t pick = picked(index.value, extent);
-    if (pick < 0 && index.worst == 0 && status.ok()) {
-      status = invalid("%", id, " = take_along: index ", index.value, " of element ", i, " is outside [", -extent, ",",
-                       extent, ")");
+    const Picked pick = picked(index.value, extent);
+    if (!pick.inside && index.worst == 0 && status.ok() && outside_ == Outside::kError) {
+      status = absl::OutOfRangeError(cat("%", id, " = take_along: index ", index.value, " of element ", i,
+                                         " is outside [", -extent, ",", extent, ")"));
     }
-    const double infinity = std::numeric_limits<double>::infinity();
-    const Estimate unknown{0, infinity, infinity};
-    Estimate taken = pick < 0 ? unknown : element(at.operands[0], taken_from(graph_, at, i, pick));
+    Estimate taken = element(at.operands[0], taken_from(graph_, at, i, pick.at));
     // Where the index is uncertain, the likeliest element is taken and its error is unbounded.
-    if (index.worst != 0) taken.worst = taken.spread = infinity;
+    if (index.worst != 0) taken.worst = taken.spread = std::numeric_limits<double>::infinity();
     out.put(k++, taken);
   });
   return status;
@@ -239,8 +237,9 @@ absl::StatusOr<std::vector<std::vector<Value>>> evaluate(const Graph& graph, con
 }
 
 absl::StatusOr<std::vector<std::vector<Value>>> evaluate(const Graph& graph, const InputReader& inputs,
-                                                         const std::vector<Query>& queries, BeforeJumps before_jumps) {
-  Evaluator evaluator(graph, inputs, before_jumps);
+                                                         const std::vector<Query>& queries, BeforeJumps before_jumps,
+                                                         Outside outside) {
+  Evaluator evaluator(graph, inputs, before_jumps, outside);
   WL_RETURN_IF_ERROR(evaluator.demand(queries));
   WL_RETURN_IF_ERROR(evaluator.compute());
   std::vector<std::vector<Value>> result;

@@ -50,13 +50,17 @@ struct ContractMaps {
 // second.
 enum class BeforeJumps { kExact, kRounded };
 
-// As evaluate() in eval.h, which is exact.
+// What an index outside its axis is: an error, or the nearest element, as for kernels that cannot tell of errors.
+enum class Outside { kError, kNearest };
+
+// As evaluate() in eval.h, which is exact and tells of errors.
 absl::StatusOr<std::vector<std::vector<Value>>> evaluate(const Graph& graph, const InputReader& inputs,
-                                                         const std::vector<Query>& queries, BeforeJumps before_jumps);
+                                                         const std::vector<Query>& queries, BeforeJumps before_jumps,
+                                                         Outside outside = Outside::kError);
 
 class Evaluator {
  public:
-  Evaluator(const Graph& graph, const InputReader& inputs, BeforeJumps before_jumps);
+  Evaluator(const Graph& graph, const InputReader& inputs, BeforeJumps before_jumps, Outside outside);
   absl::Status demand(const std::vector<Query>& queries);
   absl::Status compute();
   std::vector<Value> read(const Query& query) const;
@@ -85,6 +89,7 @@ class Evaluator {
   const Graph& graph_;
   const InputReader& inputs_;
   const BeforeJumps before_jumps_;
+  const Outside outside_;
   const std::vector<bool> loose_exps_;             // rounded_exps()
   std::vector<bool> rounded_;                      // nodes whose values are rounded to their dtype
   std::vector<std::unique_ptr<ElementSet>> sets_;  // null for a node of which no element is demanded
@@ -100,8 +105,12 @@ struct Origin {
 };
 Origin origin_of(const Graph& graph, const Node& node, int64_t index);
 
-// Returns the position along take_along's axis that `index` selects, or -1.
-int64_t picked(double index, int64_t extent);
+// Returns whether `index` selects an element along take_along's axis, and the position of that or of the nearest one.
+struct Picked {
+  bool inside;
+  int64_t at;
+};
+Picked picked(double index, int64_t extent);
 // take_along: returns the element of operand 0 that output element `i` reads when its index is `pick`.
 int64_t taken_from(const Graph& graph, const Node& node, int64_t i, int64_t pick);
 

@@ -156,8 +156,9 @@ struct Instr {
   std::vector<int> axes;
   double value = 0;  // fill; of a load where a guard does not hold
   int axis = 0;
-  int64_t gather_stride = 0;  // elements that a step of the index moves
-  int64_t gather_extent = 0;  // what a negative index counts from
+  int64_t gather_stride = 0;   // elements that a step of the index moves
+  int64_t gather_extent = 0;   // what a negative index counts from
+  bool gather_inside = false;  // whether every index is known to select an element; others select the nearest one
   bool streaming = false;
   int level = 1;
   int pending = 0;  // wait: groups that need not have arrived; pass: of how many blocks the last one goes on, or 0

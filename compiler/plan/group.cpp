@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <unordered_map>
 
+#include "compiler/ir/ranges.h"
 #include "compiler/plan/group_order.h"
 
 namespace wl {
@@ -38,7 +39,11 @@ class Extraction {
     result_.outputs.push_back({std::move(name), now});
   }
 
-  Graph graph() { return prune(result_); }
+  Graph graph() {
+    Graph graph = prune(result_);
+    draw_indices_inside(graph);
+    return graph;
+  }
 
  private:
   NodeId add(Node node) {

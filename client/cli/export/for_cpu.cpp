@@ -27,10 +27,14 @@ std::string prepare_thread(const std::vector<std::string>& flags) {
 
 absl::StatusOr<ExportedFiles> exported_for_cpu(ExportParts parts) {
   WL_RETURN_IF_ERROR(parts.add_kernels(true));
-  const auto entry_of = [&](int i) { return parts.program().kernels[static_cast<size_t>(i)].source.entry; };
+  const auto entry_of = [&](int i) {
+    const std::string& entry = parts.program().kernels[static_cast<size_t>(i)].source.entry;
+    return cat(entry, ", ", parts.tells(entry) ? cat("&", entry, "_outside") : "nullptr");
+  };
   std::string entries, kernels;
   for (const ProgramKernel& kernel : parts.program().kernels) {
     append(&entries, "void ", kernel.source.entry, "(long block, void* const* arguments, char* scratch);\n");
+    if (parts.tells(kernel.source.entry)) append(&entries, "extern const long ", kernel.source.entry, "_outside;\n");
     append(&kernels, kernels.empty() ? "" : "\n", "  kernels/", kernel.source.entry, ".cpp");
   }
   const std::string& name = parts.options().name;

@@ -4,6 +4,7 @@
 #include <set>
 
 #include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "client/cli/export/files.h"
@@ -96,6 +97,7 @@ absl::Status ExportParts::add_kernels(bool includes) {
       add(cat("kernels/", header), cat(includes ? "#pragma once\n" : "", before));
     }
     headers_.push_back(header);
+    if (absl::StrContains(text, cat(entry, "_outside = "))) telling_.insert(entry);
     const std::string begin = includes ? cat("#include \"", header, "\"\n\n") : "";
     add(path, cat("// ", quoted(describe_group(kernel.graph)), "\n", begin, text.substr(line + 1)));
   }

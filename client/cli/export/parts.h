@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <map>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -32,6 +33,8 @@ class ExportParts {
 
   // The file of what precedes a kernel, in the folder kernels/.
   const std::string& header_of(size_t kernel) const { return headers_[kernel]; }
+  // Whether a kernel leaves word of an index outside its axis; known once the sources are added.
+  bool tells(const std::string& entry) const { return telling_.contains(entry); }
   // A row of every step: how the kernel is named, what is launched, and its arguments.
   std::string steps(const std::function<std::string(int kernel)>& named) const;
 
@@ -64,6 +67,7 @@ class ExportParts {
   std::vector<int> inputs_;                  // buffers
   std::vector<std::pair<int, int>> copies_;  // of a buffer to an output
   std::vector<std::string> headers_;         // by kernel
+  std::set<std::string> telling_;            // entries
   std::string weights_;                      // the file
   ExportedFiles files_;
 };

@@ -9,7 +9,7 @@
     team = warploom.Client("kernels.lab:7411")       # a coordinator: tune, get, jobs, records, workers, watch, cancel
 """
 
-from ._core import Error, version as _version
+from ._core import Error, OutsideError, version as _version
 from ._client import Client
 from ._model import Model, load
 from ._program import ProgramError
@@ -17,4 +17,4 @@ from ._report import Report
 from ._tune import tune
 
 __version__ = _version()
-__all__ = ["Client", "Error", "Model", "ProgramError", "Report", "load", "tune"]
+__all__ = ["Client", "Error", "Model", "OutsideError", "ProgramError", "Report", "load", "tune"]

@@ -93,6 +93,24 @@ T one_hot(Call& c) {
   return select(hit, value(1), value(0));
 }
 
+static void check_known(Call& c, int64_t extent, const Literal* known, int64_t from, int64_t step) {
+  for (int64_t i = from; known != nullptr && i < elements(known->shape); i += step) {
+    const int64_t at = known->int_at(i);
+    if (at < -extent || at >= extent) c.fail("index ", at, " is out of range for extent ", extent);
+  }
+}
+
+T place_in(T index, int64_t extent, const Literal* known, int64_t from, int64_t step) {
+  Call& c = index.call();
+  const int64_t count = elements(index.shape());
+  index = cast(index, DType::i64);
+  check_known(c, extent, known, from, step);
+  if (known != nullptr || count == 0)
+    return select(apply(Op::lt, {index, 0.0}), index + static_cast<double>(extent), index);
+  // What takes elements says which index is outside, so the places are looked up too.
+  return reshape(take_along(c.iota(DType::i64, {extent}, 0), reshape(index, {count}), 0), index.shape());
+}
+
 // Returns x[.., index, ..], in which the axes of `index` replace `axis`.
 T gather_axis(T x, T index, int64_t axis) {
   Call& c = x.call();
@@ -119,6 +137,7 @@ T gather(Call& c) {
     shape.insert(shape.begin() + axis, known->shape.begin(), known->shape.end());
     return reshape(slice_axis(x, axis, at < 0 ? at + n : at, 1, 1), std::move(shape));
   }
+  check_known(c, n, c.literal(1), 0, 1);
   return gather_axis(x, c.in(1), axis);
 }
 
@@ -138,13 +157,14 @@ T gather_elements(Call& c) {
     }
     x = slice_axis(x, i, 0, 1, index.extent(i));
   }
+  check_known(c, x.extent(axis), c.literal(1), 0, 1);
   return take_along(x, index, axis);
 }
 
 // The index tuples become one index into the flattened leading axes.
 T gather_nd(Call& c) {
   const T x = c.in(0);
-  const T index = cast(c.in(1), DType::i64);
+  const T index = c.in(1);
   const int64_t shared = c.attr("batch_dims", 0);
   const int64_t width = index.rank() < 1 ? 0 : index.extent(index.rank() - 1);
   if (width < 1 || shared < 0 || shared >= index.rank() || width > x.rank() - shared) {
@@ -162,9 +182,12 @@ T gather_nd(Call& c) {
   }
   for (int64_t axis = 0; axis < width; ++axis) {
     const int64_t i = axis + shared;
-    const auto n = static_cast<double>(x.extent(i));
     const T part = reshape(slice_axis(index, index.rank() - 1, axis, 1, 1), tuples);
-    flat = flat * n + select(apply(Op::lt, {part, 0.0}), part + n, part);
+    // A single place is looked up by what takes the rows.
+    const T place = width + shared > 1 || c.literal(1) != nullptr
+                        ? place_in(part, x.extent(i), c.literal(1), axis, width)
+                        : cast(part, DType::i64);
+    flat = flat * static_cast<double>(x.extent(i)) + place;
     rows *= x.extent(i);
   }
   rest.erase(rest.begin(), rest.begin() + shared + width);

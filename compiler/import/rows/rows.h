@@ -95,6 +95,10 @@ T one_hot(Call& c);
 T gather(Call& c);
 T gather_elements(Call& c);
 T gather_nd(Call& c);
+// The place of each index along an axis of `extent` elements: negative ones count from the end. One outside is an
+// error, now where the indices are known, which are then every `step`-th element of `known` from `from` on; else at run
+// time.
+T place_in(T index, int64_t extent, const Literal* known, int64_t from = 0, int64_t step = 1);
 T gather_axis(T x, T index, int64_t axis);  // x[.., index, ..]: the axes of the index replace `axis`
 
 // The following rows are defined in bits.cpp.

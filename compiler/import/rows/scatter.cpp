@@ -9,10 +9,6 @@
 namespace wl::onnx_import {
 namespace {
 
-T from_front(T index, int64_t extent) {
-  return select(apply(Op::lt, {index, 0.0}), index + static_cast<double>(extent), index);
-}
-
 double extreme(DType dtype, bool low) {
   if (is_float(dtype)) return low ? -std::numeric_limits<double>::infinity() : std::numeric_limits<double>::infinity();
   return round_to(dtype, low ? -0x1p63 : 0x1p64);
@@ -72,13 +68,13 @@ T numeric(T data, T updates, Scatter scatter) {
 
 T scatter_elements(Call& c) {
   const T data = c.in(0);
-  T index = cast(c.in(1), DType::i64), updates = c.in(2);
+  T index = c.in(1), updates = c.in(2);
   if (data.rank() < 1 || index.rank() != data.rank() || updates.shape() != index.shape()) {
     c.fail("data ", shape_text(data.shape()), ", indices ", shape_text(index.shape()), " and updates ",
            shape_text(updates.shape()), " do not fit");
   }
   const int64_t axis = c.axis(c.attr("axis", 0), data.rank()), n = data.extent(axis), m = index.extent(axis);
-  index = from_front(index, n);
+  index = place_in(index, n, c.literal(1));
   // Indices may be shorter than the data along other axes. Data beyond them receives no update.
   std::vector<int64_t> low(data.shape().size(), 0), high = low;
   int64_t before = 1, after = 1;
@@ -98,7 +94,7 @@ T scatter_elements(Call& c) {
 }
 
 T scatter_nd(Call& c) {
-  const T data = c.in(0), given = cast(c.in(1), DType::i64), updates = c.in(2);
+  const T data = c.in(0), given = c.in(1), updates = c.in(2);
   const int64_t width = given.rank() < 1 ? 0 : given.extent(given.rank() - 1);
   Shape tuples = given.shape();
   if (width < 1 || width > data.rank()) {
@@ -135,7 +131,7 @@ T scatter_nd(Call& c) {
   for (int64_t i = 0; i < width; ++i) {
     const int64_t extent = whole[static_cast<size_t>(i)];
     const T part = reshape(slice_axis(given, given.rank() - 1, i, 1, 1), {m});
-    flat = flat * static_cast<double>(extent) + from_front(part, extent);
+    flat = flat * static_cast<double>(extent) + place_in(part, extent, known, i, width);
   }
   const T result = numeric(reshape(data, {1, n, after}), reshape(updates, {1, m, after}), [&](T d, T u) {
     return scatter_rows(d, reshape(flat, {1, m, 1}), u, reduction);

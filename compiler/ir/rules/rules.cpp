@@ -15,7 +15,7 @@ constexpr Rule kRules[] = {
     {"double-neg", "-(-x) -> x", rule::double_neg},
     {"cast-same", "cast to the dtype it has -> x", rule::cast_same},
     {"fold-constants", "elementwise of constants -> constant", rule::fold_constants},
-    {"view-constant", "view or take_along of a constant -> constant", rule::view_constant},
+    {"view-constant", "view of a constant -> constant", rule::view_constant},
     {"identity-view", "view that moves nothing -> x", rule::identity_view},
     {"reshape-reshape", "reshape of reshape -> reshape", rule::reshape_reshape},
     {"transpose-transpose", "transpose of transpose -> transpose", rule::transpose_transpose},
@@ -57,7 +57,8 @@ constexpr Rule kRules[] = {
     {"hoist-broadcast", "f(broadcast a, broadcast b) -> broadcast f(a, b)", rule::hoist_broadcast},
     {"take-elementwise", "take_along of f(a, b) -> f(take_along a, take_along b), when that takes fewer elements",
      rule::take_elementwise},
-    {"take-broadcast", "take_along over a repeated axis, or one of extent 1 -> broadcast", rule::take_broadcast},
+    {"take-broadcast", "take_along over a repeated axis, or one of extent 1, where no index is outside -> broadcast",
+     rule::take_broadcast},
     {"concat-elementwise", "concat(f(a), b) -> select(i < n, f(pad a), pad b), of values in memory",
      rule::concat_elementwise},
 };

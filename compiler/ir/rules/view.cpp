@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "compiler/ir/index_map.h"
+#include "compiler/ir/ranges.h"
 #include "compiler/ir/rules/internal.h"
 
 namespace wl::rule {
@@ -11,6 +12,12 @@ namespace {
 const Node* operand_of(const Builder& to, const Node& node, Op outer, Op inner) {
   if (node.op != outer || to.node(node.operands[0]).op != inner) return nullptr;
   return &to.node(node.operands[0]);
+}
+
+// Whether no index lies outside the axis. A node that takes the same element wherever the index points is an error if
+// the index points outside.
+bool tells_of_nothing(const Builder& to, const Node& take) {
+  return takes_inside([&to](NodeId id) -> const Node& { return to.node(id); }, take);
 }
 
 }  // namespace
@@ -59,12 +66,11 @@ std::optional<NodeId> slice_slice(Builder& to, const Node& node) {
 }
 
 std::optional<NodeId> view_constant(Builder& to, const Node& node) {
-  const bool gathers = node.op == Op::take_along;
-  if (!gathers && class_of(node.op) != OpClass::kView) return std::nullopt;
+  if (class_of(node.op) != OpClass::kView) return std::nullopt;
   const Node first = to.node(node.operands[0]);
   if (first.op != Op::constant) return std::nullopt;
   if (node.op == Op::pad && node.value != first.value) return std::nullopt;
-  for (size_t i = 1; i < node.operands.size() && !gathers; ++i) {
+  for (size_t i = 1; i < node.operands.size(); ++i) {
     const Node& other = to.node(node.operands[i]);
     if (other.op != Op::constant || other.value != first.value) return std::nullopt;
   }
@@ -117,30 +123,47 @@ std::optional<NodeId> broadcast_reshape(Builder& to, const Node& node) {
   return to.broadcast(x, node.shape, dims);
 }
 
+// Whether a table has the same element wherever an index along the axis points.
+static bool same_anywhere(const Node& table, int64_t axis) {
+  const bool repeated = table.op == Op::broadcast && !std::binary_search(table.ints.begin(), table.ints.end(), axis);
+  return repeated || table.op == Op::constant || table.shape[static_cast<size_t>(axis)] == 1;
+}
+
+// What a take_along gives of such a table.
+static NodeId taken_anywhere(Builder& to, NodeId table, const Node& take) {
+  const Node whole = to.node(table);
+  const int64_t axis = take.ints[0];
+  if (whole.op == Op::constant) return to.constant(whole.value, whole.dtype, take.shape);
+  if (whole.shape[static_cast<size_t>(axis)] == 1) {
+    Shape without = whole.shape;
+    without.erase(without.begin() + axis);
+    std::vector<int64_t> dims;
+    for (int64_t i = 0; i < static_cast<int64_t>(whole.shape.size()); ++i)
+      if (i != axis) dims.push_back(i);
+    return to.broadcast(to.reshape(table, without), take.shape, dims);
+  }
+  return to.broadcast(whole.operands[0], take.shape, std::vector<int64_t>(whole.ints));
+}
+
+// One operand must be left that is taken by the index, or nobody says when it is outside.
 std::optional<NodeId> take_elementwise(Builder& to, const Node& node) {
   if (node.op != Op::take_along) return std::nullopt;
   const Node whole = to.node(node.operands[0]);
   if (class_of(whole.op) != OpClass::kElementwise || elements(node.shape) >= elements(whole.shape)) return std::nullopt;
+  const auto same = [&](NodeId operand) { return same_anywhere(to.node(operand), node.ints[0]); };
+  if (std::all_of(whole.operands.begin(), whole.operands.end(), same) && !tells_of_nothing(to, node))
+    return std::nullopt;
   Node taken{.op = whole.op, .dtype = whole.dtype};
-  for (NodeId operand : whole.operands)
-    taken.operands.push_back(to.take_along(operand, node.operands[1], node.ints[0]));
+  for (const NodeId operand : whole.operands)
+    taken.operands.push_back(same(operand) ? taken_anywhere(to, operand, node)
+                                           : to.take_along(operand, node.operands[1], node.ints[0]));
   return to.add_node(std::move(taken));
 }
 
 std::optional<NodeId> take_broadcast(Builder& to, const Node& node) {
-  if (node.op != Op::take_along) return std::nullopt;
-  const Node whole = to.node(node.operands[0]);
-  if (whole.shape[static_cast<size_t>(node.ints[0])] == 1) {
-    Shape without = whole.shape;
-    without.erase(without.begin() + node.ints[0]);
-    std::vector<int64_t> dims;
-    for (int64_t axis = 0; axis < static_cast<int64_t>(whole.shape.size()); ++axis)
-      if (axis != node.ints[0]) dims.push_back(axis);
-    return to.broadcast(to.reshape(node.operands[0], without), node.shape, dims);
-  }
-  if (whole.op != Op::broadcast || std::binary_search(whole.ints.begin(), whole.ints.end(), node.ints[0]))
-    return std::nullopt;
-  return to.broadcast(whole.operands[0], node.shape, std::vector<int64_t>(whole.ints));
+  if (node.op != Op::take_along || !same_anywhere(to.node(node.operands[0]), node.ints[0])) return std::nullopt;
+  if (!tells_of_nothing(to, node)) return std::nullopt;
+  return taken_anywhere(to, node.operands[0], node);
 }
 
 }  // namespace wl::rule

@@ -264,6 +264,7 @@ class Interpreter {
     return each(instr.result, [&](Index index, int64_t at) -> absl::Status {
       auto chosen = static_cast<int64_t>(tiles_.held(instr.args[0], instr.result, at));
       if (chosen < 0) chosen += instr.gather_extent;
+      if (!instr.gather_inside) chosen = std::clamp<int64_t>(chosen, 0, instr.gather_extent - 1);
       WL_ASSIGN_OR_RETURN(const double* from, cell(instr, index, chosen * instr.gather_stride));
       result[at] = *from;
       return absl::OkStatus();

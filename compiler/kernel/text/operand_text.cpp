@@ -80,14 +80,16 @@ struct TextOf<Operand::otherwise> {
 template <>
 struct TextOf<Operand::index> {
   static std::string print(const Kernel&, const Instr& instr) {
-    return cat(" index*", instr.gather_stride, " of ", instr.gather_extent);
+    return cat(" index*", instr.gather_stride, " of ", instr.gather_extent, instr.gather_inside ? " inside" : "");
   }
   static absl::Status read(ValueReader& from, Instr& instr) {
     WL_RETURN_IF_ERROR(from.in.expect("index"));
     WL_RETURN_IF_ERROR(from.in.expect("*"));
     WL_RETURN_IF_ERROR(from.in.integer(instr.gather_stride, kAnyLow, kAnyHigh));
     WL_RETURN_IF_ERROR(from.in.expect("of"));
-    return from.in.integer(instr.gather_extent, 0, kMaxCount);
+    WL_RETURN_IF_ERROR(from.in.integer(instr.gather_extent, 0, kMaxCount));
+    instr.gather_inside = from.in.take("inside");
+    return absl::OkStatus();
   }
 };
 

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include "compiler/ir/ranges.h"
 #include "compiler/plan/reads.h"
 #include "compiler/schedule/launch.h"
 #include "compiler/schedule/nest/lowering.h"
@@ -176,6 +177,7 @@ Instr RowLowering::gather(NodeId node, PhaseCode& code) {
   instr.slice = at_.slice_of(out_.input_buffer(from.access.input), from.access, code.place, at_.wide(varies));
   instr.gather_stride = from.gather_stride;
   instr.gather_extent = from.gather_extent;
+  instr.gather_inside = takes_inside([this](NodeId id) -> const Node& { return group_.nodes[id]; }, group_.nodes[node]);
   return instr;
 }
 

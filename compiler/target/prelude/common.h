@@ -71,3 +71,7 @@ WL_FN int wl_left(long n) {
 WL_FN long wl_wrap(long index, long extent) {
   return index < 0 ? index + extent : index;
 }
+// The same for an index that may be outside the axis, of which the nearest element is taken.
+WL_FN long wl_place(long index, long extent) {
+  return wl_lmax(0, wl_lmin(wl_wrap(index, extent), extent - 1));
+}

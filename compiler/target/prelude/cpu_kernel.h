@@ -128,12 +128,25 @@ WL_FN long wl_lane(I index, int l) {
   else
     return (long)index[l];
 }
-// Element l is p[l * along + wrap(index[l]) * stride], for l < left; the rest is zero. The index may be one number.
-template <class V, class I>
-WL_FN V wl_take(const wl_e<V>* p, long along, I index, long stride, long extent, int left) {
+// As wl_place(), which leaves a word of an index outside its axis: the extent, which is not 0 then, and the index.
+WL_FN long wl_place(long index, long extent, i64* outside) {
+  const long at = wl_wrap(index, extent);
+  if (__builtin_expect(wl_within(at, extent), 1)) return at;
+  outside[0] = extent;
+  outside[1] = index;
+  return wl_place(index, extent);
+}
+// Element l is p[l * along + place(index[l]) * stride], for l < left; the rest is zero. The index may be one number.
+template <class V, class I, class... Outside>
+WL_FN V wl_take(const wl_e<V>* p, long along, I index, long stride, long extent, int left, Outside... outside) {
   V out = wl_splat<V>(0);
   for (int l = 0; l < wl_n<V>; ++l)
-    if (l < left) out[l] = p[l * along + wl_wrap(wl_lane(index, l), extent) * stride];
+    if (l < left) {
+      if constexpr (sizeof...(outside) == 0)
+        out[l] = p[l * along + wl_wrap(wl_lane(index, l), extent) * stride];
+      else
+        out[l] = p[l * along + wl_place(wl_lane(index, l), extent, outside...) * stride];
+    }
   return out;
 }
 

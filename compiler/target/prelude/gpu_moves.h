@@ -108,15 +108,19 @@ template <class V, class P>
 WL_FN V wl_load_in(P p, int low, int high, V other WL_LINE) {
   return wl_gather_in(p, 1, low, high, other WL_PASS);
 }
-// Element l is p[l * along + wrap(index[l]) * stride], for l < left.
-template <class V, class P, class I>
+// Element l is p[l * along + place(index[l]) * stride], for l < left. Inside: no index lies outside the axis.
+template <bool Inside>
+WL_FN long wl_place_of(long index, long extent) {
+  return Inside ? wl_wrap(index, extent) : wl_place(index, extent);
+}
+template <class V, bool Inside = false, class P, class I>
 WL_FN V wl_take(P p, long along, I index, long stride, long extent, int left WL_LINE) {
   V v = WL_OUTSIDE(V, 0);
   if constexpr (wl_n<V> == 1) {
-    if (left > 0) wl_read<1>(&v, p + wl_wrap((long)index, extent) * stride WL_PASS);
+    if (left > 0) wl_read<1>(&v, p + wl_place_of<Inside>((long)index, extent) * stride WL_PASS);
   } else {
     WL_UNROLL for (int i = 0; i < wl_n<V>; ++i) if (i < left)
-        wl_read<1>(v.e + i, p + i * along + wl_wrap((long)wl_lane(index, i), extent) * stride WL_PASS);
+        wl_read<1>(v.e + i, p + i * along + wl_place_of<Inside>((long)wl_lane(index, i), extent) * stride WL_PASS);
   }
   return v;
 }

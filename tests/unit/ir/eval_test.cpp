@@ -190,6 +190,12 @@ TEST(Eval, TakeAlongReadsNegativeIndicesAndRefusesOthers) {
   Graph graph = *bad.finish();
   auto values = evaluate(graph, generated_inputs(graph, 1), {{graph.outputs[0].node, {0}}});
   EXPECT_EQ(values.status().message(), "%2 = take_along: index 2 of element 0 is outside [-2,2)");
+  EXPECT_EQ(values.status().code(), absl::StatusCode::kOutOfRange);
+  // The data of a check are made up. What they say does not end it: the nearest element is expected.
+  const auto check = make_check(graph, 1);
+  ASSERT_TRUE(check.ok()) << check.status();
+  ASSERT_EQ(check->samples.size(), 1u);
+  EXPECT_EQ(check->samples[0].expected, 1);
 }
 
 TEST(Eval, TakeAlongOfATakenIndexWorks) {

@@ -378,7 +378,9 @@ class Generator {
     int64_t axis = below(static_cast<int64_t>(shape.size())), extent = shape[axis];
     if (extent == 0) return;
     shape[axis] = 1 + below(4);
-    NodeId index = input(shape, chance(50) ? DType::i64 : DType::i32, {.low = -extent, .high = extent});
+    Node place{.op = Op::constant, .dtype = chance(50) ? DType::i64 : DType::i32, .shape = shape};
+    if (shape[axis] <= extent) place.op = Op::iota, place.ints = {axis};
+    NodeId index = chance(60) ? input(shape, place.dtype, {.low = -extent, .high = extent}) : add(place);
     if (index < 0) return;
     add({.op = Op::take_along, .operands = {x, index}, .ints = {axis}});
   }

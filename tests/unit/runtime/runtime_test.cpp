@@ -204,6 +204,31 @@ TEST(Pool, ScratchIsAlignedAndSpoiled) {
   EXPECT_EQ(ok, 8);
 }
 
+// Block 5 meets an index of 9 in an axis of 4.
+void tell(long block, void* const*, char* scratch) {
+  auto* outside = reinterpret_cast<int64_t*>(scratch + 64);
+  if (block == 5) outside[0] = 4, outside[1] = 9;
+}
+
+TEST(Pool, SaysWhichIndexWasOutside) {
+  for (const int threads : {1, 3}) {
+    Pool pool(threads);
+    ASSERT_TRUE(pool.reserve_scratch(128).ok());
+    pool.spoil_scratch();
+    void* args[] = {nullptr};
+    Launch launch{.entry = tell, .grid = 8, .threads = threads, .scratch_bytes = 128, .outside = 64};
+    const OutsideIndex told = pool.launch(launch, args);
+    EXPECT_EQ(told.extent, 4);
+    EXPECT_EQ(told.index, 9);
+    // The next launch has no word of it, nor has one that does not ask.
+    launch.grid = 5;
+    EXPECT_EQ(pool.launch(launch, args).extent, 0);
+    launch.grid = 8;
+    launch.outside = -1;
+    EXPECT_EQ(pool.launch(launch, args).extent, 0);
+  }
+}
+
 TEST(Pool, GivesTheCallerItsCpusBack) {
   const std::vector<int> before = allowed_cpus();
   { Pool pool(1); }

@@ -1,0 +1,142 @@
+#!/usr/bin/env python3
+"""Indices that data say. Models whose made-up data would point outside a table are tuned all the same; a run on real data with an
+index outside ends with an error that names it, wherever the bundle is run, and with the right values otherwise."""
+
+import sys
+
+from harness import Scratch, expect, python_package, skip
+
+try:
+    import numpy as np
+    import onnx
+    from onnx import TensorProto as T, helper
+except ImportError as error:
+    skip(error)
+
+sys.path.insert(0, str(python_package()))
+
+
+def model_of(nodes, inputs, outputs, constants=()):
+    graph = helper.make_graph(
+        nodes,
+        "g",
+        [helper.make_tensor_value_info(n, t, s) for n, t, s in inputs],
+        [helper.make_tensor_value_info(n, t, s) for n, t, s in outputs],
+        [onnx.numpy_helper.from_array(a, n) for n, a in constants],
+    )
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+
+
+def letters():
+    """A row of a table for each letter of a text."""
+    nodes = [
+        helper.make_node("Cast", ["text"], ["wide"], to=T.INT64),
+        helper.make_node("Sub", ["wide", "a"], ["place"]),
+        helper.make_node("Gather", ["table", "place"], ["y"]),
+    ]
+    inputs = [("text", T.UINT8, [9]), ("table", T.FLOAT, [26, 4])]
+    return model_of(nodes, inputs, [("y", T.FLOAT, [9, 4])], [("a", np.int64(97))])
+
+
+def router():
+    """The two best of 23 experts for each token, and what their rows of a table say."""
+    nodes = [
+        helper.make_node("Softmax", ["x"], ["p"], axis=-1),
+        helper.make_node("TopK", ["p", "k"], ["best", "which"], axis=-1),
+        helper.make_node("Gather", ["names", "which"], ["named"]),
+        helper.make_node("Gather", ["table", "named"], ["y"]),
+    ]
+    inputs = [("x", T.FLOAT, [5, 23]), ("names", T.INT64, [23]), ("table", T.FLOAT, [23, 3])]
+    return model_of(nodes, inputs, [("y", T.FLOAT, [5, 2, 3]), ("which", T.INT64, [5, 2])], [("k", np.array([2]))])
+
+
+def pairs():
+    """Elements of a matrix by row and column, and updates by such."""
+    nodes = [helper.make_node("GatherND", ["x", "i"], ["y"]), helper.make_node("ScatterND", ["x", "i", "u"], ["z"])]
+    inputs = [("x", T.FLOAT, [4, 3]), ("i", T.INT64, [2, 2]), ("u", T.FLOAT, [2])]
+    return model_of(nodes, inputs, [("y", T.FLOAT, [2]), ("z", T.FLOAT, [4, 3])])
+
+
+def single():
+    """A table of one row, in which an index has nothing to say but whether it is inside."""
+    nodes = [helper.make_node("Gather", ["table", "i"], ["y"])]
+    return model_of(nodes, [("table", T.FLOAT, [1, 4]), ("i", T.INT64, [3])], [("y", T.FLOAT, [3, 4])])
+
+
+def tuned(scratch, name, model):
+    onnx.save(model, scratch.path(f"{name}.onnx"))
+    scratch.run("warploom", "tune", scratch.path(f"{name}.onnx"), "--trials", 2, "--out", scratch.path(name))
+    scratch.run("warploom", "run", scratch.path(name), "--check")  # on generated data
+    return scratch.path(name)
+
+
+def run(scratch, bundle, arrays, exit_code=0):
+    options = []
+    for name, array in arrays.items():
+        np.save(scratch.path(f"{name}.npy"), array)
+        options += ["--input", f"{name}={scratch.path(name)}.npy"]
+    return scratch.run("warploom", "run", bundle, *options, "--output-dir", scratch.path("out"), expect=exit_code)
+
+
+def check(scratch, bundle, arrays, expected):
+    run(scratch, bundle, arrays)
+    for name, want in expected.items():
+        got = np.load(scratch.path(f"out/{name}.npy"))
+        expect(np.array_equal(got, want), f"{bundle}: {name} is {got}, expected {want}")
+
+
+def refused(scratch, bundle, arrays, *said):
+    error = run(scratch, bundle, arrays, exit_code=2).err
+    for text in said:
+        expect(text in error, f"{bundle}: {error}")
+
+
+def main():
+    rng = np.random.default_rng(1)
+    with Scratch() as scratch:
+        table = rng.normal(size=(26, 4)).astype(np.float32)
+        bundle = tuned(scratch, "letters", letters())
+        text = np.frombuffer(b"warploomz", np.uint8)
+        check(scratch, bundle, {"text": text, "table": table}, {"y": table[text.astype(int) - 97]})
+        refused(scratch, bundle, {"text": np.frombuffer(b"war~looms", np.uint8), "table": table}, "outside an axis of 26 elements")
+
+        bundle = tuned(scratch, "router", router())
+        x, names = rng.normal(size=(5, 23)).astype(np.float32), rng.permutation(23)
+        which = np.argsort(-x, axis=-1)[:, :2]
+        check(scratch, bundle, {"x": x, "names": names, "table": table[:23, :3]}, {"which": which, "y": table[:23, :3][names[which]]})
+        refused(scratch, bundle, {"x": x, "names": names + 23, "table": table[:23, :3]}, "outside an axis of 23 elements")
+
+        bundle = tuned(scratch, "pairs", pairs())
+        x, updates = rng.normal(size=(4, 3)).astype(np.float32), np.array([5, 6], np.float32)
+        places, after = np.array([[3, -1], [-4, 1]]), x.copy()
+        after[places[:, 0], places[:, 1]] = updates
+        check(scratch, bundle, {"x": x, "i": places, "u": updates}, {"y": x[places[:, 0], places[:, 1]], "z": after})
+        # The place in the flattened matrix is inside, the column is not.
+        refused(scratch, bundle, {"x": x, "i": np.array([[0, 3], [1, 1]]), "u": updates}, "index 3 is outside an axis of 3 elements")
+
+        bundle = tuned(scratch, "single", single())
+        check(scratch, bundle, {"table": table[:1], "i": np.array([0, -1, 0])}, {"y": table[[0, 0, 0]]})
+        refused(scratch, bundle, {"table": table[:1], "i": np.array([0, 0, 1])}, "index 1 is outside an axis of 1 elements")
+        print("indices ok", flush=True)
+
+        by_python(scratch.path("single"), table[:1])
+
+
+def by_python(bundle, table):
+    try:
+        import warploom
+    except ImportError as error:
+        print(f"without the Python package: {error}")
+        return
+    model = warploom.load(bundle)
+    try:
+        model(table=table, i=np.array([0, 7, 0]))
+    except IndexError as error:
+        expect(isinstance(error, warploom.Error) and "index 7 is outside" in str(error), str(error))
+    else:
+        expect(False, "Python has no error for an index outside")
+    expect(np.array_equal(model(table=table, i=np.array([0, 0, -1])), table[[0, 0, 0]]), "Python: a run after an error")
+
+
+if __name__ == "__main__":
+    main()
