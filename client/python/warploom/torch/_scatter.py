@@ -7,7 +7,7 @@ import torch
 
 from ._aten import prepared, result_of, row
 from ._text import FLOATS, Unsupported
-from ._views import counted, merged
+from ._views import from_front, merged, placed
 
 aten = torch.ops.aten
 MOST_PAIRS = 1 << 24
@@ -18,8 +18,7 @@ def hits(g, index, extent, axis):
     shape = [*index.shape[:axis], extent, *index.shape[axis:]]
     if math.prod(shape) > MOST_PAIRS:
         raise Unsupported("an update by an index with more pairs of places and updates than kernels look through")
-    g.bound(index, extent)
-    index = counted(g, g.cast(index, "i64"), extent)
+    index = placed(g, index, extent)
     spread = g.broadcast(g.reshape(index, [*index.shape[:axis], 1, *index.shape[axis:]]), shape)
     return g.op("eq", spread, g.iota(axis, "i64", shape))
 
@@ -104,21 +103,21 @@ def updates_of(g, src, index, dtype):
 @row(aten.scatter.src, aten.scatter.value)
 def scatter(g, node, x, dim, index, src):
     axis = along_axis(x, dim, index)
-    last, is_one = last_update(g, hits(g, index, x.shape[axis], axis), axis)
+    last, is_one = last_update(g, hits(g, from_front(g, index, x.shape[axis]), x.shape[axis], axis), axis)
     return g.op("select", is_one, g.take_along(updates_of(g, src, index, x.dtype), last, axis), x)
 
 
 @row(aten.scatter_add.default)
 def scatter_add(g, node, x, dim, index, src):
     axis = along_axis(x, dim, index)
-    return combined(g, "sum", x, hits(g, index, x.shape[axis], axis), updates_of(g, src, index, x.dtype), axis)
+    return combined(g, "sum", x, hits(g, from_front(g, index, x.shape[axis]), x.shape[axis], axis), updates_of(g, src, index, x.dtype), axis)
 
 
 @row(aten.scatter_reduce.two)
 def scatter_reduce(g, node, x, dim, index, src, reduce, include_self=True):
     axis = along_axis(x, dim, index)
     how = {"amax": "max", "amin": "min"}.get(reduce, reduce)
-    return combined(g, how, x, hits(g, index, x.shape[axis], axis), updates_of(g, src, index, x.dtype), axis, include_self)
+    return combined(g, how, x, hits(g, from_front(g, index, x.shape[axis]), x.shape[axis], axis), updates_of(g, src, index, x.dtype), axis, include_self)
 
 
 @row(aten.index_reduce.default)

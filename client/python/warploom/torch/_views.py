@@ -254,22 +254,14 @@ def arange(g, node, *arguments, **options):
 # Gathers.
 @row(aten.embedding.default)
 def embedding(g, node, weight, indices, padding_idx=-1, scale_grad_by_freq=False, sparse=False):
-    return index_along(g, weight, not_from_end(g, indices, weight.shape[0]), 0)
+    return index_along(g, weight, from_front(g, indices, weight.shape[0]), 0)
 
 
 @row(aten.index_select.default)
 def index_select(g, node, x, dim, index):
     if not x.shape:
         return g.reshape(x, result_of(node)[1])
-    dim %= len(x.shape)
-    return index_along(g, x, not_from_end(g, index, x.shape[dim]), dim)
-
-
-def not_from_end(g, index, extent):
-    """An index that PyTorch does not count from the end: a negative one is outside, which is an error."""
-    g.bound(index, extent)
-    outside = g.constant(extent, index.dtype, index.shape)
-    return g.op("select", g.op("lt", index, g.constant(0, index.dtype, index.shape)), outside, index)
+    return index_along(g, x, from_front(g, index, x.shape[dim]), dim % len(x.shape))
 
 
 def index_along(g, x, index, axis):
@@ -298,21 +290,28 @@ def merged(g, x, indices, given):
     if len(given) == 1:
         return x, indices[given[0]]
     shape = torch.broadcast_shapes(*(indices[i].shape for i in given))
-    extents, place, inside = [x.shape[i] for i in given], None, None
+    extents, place = [x.shape[i] for i in given], None
     for i, extent in zip(given, extents):
         g.bound(indices[i], extent)
-        one, end = counted(g, g.broadcast(g.cast(indices[i], "i64"), shape), extent), g.constant(extent, "i64", shape)
-        is_in = g.op("logical_and", g.op("ge", one, g.constant(0, "i64", shape)), g.op("lt", one, end))
-        inside = is_in if inside is None else g.op("logical_and", inside, is_in)
-        place = one if place is None else g.op("add", g.op("mul", place, end), one)
-    place = g.op("select", inside, place, g.constant(math.prod(extents), "i64", shape))
+        one = placed(g, g.broadcast(g.cast(indices[i], "i64"), shape), extent)
+        place = one if place is None else g.op("add", g.op("mul", place, g.constant(extent, "i64", shape)), one)
     return g.reshape(x, [*x.shape[: given[0]], math.prod(extents), *x.shape[given[-1] + 1 :]]), place
 
 
-def counted(g, index, extent):
-    """An index counted from the beginning where it is counted from the end."""
-    whole = g.op("add", index, g.constant(extent, index.dtype, index.shape))
-    return g.op("select", g.op("lt", index, g.constant(0, index.dtype, index.shape)), whole, index)
+def placed(g, index, extent):
+    """The place of an index along an axis, counted from the beginning. It is looked up, since what looks up says which is outside."""
+    count = math.prod(index.shape)
+    g.bound(index, extent)
+    if count == 0:
+        return index
+    return g.reshape(g.take_along(g.iota(0, "i64", [extent]), g.reshape(index, [count]), 0), index.shape)
+
+
+def from_front(g, index, extent):
+    """An index where eager counts none from the end: a negative one is moved outside, so that it is an error as in eager."""
+    g.bound(index, extent)
+    beyond = g.op("sub", index, g.constant(extent, index.dtype, index.shape))
+    return g.op("select", g.op("lt", index, g.constant(0, index.dtype, index.shape)), beyond, index)
 
 
 @row(aten.gather.default)
@@ -320,4 +319,4 @@ def gather(g, node, x, dim, index, sparse_grad=False):
     for axis in range(len(x.shape)):
         if axis != dim % len(x.shape):
             x = g.slice(x, axis, 0, index.shape[axis])
-    return g.take_along(x, not_from_end(g, index, x.shape[dim % len(x.shape)]), dim % len(x.shape))
+    return g.take_along(x, from_front(g, index, x.shape[dim % len(x.shape)]), dim % len(x.shape))
