@@ -9,7 +9,8 @@
 namespace wl {
 namespace {
 
-constexpr uint64_t kMostLookedAt = 20'000'000;  // points that are looked at, some seconds
+constexpr uint64_t kMostLookedAt = 1'000'000;  // points of a walk for a legal one; a fraction of a second
+constexpr uint64_t kMostCounted = 200'000;     // and of one that counts, as for each group of a graph that is shown
 constexpr std::string_view kPlan1 = "plan 1 ", kPlan2 = "plan 2 ";
 
 std::string value_text(const Axis& axis, int64_t value) {
@@ -142,7 +143,7 @@ uint64_t Space::count(uint64_t limit) const {
 std::string Space::count_text() const {
   if (counted) return cat(counted(), " legal points");
   uint64_t legal_points = 0;
-  const bool all = enumerate([&](const Point&) { return ++legal_points > 0; }, kMostLookedAt);
+  const bool all = enumerate([&](const Point&) { return ++legal_points > 0; }, kMostCounted);
   return cat(all ? "" : "more than ", legal_points, " legal points");
 }
 
@@ -215,13 +216,16 @@ Space finished(Space space, const Machine& machine) {
   std::vector<Point> seeds;
   for (const Point& seed : space.seeds)
     if (space.is_legal(seed) && std::find(seeds.begin(), seeds.end(), seed) == seeds.end()) seeds.push_back(seed);
-  if (seeds.empty()) {
-    space.enumerate([&](const Point& point) {
-      seeds.push_back(point);
-      return false;
-    });
+  if (seeds.empty() && space.first) {
+    if (Point point = space.first(); !point.empty()) seeds.push_back(std::move(point));
+  } else if (seeds.empty()) {
+    space.enumerate(
+        [&](const Point& point) {
+          seeds.push_back(point);
+          return false;
+        },
+        kMostLookedAt);
   }
-  WL_CHECK(!seeds.empty(), "a space without legal points: ", space.prefix);
   space.seeds = std::move(seeds);
   return space;
 }

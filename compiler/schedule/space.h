@@ -48,7 +48,9 @@ struct Space {
   // `legal` alone knows.
   std::function<bool(const Point&, size_t axis)> matters;
   std::function<uint64_t()> counted;  // the number of legal points, where it takes no walk over them
-  std::vector<Point> seeds;           // analytic first choices, best first; seeds[0] is the default schedule
+  // A legal point, where it takes no walk to find one or to know that there is none, which is an empty point.
+  std::function<Point()> first;
+  std::vector<Point> seeds;  // analytic first choices, best first; seeds[0] is the default schedule
   // What a cost model expects of a legal point, up to a constant; it may take a millisecond. Empty: no model.
   std::function<double(const Point&)> expected_log_ns;
   // Where choices are of several parts, one after the other: up to which axis a part reaches, and whether its own are
@@ -59,7 +61,7 @@ struct Space {
   };
   std::vector<Part> parts;
   uint64_t count(uint64_t limit = 10'000'000) const;  // number of legal points, at most `limit`
-  std::string count_text() const;  // "12 legal points"; "more than 12 legal points" where a walk would take minutes
+  std::string count_text() const;  // "12 legal points"; "more than 12 legal points" where a walk would be long
   // Calls visit for every legal point in lexicographic order until it returns false, or `most` points were looked at,
   // legal or not. Whether it came to the end.
   bool enumerate(const std::function<bool(const Point&)>& visit, uint64_t most = UINT64_MAX) const;
@@ -81,7 +83,8 @@ struct Space {
 
 // For people: a line for each axis, with its values and what it chooses.
 std::string axes_text(const Space& space);
-// The space with its prefix, and with seeds that are legal and distinct: its own, or the first legal point.
+// The space with its prefix, and with seeds that are legal and distinct: its own, or the first legal point. No seeds:
+// there is no legal point, or none among the first million points.
 Space finished(Space space, const Machine& machine);
 
 }  // namespace wl

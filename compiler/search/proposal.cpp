@@ -13,7 +13,8 @@ constexpr int kBasin = 2;              // axes: a slower trial that differs in n
 constexpr int kDraws = 4096;           // random points tried before the space is walked
 constexpr int kPartDraws = 256;        // and for each of its parts
 constexpr int kDrawsEach = 16;         // random points tried for each that is wanted
-constexpr uint64_t kWalk = 2'000'000;  // points of a walk, legal or not new ones included
+constexpr uint64_t kWalk = 500'000;    // points of a walk, legal or not new ones included
+constexpr size_t kMostRare = 100'000;  // legal new points that it keeps
 
 }  // namespace
 
@@ -121,16 +122,24 @@ bool Proposal::offer_random() {
   if (full()) return false;
   for (int draws = 0; draws < kDraws; ++draws)
     if (offer(draw())) return true;
-  // Few points are untried, or few are legal: each of them is drawn with the same probability.
-  uint64_t candidates = 0;
-  Point chosen;
-  space_.enumerate(
-      [&](const Point& each) {
-        if (is_new(each) && random_.next() % ++candidates == 0) chosen = each;
-        return true;
-      },
-      kWalk);
-  return candidates > 0 && offer(chosen);
+  // Few points are untried, or few are legal: each of them is drawn with the same probability. One walk serves all
+  // draws of a proposal.
+  if (!walked_) {
+    walked_ = true;
+    space_.enumerate(
+        [&](const Point& each) {
+          if (is_new(each)) rare_.push_back(each);
+          return rare_.size() < kMostRare;
+        },
+        kWalk);
+    random_.shuffle(rare_);
+  }
+  while (!rare_.empty()) {
+    const Point chosen = std::move(rare_.back());
+    rare_.pop_back();
+    if (offer(chosen)) return true;
+  }
+  return false;
 }
 
 }  // namespace wl

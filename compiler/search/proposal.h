@@ -64,6 +64,8 @@ class Proposal {
   int n_;
   Sequence random_;
   std::set<Point> seen_;
+  bool walked_ = false;      // the space was walked for new points
+  std::vector<Point> rare_;  // what is left of those, in random order
   std::vector<Point> points_;
 };
 

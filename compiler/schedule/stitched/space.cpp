@@ -9,169 +9,13 @@
 #include "compiler/schedule/held/held.h"
 #include "compiler/schedule/single/single.h"
 #include "compiler/schedule/stitched/stitched.h"
+#include "compiler/schedule/stitched/tables.h"
 #include "compiler/target/matrix.h"
 
 namespace wl {
 namespace {
 
 constexpr int64_t kSeedStep = 32;  // of products by matrix instructions
-
-InGroup in_group(const Axis& axis, bool teams) {
-  return info(*axis.choice).stitched[teams ? 1 : 0];
-}
-
-// A stage's axis as one of the whole space.
-Axis in_whole(size_t stage, const Axis& axis, bool teams) {
-  return in_group(axis, teams) == InGroup::kShared ? axis : axis_in_part('s', static_cast<int>(stage), axis);
-}
-
-// Sets the choices that follow from the threads of a block. Streaming loads are off, since other blocks may read the
-// same values; asynchronous copies are off, since they copy from device memory only.
-void complete(const Space& space, int64_t team, Schedule& own) {
-  for (const Choice choice : {kStreamLoads, kPersistent, kAsyncCopies, kCopyingWaves, kTilesByDie, kTma})
-    if (own.has(choice)) own.set(choice, 0);
-  if (own.has(kTeams)) {
-    own.set(kTeams, 1);
-    if (own.has(kTeamsShareReduction)) own.set(kTeamsShareReduction, 0);
-    return;
-  }
-  for (const Choice choice : {kRowRuns, kRowPlanes, kColumnRuns, kColumnPlanes, kRasterRows})
-    if (own.has(choice)) own.set(choice, 1);
-  const std::vector<int64_t>& rows = values_of(space, kTileRows);
-  own.set(kTileRows, *std::max_element(rows.begin(), rows.end()));
-  own.set(kThreadRows, own[kTileRows] * own[kTileColumns] / (team * own[kThreadColumns]));
-}
-
-bool legal_stage(const Space& space, const Schedule& own, int64_t team) {
-  for (const Axis& axis : space.axes)
-    if (!has_value(axis, own[*axis.choice])) return false;
-  if (team > 0 && axis_of(space.axes, kTeams) == nullptr &&
-      own[kThreadRows] * team * own[kThreadColumns] != own[kTileRows] * own[kTileColumns])
-    return false;
-  return !space.legal || space.legal(own);
-}
-
-// Which values of the whole's axes are a legal schedule of one stage.
-struct StageTable {
-  std::vector<size_t> axes;  // of the whole space
-  std::vector<char> legal;   // by mixed-radix number of their values
-
-  // Puts the values of schedule `number` into a point of the whole space, which has the axes `all`.
-  void put(size_t number, const std::vector<Axis>& all, Point& point) const {
-    for (size_t i = axes.size(); i-- > 0;) {
-      const size_t values = all[axes[i]].values.size();
-      point[axes[i]] = static_cast<int>(number % values);
-      number /= values;
-    }
-  }
-};
-
-struct Tables {
-  std::vector<Axis> axes;
-  // By choice, the values of the axes that say which it is: of its rows, and where blocks take turns, of the length of
-  // these and of where their values are.
-  std::vector<std::vector<int>> values;
-  std::vector<size_t> shared;               // axes of several stages
-  std::vector<std::vector<StageTable>> of;  // by choice and stage
-  std::vector<std::vector<char>> has;       // by choice and axis: whether a stage has it
-
-  // The sum over all numbers of rows and all values of the shared axes of the product of each stage's legal schedules.
-  uint64_t count() const {
-    uint64_t all = 0;
-    for (const std::vector<StageTable>& stages : of) {
-      std::vector<uint64_t> products;
-      for (const StageTable& stage : stages) {
-        std::vector<uint64_t> mine;
-        for (size_t n = 0; n < stage.legal.size(); ++n) add(stage, n, stage.legal[n] != 0 ? 1 : 0, mine);
-        if (products.empty()) products.assign(mine.size(), 1);
-        for (size_t i = 0; i < mine.size(); ++i) products[i] *= mine[i];
-      }
-      for (uint64_t product : products) all += product;
-    }
-    return all;
-  }
-
-  // Adds the weight of schedule `n` to all values of the shared axes that agree with it; axes that the stage lacks
-  // agree with every value.
-  void add(const StageTable& stage, size_t n, uint64_t weight, std::vector<uint64_t>& to) const {
-    Point at(axes.size(), -1);
-    stage.put(n, axes, at);
-    std::vector<size_t> places = {0};
-    for (size_t axis : shared) {
-      std::vector<size_t> next;
-      for (size_t place : places)
-        for (size_t v = 0; v < axes[axis].values.size(); ++v)
-          if (at[axis] < 0 || at[axis] == static_cast<int>(v)) next.push_back(place * axes[axis].values.size() + v);
-      places = std::move(next);
-    }
-    size_t size = 1;
-    for (size_t axis : shared) size *= axes[axis].values.size();
-    to.resize(size, 0);
-    for (size_t place : places) to[place] += weight;
-  }
-
-  // The choice that a point names; nothing where blocks have no such rows and turns.
-  std::optional<size_t> choice(const Point& point) const {
-    for (size_t c = 0; c < values.size(); ++c)
-      if (std::equal(values[c].begin(), values[c].end(), point.begin())) return c;
-    return std::nullopt;
-  }
-  Point start(size_t chosen) const {
-    Point point(axes.size(), 0);
-    std::copy(values[chosen].begin(), values[chosen].end(), point.begin());
-    return point;
-  }
-  size_t naming() const { return values[0].size(); }  // axes that name a choice: the first ones
-
-  // Blocks whose stages lack an axis leave it at its first value.
-  bool matters(const Point& point, size_t axis) const {
-    if (axes[axis].path.empty()) return true;
-    const std::optional<size_t> chosen = choice(point);
-    return chosen && matters(*chosen, axis);
-  }
-  bool matters(size_t chosen, size_t axis) const { return axes[axis].path.empty() || has[chosen][axis] != 0; }
-
-  bool legal(const Point& point) const {
-    const std::optional<size_t> chosen = choice(point);
-    if (!chosen) return false;
-    const std::vector<StageTable>& stages = of[*chosen];
-    for (size_t axis = 0; axis < axes.size(); ++axis)
-      if (point[axis] != 0 && !matters(*chosen, axis)) return false;
-    return std::all_of(stages.begin(), stages.end(), [&](const StageTable& stage) {
-      size_t number = 0;
-      for (size_t axis : stage.axes) number = number * axes[axis].values.size() + static_cast<size_t>(point[axis]);
-      return stage.legal[number] != 0;
-    });
-  }
-};
-
-StageTable table_of(const std::vector<Axis>& axes, size_t stage, const Space& own, bool teams) {
-  StageTable table;
-  std::vector<std::pair<Choice, const Axis*>> choices;  // the stage's, and their axes of the whole
-  const auto take = [&](Choice choice, const Axis* whole) {
-    choices.emplace_back(choice, whole);
-    table.axes.push_back(static_cast<size_t>(whole - axes.data()));
-  };
-  for (const Axis& axis : own.axes)
-    if (in_group(axis, teams) != InGroup::kFixed)
-      take(*axis.choice, axis_named(axes, in_whole(stage, axis, teams).name));
-  if (teams && axis_of(own.axes, kTeam) == nullptr) take(kTeam, axis_of(axes, kTeam));
-  size_t size = 1;
-  for (const auto& [choice, axis] : choices) size *= axis->values.size();
-  Schedule schedule = own.schedule(own.seeds[0]);
-  for (size_t n = 0; n < size; ++n) {
-    size_t rest = n;
-    for (size_t i = choices.size(); i-- > 0;) {
-      const std::vector<int64_t>& values = choices[i].second->values;
-      schedule.set(choices[i].first, values[rest % values.size()]);
-      rest /= values.size();
-    }
-    const int64_t team = teams ? schedule[kTeam] : 0;
-    if (teams) complete(own, team, schedule);
-    table.legal.push_back(legal_stage(own, schedule, team) ? 1 : 0);
-  }
-  return table;
-}
 
 int64_t kept_bytes(const Stitched& choice) {
   int64_t bytes = 0;
@@ -204,7 +48,7 @@ void place_stage(const Space& space, size_t stage, const Space& own, const Point
   for (size_t i = 0; i < own.axes.size(); ++i) {
     const Axis& axis = own.axes[i];
     if (in_group(axis, false) == InGroup::kFixed) continue;
-    set_value(space, point, axis_named(space.axes, in_whole(stage, axis, false).name),
+    set_value(space, point, axis_named(space.axes, axis_in_whole(stage, axis, false).name),
               axis.values[static_cast<size_t>(seed[i])]);
   }
 }
@@ -216,6 +60,7 @@ void add_seeds(Space& space, const std::vector<std::vector<Space>>& own, const S
       Point point = tables.start(c);
       for (size_t k = 0; k < own[c].size(); ++k) {
         const std::vector<Point>& seeds = own[c][k].seeds;
+        if (seeds.empty()) break;
         place_stage(space, k, own[c][k], seeds[std::min(seed, seeds.size() - 1)], point);
       }
       space.seeds.push_back(std::move(point));
@@ -297,7 +142,7 @@ Schedule stage_schedule(const Space& space, size_t stage, const Schedule& whole,
     const Schedule& from = where == InGroup::kShared ? whole : mine;
     if (where != InGroup::kFixed && from.has(*axis.choice)) own.set(*axis.choice, from[*axis.choice]);
   }
-  if (teams) complete(space, whole[kTeam], own);
+  if (teams) complete_stage(space, whole[kTeam], own);
   return own;
 }
 
@@ -344,7 +189,7 @@ Space space_stitched(const Domain& domain, const Machine& machine) {
       Space of_stage = stitch.choices[c].is_held(k) ? held : stage_space(stage, machine);
       for (const Axis& axis : of_stage.axes) {
         if (in_group(axis, teams) == InGroup::kFixed || (teams && axis.choice == kTeam)) continue;
-        Axis whole = in_whole(k, axis, teams);
+        Axis whole = axis_in_whole(k, axis, teams);
         auto at =
             std::find_if(space.axes.begin(), space.axes.end(), [&](const Axis& a) { return a.name == whole.name; });
         if (at == space.axes.end()) {
@@ -372,6 +217,7 @@ Space space_stitched(const Domain& domain, const Machine& machine) {
     space.matters = [tables](const Point& point, size_t axis) { return tables->matters(point, axis); };
   space.legal_point = [tables](const Point& point) { return tables->legal(point); };
   space.counted = [tables] { return tables->count(); };
+  space.first = [tables] { return tables->first(); };
   if (teams)
     add_team_seeds(space, stitch, machine, *tables);
   else
@@ -381,7 +227,10 @@ Space space_stitched(const Domain& domain, const Machine& machine) {
 
 absl::StatusOr<Space> space_of_connected(const Graph& group, const Domain& domain, const Machine& machine) {
   const bool stitched = domain.cls == LoopClass::kStitched;
-  return finished(stitched ? space_stitched(domain, machine) : space_single(group, domain, machine), machine);
+  Space space = finished(stitched ? space_stitched(domain, machine) : space_single(group, domain, machine), machine);
+  if (space.seeds.empty())
+    return unimplemented("no schedule of class ", space.kind, " is legal on ", machine.target->name, " for the group");
+  return space;
 }
 
 }  // namespace wl
