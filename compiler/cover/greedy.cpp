@@ -16,19 +16,22 @@ namespace {
 // When a part grows, its mergers are proposed again at once. A part with more neighbours than this is an exception: its
 // outdated mergers are proposed again when they reach the top of the queue.
 constexpr size_t kManyNeighbours = 64;
+constexpr uint64_t kProposalSteps = 5;
 
 class Greedy {
  public:
-  Greedy(const CoverValues& values, const Machine& machine, bool contractions_alone, CoverMemo& memo)
+  Greedy(const CoverValues& values, const Machine& machine, const GreedyOptions& options, CoverMemo& memo)
       : values_(values),
         machine_(machine),
-        alone_(contractions_alone),
+        alone_(options.contractions_alone),
         memo_(memo),
+        work_(options.work),
         graph_(static_cast<int>(values.anchors().size())) {}
 
-  std::vector<Group> run() {
+  absl::StatusOr<std::vector<Group>> run() {
     start();
     while (!queue_.empty()) {
+      if (!go_on(work_, 1)) break;
       const Merger best = queue_.top();
       queue_.pop();
       const Part &from = parts_[best.from], &to = parts_[best.to];
@@ -42,6 +45,7 @@ class Greedy {
     std::vector<Group> groups = values_.copies();
     for (const Part& part : parts_)
       if (part.alive) groups.push_back(values_.group(part.anchors));
+    WL_RETURN_IF_ERROR(ended(work_));
     return groups;
   }
 
@@ -76,7 +80,8 @@ class Greedy {
     for (int p = 0; p < count; ++p)
       for (NodeId reader : values_.readers(parts_[p].anchors[0])) graph_.add_edge(p, part_of[reader]);
     for (int p = 0; p < count; ++p)
-      for (int r : graph_.after(p)) propose(p, r);
+      for (int r : graph_.after(p))
+        if (go_on(work_, kProposalSteps)) propose(p, r);
   }
 
   bool has_many(int part) const { return graph_.before(part).size() + graph_.after(part).size() > kManyNeighbours; }
@@ -104,7 +109,7 @@ class Greedy {
     Fingerprint key = values_.structure(group);
     key.add(atoms);
     const auto [known, is_new] = memo_.mergers.try_emplace(key, false);
-    if (is_new) {
+    if (is_new && go_on(work_, kAnalysisSteps)) {
       const Graph alone = extract(values_.graph(), group);
       const absl::StatusOr<Domain> domain = analyze(alone, machine_);
       known->second = domain.ok() && worthwhile(alone, *domain, machine_, atoms);
@@ -123,15 +128,17 @@ class Greedy {
     graph_.merge(from, to);
     ++a.version;
     const bool again = !has_many(from);
-    for (int next : again ? graph_.after(from) : after) propose(from, next);
+    for (int next : again ? graph_.after(from) : after)
+      if (go_on(work_, kProposalSteps)) propose(from, next);
     for (int previous : again ? graph_.before(from) : before)
-      if (previous != from) propose(previous, from);
+      if (previous != from && go_on(work_, kProposalSteps)) propose(previous, from);
   }
 
   const CoverValues& values_;
   const Machine& machine_;
   const bool alone_;
   CoverMemo& memo_;
+  Work* const work_;
   std::vector<Part> parts_;
   PartGraph graph_;
   std::priority_queue<Merger> queue_;
@@ -142,8 +149,9 @@ class Greedy {
 absl::StatusOr<Cover> cover_greedy(const Graph& graph, const Machine& machine, const GreedyOptions& options) {
   CoverMemo own;
   CoverMemo& memo = options.memo != nullptr ? *options.memo : own;
-  WL_ASSIGN_OR_RETURN(const CoverValues values, CoverValues::make(graph, machine, &memo));
-  return ordered(graph, Greedy(values, machine, options.contractions_alone, memo).run());
+  WL_ASSIGN_OR_RETURN(const CoverValues values, CoverValues::make(graph, machine, &memo, options.work));
+  WL_ASSIGN_OR_RETURN(std::vector<Group> groups, Greedy(values, machine, options, memo).run());
+  return ordered(graph, std::move(groups));
 }
 
 }  // namespace wl

@@ -5,13 +5,14 @@
 
 namespace wl {
 
-absl::StatusOr<Cover> cover_one_per_op(const Graph& graph, const Machine& machine) {
-  WL_ASSIGN_OR_RETURN(const CoverValues values, CoverValues::make(graph, machine));
+absl::StatusOr<Cover> cover_one_per_op(const Graph& graph, const Machine& machine, Work* work) {
+  WL_ASSIGN_OR_RETURN(const CoverValues values, CoverValues::make(graph, machine, nullptr, work));
   std::vector<Group> groups = values.copies();
   std::vector<std::vector<NodeId>> own(graph.nodes.size());
   for (NodeId anchor : values.anchors()) own[anchor].push_back(anchor);
   for (NodeId anchor : values.anchors()) {  // operands come first, so a cast of a cast is moved along too
     if (graph.nodes[anchor].op != Op::cast || values.is_output(anchor) || values.readers(anchor).size() != 1) continue;
+    if (!go_on(work, kAnalysisSteps)) return work->status();
     std::vector<NodeId>& into = own[values.readers(anchor)[0]];
     std::vector<NodeId> both = own[anchor];
     both.insert(both.end(), into.begin(), into.end());

@@ -60,13 +60,14 @@ absl::StatusOr<std::vector<Group>> parts_of(const Graph& group) {
   return parts;
 }
 
-absl::StatusOr<Member> member_of(const Graph& group, const Group& part, const Machine& machine, CoverMemo* memo) {
+absl::StatusOr<Member> member_of(const Graph& group, const Group& part, const Machine& machine, StitchOptions options) {
   Member member;
   member.graph = extract(group, part);
   absl::StatusOr<Domain> domain = analyze(member.graph, machine);
   // With turns, whose stages have axes of their own, a pack would have a space of which nearly nothing is legal, and
   // whoever counts it would not end.
-  if (!domain.ok() && machine.target->is_gpu()) domain = stitch(member.graph, machine, memo, /*turns=*/false);
+  options.turns = false;
+  if (!domain.ok() && machine.target->is_gpu()) domain = stitch(member.graph, machine, options);
   if (!domain.ok()) return domain.status();
   member.domain = *std::move(domain);
   const std::vector<NodeId> inputs = group.inputs();
@@ -91,7 +92,7 @@ bool is_unconnected(const Graph& group) {
                      [&](const Output& output) { return component[output.node] != component[group.outputs[0].node]; });
 }
 
-absl::StatusOr<Domain> pack(const Graph& group, const Machine& machine, CoverMemo* memo) {
+absl::StatusOr<Domain> pack(const Graph& group, const Machine& machine, const StitchOptions& options) {
   WL_ASSIGN_OR_RETURN(const std::vector<Group> parts, parts_of(group));
   if (parts.size() < 2) return invalid("all of the group is connected");
   if (parts.size() > kMostMembers)
@@ -99,7 +100,7 @@ absl::StatusOr<Domain> pack(const Graph& group, const Machine& machine, CoverMem
   auto packed = std::make_shared<Packed>();
   std::map<std::string, int> kinds;
   for (const Group& part : parts) {
-    WL_ASSIGN_OR_RETURN(Member member, member_of(group, part, member_machine(machine), memo));
+    WL_ASSIGN_OR_RETURN(Member member, member_of(group, part, member_machine(machine), options));
     member.kind = kinds.try_emplace(print(member.graph), static_cast<int>(kinds.size())).first->second;
     packed->members.push_back(std::move(member));
   }

@@ -18,6 +18,7 @@ namespace {
 constexpr double kTeamCacheGain = 3;
 // A limit for large graphs without repeated blocks: only the mergers that save most are tried.
 constexpr int kMostRounds = 8, kMostTried = 100;
+constexpr uint64_t kOfferSteps = 20;
 
 // Bytes of inputs that blocks read again after the first read, as an equivalent of memory traffic: a repeated read is
 // cheaper where the cache still holds the previous block's part.
@@ -58,8 +59,8 @@ double spilled_bytes(const Stitched& choice, const Machine& machine) {
 
 class Stitching {
  public:
-  Stitching(const CoverValues& values, const Machine& machine, const Cover& greedy)
-      : values_(values), machine_(machine), parts_(static_cast<int>(greedy.groups.size())) {
+  Stitching(const CoverValues& values, const Machine& machine, const Cover& greedy, Work* work)
+      : values_(values), machine_(machine), work_(work), parts_(static_cast<int>(greedy.groups.size())) {
     std::unordered_map<NodeId, int> part_of;
     for (const Group& group : greedy.groups) {
       std::vector<NodeId>& own = anchors_.emplace_back();
@@ -75,7 +76,7 @@ class Stitching {
   }
 
   std::vector<Group> run() {
-    for (int round = 0; round < kMostRounds && merge_round(); ++round) {
+    for (int round = 0; round < kMostRounds && go_on(work_, 1) && merge_round(); ++round) {
     }
     std::vector<Group> groups = values_.copies();
     for (const std::vector<NodeId>& anchors : anchors_)
@@ -105,6 +106,7 @@ class Stitching {
     for (int from = 0; from < static_cast<int>(anchors_.size()); ++from) {
       if (anchors_[static_cast<size_t>(from)].empty()) continue;
       for (int to : parts_.after(from)) {
+        if (!go_on(work_, kOfferSteps)) return {};
         const std::vector<NodeId> merged = both(from, to);
         const int64_t saved =
             bytes(anchors_[static_cast<size_t>(from)]) + bytes(anchors_[static_cast<size_t>(to)]) - bytes(merged);
@@ -121,9 +123,9 @@ class Stitching {
     Fingerprint key = offer.structure;
     key.add(static_cast<uint64_t>(offer.saved));
     const auto [known, is_new] = known_.try_emplace(key, false);
-    if (is_new && ++tried_ <= kMostTried) {
+    if (is_new && ++tried_ <= kMostTried && go_on(work_, kAnalysisSteps)) {
       const Graph alone = extract(values_.graph(), values_.group(both(offer.from, offer.to)));
-      const absl::StatusOr<Domain> domain = stitch(alone, machine_, &blocks_);
+      const absl::StatusOr<Domain> domain = stitch(alone, machine_, {.memo = &blocks_, .work = work_});
       known->second = domain.ok() && stitching_pays(alone, *domain->stitch, offer.saved, machine_);
     }
     return known->second;
@@ -158,6 +160,7 @@ class Stitching {
 
   const CoverValues& values_;
   const Machine& machine_;
+  Work* const work_;
   std::vector<std::vector<NodeId>> anchors_;  // by part, ascending; empty: merged into another part
   PartGraph parts_;
   std::unordered_map<Fingerprint, bool, FingerprintHash> known_;
@@ -175,9 +178,11 @@ bool stitching_pays(const Graph& group, const Stitch& stitch, int64_t saved, con
   });
 }
 
-absl::StatusOr<Cover> cover_stitched(const Graph& graph, const Machine& machine, const Cover& greedy) {
-  WL_ASSIGN_OR_RETURN(const CoverValues values, CoverValues::make(graph, machine));
-  return ordered(graph, Stitching(values, machine, greedy).run());
+absl::StatusOr<Cover> cover_stitched(const Graph& graph, const Machine& machine, const Cover& greedy, Work* work) {
+  WL_ASSIGN_OR_RETURN(const CoverValues values, CoverValues::make(graph, machine, nullptr, work));
+  std::vector<Group> groups = Stitching(values, machine, greedy, work).run();
+  WL_RETURN_IF_ERROR(ended(work));
+  return ordered(graph, std::move(groups));
 }
 
 }  // namespace wl

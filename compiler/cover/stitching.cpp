@@ -48,10 +48,62 @@ bool carry_alike(const CarriedParts& a, const CarriedParts& b) {
                     });
 }
 
+// Gives inputs that are only read through one reshape the shape of that reshape. Its dimensions, such as the heads of a
+// projection to q, k and v, can then be divided among blocks.
+void take_inputs_as_read(Graph& group) {
+  std::vector<NodeId> view(group.nodes.size(), -1);  // by input: its first reader
+  std::vector<char> otherwise(group.nodes.size(), 0);
+  for (NodeId id = 0; id < static_cast<NodeId>(group.nodes.size()); ++id)
+    for (NodeId operand : group.nodes[id].operands) {
+      if (group.nodes[operand].op != Op::input) continue;
+      if (view[operand] < 0) view[operand] = id;
+      if (group.nodes[id].op != Op::reshape || group.nodes[id].shape != group.nodes[view[operand]].shape)
+        otherwise[operand] = 1;
+    }
+  for (const Output& output : group.outputs) otherwise[output.node] = 1;
+  for (size_t id = 0; id < group.nodes.size(); ++id)
+    if (view[id] >= 0 && otherwise[id] == 0) group.nodes[id].shape = group.nodes[view[id]].shape;
+}
+
+// The same graph in a form that can be divided among blocks: every reader has its own copy of a constant, so that the
+// copies can be cut in different ways, and an output that other nodes read is a copy of the value that they read.
+struct Shareable {
+  Graph graph;
+  std::vector<NodeId> was;  // by node of `graph`: the group's node
+};
+Shareable shareable(const Graph& group) {
+  Shareable made;
+  Graph& out = made.graph;
+  std::vector<NodeId> now(group.nodes.size(), -1);
+  std::vector<char> read(group.nodes.size(), 0);
+  const auto add = [&](Node node, NodeId was) {
+    out.nodes.push_back(std::move(node));
+    made.was.push_back(was);
+    return static_cast<NodeId>(out.nodes.size()) - 1;
+  };
+  for (size_t id = 0; id < group.nodes.size(); ++id) {
+    Node node = group.nodes[id];
+    for (NodeId& operand : node.operands) {
+      read[operand] = 1;
+      operand = group.nodes[operand].op == Op::constant ? add(group.nodes[operand], operand) : now[operand];
+    }
+    now[id] = add(std::move(node), static_cast<NodeId>(id));
+  }
+  for (const Output& output : group.outputs) {
+    const Node& node = group.nodes[output.node];
+    NodeId stored = now[output.node];
+    if (read[output.node] != 0 && !is_leaf(node))
+      stored = add({.op = Op::reshape, .dtype = node.dtype, .shape = node.shape, .operands = {stored}}, output.node);
+    out.outputs.push_back({output.name, stored});
+  }
+  take_inputs_as_read(out);
+  return made;
+}
+
 class Stitcher {
  public:
-  Stitcher(const Graph& group, const std::vector<NodeId>& was, const Machine& machine, Slab slab, CoverMemo& memo)
-      : group_(group), was_(was), machine_(machine), slab_(std::move(slab)), memo_(memo) {
+  Stitcher(const Shareable& made, const Machine& machine, Slab slab, const StitchOptions& options)
+      : group_(made.graph), was_(made.was), machine_(machine), slab_(std::move(slab)), options_(options) {
     machine_.threads = 1;
   }
 
@@ -116,7 +168,8 @@ class Stitcher {
   // The stages of a part: its greedy cover. `origin`: by node, the group's node; null: they are not the group's.
   absl::Status add_stages(const CarriedParts::Part& part, const std::vector<NodeId>* origin = nullptr) {
     kept_.clear();
-    WL_ASSIGN_OR_RETURN(const Cover cover, cover_greedy(part.graph, machine_, {.memo = &memo_}));
+    WL_ASSIGN_OR_RETURN(const Cover cover,
+                        cover_greedy(part.graph, machine_, {.memo = options_.memo, .work = options_.work}));
     for (const Group& group : cover.groups) WL_RETURN_IF_ERROR(add(part, group, origin));
     return absl::OkStatus();
   }
@@ -228,64 +281,12 @@ class Stitcher {
   const std::vector<NodeId>& was_;  // by node of group_: its number in the caller's graph
   Machine machine_;
   const Slab slab_;
-  CoverMemo& memo_;
+  const StitchOptions& options_;
   Stitched result_;
   std::map<NodeId, int> kept_;   // by node of the part's graph
   std::set<int> stored_values_;  // carried values that some stage stores
   size_t stored_ = 0;            // outputs that some stage stores
 };
-
-// Gives inputs that are only read through one reshape the shape of that reshape. Its dimensions, such as the heads of a
-// projection to q, k and v, can then be divided among blocks.
-void take_inputs_as_read(Graph& group) {
-  std::vector<NodeId> view(group.nodes.size(), -1);  // by input: its first reader
-  std::vector<char> otherwise(group.nodes.size(), 0);
-  for (NodeId id = 0; id < static_cast<NodeId>(group.nodes.size()); ++id)
-    for (NodeId operand : group.nodes[id].operands) {
-      if (group.nodes[operand].op != Op::input) continue;
-      if (view[operand] < 0) view[operand] = id;
-      if (group.nodes[id].op != Op::reshape || group.nodes[id].shape != group.nodes[view[operand]].shape)
-        otherwise[operand] = 1;
-    }
-  for (const Output& output : group.outputs) otherwise[output.node] = 1;
-  for (size_t id = 0; id < group.nodes.size(); ++id)
-    if (view[id] >= 0 && otherwise[id] == 0) group.nodes[id].shape = group.nodes[view[id]].shape;
-}
-
-// The same graph in a form that can be divided among blocks: every reader has its own copy of a constant, so that the
-// copies can be cut in different ways, and an output that other nodes read is a copy of the value that they read.
-struct Shareable {
-  Graph graph;
-  std::vector<NodeId> was;  // by node of `graph`: the group's node
-};
-Shareable shareable(const Graph& group) {
-  Shareable made;
-  Graph& out = made.graph;
-  std::vector<NodeId> now(group.nodes.size(), -1);
-  std::vector<char> read(group.nodes.size(), 0);
-  const auto add = [&](Node node, NodeId was) {
-    out.nodes.push_back(std::move(node));
-    made.was.push_back(was);
-    return static_cast<NodeId>(out.nodes.size()) - 1;
-  };
-  for (size_t id = 0; id < group.nodes.size(); ++id) {
-    Node node = group.nodes[id];
-    for (NodeId& operand : node.operands) {
-      read[operand] = 1;
-      operand = group.nodes[operand].op == Op::constant ? add(group.nodes[operand], operand) : now[operand];
-    }
-    now[id] = add(std::move(node), static_cast<NodeId>(id));
-  }
-  for (const Output& output : group.outputs) {
-    const Node& node = group.nodes[output.node];
-    NodeId stored = now[output.node];
-    if (read[output.node] != 0 && !is_leaf(node))
-      stored = add({.op = Op::reshape, .dtype = node.dtype, .shape = node.shape, .operands = {stored}}, output.node);
-    out.outputs.push_back({output.name, stored});
-  }
-  take_inputs_as_read(out);
-  return made;
-}
 
 bool alike(const Stitched& a, const Stitched& b) {
   return std::equal(a.stages.begin(), a.stages.end(), b.stages.begin(), b.stages.end(),
@@ -305,7 +306,7 @@ bool may_hold_values(const Graph& group, const Machine& machine) {
 // Blocks that walk a reduced axis in turns, where a correction for what they carry is known. `held`: with values in
 // registers; of these there are only whole turns.
 void add_turning(const Shareable& made, const Machine& machine, std::vector<int64_t> lengths, size_t row, int64_t least,
-                 bool held, CoverMemo& memo, Stitch& found) {
+                 bool held, const StitchOptions& options, Stitch& found) {
   const Graph& group = made.graph;
   const int64_t extent = group.nodes[group.outputs[0].node].shape[row];
   for (const CarriedAxis& axis : carried_axes(group)) {
@@ -318,7 +319,7 @@ void add_turning(const Shareable& made, const Machine& machine, std::vector<int6
         absl::StatusOr<Slab> rest;
         if (left > 0) rest = slab_of(group, lengths, &axis, left);
         if (!slab.ok() || (left > 0 && (held || !rest.ok()))) continue;
-        absl::StatusOr<Stitched> stitched = Stitcher(group, made.was, machine, *std::move(slab), memo)
+        absl::StatusOr<Stitched> stitched = Stitcher(made, machine, *std::move(slab), options)
                                                 .run(rows, length, axis, left > 0 ? &*rest : nullptr, held);
         if (stitched.ok() && (found.choices.size() == before || alike(found.choices[before], *stitched)))
           found.choices.push_back(*std::move(stitched));
@@ -330,11 +331,12 @@ void add_turning(const Shareable& made, const Machine& machine, std::vector<int6
 
 }  // namespace
 
-absl::StatusOr<Domain> stitch(const Graph& whole, const Machine& machine, CoverMemo* memo, bool turns) {
+absl::StatusOr<Domain> stitch(const Graph& whole, const Machine& machine, const StitchOptions& asked) {
   const Shareable made = shareable(whole);
   const Graph& group = made.graph;
   CoverMemo own;
-  if (memo == nullptr) memo = &own;
+  StitchOptions options = asked;
+  if (options.memo == nullptr) options.memo = &own;
   const Shape& shape = group.nodes[group.outputs[0].node].shape;
   if (elements(shape) == 0 || shape.empty()) return invalid("an output without a dimension to divide among blocks");
   std::vector<int64_t> lengths = least_lengths(group);
@@ -358,14 +360,15 @@ absl::StatusOr<Domain> stitch(const Graph& whole, const Machine& machine, CoverM
     absl::StatusOr<Slab> slab = slab_of(group, lengths);
     status.Update(slab.status());
     if (!slab.ok()) continue;
-    absl::StatusOr<Stitched> stitched = Stitcher(made.graph, made.was, machine, *std::move(slab), *memo).run(length);
+    absl::StatusOr<Stitched> stitched = Stitcher(made, machine, *std::move(slab), options).run(length);
     status.Update(stitched.status());
     if (stitched.ok() && (found->choices.empty() || alike(found->choices[0], *stitched)))
       found->choices.push_back(*std::move(stitched));
   }
   for (const bool held : {false, true})
-    if (turns && (!held || may_hold_values(group, machine)))
-      add_turning(made, machine, lengths, row, least, held, *memo, *found);
+    if (options.turns && (!held || may_hold_values(group, machine)))
+      add_turning(made, machine, lengths, row, least, held, options, *found);
+  WL_RETURN_IF_ERROR(ended(options.work));
   if (found->choices.empty())
     return status.ok() ? invalid("no number of rows divides ", shape[row], " rows among blocks") : status;
   Domain domain;

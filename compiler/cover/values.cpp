@@ -43,14 +43,16 @@ CoverValues::CoverValues(const Graph& graph, const Machine& machine, CoverMemo* 
   for (const Output& output : graph.outputs) is_graph_output_[output.node] = 1;
 }
 
-absl::StatusOr<CoverValues> CoverValues::make(const Graph& graph, const Machine& machine, CoverMemo* memo) {
+absl::StatusOr<CoverValues> CoverValues::make(const Graph& graph, const Machine& machine, CoverMemo* memo, Work* work) {
   CoverValues values(graph, machine, memo);
-  for (NodeId id = 0; id < static_cast<NodeId>(graph.nodes.size()); ++id)
+  const auto go_on = [work] { return wl::go_on(work, kAnalysisSteps); };
+  for (NodeId id = 0; id < static_cast<NodeId>(graph.nodes.size()) && go_on(); ++id)
     if (values.anchor_[id]) WL_RETURN_IF_ERROR(values.ensure_kernel(id));
-  for (NodeId id = 0; id < static_cast<NodeId>(graph.nodes.size()); ++id)
+  for (NodeId id = 0; id < static_cast<NodeId>(graph.nodes.size()) && go_on(); ++id)
     if (values.anchor_[id] && !is_view(graph.nodes[id])) values.choose_stored_form(id);
-  for (NodeId id = 0; id < static_cast<NodeId>(graph.nodes.size()); ++id)
+  for (NodeId id = 0; id < static_cast<NodeId>(graph.nodes.size()) && go_on(); ++id)
     if (values.is_graph_output_[id]) WL_RETURN_IF_ERROR(values.place_output(id));
+  WL_RETURN_IF_ERROR(ended(work));
   values.find_edges();
   return values;
 }

@@ -12,6 +12,8 @@
 
 namespace wl {
 
+inline constexpr uint64_t kAnalysisSteps = 50;  // that looking at one small group counts for (compiler/base/work.h)
+
 // Answers about groups, by their structure, for one machine. Covers of graphs with parts in common reuse them.
 struct CoverMemo {
   template <typename Found>
@@ -24,7 +26,8 @@ class CoverValues {
  public:
   // Chooses the anchors, and the view of its value that each stores, so that every anchor alone is a legal group. An
   // error when an op has no kernel. `memo`, if given, must outlive the result.
-  static absl::StatusOr<CoverValues> make(const Graph& graph, const Machine& machine, CoverMemo* memo = nullptr);
+  static absl::StatusOr<CoverValues> make(const Graph& graph, const Machine& machine, CoverMemo* memo = nullptr,
+                                          Work* work = nullptr);
 
   const std::vector<NodeId>& anchors() const { return anchors_; }                       // ascending
   const std::vector<NodeId>& sources(NodeId anchor) const { return sources_[anchor]; }  // anchors it reads, distinct

@@ -47,9 +47,9 @@ std::string and_why(const std::string& problem) {
   return problem.empty() ? std::string() : cat("; ", problem);
 }
 
-absl::Status plan_job(NewJob& job, Store& store, const Compiler& compiler, const Elsewhere& elsewhere) {
+absl::Status plan_job(NewJob& job, Store& store, const Compiler& compiler, const Elsewhere& elsewhere, Work* work) {
   const TuneOptions& asked = job.row.options;
-  WL_ASSIGN_OR_RETURN(job.plan, make_plan(job.row.graph, asked, *job.row.device, compiler));
+  WL_ASSIGN_OR_RETURN(job.plan, make_plan(job.row.graph, asked, *job.row.device, compiler, {}, work));
   const std::string problem =
       wait_for([&](const auto& done) { find_missing(store, elsewhere, *job.plan, job.row, done); });
   WL_ASSIGN_OR_RETURN(const Records records, known_records(store, *job.plan, job.row.team));
@@ -67,8 +67,21 @@ absl::Status plan_job(NewJob& job, Store& store, const Compiler& compiler, const
 
 }  // namespace
 
+std::function<absl::Status()> waiting_for(const TuneOptions& asked, std::optional<Clock::time_point> over,
+                                          const EventLoop& loop, std::function<bool()> gone) {
+  return [over, budget_s = asked.budget_s, &loop, gone = std::move(gone)]() -> absl::Status {
+    if (loop.leaving()) return absl::CancelledError("the coordinator stops");
+    if (gone && gone()) return absl::CancelledError("nobody waits for the plan any more");
+    if (over && Clock::now() > *over)
+      return absl::DeadlineExceededError(
+          cat("the budget of ", budget_s, " s is over, and the graph's plan is not made yet: planning took all of it; ",
+              "give a longer --budget, a smaller graph or another --cover"));
+    return absl::OkStatus();
+  };
+}
+
 absl::StatusOr<NewJob> answer_or_plan(JobRow row, Store& store, const Compiler& compiler, const Workers& workers,
-                                      const Elsewhere& elsewhere) {
+                                      const Elsewhere& elsewhere, Work* work) {
   NewJob job{.row = std::move(row), .plan = {}, .result_id = {}};
   const TuneOptions& asked = job.row.options;
   auto device = workers.device_for(asked, job.row.team);
@@ -90,7 +103,7 @@ absl::StatusOr<NewJob> answer_or_plan(JobRow row, Store& store, const Compiler& 
         return job;
       }
     }
-    WL_RETURN_IF_ERROR(plan_job(job, store, compiler, elsewhere));
+    WL_RETURN_IF_ERROR(plan_job(job, store, compiler, elsewhere, work));
   } else {
     WL_RETURN_IF_ERROR(parse(job.row.graph).status());
     if (asked.require_cached)

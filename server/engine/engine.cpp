@@ -35,6 +35,10 @@ Engine::~Engine() {
   stop();
 }
 
+bool Engine::leaving() const {
+  return impl_->loop.leaving();
+}
+
 const Compiler& Engine::compiler() const {
   return *impl_->compiler;
 }
@@ -67,6 +71,7 @@ bool Engine::draining() {
 }
 
 void Engine::leave() {
+  impl_->loop.leave();
   impl_->leases.leave();
   impl_->views.leave();
 }
@@ -81,7 +86,8 @@ absl::StatusOr<Device> Engine::device_for(const TuneOptions& options, const std:
 }
 
 absl::StatusOr<Job> Engine::create(const std::string& request_id, const std::string& graph, const TuneOptions& options,
-                                   const std::string& label, const std::string& team, const std::string& trace) {
+                                   const std::string& label, const std::string& team, const std::string& trace,
+                                   const std::function<bool()>& gone) {
   if (request_id.empty()) return invalid("request_id: expected a UUID, found nothing");
   JobRow row;
   row.team = team;
@@ -101,8 +107,11 @@ absl::StatusOr<Job> Engine::create(const std::string& request_id, const std::str
     WL_ASSIGN_OR_RETURN(JobRow same, impl_->store->create_job(row));
     return get(same.id);
   }
+  std::optional<Clock::time_point> over;
+  if (options.budget_s > 0) over = Clock::now() + duration_of(options.budget_s);
+  Work work(waiting_for(options, over, impl_->loop, gone));
   WL_ASSIGN_OR_RETURN(NewJob job, answer_or_plan(std::move(row), *impl_->store, *impl_->compiler, impl_->workers,
-                                                 impl_->options.elsewhere));
+                                                 impl_->options.elsewhere, &work));
   WL_ASSIGN_OR_RETURN(JobRow made,
                       impl_->store->create_job(job.row, job.result_id, impl_->options.rules(team).most_jobs));
   log_line(spdlog::level::info, "job created", fields_of(made));

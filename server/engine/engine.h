@@ -96,8 +96,9 @@ class Engine {
   absl::Status start();  // Goes on with the jobs that are not done.
   void drain(bool on);   // Gives no new lease while it is on; what is leased may finish.
   bool draining();
-  void leave();  // Makes waiting calls return and gives no new lease, because the process is about to end.
-  void stop();   // Leaves, and ends the engine's threads.
+  bool leaving() const;  // leave() was called. Any thread.
+  void leave();          // Makes waiting calls return and gives no new lease, because the process is about to end.
+  void stop();           // Leaves, and ends the engine's threads.
 
   // Forgets what a principal's workers measured, confirmed and reported (Store::revoke), and gives them no more batches
   // of live searches. To be called once it cannot report any more.
@@ -110,9 +111,12 @@ class Engine {
 
   // --- clients
   // At once. InvalidArgument: graph or options cannot be used. ResourceExhausted: the team has too many jobs.
-  // `trace`: its trace id; empty: it gets a new one.
+  // `trace`: its trace id; empty: it gets a new one. Where the device is known, the job is planned first. `gone`:
+  // whether the caller has gone meanwhile, asked again and again; planning then ends, with Cancelled, and there is no
+  // job. DeadlineExceeded: planning took the whole budget.
   absl::StatusOr<Job> create(const std::string& request_id, const std::string& graph, const TuneOptions& options,
-                             const std::string& label, const std::string& team = "", const std::string& trace = "");
+                             const std::string& label, const std::string& team = "", const std::string& trace = "",
+                             const std::function<bool()>& gone = {});
   absl::StatusOr<Job> get(int64_t id);  // NotFound
   absl::StatusOr<Job> cancel(int64_t id);
   // Calls `tell` with the job, and again whenever it has changed, until unwatch(); not with version `seen`, unless the

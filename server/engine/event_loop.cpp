@@ -20,6 +20,7 @@ void EventLoop::start(int pool_threads, std::function<void(int64_t)> step, std::
 }
 
 void EventLoop::stop() {
+  leave();
   {
     const std::lock_guard lock(mutex_);
     stopping_ = true;

@@ -30,7 +30,9 @@ class EventLoop {
 
   // `step` runs a due step, `tick` runs about four times a second; both on the engine's thread.
   void start(int pool_threads, std::function<void(int64_t)> step, std::function<void()> tick);
-  void stop();  // Waits for what runs; drops what is queued.
+  void leave() { leaving_ = true; }          // Any thread. Work of the pool ends early, where it can.
+  bool leaving() const { return leaving_; }  // Any thread.
+  void stop();                               // Waits for what runs; drops what is queued.
 
   void post(std::function<void()> event);       // Any thread. Runs on the engine's thread.
   void compute(std::function<void()> work);     // Any thread. Runs on a thread of the pool.
@@ -45,6 +47,7 @@ class EventLoop {
   const std::function<void()> idle_;
   std::function<void(int64_t)> step_;
   std::function<void()> tick_;
+  std::atomic<bool> leaving_ = false;
   std::atomic<int> computing_ = 0;  // events, steps and pool work that are queued or run
   std::set<int64_t> due_;           // the engine's thread only
 

@@ -13,6 +13,15 @@ constexpr auto kLongPlanning = std::chrono::seconds(3);
 
 }  // namespace
 
+std::function<absl::Status()> Jobs::waiting_for_job(const ActiveJob& job) const {
+  std::optional<Clock::time_point> end = job.deadline;
+  // A job that a coordinator had begun before this one started needs its plan to answer with what it has.
+  const TuneOptions& asked = job.row.options;
+  if (!end && job.row.state == JobState::kQueued && asked.budget_s > 0)
+    end = Clock::now() + duration_of(asked.budget_s) - std::chrono::milliseconds(unix_ms_now() - job.row.created_ms);
+  return waiting_for(asked, end, *loop_, [over = job.over.get_token()] { return over.stop_requested(); });
+}
+
 absl::StatusOr<Records> known_records(Store& store, const JobPlan& plan, const std::string& team) {
   Records records;
   for (const PlannedGroup& group : plan.groups) {
@@ -70,7 +79,7 @@ void Jobs::adopt(JobRow row, std::optional<JobPlan> plan) {
 void Jobs::make_plan_of(ActiveJob& job) {
   job.planning = std::make_shared<ActiveJob::Planning>();
   if (job.row.graph.empty()) return plan_winners(job);
-  loop_->compute([this, row = job.row, planning = job.planning] {
+  loop_->compute([this, row = job.row, planning = job.planning, waiting = waiting_for_job(job)] {
     planning->begun = Clock::now().time_since_epoch().count();
     auto plan = std::make_shared<absl::StatusOr<JobPlan>>(absl::InternalError(""));
     if (row.plan_attempts >= kMostPlanAttempts) {
@@ -78,7 +87,8 @@ void Jobs::make_plan_of(ActiveJob& job) {
           cat("planning this job ended the coordinator ", row.plan_attempts,
               " times, so it is not tried again; cut the graph into smaller ones, or choose another --cover"));
     } else {
-      *plan = make_plan(row.graph, row.options, *row.device, *compiler_);
+      Work work(waiting);
+      *plan = make_plan(row.graph, row.options, *row.device, *compiler_, {}, &work);
     }
     take_found(row, plan, &Jobs::take_plan);
   });
@@ -108,6 +118,7 @@ void Jobs::take_plan(int64_t id, absl::StatusOr<JobPlan> plan) {
   absl::Status status = plan.status();
   const std::shared_ptr<ActiveJob::Planning> planning = std::exchange(job.planning, nullptr);
   if (planning != nullptr && planning->noted) status.Update(store_->set_job_planning(id, false).status());
+  if (was_left(status)) return;
   if (status.ok()) {
     job.plan = *std::move(plan);
     status = begin(job);
@@ -153,6 +164,7 @@ void Jobs::cancel(int64_t id) {
   const auto job = jobs_.find(id);
   if (job == jobs_.end() || job->second.row.cancelling) return;
   job->second.row.cancelling = true;
+  job->second.over.request_stop();
   if (!job->second.plan) return finish(job->second, JobState::kCancelled, absl::OkStatus());
   if (!job->second.reverifying) stop_searches(job->second, true);
   advance(id);
@@ -313,6 +325,7 @@ absl::Status Jobs::want_parts_in_use(ActiveJob& job, const std::vector<Chosen>& 
 }
 
 void Jobs::finish(ActiveJob& job, JobState state, absl::Status error) {
+  job.over.request_stop();
   job.row.state = state;
   job.row.error = std::move(error);
   job.row.finished_ms = unix_ms_now();

@@ -10,6 +10,7 @@
 #include <memory>
 #include <optional>
 #include <set>
+#include <stop_token>
 #include <string>
 #include <utility>
 #include <vector>
@@ -41,6 +42,7 @@ struct ActiveJob {
     bool noted = false;                 // the store knows that it takes long
   };
   std::shared_ptr<Planning> planning;  // while its plan is made
+  std::stop_source over;               // requested once nobody waits for what the pool does for it
   bool stopping = false;               // budget over
   bool deserted = false;               // there was no worker when it was over
 
@@ -123,6 +125,9 @@ class Jobs : public SearchObserver {
   void take_found(const JobRow& row, const MadePlan& plan, TakePlan take);
   void note_long_planning(ActiveJob& job);
   void take_plan(int64_t id, absl::StatusOr<JobPlan> plan);
+  std::function<absl::Status()> waiting_for_job(const ActiveJob& job) const;
+  // The plan was given up because the coordinator leaves; the next one makes it.
+  bool was_left(const absl::Status& planned) const { return absl::IsCancelled(planned) && loop_->leaving(); }
   void taken_up(int64_t id);
   absl::Status begin(ActiveJob& job);
   void tick(ActiveJob& job);
@@ -176,6 +181,11 @@ class Jobs : public SearchObserver {
   std::map<int64_t, ActiveJob> jobs_;  // by id
   std::set<int64_t> recovering_;       // jobs that were not done when the coordinator started, until they are taken up
 };
+
+// Whether a job's plan is still waited for, for a Work (compiler/base/work.h). Cancelled: `gone` says that nobody does,
+// or the coordinator leaves; DeadlineExceeded: its budget was over at that time. `loop` must outlive it.
+std::function<absl::Status()> waiting_for(const TuneOptions& asked, std::optional<Clock::time_point> over,
+                                          const EventLoop& loop, std::function<bool()> gone);
 
 LogFields fields_of(const JobRow& row);  // what a line of the log says about a job
 

@@ -88,6 +88,6 @@ struct NewJob {
 // A job whose device is not known yet waits for one: that is no error. What the store lacks is looked for elsewhere
 // first.
 absl::StatusOr<NewJob> answer_or_plan(JobRow row, Store& store, const Compiler& compiler, const Workers& workers,
-                                      const Elsewhere& elsewhere);
+                                      const Elsewhere& elsewhere, Work* work);
 
 }  // namespace wl

@@ -79,9 +79,10 @@ void Jobs::refine(ActiveJob& job) {
                          : thorough ? Unmeasured::kBound
                                     : Unmeasured::kLikely;
   // The plan of a large graph takes seconds, so the pool makes it.
-  loop_->compute([this, row = job.row, prices = job.prices] {
-    auto plan =
-        std::make_shared<absl::StatusOr<JobPlan>>(make_plan(row.graph, row.options, *row.device, *compiler_, prices));
+  loop_->compute([this, row = job.row, prices = job.prices, waiting = waiting_for_job(job)] {
+    Work work(waiting);
+    auto plan = std::make_shared<absl::StatusOr<JobPlan>>(
+        make_plan(row.graph, row.options, *row.device, *compiler_, prices, &work));
     take_found(row, plan, &Jobs::take_refined);
   });
   publish(job);
@@ -89,9 +90,11 @@ void Jobs::refine(ActiveJob& job) {
 
 void Jobs::take_refined(int64_t job_id, absl::StatusOr<JobPlan> plan) {
   const auto found = jobs_.find(job_id);
-  if (found == jobs_.end()) return;
+  if (found == jobs_.end() || was_left(plan.status())) return;
   ActiveJob& job = found->second;
   job.refining = false;
+  // When the budget is over the present cover stays.
+  job.stopping |= absl::IsDeadlineExceeded(plan.status());
   if (job.row.cancelling || job.stopping) return advance(job_id);
   const bool last = job.prices.otherwise == Unmeasured::kNever;
   // NotFound: no cover has a correct kernel for each of its groups, so the present cover stays and its parts replace

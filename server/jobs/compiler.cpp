@@ -29,21 +29,22 @@ namespace {
 struct PooledGraph {
   Graph graph;
   Machine machine;
-  absl::StatusOr<ColumnPool> pool = candidate_pool(graph, machine);
+  Work* work = nullptr;  // while it is made
+  absl::StatusOr<ColumnPool> pool = candidate_pool(graph, machine, kEnumerated, work);
 };
 
 // The pools of the last graphs that were planned, for a job's cover is chosen many times from one pool. The same graph
 // and machine give the same pool, so results do not depend on what is kept. Any thread may call.
 class Pools {
  public:
-  absl::StatusOr<std::shared_ptr<const PooledGraph>> of(const Graph& graph, const Machine& m) {
+  absl::StatusOr<std::shared_ptr<const PooledGraph>> of(const Graph& graph, const Machine& m, Work* work) {
     const std::string text = print(graph);
     {
       const std::lock_guard lock(mutex_);
       for (const auto& [known, pool] : pools_)
         if (known == text && pool->machine == m) return pool;
     }
-    const std::shared_ptr<const PooledGraph> made(new PooledGraph{.graph = graph, .machine = m});
+    const std::shared_ptr<const PooledGraph> made(new PooledGraph{.graph = graph, .machine = m, .work = work});
     WL_RETURN_IF_ERROR(made->pool.status());
     const std::lock_guard lock(mutex_);
     if (pools_.size() == kMost) pools_.pop_front();
@@ -192,32 +193,32 @@ class RealCompiler : public Compiler {
  public:
   explicit RealCompiler(Ranker ranker = {}) : ranker_(std::make_shared<const Ranker>(std::move(ranker))) {}
   absl::StatusOr<Graph> simplify(const Graph& graph) const override { return wl::simplify(graph); }
-  absl::StatusOr<Graph> laid_out(const Graph& graph, const std::string& cover) const override {
+  absl::StatusOr<Graph> laid_out(const Graph& graph, const std::string& cover, Work* work) const override {
     WL_ASSIGN_OR_RETURN(const CoverRow* row, cover_named(cover));
-    WL_ASSIGN_OR_RETURN(const Graph simple, wl::simplify(graph));
+    WL_ASSIGN_OR_RETURN(const Graph simple, wl::simplify(graph, {}, nullptr, nullptr, work));
     if (row->layout == CoverLayout::kOwn) return simple;
     WL_ASSIGN_OR_RETURN(const Graph stored, channels_last(simple));
-    return wl::simplify(stored);
+    return wl::simplify(stored, {}, nullptr, nullptr, work);
   }
   absl::StatusOr<std::vector<Cover>> covers(const Graph& graph, const Machine& machine, const std::string& cover,
-                                            const CoverPrices& prices) const override {
+                                            const CoverPrices& prices, Work* work) const override {
     WL_ASSIGN_OR_RETURN(const CoverRow* row, cover_named(cover));
     WL_RETURN_IF_ERROR(fits_cover(*row, graph));
-    WL_ASSIGN_OR_RETURN(Cover greedy, cover_greedy(graph, machine));
-    WL_ASSIGN_OR_RETURN(Cover parts, cover_one_per_op(graph, machine));
+    WL_ASSIGN_OR_RETURN(Cover greedy, cover_greedy(graph, machine, {.work = work}));
+    WL_ASSIGN_OR_RETURN(Cover parts, cover_one_per_op(graph, machine, work));
     std::vector<Cover> covers(1);
-    WL_ASSIGN_OR_RETURN(covers[0], row->make({graph, machine, greedy, prices, pool_of(graph, machine)}));
+    WL_ASSIGN_OR_RETURN(covers[0], row->make({graph, machine, greedy, prices, pool_of(graph, machine, work), work}));
     if (row->above_greedy && covers[0].groups != greedy.groups && covers[0].groups != parts.groups)
       covers.push_back(std::move(greedy));
     covers.push_back(std::move(parts));
     return covers;
   }
-  absl::StatusOr<CoverExplanation> explain(const Graph& graph, const Machine& machine,
-                                           const std::string& cover) const override {
+  absl::StatusOr<CoverExplanation> explain(const Graph& graph, const Machine& machine, const std::string& cover,
+                                           Work* work) const override {
     WL_ASSIGN_OR_RETURN(const CoverRow* row, cover_named(cover));
     WL_RETURN_IF_ERROR(fits_cover(*row, graph));
-    WL_ASSIGN_OR_RETURN(const Cover greedy, cover_greedy(graph, machine));
-    WL_ASSIGN_OR_RETURN(const Cover made, row->make({graph, machine, greedy, {}, pool_of(graph, machine)}));
+    WL_ASSIGN_OR_RETURN(const Cover greedy, cover_greedy(graph, machine, {.work = work}));
+    WL_ASSIGN_OR_RETURN(const Cover made, row->make({graph, machine, greedy, {}, pool_of(graph, machine, work), work}));
     return wl::explain(graph, made, machine);
   }
   absl::StatusOr<std::unique_ptr<GroupCompiler>> open(const Graph& group, const Machine& machine) const override {
@@ -239,10 +240,10 @@ class RealCompiler : public Compiler {
   absl::Status known_cover(const std::string& name) const override { return cover_named(name).status(); }
 
  private:
-  std::function<absl::StatusOr<std::shared_ptr<const ColumnPool>>()> pool_of(const Graph& graph,
-                                                                             const Machine& m) const {
-    return [this, &graph, &m]() -> absl::StatusOr<std::shared_ptr<const ColumnPool>> {
-      WL_ASSIGN_OR_RETURN(std::shared_ptr<const PooledGraph> pooled, pools_.of(graph, m));
+  std::function<absl::StatusOr<std::shared_ptr<const ColumnPool>>()> pool_of(const Graph& graph, const Machine& m,
+                                                                             Work* work) const {
+    return [this, &graph, &m, work]() -> absl::StatusOr<std::shared_ptr<const ColumnPool>> {
+      WL_ASSIGN_OR_RETURN(std::shared_ptr<const PooledGraph> pooled, pools_.of(graph, m, work));
       return std::shared_ptr<const ColumnPool>(pooled, &*pooled->pool);
     };
   }

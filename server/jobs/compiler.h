@@ -1,5 +1,6 @@
 // The compiler as the coordinator uses it: the covers of a graph, and for one group its candidates, their sources and
 // its oracle. All functions are pure. It is an interface so that the job engine is tested without compiling anything.
+// What may take long takes a Work, which may be null; if it ends before, its status is the answer.
 #pragma once
 
 #include <memory>
@@ -7,6 +8,7 @@
 #include <vector>
 
 #include "compiler/base/records.h"
+#include "compiler/base/work.h"
 #include "compiler/cover/cover.h"
 #include "compiler/cover/explain.h"
 #include "compiler/cover/planned/prices.h"
@@ -47,19 +49,20 @@ class Compiler {
   virtual ~Compiler() = default;
   virtual absl::StatusOr<Graph> simplify(const Graph& graph) const = 0;
   // The graph to give to covers() and explain(): simplified, and with its values stored as `cover` wants them.
-  virtual absl::StatusOr<Graph> laid_out(const Graph& graph, const std::string& /*cover*/) const {
+  virtual absl::StatusOr<Graph> laid_out(const Graph& graph, const std::string& /*cover*/, Work* /*work*/) const {
     return simplify(graph);
   }
   // The covers that launches are chosen from, group by group, once times are known. They are in order from the one that
   // fuses most to one kernel per op. The first is the one that `cover` names; `prices` are for a cover that refines().
   virtual absl::StatusOr<std::vector<Cover>> covers(const Graph& graph, const Machine& machine,
-                                                    const std::string& cover, const CoverPrices& prices) const = 0;
+                                                    const std::string& cover, const CoverPrices& prices,
+                                                    Work* work) const = 0;
   // Whether `cover` is chosen again with measured times.
   virtual bool refines(const std::string& cover) const = 0;
   // Simpler covers that `cover` is timed whole against, by name.
   virtual std::vector<std::string> simpler(const std::string& /*cover*/) const { return {}; }
-  virtual absl::StatusOr<CoverExplanation> explain(const Graph& graph, const Machine& machine,
-                                                   const std::string& cover) const = 0;
+  virtual absl::StatusOr<CoverExplanation> explain(const Graph& graph, const Machine& machine, const std::string& cover,
+                                                   Work* work) const = 0;
   virtual absl::StatusOr<std::unique_ptr<GroupCompiler>> open(const Graph& group, const Machine& machine) const = 0;
   virtual absl::Status known_strategy(const std::string& name) const = 0;
   virtual absl::Status known_cover(const std::string& name) const = 0;

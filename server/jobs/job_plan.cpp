@@ -17,6 +17,7 @@
 namespace wl {
 namespace {
 
+constexpr uint64_t kGroupSteps = 50;  // of work on a group: its text and its key
 // To be raised when the ABI of kernels, the numerics policy or the way of measuring changes meaning.
 constexpr int kKeyVersion = 1;
 // How products of f32 are rounded. There is one way; its name stays in the keys so that existing stores are found
@@ -140,7 +141,7 @@ PlannedGroup planned_group(Graph graph, const std::string& key) {
 }
 
 absl::StatusOr<JobPlan> make_plan(const std::string& graph_text, const TuneOptions& options, const Device& device,
-                                  const Compiler& compiler, const CoverPrices& prices) {
+                                  const Compiler& compiler, const CoverPrices& prices, Work* work) {
   const auto begin = std::chrono::steady_clock::now();
   JobPlan plan;
   plan.device = device;
@@ -151,8 +152,9 @@ absl::StatusOr<JobPlan> make_plan(const std::string& graph_text, const TuneOptio
   for (const Output& output : whole.outputs)
     WL_RETURN_IF_ERROR(check_text("graph: name of an output", output.name, TextKind::kName, kMostName));
   plan.graph_hash = graph_hash(whole);
-  WL_ASSIGN_OR_RETURN(plan.graph, compiler.laid_out(whole, options.cover));
-  WL_ASSIGN_OR_RETURN(std::vector<Cover> covers, compiler.covers(plan.graph, plan.machine, options.cover, prices));
+  WL_ASSIGN_OR_RETURN(plan.graph, compiler.laid_out(whole, options.cover, work));
+  WL_ASSIGN_OR_RETURN(std::vector<Cover> covers,
+                      compiler.covers(plan.graph, plan.machine, options.cover, prices, work));
   PlanBuilder builder(&plan, options);
   // An output that is an input needs no kernel: it is that input's buffer.
   const auto nothing_to_do = [&](const Group& group) {
@@ -165,7 +167,10 @@ absl::StatusOr<JobPlan> make_plan(const std::string& graph_text, const TuneOptio
                          : level + 1 < covers.size() ? &PlannedGroup::between_count
                                                      : &PlannedGroup::part_count;
     plan.levels.emplace_back();
-    for (const Group& group : covers[level].groups) plan.levels.back().launches.push_back(builder.add(group, counted));
+    for (const Group& group : covers[level].groups) {
+      if (!go_on(work, kGroupSteps)) return work->status();
+      plan.levels.back().launches.push_back(builder.add(group, counted));
+    }
   }
   for (size_t level = 0; level + 1 < covers.size(); ++level)
     plan.levels[level].parts_of = match_parts(covers[level], covers[level + 1]);

@@ -66,8 +66,9 @@ std::string result_key(const std::string& graph_text, const Device& device, cons
 // What is planned of a group but how often it is launched.
 PlannedGroup planned_group(Graph graph, const std::string& key);
 
+// `work`: see compiler.h.
 absl::StatusOr<JobPlan> make_plan(const std::string& graph_text, const TuneOptions& options, const Device& device,
-                                  const Compiler& compiler, const CoverPrices& prices = {});
+                                  const Compiler& compiler, const CoverPrices& prices = {}, Work* work = nullptr);
 
 using Records = std::map<std::string, KernelRecord>;  // by key
 

@@ -18,7 +18,10 @@ grpc::Status answer(const absl::StatusOr<Job>& job, v1::Job* out) {
 class TuningServiceImpl final : public v1::TuningService::CallbackService {
  public:
   explicit TuningServiceImpl(const Serving& serving) : serving_(serving) {}
-  WL_ANSWER_READER_ON(serving_.slow, CreateTuningJob, v1::CreateTuningJobRequest, v1::Job);
+  grpc::ServerUnaryReactor* CreateTuningJob(grpc::CallbackServerContext* context,
+                                            const v1::CreateTuningJobRequest* request, v1::Job* out) override {
+    return answer_on(serving_.slow, context, [=, this] { return create(*context, *request, out); });
+  }
   WL_ANSWER_READER_ON(serving_.quick, GetJob, v1::GetJobRequest, v1::Job);
   WL_ANSWER_READER_ON(serving_.quick, ListJobs, v1::ListJobsRequest, v1::ListJobsResponse);
   WL_ANSWER_READER_ON(serving_.quick, CancelJob, v1::CancelJobRequest, v1::Job);
@@ -27,17 +30,24 @@ class TuningServiceImpl final : public v1::TuningService::CallbackService {
                                                          const v1::InspectRequest*) override;
 
  private:
+  grpc::Status create(const grpc::CallbackServerContext& context, const v1::CreateTuningJobRequest& request,
+                      v1::Job* out);
+
   const Serving serving_;
   Engine* const engine_ = serving_.engine;
   Store* const store_ = serving_.store;
 };
 
-grpc::Status TuningServiceImpl::CreateTuningJob(const Reader& reader, const v1::CreateTuningJobRequest* request,
-                                                v1::Job* out) {
-  const auto options = from_proto(request->options());
+// Planning ends when the caller goes.
+grpc::Status TuningServiceImpl::create(const grpc::CallbackServerContext& context,
+                                       const v1::CreateTuningJobRequest& request, v1::Job* out) {
+  if (const absl::Status fields = check_fields(request); !fields.ok()) return to_grpc(fields);
+  const auto reader = reader_of(serving_, context);
+  if (!reader.ok()) return to_grpc(reader.status());
+  const auto options = from_proto(request.options());
   if (!options.ok()) return to_grpc(options.status());
-  return answer(engine_->create(request->request_id(), request->graph(), *options, request->label(), reader.team,
-                                request->trace()),
+  return answer(engine_->create(request.request_id(), request.graph(), *options, request.label(), reader->team,
+                                request.trace(), [&context] { return context.IsCancelled(); }),
                 out);
 }
 

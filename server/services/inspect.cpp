@@ -12,6 +12,7 @@
 namespace wl {
 namespace {
 
+constexpr uint64_t kGroupSteps = 1000;  // of work on a group; the caller is asked about before each
 constexpr size_t kPartBytes = 1 << 20;  // A part with groups ends when it is this long.
 
 absl::StatusOr<v1::InspectResponse::Group> inspect_group(const PlannedGroup& group, const std::string& stage,
@@ -22,7 +23,14 @@ absl::StatusOr<v1::InspectResponse::Group> inspect_group(const PlannedGroup& gro
   out.set_count(group.fused_count);
   out.set_graph(group.text);
   if (stage == "graph") return out;
-  WL_ASSIGN_OR_RETURN(std::unique_ptr<GroupCompiler> opened, compiler.open(group.graph, plan.machine));
+  auto compiled = compiler.open(group.graph, plan.machine);
+  if (absl::IsUnimplemented(compiled.status()) && (stage == "space" || stage == "plan")) {
+    // A job computes its parts instead.
+    out.set_space(cat("no legal points: ", compiled.status().message(), "\n"));
+    return out;
+  }
+  WL_RETURN_IF_ERROR(compiled.status());
+  const std::unique_ptr<GroupCompiler> opened = *std::move(compiled);
   WL_ASSIGN_OR_RETURN(std::optional<RecordRow> record,
                       store->record_by_key(group.key, environment_of(plan.device), reader));
   const std::string chosen = record ? record->record.plan : opened->seeds().front();
@@ -88,11 +96,11 @@ class InspectCall final : public grpc::ServerWriteReactor<v1::InspectResponse> {
     WL_ASSIGN_OR_RETURN(TuneOptions options, from_proto(request_.options()));
     WL_ASSIGN_OR_RETURN(const Reader reader, reader_of(serving_, *context_));
     WL_ASSIGN_OR_RETURN(Device device, serving_.engine->device_for(options, reader.team));
-    WL_ASSIGN_OR_RETURN(JobPlan plan, make_plan(request_.graph(), options, device, compiler_));
+    WL_ASSIGN_OR_RETURN(JobPlan plan, make_plan(request_.graph(), options, device, compiler_, {}, &work_));
     whole.set_graph(print(plan.graph));
     WL_RETURN_IF_ERROR(keep(std::move(whole)));
     if (request_.why()) {
-      WL_ASSIGN_OR_RETURN(CoverExplanation made, compiler_.explain(plan.graph, plan.machine, options.cover));
+      WL_ASSIGN_OR_RETURN(CoverExplanation made, compiler_.explain(plan.graph, plan.machine, options.cover, &work_));
       v1::InspectResponse why, picture;
       why.set_why(std::move(made.text));
       WL_RETURN_IF_ERROR(keep(std::move(why)));
@@ -107,7 +115,7 @@ class InspectCall final : public grpc::ServerWriteReactor<v1::InspectResponse> {
     size_t part_bytes = 0;
     for (const PlannedGroup& group : plan.groups) {
       if (group.fused_count == 0) continue;
-      if (context_->IsCancelled()) return absl::CancelledError("the caller has gone");
+      if (!work_.go_on(kGroupSteps)) return work_.status();
       WL_ASSIGN_OR_RETURN(v1::InspectResponse::Group made,
                           inspect_group(group, request_.stage(), plan, compiler_, serving_.store, reader));
       std::string prelude;
@@ -147,6 +155,10 @@ class InspectCall final : public grpc::ServerWriteReactor<v1::InspectResponse> {
   grpc::CallbackServerContext* const context_;
   const v1::InspectRequest& request_;
   const Compiler& compiler_ = serving_.engine->compiler();
+  Work work_{[this] {
+    return context_->IsCancelled() || serving_.engine->leaving() ? absl::CancelledError("the caller has gone")
+                                                                 : absl::OkStatus();
+  }};
   std::deque<v1::InspectResponse> parts_;
   int64_t bytes_ = 0;  // taken of the transfers
   std::unique_ptr<OpenCalls::Held> held_;

@@ -18,6 +18,7 @@ namespace {
 
 constexpr size_t kMostDrawings = 8, kMostWaiting = 4;
 constexpr size_t kMostPictureBytes = 6 << 20;
+constexpr uint64_t kMostSteps = 10'000'000;  // of planning for a page (compiler/base/work.h)
 constexpr auto kWait = std::chrono::milliseconds(300);
 constexpr int kLowestPriority = 19;
 
@@ -42,10 +43,11 @@ void read_reasons(const std::string& text, Drawing* out) {
 }
 
 absl::StatusOr<Drawing> draw(const JobRow& job, const Compiler& compiler) {
+  Work work({}, kMostSteps);
   WL_ASSIGN_OR_RETURN(Graph graph, parse(job.graph));
-  WL_ASSIGN_OR_RETURN(graph, compiler.laid_out(graph, job.options.cover));
+  WL_ASSIGN_OR_RETURN(graph, compiler.laid_out(graph, job.options.cover, &work));
   WL_ASSIGN_OR_RETURN(const Machine machine, machine_of(*job.device));
-  WL_ASSIGN_OR_RETURN(const std::vector<Cover> covers, compiler.covers(graph, machine, job.options.cover, {}));
+  WL_ASSIGN_OR_RETURN(const std::vector<Cover> covers, compiler.covers(graph, machine, job.options.cover, {}, &work));
   WL_ASSIGN_OR_RETURN(CoverExplanation why, explain(graph, covers.front(), machine));
   if (why.picture.size() + why.text.size() > kMostPictureBytes) {
     return absl::ResourceExhaustedError(

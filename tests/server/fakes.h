@@ -70,7 +70,12 @@ class FakeCompiler : public Compiler {
   // One kernel for all ops, pairs of ops if `halves`, and one kernel per op. If it refines, pairs replace the single
   // kernel once times are known. Simpler covers: "fused", one kernel for all ops, and "single", one kernel per op.
   absl::StatusOr<std::vector<Cover>> covers(const Graph& graph, const Machine&, const std::string& cover,
-                                            const CoverPrices& prices) const override {
+                                            const CoverPrices& prices, Work* work) const override {
+    ++planning;
+    while (stuck && go_on(work, 1)) {
+    }
+    --planning;
+    WL_RETURN_IF_ERROR(ended(work));
     if (cover == "fused") return std::vector<Cover>{fused_cover(graph), default_cover(graph)};
     if (cover == "single") return std::vector<Cover>{default_cover(graph), default_cover(graph)};
     std::vector<Cover> covers = {fused_cover(graph), default_cover(graph)};
@@ -125,7 +130,7 @@ class FakeCompiler : public Compiler {
     ++opened;
     return std::make_unique<FakeGroup>(group, known_plans);
   }
-  absl::StatusOr<CoverExplanation> explain(const Graph&, const Machine&, const std::string&) const override {
+  absl::StatusOr<CoverExplanation> explain(const Graph&, const Machine&, const std::string&, Work*) const override {
     return CoverExplanation{};
   }
   absl::Status known_cover(const std::string&) const override { return absl::OkStatus(); }
@@ -134,6 +139,8 @@ class FakeCompiler : public Compiler {
   }
   mutable std::atomic<int> opened = 0;
   bool halves = false, refining = false;
+  std::atomic<bool> stuck = false;  // plans for ever
+  mutable std::atomic<int> planning = 0;
   std::vector<std::string> simpler_covers;
   bool known_plans = false;  // whether winners of similar groups are tried
   // Returns the arguments of every call of covers().

@@ -254,9 +254,9 @@ TEST(Calls, ThatWaitNeedNoThreads) {
 class GatedCompiler : public FakeCompiler {
  public:
   absl::StatusOr<std::vector<Cover>> covers(const Graph& graph, const Machine& machine, const std::string& name,
-                                            const CoverPrices& prices) const override {
+                                            const CoverPrices& prices, Work* work) const override {
     gate.wait();
-    return FakeCompiler::covers(graph, machine, name, prices);
+    return FakeCompiler::covers(graph, machine, name, prices, work);
   }
   mutable std::latch gate{1};
 };

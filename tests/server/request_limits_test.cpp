@@ -276,8 +276,8 @@ class WordyGroup final : public FakeGroup {
 // Every op is a group of its own, and its texts are long.
 class WordyCompiler final : public FakeCompiler {
  public:
-  absl::StatusOr<std::vector<Cover>> covers(const Graph& graph, const Machine&, const std::string&,
-                                            const CoverPrices&) const override {
+  absl::StatusOr<std::vector<Cover>> covers(const Graph& graph, const Machine&, const std::string&, const CoverPrices&,
+                                            Work*) const override {
     return std::vector<Cover>{default_cover(graph)};
   }
   absl::StatusOr<std::unique_ptr<GroupCompiler>> open(const Graph& group, const Machine&) const override {

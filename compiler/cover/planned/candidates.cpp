@@ -14,8 +14,9 @@
 namespace wl {
 namespace {
 
-constexpr int kStitchedProducts = 2;         // contractions in one kernel
-constexpr double kWorthKeeping = 1.3;        // times the ops alone: the model may be wrong about a group by this factor
+constexpr int kStitchedProducts = 2;   // contractions in one kernel
+constexpr double kWorthKeeping = 1.3;  // times the ops alone: the model may be wrong about a group by this factor
+constexpr uint64_t kConsiderSteps = 2;
 constexpr int64_t kWorthSharing = 16 << 10;  // bytes of an input for which sharing a read pays
 
 }  // namespace
@@ -26,11 +27,12 @@ size_t Candidates::Hash::operator()(const Ops& ops) const {
   return hash;
 }
 
-Candidates::Candidates(const CoverValues& values, const Machine& machine, int enumerated)
+Candidates::Candidates(const CoverValues& values, const Machine& machine, int enumerated, Work* work)
     : values_(values),
       machine_(machine),
       rates_(rates_of(machine)),
       enumerated_(enumerated),
+      work_(work),
       index_(values.graph().nodes.size(), -1) {
   const std::vector<NodeId>& anchors = values.anchors();
   const int count = static_cast<int>(anchors.size());
@@ -60,6 +62,7 @@ Candidates::Candidates(const CoverValues& values, const Machine& machine, int en
   for (int op = 0; op < count; ++op) {
     const Group group = values.group({anchors[op]});
     const int form = form_of(group, contract_atoms_[op]);
+    if (form < 0 && !ended(work_).ok()) return;
     WL_CHECK(form >= 0, "%", anchors[op], " alone is not a legal kernel");
     alone_.push_back(forms_[form].cost.micros);
     known_.emplace(Ops{op}, op);
@@ -118,16 +121,17 @@ int Candidates::form_of(const Group& group, size_t contract_atoms) {
   }
   const auto [known, is_new] = form_of_.try_emplace(key, -1);
   if (!is_new) return known->second;
+  if (!go_on(work_, kAnalysisSteps)) return -1;
   const Graph alone = extract(values_.graph(), group);
   absl::StatusOr<Domain> domain = analyze(alone, machine_);
   if (domain.ok() && !worthwhile(alone, *domain, machine_, contract_atoms)) return -1;
   if (!domain.ok() && is_unconnected(alone)) {
-    if (packing_) domain = pack(alone, machine_, &stitched_);
+    if (packing_) domain = pack(alone, machine_, {.memo = &stitched_, .work = work_});
   } else if (!domain.ok() && stitching_) {
-    domain = stitch(alone, machine_, &stitched_);
+    domain = stitch(alone, machine_, {.memo = &stitched_, .work = work_});
     if (domain.ok() && !machine_.target->is_gpu()) {
       int64_t apart = 0;
-      if (const auto cover = cover_greedy(alone, machine_, {.memo = &stitched_}); cover.ok())
+      if (const auto cover = cover_greedy(alone, machine_, {.memo = &stitched_, .work = work_}); cover.ok())
         for (const Group& part : cover->groups) apart += bytes_moved(extract(alone, part));
       if (!stitching_pays(alone, *domain->stitch, apart - bytes_moved(alone), machine_)) return -1;
     }
@@ -139,7 +143,7 @@ int Candidates::form_of(const Group& group, size_t contract_atoms) {
 }
 
 int Candidates::consider(Ops ops, GroupOrigin origin) {
-  if (ops.size() > kMaxGroupAnchors) return -1;
+  if (ops.size() > kMaxGroupAnchors || !go_on(work_, kConsiderSteps)) return -1;
   const auto [known, is_new] = known_.try_emplace(ops, -1);
   if (!is_new) return known->second;
   const auto products = std::count_if(ops.begin(), ops.end(), [this](int op) { return is_contraction(op); });

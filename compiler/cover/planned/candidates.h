@@ -22,8 +22,8 @@ struct Fusion {
 
 class Candidates {
  public:
-  // `enumerated`: as of candidate_pool().
-  Candidates(const CoverValues& values, const Machine& machine, int enumerated);
+  // `enumerated`, `work`: as of candidate_pool().
+  Candidates(const CoverValues& values, const Machine& machine, int enumerated, Work* work);
 
   int ops() const { return static_cast<int>(before_.size()); }
   const std::vector<int>& before(int op) const { return before_[op]; }
@@ -32,7 +32,7 @@ class Candidates {
   const std::vector<std::vector<int>>& input_readers() const { return input_readers_; }
 
   // The number of the candidate of these ops (ascending), which is made if it does not exist. -1: the ops are not
-  // convex, are not one legal kernel, or gain nothing.
+  // convex, are not one legal kernel, or gain nothing; or the work has ended.
   int consider(Ops ops, GroupOrigin origin);
   // The ops and all ops on paths between them.
   Ops closed(Ops ops) const;
@@ -55,6 +55,7 @@ class Candidates {
   const Machine& machine() const { return machine_; }
   const std::vector<Form>& forms() const { return forms_; }
   int enumerated() const { return enumerated_; }
+  Work* work() const { return work_; }
   // A cover to begin with, as candidates; empty: there is none.
   void add_start(std::vector<int> cover) { starts_.push_back(std::move(cover)); }
   const std::vector<std::vector<int>>& starts() const { return starts_; }
@@ -72,6 +73,7 @@ class Candidates {
   const Machine& machine_;
   const Rates rates_;
   const int enumerated_;
+  Work* const work_;
   bool stitching_ = false, packing_ = false;
   std::vector<std::vector<int>> starts_;
   std::vector<int> index_;  // by node: its number among the anchors

@@ -1,11 +1,14 @@
 #include "compiler/cover/planned/integer_program.h"
 
+#include <CbcEventHandler.hpp>
 #include <CbcHeuristic.hpp>
 #include <CbcModel.hpp>
 #include <CglClique.hpp>
 #include <CglGomory.hpp>
 #include <CglMixedIntegerRounding2.hpp>
 #include <CglZeroHalf.hpp>
+#include <ClpEventHandler.hpp>
+#include <ClpSimplex.hpp>
 #include <CoinError.hpp>
 #include <OsiClpSolverInterface.hpp>
 #include <algorithm>
@@ -15,6 +18,35 @@ namespace wl {
 namespace {
 
 constexpr double kWhole = 1e-6;
+constexpr int kMostIterations = 200'000;     // of the simplex algorithm, in one search; some seconds
+constexpr uint64_t kFactorSteps = 500;       // that the iterations from one factorisation to the next count for
+constexpr int kGoOn = -1, kStopSimplex = 5;  // what a ClpEventHandler answers
+
+// Stops the simplex algorithm when the work has ended. The solver copies it.
+class SimplexListener : public ClpEventHandler {
+ public:
+  explicit SimplexListener(Work* work) : work_(work) {}
+  int event(Event event) override {
+    return event == endOfFactorization && !go_on(work_, kFactorSteps) ? kStopSimplex : kGoOn;
+  }
+  ClpEventHandler* clone() const override { return new SimplexListener(*this); }
+
+ private:
+  Work* work_;
+};
+
+// Stops the search of the tree when the work has ended, or after too many iterations.
+class TreeListener : public CbcEventHandler {
+ public:
+  explicit TreeListener(Work* work) : work_(work) {}
+  CbcAction event(CbcEvent) override {
+    return model_->getIterationCount() > kMostIterations || !ended(work_).ok() ? stop : noAction;
+  }
+  CbcEventHandler* clone() const override { return new TreeListener(*this); }
+
+ private:
+  Work* work_;
+};
 
 // The choices that are 1 at a point; nullopt when the point is not integral.
 std::vector<int> chosen_at(const double* point, int choices, bool& whole) {
@@ -49,7 +81,9 @@ void IntegerProgram::add_row(const std::vector<std::pair<int, double>>& terms, d
   high_.push_back(std::isinf(high) ? COIN_DBL_MAX : high);
 }
 
-void IntegerProgram::load(OsiClpSolverInterface& lp) const {
+void IntegerProgram::load(OsiClpSolverInterface& lp, Work* work) const {
+  SimplexListener listener(work);
+  lp.getModelPtr()->passInEventHandler(&listener);
   lp.messageHandler()->setLogLevel(0);
   lp.setHintParam(OsiDoReducePrint, true, OsiHintTry);
   const int columns = static_cast<int>(cost_.size());
@@ -64,10 +98,10 @@ void IntegerProgram::load(OsiClpSolverInterface& lp) const {
   lp.initialSolve();
 }
 
-std::optional<Relaxed> IntegerProgram::relaxed() const {
+std::optional<Relaxed> IntegerProgram::relaxed(Work* work) const {
   try {
     OsiClpSolverInterface lp;
-    load(lp);
+    load(lp, work);
     if (!lp.isProvenOptimal()) return std::nullopt;
     return Relaxed{lp.getObjValue(), {lp.getRowPrice(), lp.getRowPrice() + rows()}};
   } catch (const CoinError&) {
@@ -75,11 +109,11 @@ std::optional<Relaxed> IntegerProgram::relaxed() const {
   }
 }
 
-IntegerAnswer IntegerProgram::solve(double known, int max_nodes) const {
+IntegerAnswer IntegerProgram::solve(double known, int max_nodes, Work* work) const {
   IntegerAnswer answer;
   try {
     OsiClpSolverInterface lp;
-    load(lp);
+    load(lp, work);
     if (!lp.isProvenOptimal()) return answer;
     answer.bound = lp.getObjValue();
     bool whole = true;
@@ -106,6 +140,8 @@ IntegerAnswer IntegerProgram::solve(double known, int max_nodes) const {
     model.addCutGenerator(&halves, -1, "halves");
     CbcRounding nearest(model);
     model.addHeuristic(&nearest);
+    TreeListener listener(work);
+    model.passInEventHandler(&listener);
     model.setMaximumNodes(max_nodes);
     model.setNumberThreads(0);
     model.setAllowableGap(1e-7 * std::max(1.0, known));
@@ -114,6 +150,7 @@ IntegerAnswer IntegerProgram::solve(double known, int max_nodes) const {
     model.setCutoff(known + 1e-7 * std::max(1.0, known));
     model.setMinimumDrop(std::min(1.0, std::fabs(model.getMinimizationObjValue()) * 1e-3 + 1e-4));
     model.branchAndBound();
+    if (!ended(work).ok()) return {};
     const bool complete = model.isProvenOptimal() || model.isProvenInfeasible();
     const double best = model.bestSolution() != nullptr ? model.getObjValue() : known;
     answer.bound = std::max(answer.bound, complete ? std::min(best, known) : model.getBestPossibleObjValue());

@@ -7,6 +7,8 @@
 #include <utility>
 #include <vector>
 
+#include "compiler/base/work.h"
+
 class OsiClpSolverInterface;
 
 namespace wl {
@@ -32,13 +34,14 @@ class IntegerProgram {
   int rows() const { return static_cast<int>(low_.size()); }
 
   // Searches for a solution that costs less than `known`, the cost of some solution. Deterministic: one thread, and the
-  // limit is a number of nodes, not a time. If the solver fails, the answer has no solution and the bound 0.
-  IntegerAnswer solve(double known, int max_nodes) const;
-  // The linear relaxation. nullopt: the solver failed.
-  std::optional<Relaxed> relaxed() const;
+  // limits are numbers of nodes and of the simplex algorithm's iterations, not a time. If the solver fails, or `work`
+  // (may be null) ends, the answer has no solution and the bound 0.
+  IntegerAnswer solve(double known, int max_nodes, Work* work) const;
+  // The linear relaxation. nullopt: the solver failed, or `work` ended.
+  std::optional<Relaxed> relaxed(Work* work) const;
 
  private:
-  void load(OsiClpSolverInterface& lp) const;
+  void load(OsiClpSolverInterface& lp, Work* work) const;
 
   std::vector<double> cost_;  // by column
   int choices_ = 0;

@@ -114,7 +114,7 @@ class Packs {
 
 // Some kernels of the best cover, or of a start, together.
 absl::Status add_packs(ColumnPool& pool, Candidates& candidates) {
-  WL_ASSIGN_OR_RETURN(PlannedCover best, solve_cover(pool, form_times(pool, {})));
+  WL_ASSIGN_OR_RETURN(PlannedCover best, solve_cover(pool, form_times(pool, {}), {}, candidates.work()));
   std::erase(best.columns, -1);
   candidates.start_packing();
   Packs packs(pool, candidates);

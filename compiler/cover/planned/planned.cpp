@@ -98,7 +98,7 @@ std::vector<double> form_times(const ColumnPool& pool, const CoverPrices& prices
 }
 
 absl::StatusOr<PlannedCover> solve_cover(const ColumnPool& pool, const std::vector<double>& micros,
-                                         const std::vector<std::vector<int>>& starts) {
+                                         const std::vector<std::vector<int>>& starts, Work* work) {
   PlannedCover planned;
   planned.micros = micros;
   for (const Group& copy : pool.values.copies()) {
@@ -118,7 +118,8 @@ absl::StatusOr<PlannedCover> solve_cover(const ColumnPool& pool, const std::vect
       if (std::find(placed.begin(), placed.end(), -1) == placed.end()) usable.push_back(std::move(placed));
     }
   if (usable.empty()) return absl::NotFoundError("no known cover has a measured kernel for every group");
-  const RegionsAnswer answer = solve_regions(program, usable);
+  const RegionsAnswer answer = solve_regions(program, usable, work);
+  WL_RETURN_IF_ERROR(ended(work));
   planned.total = answer.micros;
   planned.bound = answer.bound;
   planned.regions = answer.regions;
@@ -138,8 +139,8 @@ absl::StatusOr<PlannedCover> solve_cover(const ColumnPool& pool, const std::vect
   return planned;
 }
 
-absl::StatusOr<Cover> cover_planned(const ColumnPool& pool, const CoverPrices& prices) {
-  WL_ASSIGN_OR_RETURN(PlannedCover planned, solve_cover(pool, form_times(pool, prices)));
+absl::StatusOr<Cover> cover_planned(const ColumnPool& pool, const CoverPrices& prices, Work* work) {
+  WL_ASSIGN_OR_RETURN(PlannedCover planned, solve_cover(pool, form_times(pool, prices), {}, work));
   return std::move(planned.cover);
 }
 

@@ -29,11 +29,11 @@ std::vector<double> form_times(const ColumnPool& pool, const CoverPrices& prices
 CoverProgram program_of(const ColumnPool& pool, const std::vector<double>& micros, std::vector<int>* columns = nullptr);
 
 // `starts`: initial covers besides the pool's own, as columns. NotFound: every initial cover has a column with an
-// infinite price.
+// infinite price. `work`: see compiler/cover/cover.h.
 absl::StatusOr<PlannedCover> solve_cover(const ColumnPool& pool, const std::vector<double>& micros,
-                                         const std::vector<std::vector<int>>& starts = {});
+                                         const std::vector<std::vector<int>>& starts = {}, Work* work = nullptr);
 
 // The cheapest cover over the pool of the graph. NotFound: as solve_cover().
-absl::StatusOr<Cover> cover_planned(const ColumnPool& pool, const CoverPrices& prices = {});
+absl::StatusOr<Cover> cover_planned(const ColumnPool& pool, const CoverPrices& prices = {}, Work* work = nullptr);
 
 }  // namespace wl

@@ -118,7 +118,8 @@ std::string_view name_of(GroupOrigin origin) {
 
 // The groups of the greedy cover. They are a cover to begin with, unless one of them is no candidate.
 void add_greedy_groups(Candidates& candidates) {
-  const absl::StatusOr<Cover> cover = cover_greedy(candidates.values().graph(), candidates.machine());
+  const absl::StatusOr<Cover> cover =
+      cover_greedy(candidates.values().graph(), candidates.machine(), {.work = candidates.work()});
   if (!cover.ok()) return;
   std::vector<int> found;
   for (const Group& group : cover->groups) {
@@ -142,14 +143,16 @@ Group ColumnPool::group(const PoolColumn& column) const {
   return values.group(nodes(column.ops), nodes(column.stores));
 }
 
-absl::StatusOr<ColumnPool> candidate_pool(const Graph& graph, const Machine& machine, int enumerated) {
-  WL_ASSIGN_OR_RETURN(CoverValues values, CoverValues::make(graph, machine));
+absl::StatusOr<ColumnPool> candidate_pool(const Graph& graph, const Machine& machine, int enumerated, Work* work) {
+  WL_ASSIGN_OR_RETURN(CoverValues values, CoverValues::make(graph, machine, nullptr, work));
   ColumnPool pool{.values = std::move(values), .columns = {}, .forms = {}, .starts = {}};
   pool.memory_bytes_per_ns = rates_of(machine).memory_bytes_per_ns;
-  Candidates candidates(pool.values, machine, enumerated);
+  Candidates candidates(pool.values, machine, enumerated, work);
+  WL_RETURN_IF_ERROR(ended(work));
   for (const auto add : kCandidateSources) add(candidates);
   Columns columns(candidates);
-  for (int i = 0; i < candidates.count(); ++i) columns.add(candidates[i]);
+  for (int i = 0; i < candidates.count() && go_on(work, 1); ++i) columns.add(candidates[i]);
+  WL_RETURN_IF_ERROR(ended(work));
   for (const std::vector<int>& start : candidates.starts()) {
     std::vector<int> chosen;
     for (int candidate : start) chosen.push_back(columns.first_of(candidates[candidate].ops));
@@ -163,6 +166,7 @@ absl::StatusOr<ColumnPool> candidate_pool(const Graph& graph, const Machine& mac
   pool.forms = candidates.forms();
   if (pool.columns.empty()) return pool;
   for (const auto add : kColumnSources) WL_RETURN_IF_ERROR(add(pool, candidates));
+  WL_RETURN_IF_ERROR(ended(work));
   pool.forms = candidates.forms();
   name_forms(pool);
   return pool;

@@ -59,7 +59,8 @@ struct ColumnPool {
 
 inline constexpr int kEnumerated = 10;
 
-// `enumerated`: replaces kEnumerated, for experiments.
-absl::StatusOr<ColumnPool> candidate_pool(const Graph& graph, const Machine& machine, int enumerated = kEnumerated);
+// `enumerated`: replaces kEnumerated, for experiments. `work`: see compiler/cover/cover.h.
+absl::StatusOr<ColumnPool> candidate_pool(const Graph& graph, const Machine& machine, int enumerated = kEnumerated,
+                                          Work* work = nullptr);
 
 }  // namespace wl

@@ -148,7 +148,7 @@ constexpr size_t kTakenIn = 4000;  // columns added at a time, when there are mo
 constexpr int kMaxPricings = 5;
 
 std::optional<Priced> priced(const CoverProgram& program, const std::vector<int>& start,
-                             const std::vector<LoopRow>& loops) {
+                             const std::vector<LoopRow>& loops, Work* work) {
   const size_t count = program.columns.size();
   std::vector<char> in(count, count <= kAtOnce ? 1 : 0);
   for (int g : start) in[g] = 1;
@@ -160,7 +160,7 @@ std::optional<Priced> priced(const CoverProgram& program, const std::vector<int>
     for (size_t g = 0; g < count; ++g)
       if (in[g] != 0) columns.push_back(static_cast<int>(g));
     const Rows rows = rows_of(program, columns, loops);
-    const std::optional<Relaxed> relaxed = rows.rows.relaxed();
+    const std::optional<Relaxed> relaxed = rows.rows.relaxed(work);
     if (!relaxed) return best;
     Priced out{relaxed->bound, std::vector<double>(count, 0)};
     const auto price = [&](int row) { return row < 0 ? 0 : relaxed->price[row]; };
@@ -270,11 +270,11 @@ namespace {
 // Solves the program over some columns and adds loop rows until its solution can run. A better cover goes into
 // `answer`. Returns the bound over these columns.
 double improve(const CoverProgram& program, const std::vector<int>& columns, std::vector<LoopRow>& loops, int max_nodes,
-               ProgramAnswer& answer) {
-  for (int round = 0; round < kMaxCutRounds; ++round) {
+               ProgramAnswer& answer, Work* work) {
+  for (int round = 0; round < kMaxCutRounds && ended(work).ok(); ++round) {
     const Rows rows = rows_of(program, columns, loops);
     answer.rows = std::max(answer.rows, rows.rows.rows());
-    const IntegerAnswer found = rows.rows.solve(answer.micros, max_nodes);
+    const IntegerAnswer found = rows.rows.solve(answer.micros, max_nodes, work);
     if (!found.any) return found.bound;
     std::vector<int> chosen, waiting;
     for (int x : found.chosen) chosen.push_back(columns[x]);
@@ -295,12 +295,12 @@ double improve(const CoverProgram& program, const std::vector<int>& columns, std
 
 }  // namespace
 
-ProgramAnswer solve_program(const CoverProgram& program, const std::vector<int>& start, int max_nodes) {
+ProgramAnswer solve_program(const CoverProgram& program, const std::vector<int>& start, int max_nodes, Work* work) {
   ProgramAnswer answer;
   answer.chosen = runnable_order(program, start);
   answer.micros = micros_of(program, start);
   std::vector<LoopRow> loops;
-  const std::optional<Priced> prices = priced(program, start, loops);
+  const std::optional<Priced> prices = priced(program, start, loops, work);
   if (!prices) return answer;
   answer.bound = prices->bound;
   // The first solution uses the columns of little or no reduced cost. A better cover can only have columns whose
@@ -308,10 +308,10 @@ ProgramAnswer solve_program(const CoverProgram& program, const std::vector<int>&
   const auto gap = [&] { return std::max(0.0, answer.micros - prices->bound); };
   const double slack = 1e-7 * (1 + answer.micros);
   const std::vector<int> few = columns_within(*prices, start, gap() / 20 + slack);
-  double bound = improve(program, few, loops, max_nodes, answer);
+  double bound = improve(program, few, loops, max_nodes, answer, work);
   const std::vector<int> all = columns_within(*prices, start, gap() + slack);
   if (!std::includes(few.begin(), few.end(), all.begin(), all.end()))
-    bound = improve(program, all, loops, max_nodes, answer);
+    bound = improve(program, all, loops, max_nodes, answer, work);
   // No better cover has any of the other columns.
   answer.bound = std::min(answer.micros, std::max(prices->bound, bound));
   answer.cuts = static_cast<int>(loops.size());
@@ -319,11 +319,11 @@ ProgramAnswer solve_program(const CoverProgram& program, const std::vector<int>&
 }
 
 ProgramAnswer price_program(const CoverProgram& program, const std::vector<int>& start, size_t kept,
-                            std::vector<int>& worth) {
+                            std::vector<int>& worth, Work* work) {
   ProgramAnswer answer;
   answer.chosen = runnable_order(program, start);
   answer.micros = micros_of(program, start);
-  const std::optional<Priced> prices = priced(program, start, {});
+  const std::optional<Priced> prices = priced(program, start, {}, work);
   worth = start;
   if (!prices) return answer;
   answer.bound = std::min(answer.micros, prices->bound);

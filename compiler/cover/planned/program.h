@@ -13,7 +13,7 @@
 
 #include <vector>
 
-#include "compiler/base/status.h"
+#include "compiler/base/work.h"
 
 namespace wl {
 
@@ -48,12 +48,13 @@ std::vector<int> runnable_order(const CoverProgram& program, const std::vector<i
 bool is_cover(const CoverProgram& program, const std::vector<int>& chosen);
 
 // The best cover found within max_nodes nodes of the search tree; never worse than `start`, which must be a cover. It
-// uses one thread and no clock, so that the same program gives the same answer.
-ProgramAnswer solve_program(const CoverProgram& program, const std::vector<int>& start, int max_nodes);
+// uses one thread and no clock, so that the same program gives the same answer. Where `work` ends, that is some cover.
+ProgramAnswer solve_program(const CoverProgram& program, const std::vector<int>& start, int max_nodes,
+                            Work* work = nullptr);
 
 // For programs that are too large to solve: the bound of the linear relaxation, and in `worth` the columns of `start`
 // and, for each op, the `kept` columns of least reduced cost.
 ProgramAnswer price_program(const CoverProgram& program, const std::vector<int>& start, size_t kept,
-                            std::vector<int>& worth);
+                            std::vector<int>& worth, Work* work = nullptr);
 
 }  // namespace wl

@@ -79,8 +79,8 @@ struct Union {
 
 class Solver {
  public:
-  Solver(const CoverProgram& program, const std::vector<std::vector<int>>& starts)
-      : program_(program), starts_(starts), joined_(program.ops) {
+  Solver(const CoverProgram& program, const std::vector<std::vector<int>>& starts, Work* work)
+      : program_(program), starts_(starts), work_(work), joined_(program.ops) {
     for (const ProgramColumn& column : program.columns)
       for (int op : column.ops) joined_.join(op, column.ops[0]);
     for (const std::vector<int>& start : starts) {
@@ -152,11 +152,11 @@ class Solver {
     WL_CHECK(!start.empty(), "no cover to begin with for a region of ", region.ops.size(), " ops");
     ProgramAnswer& answer = known->second;
     if (region.program.ops <= kWholeRegion) {
-      answer = solve_program(region.program, start, kMaxNodes);
+      answer = solve_program(region.program, start, kMaxNodes, work_);
     } else {
       std::vector<int> worth;
-      answer = price_program(region.program, start, kKeptOfEach, worth);
-      answer.chosen = improve_by_segments(region.program, worth, std::move(start));
+      answer = price_program(region.program, start, kKeptOfEach, worth, work_);
+      answer.chosen = improve_by_segments(region.program, worth, std::move(start), work_);
       answer.micros = micros_of(region.program, answer.chosen);
     }
     ++all.distinct;
@@ -167,6 +167,7 @@ class Solver {
 
   const CoverProgram& program_;
   const std::vector<std::vector<int>>& starts_;
+  Work* const work_;
   std::vector<std::vector<char>> in_start_;
   Union joined_;
   std::map<Key, ProgramAnswer> answers_;
@@ -174,14 +175,15 @@ class Solver {
 
 }  // namespace
 
-RegionsAnswer solve_regions(const CoverProgram& program, const std::vector<std::vector<int>>& starts) {
-  return Solver(program, starts).run();
+RegionsAnswer solve_regions(const CoverProgram& program, const std::vector<std::vector<int>>& starts, Work* work) {
+  return Solver(program, starts, work).run();
 }
 
 std::vector<int> improve_by_segments(const CoverProgram& program, const std::vector<int>& usable,
-                                     std::vector<int> chosen) {
+                                     std::vector<int> chosen, Work* work) {
   constexpr size_t kSegment = 80;  // ops in a segment
   constexpr int kSegmentNodes = 200;
+  constexpr uint64_t kSegmentSteps = 100;
   std::vector<std::vector<int>> with(static_cast<size_t>(program.ops));  // by op: columns whose first op it is
   for (int g : usable) with[program.columns[g].ops[0]].push_back(g);
   chosen = runnable_order(program, chosen);
@@ -219,9 +221,10 @@ std::vector<int> improve_by_segments(const CoverProgram& program, const std::vec
       for (size_t i = 0; i < region.columns.size(); ++i)
         if (std::find(mine.begin(), mine.end(), region.columns[i]) != mine.end()) start.push_back(static_cast<int>(i));
       std::vector<int> better = mine;
-      if (is_cover(region.program, start)) {
+      if (go_on(work, kSegmentSteps) && is_cover(region.program, start)) {
         better.clear();
-        for (int g : solve_program(region.program, start, kSegmentNodes).chosen) better.push_back(region.columns[g]);
+        for (int g : solve_program(region.program, start, kSegmentNodes, work).chosen)
+          better.push_back(region.columns[g]);
       }
       for (int g : better) {
         result.push_back(g);

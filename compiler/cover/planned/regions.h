@@ -16,11 +16,12 @@ struct RegionsAnswer {
 // Solves the whole program. Ops that no column connects are in different regions, which is exact, since values between
 // regions are stored by every cover. Equal regions are solved once, and regions of more than kWholeRegion ops in
 // segments. `starts`: lists of columns. The first must be a cover; each region starts from the cheapest list that
-// covers it.
-RegionsAnswer solve_regions(const CoverProgram& program, const std::vector<std::vector<int>>& starts);
+// covers it. Where `work` ends before, the answer is some cover.
+RegionsAnswer solve_regions(const CoverProgram& program, const std::vector<std::vector<int>>& starts,
+                            Work* work = nullptr);
 
 // Improves a cover of a large program: in running order, each segment is solved again with the `usable` columns.
 std::vector<int> improve_by_segments(const CoverProgram& program, const std::vector<int>& usable,
-                                     std::vector<int> chosen);
+                                     std::vector<int> chosen, Work* work = nullptr);
 
 }  // namespace wl

@@ -42,7 +42,7 @@ absl::Status fits_cover(const CoverRow& row, const Graph& graph) {
 }
 
 absl::StatusOr<Cover> make_stitched(const CoverRequest& request) {
-  return cover_stitched(request.graph, request.machine, request.greedy);
+  return cover_stitched(request.graph, request.machine, request.greedy, request.work);
 }
 
 absl::StatusOr<Cover> make_greedy(const CoverRequest& request) {
@@ -51,15 +51,15 @@ absl::StatusOr<Cover> make_greedy(const CoverRequest& request) {
 
 absl::StatusOr<Cover> make_planned(const CoverRequest& request) {
   WL_ASSIGN_OR_RETURN(const std::shared_ptr<const ColumnPool> pool, request.pool());
-  return cover_planned(*pool, request.prices);
+  return cover_planned(*pool, request.prices, request.work);
 }
 
 absl::StatusOr<Cover> make_contractions_alone(const CoverRequest& request) {
-  return cover_greedy(request.graph, request.machine, {.contractions_alone = true});
+  return cover_greedy(request.graph, request.machine, {.contractions_alone = true, .work = request.work});
 }
 
 absl::StatusOr<Cover> make_one_per_op(const CoverRequest& request) {
-  return cover_one_per_op(request.graph, request.machine);
+  return cover_one_per_op(request.graph, request.machine, request.work);
 }
 
 }  // namespace wl

@@ -21,6 +21,7 @@ struct CoverRequest {
   const CoverPrices& prices;  // for covers that refine
   // The graph's candidates, made when they are first asked for.
   std::function<absl::StatusOr<std::shared_ptr<const ColumnPool>>()> pool;
+  Work* work = nullptr;
 };
 
 // How the values between the kernels of a cover are stored: as the graph has them, or with channels innermost

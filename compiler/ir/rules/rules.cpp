@@ -66,6 +66,7 @@ constexpr Rule kRules[] = {
 // These limits are never reached, since every rule decreases a measure (rules.h). If they were, the graph built so far
 // would still be right.
 constexpr int kMaxRounds = 100;
+constexpr uint64_t kNodeSteps = 2;
 constexpr int64_t kMaxStepsPerNode = 1000;
 
 // One round over the old graph's nodes in order. A node that a rule builds is simplified at once, so that a view moves
@@ -170,7 +171,7 @@ std::span<const Rule> rules() {
 }
 
 absl::StatusOr<Graph> simplify(const Graph& graph, const std::set<std::string, std::less<>>& disabled,
-                               std::set<std::string, std::less<>>* fired, int* rounds) {
+                               std::set<std::string, std::less<>>* fired, int* rounds, Work* work) {
   std::vector<const Rule*> enabled;
   for (const Rule& rule : kRules) {
     if (!disabled.contains(rule.name)) enabled.push_back(&rule);
@@ -183,6 +184,7 @@ absl::StatusOr<Graph> simplify(const Graph& graph, const std::set<std::string, s
     renamed.reserve(current.nodes.size());
     const std::vector<char> tied = tied_nodes(current);
     for (size_t id = 0; id < current.nodes.size(); ++id) {
+      if (!go_on(work, kNodeSteps)) return work->status();
       Node& node = current.nodes[id];
       for (NodeId& operand : node.operands) operand = renamed[operand];
       renamed.push_back(rewrite.settle(std::move(node), tied[id] != 0));

@@ -8,6 +8,7 @@
 #include <string>
 #include <string_view>
 
+#include "compiler/base/work.h"
 #include "compiler/ir/build.h"
 #include "compiler/ir/graph.h"
 
@@ -27,9 +28,10 @@ std::span<const Rule> rules();  // returns kRules
 // Applies all rules but `disabled` until none applies. Terminates since every rule decreases (node count, then cost,
 // then a fixed order). Common subexpressions are shared by interning, and finish() removes dead code. `fired`, if
 // given, collects the names of rules that applied, `rounds` the number of walks over the graph (the last one changes
-// nothing).
+// nothing). If `work` (may be null) ends before, its status.
 absl::StatusOr<Graph> simplify(const Graph& graph, const std::set<std::string, std::less<>>& disabled = {},
-                               std::set<std::string, std::less<>>* fired = nullptr, int* rounds = nullptr);
+                               std::set<std::string, std::less<>>* fired = nullptr, int* rounds = nullptr,
+                               Work* work = nullptr);
 
 // Applies the rule byte-products, and no other to a graph without such products.
 absl::StatusOr<Graph> with_byte_products(const Graph& graph);

@@ -78,12 +78,13 @@ absl::StatusOr<bool> Jobs::decide_whole(ActiveJob& job) {
 
 void Jobs::plan_simpler(ActiveJob& job, std::vector<std::string> names) {
   if (std::exchange(job.whole.planning, true)) return;
-  loop_->compute([this, row = job.row, names = std::move(names)] {
+  loop_->compute([this, row = job.row, names = std::move(names), waiting = waiting_for_job(job)] {
+    Work work(waiting);
     auto plans = std::make_shared<absl::StatusOr<Simpler>>(Simpler());
     for (const std::string& name : names) {
       TuneOptions options = row.options;
       options.cover = name;
-      auto plan = make_plan(row.graph, options, *row.device, *compiler_);
+      auto plan = make_plan(row.graph, options, *row.device, *compiler_, {}, &work);
       if (plan.ok()) {
         (*plans)->emplace_back(name, *std::move(plan));
       } else {
@@ -97,8 +98,10 @@ void Jobs::plan_simpler(ActiveJob& job, std::vector<std::string> names) {
 
 void Jobs::take_simpler(int64_t job_id, absl::StatusOr<Simpler> simpler) {
   const auto found = jobs_.find(job_id);
-  if (found == jobs_.end()) return;
+  if (found == jobs_.end() || was_left(simpler.status())) return;
   ActiveJob& job = found->second;
+  // When the budget is over the job's own cover stays.
+  job.stopping |= absl::IsDeadlineExceeded(simpler.status());
   if (job.row.cancelling || job.stopping) return advance(job_id);
   if (!simpler.ok()) return finish(job, JobState::kFailed, simpler.status());
   for (const auto& [name, plan] : *simpler) {

@@ -215,7 +215,7 @@ TEST(Stitched, WhatWasFoundBeforeChangesNothing) {
   int stitched = 0, again = 0;
   const auto both = [&](const Graph& graph) {
     const size_t known = memo.domains.size();
-    const auto with = stitch(graph, machine, &memo), without = stitch(graph, machine);
+    const auto with = stitch(graph, machine, {.memo = &memo}), without = stitch(graph, machine);
     ASSERT_EQ(with.status(), without.status());
     if (!with.ok()) return;
     ++stitched;

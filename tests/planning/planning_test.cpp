@@ -1,0 +1,181 @@
+// Planning ends: the plan of a network, and of each of its groups the space, a first kernel and the next proposals.
+// Work is counted in steps, of which a million take about a second, so that no test depends on how busy the machine is.
+// bench/planning/planning.cpp measures the seconds.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "compiler/base/splitmix.h"
+#include "compiler/import/import.h"
+#include "compiler/ir/text.h"
+#include "compiler/schedule/space.h"
+#include "server/jobs/job_plan.h"
+#include "tests/planning/networks.h"
+#include "tests/unit/fuzz.h"
+
+namespace wl {
+namespace {
+
+constexpr uint64_t kMostSteps = 5'000'000;
+constexpr int64_t kNetworks = 400, kMostNetworks = 2000;
+constexpr size_t kModelTargets = 2;  // of each exported model, in `make test`
+
+Device device_of(const Target& target, int threads) {
+  Device device;
+  device.target = target.name;
+  device.name = "nominal";
+  device.threads = target.is_gpu() ? target.gpu.units : threads;
+  device.l2_bytes = target.is_gpu() ? target.gpu.l2_bytes : 2 << 20;
+  device.compilers = {"gcc", "clang"};
+  return device;
+}
+
+std::vector<const Target*> all_targets() {
+  std::vector<const Target*> out;
+  for (const Target& target : targets()) out.push_back(&target);
+  return out;
+}
+
+// All targets from a scale of 1 on; below, a CPU and a GPU, others for every turn.
+std::vector<const Target*> some_targets(uint64_t turn) {
+  const std::vector<const Target*> all = all_targets();
+  if (testing::test_scale() >= 1) return all;
+  std::vector<const Target*> cpus, gpus;
+  for (const Target* target : all) (target->is_gpu() ? gpus : cpus).push_back(target);
+  return {cpus[turn % cpus.size()], gpus[turn % gpus.size()]};
+}
+
+std::string text_of_file(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::stringstream bytes;
+  bytes << file.rdbuf();
+  return bytes.str();
+}
+
+// Plans the graph and looks at every group. What is refused says why.
+void expect_planned(const std::string& graph, const Device& device, const std::string& cover, uint64_t most) {
+  TuneOptions options;
+  options.cover = cover;
+  Work work;
+  const absl::StatusOr<JobPlan> plan = make_plan(graph, options, device, warploom_compiler(), {}, &work);
+  EXPECT_LE(work.steps(), most) << device.target;
+  ASSERT_TRUE(plan.ok()) << device.target << ": " << plan.status();
+  for (const PlannedGroup& group : plan->groups) {
+    const auto opened = warploom_compiler().open(group.graph, plan->machine);
+    if (!opened.ok()) {
+      // Its parts take its place.
+      EXPECT_EQ(group.part_count, 0) << device.target << ": " << opened.status() << "\n" << group.text;
+      EXPECT_TRUE(absl::IsUnimplemented(opened.status())) << opened.status();
+      continue;
+    }
+    std::vector<PlanOutcome> trials;
+    for (const std::string& seed : (*opened)->seeds())
+      trials.push_back({seed, true, 1000 + 10 * static_cast<double>(trials.size()), {}});
+    ASSERT_FALSE(trials.empty()) << group.text;
+    EXPECT_TRUE((*opened)->generate(trials[0].plan).ok())
+        << device.target << ": " << trials[0].plan << ": " << (*opened)->generate(trials[0].plan).status() << "\n"
+        << group.text;
+    (void)(*opened)->propose("portfolio", trials, 8, 1);
+    (void)(*opened)->space_text();
+  }
+}
+
+class Planning : public testing::Sharded {};
+INSTANTIATE_TEST_SUITE_P(Shards, Planning, ::testing::Range(0, testing::kShards));
+
+TEST_P(Planning, OfRandomNetworksEnds) {
+  const Seeds range = seeds(kNetworks, 1);
+  const auto most = range.first + static_cast<uint64_t>(kMostNetworks / testing::kShards);
+  for (uint64_t seed = range.first; seed < std::min(range.last, most); ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    const std::string graph = print(testing::random_network(seed));
+    for (const Target* target : some_targets(seed))
+      expect_planned(graph, device_of(*target, 1 << (seed % 7)), seed % 3 == 0 ? "planned" : "stitched", kMostSteps);
+  }
+}
+
+// Whenever the caller goes, planning does little more, and says so.
+TEST_P(Planning, EndsWithItsCaller) {
+  const Seeds range = seeds(160, 1);
+  for (uint64_t seed = range.first; seed < range.last; ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    const std::string graph = print(testing::random_network(seed));
+    uint64_t state = seed;
+    const std::vector<const Target*> all = all_targets();
+    const Target& target = *all[split_mix(state) % all.size()];
+    TuneOptions options;
+    options.cover = seed % 2 == 0 ? "planned" : "stitched";
+    uint64_t looks = 0, going = split_mix(state) % 200;
+    const auto gone = [&] { return ++looks > going ? absl::CancelledError("gone") : absl::OkStatus(); };
+    Work work(gone);
+    const auto plan = make_plan(graph, options, device_of(target, 8), warploom_compiler(), {}, &work);
+    if (looks <= going) {
+      EXPECT_TRUE(plan.ok()) << plan.status();
+      continue;
+    }
+    EXPECT_TRUE(absl::IsCancelled(plan.status())) << plan.status();
+    EXPECT_LE(work.steps(), (going + 1) * 1200 + 100'000);
+  }
+}
+
+TEST(PlanningOf, AGraphThatTakesTooLongIsRefused) {
+  const std::string graph = print(testing::random_network(5));
+  Work work({}, 100);
+  const auto plan = make_plan(graph, {}, device_of(targets()[0], 8), warploom_compiler(), {}, &work);
+  EXPECT_TRUE(absl::IsResourceExhausted(plan.status())) << plan.status();
+}
+
+void expect_models_planned(const std::string& folder) {
+  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+    if (entry.path().extension() != ".onnx") continue;
+    SCOPED_TRACE(entry.path());
+    const absl::StatusOr<Imported> imported = import_onnx(text_of_file(entry.path()));
+    ASSERT_TRUE(imported.ok()) << imported.status();
+    const std::string graph = print(imported->graph);
+    std::vector<const Target*> on = all_targets();
+    std::rotate(on.begin(), on.begin() + static_cast<std::ptrdiff_t>(graph.size() % on.size()), on.end());
+    if (testing::test_scale() < 1) on.resize(kModelTargets);
+    for (const Target* target : on) expect_planned(graph, device_of(*target, 16), "stitched", 2 * kMostSteps);
+  }
+}
+
+// Its stitched groups have no legal schedule among the first choices, on some machines.
+TEST(PlanningOf, APlainNetworkOfConvolutionsEnds) {
+  const std::string graph = text_of_file(WARPLOOM_SOURCE_DIR "/tests/planning/cnn_batch8.graph");
+  for (const char* target : {"cpu:amx", "cpu:avx2", "cuda:sm_90a"})
+    for (const int threads : {2, 16})
+      expect_planned(graph, device_of(**target_named(target), threads), "stitched", kMostSteps);
+}
+
+// A billion points, none of which is legal.
+TEST(PlanningOf, ASpaceWithoutALegalPointEnds) {
+  Machine machine;
+  machine.target = &targets()[0];
+  int64_t looked = 0;
+  Space space;
+  space.kind = "map";
+  for (int i = 0; i < 9; ++i) space.axes.emplace_back(cat("a", i), std::vector<int64_t>(10, i));
+  space.legal_point = [&](const Point&) { return ++looked < 0; };
+  EXPECT_TRUE(finished(space, machine).seeds.empty());
+  EXPECT_LE(looked, 1'000'000);
+  looked = 0;
+  space.first = [&] { return Point(9, 0); };
+  EXPECT_EQ(finished(space, machine).seeds, std::vector<Point>{Point(9, 0)});
+  EXPECT_EQ(looked, 0) << "no walk where one legal point is known";
+}
+
+TEST(PlanningOf, ExportedModelsEnds) {
+  expect_models_planned(WARPLOOM_SOURCE_DIR "/tests/data");
+}
+
+TEST(PlanningOf, LargeExportedModelsEnds) {
+  const std::string folder = WARPLOOM_SOURCE_DIR "/../shared/data/models";
+  if (!std::filesystem::exists(folder)) GTEST_SKIP() << "no " << folder;
+  expect_models_planned(folder);
+}
+
+}  // namespace
+}  // namespace wl

@@ -1,0 +1,120 @@
+// What is planned ends with whoever waits for it. The compiler of these tests plans for ever.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <thread>
+
+#include "tests/server/scratch.h"
+#include "tests/server/service.h"
+
+namespace wl {
+namespace {
+
+// No device is named, so that the job is planned in the engine's pool, once a worker has come.
+TuneOptions of_any_device() {
+  TuneOptions options;
+  options.trials = 8;
+  return options;
+}
+
+// A call that its caller gives up once it is being answered.
+template <typename Call>
+grpc::Status given_up(const FakeCompiler& compiler, Call call) {
+  grpc::ClientContext context;
+  std::thread caller([&] {
+    while (compiler.planning == 0) std::this_thread::yield();
+    context.TryCancel();
+  });
+  const grpc::Status status = call(&context);
+  caller.join();
+  return status;
+}
+
+void expect_idle(const FakeCompiler& compiler) {
+  while (compiler.planning != 0) std::this_thread::yield();  // for ever, if planning goes on
+}
+
+TEST(Ends, WithACallerThatCreatesAJob) {
+  Scratch scratch;
+  Service service(scratch.path("a.db"));
+  service.compiler.stuck = true;
+  v1::CreateTuningJobRequest request;
+  request.set_request_id("r1");
+  request.set_graph(kGraph);
+  *request.mutable_options() = to_proto(trials(8));
+  v1::Job job;
+  const grpc::Status status = given_up(service.compiler, [&](grpc::ClientContext* context) {
+    return service.tuning->CreateTuningJob(context, request, &job);
+  });
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::CANCELLED);
+  expect_idle(service.compiler);
+  v1::ListJobsResponse jobs;
+  grpc::ClientContext context;
+  ASSERT_TRUE(service.tuning->ListJobs(&context, {}, &jobs).ok());
+  EXPECT_EQ(jobs.jobs_size(), 0) << "there is no job that nobody asked for";
+}
+
+TEST(Ends, WithACallerThatInspects) {
+  Scratch scratch;
+  Service service(scratch.path("a.db"));
+  service.compiler.stuck = true;
+  v1::InspectRequest request;
+  request.set_graph(kGraph);
+  request.set_stage("space");
+  *request.mutable_options() = to_proto(trials(8));
+  const grpc::Status status = given_up(service.compiler, [&](grpc::ClientContext* context) {
+    const auto stream = service.tuning->Inspect(context, request);
+    v1::InspectResponse part;
+    while (stream->Read(&part)) {
+    }
+    return stream->Finish();
+  });
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::CANCELLED);
+  expect_idle(service.compiler);
+}
+
+TEST(Ends, WithTheBudgetAndSaysThatPlanningTookIt) {
+  Scratch scratch;
+  Service service(scratch.path("a.db"));
+  service.compiler.stuck = true;
+  TuneOptions options = trials(8);
+  options.budget_s = 0.05;
+  const auto job = service.create("r1", options);
+  EXPECT_TRUE(absl::IsDeadlineExceeded(job.status())) << job.status();
+  EXPECT_THAT(job.status().message(), testing::HasSubstr("planning took all of it"));
+}
+
+TEST(Ends, WithTheJob) {
+  Scratch scratch;
+  Service service(scratch.path("a.db"));
+  service.compiler.stuck = true;
+  const auto first = service.create("r1", of_any_device());
+  ASSERT_TRUE(first.ok()) << first.status();
+  FakeWorker worker(service.channel, "w");
+  while (service.compiler.planning == 0) std::this_thread::yield();
+  EXPECT_TRUE(service.cancel(first->name));
+  expect_idle(service.compiler);
+  EXPECT_EQ(service.watch(first->name).back().state, JobState::kCancelled);
+  service.compiler.stuck = false;
+  EXPECT_EQ(service.run("r2", trials(8)).state, JobState::kSucceeded) << "no thread of the pool is lost";
+}
+
+TEST(Ends, WithTheCoordinatorAndGoesOnWithTheNext) {
+  Scratch scratch;
+  std::string name;
+  {
+    Service service(scratch.path("a.db"));
+    service.compiler.stuck = true;
+    const auto first = service.create("r1", of_any_device());
+    ASSERT_TRUE(first.ok()) << first.status();
+    name = first->name;
+    FakeWorker worker(service.channel, "w");
+    while (service.compiler.planning == 0) std::this_thread::yield();
+  }
+  Service service(scratch.path("a.db"));
+  FakeWorker worker(service.channel, "w");
+  EXPECT_EQ(service.watch(name).back().state, JobState::kSucceeded);
+}
+
+}  // namespace
+}  // namespace wl
