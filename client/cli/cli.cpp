@@ -1,19 +1,28 @@
 #include "client/cli/cli.h"
 
+#include <unistd.h>
+
 #include <chrono>
+#include <condition_variable>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
+#include <mutex>
+#include <stop_token>
+#include <thread>
 
 #include "client/cli/end_with.h"
 #include "client/cli/exit_code.h"
+#include "client/cli/interrupt.h"
 #include "client/program/files.h"
 #include "proto/log.h"
 
 namespace wl {
 namespace {
 
-constexpr std::chrono::seconds kStarting{5};  // for which a coordinator that does not listen yet is waited for
+constexpr std::chrono::milliseconds kGrace{700};    // that a command is given to end by itself once it is interrupted
+constexpr std::chrono::seconds kCallPatience{120};  // with a call
+constexpr std::chrono::seconds kStarting{5};        // for which a coordinator that does not listen yet is waited for
 
 // Any error of a store that the user named is bad input, whatever its code means in a search.
 absl::Status store_error(const absl::Status& status) {
@@ -23,7 +32,38 @@ absl::Status store_error(const absl::Status& status) {
   return status;
 }
 
-absl::StatusOr<int> dispatch(Options options, Local& local) {
+// While it lives, Ctrl-C or SIGTERM ends the command: calls of the coordinator return, which ends what is done on their
+// behalf in this process too. A command that is then still at work, as in a kernel, is not waited for.
+class Ending {
+ public:
+  Ending() : guard_([this] { end(); }) {}
+  ~Ending() {
+    const std::scoped_lock lock(mutex_);
+    over_ = true;
+    changed_.notify_all();
+  }
+  std::stop_token token() const { return stop_.get_token(); }
+
+ private:
+  void end() {
+    stop_.request_stop();
+    late_ = std::jthread([this] {
+      std::unique_lock lock(mutex_);
+      if (changed_.wait_for(lock, kGrace, [this] { return over_; })) return;
+      PendingFolder::remove_all();
+      _exit(kExitInterrupted);
+    });
+  }
+
+  std::stop_source stop_;
+  std::mutex mutex_;  // guards over_
+  std::condition_variable changed_;
+  bool over_ = false;
+  std::jthread late_;
+  InterruptGuard guard_;  // the last, so that it ends first
+};
+
+absl::StatusOr<int> dispatch(Options options, Local& local, const std::stop_token& stop) {
   if (options.end_with != 0) WL_RETURN_IF_ERROR(end_with(options.end_with));
   if (options.command == "targets") return targets_command(options, local);
   bool embedded = options.server.empty();
@@ -38,13 +78,14 @@ absl::StatusOr<int> dispatch(Options options, Local& local) {
     if (!opened.ok()) return store_error(opened.status());
     channel = *std::move(opened);
   }
-  Service service(channel, {.where = "this process"});
+  Service service(channel, {.where = "this process", .stop = stop});
   if (!embedded) {
     std::vector<Signer> signers;
     if (!options.signers.empty()) {
       WL_ASSIGN_OR_RETURN(signers, read_signers(options.signers));
     }
     WL_ASSIGN_OR_RETURN(service, Service::at(options.server, options.dial, std::move(signers)));
+    service = service.limited(kCallPatience, stop);
     service.await_connection(kStarting);
   }
   Context context{std::move(options), local, std::move(service), embedded};
@@ -83,8 +124,13 @@ int run_cli(Options options, Local& local) {
   std::signal(SIGXFSZ, SIG_IGN);  // a file that may not be so large is an error of its write
   if (options.log_format == "json") open_log("warploom", LogFormat::kJson);
   options.dial.token = take_token_variable();
-  absl::StatusOr<int> code = dispatch(std::move(options), local);
+  const Ending ending;
+  absl::StatusOr<int> code = dispatch(std::move(options), local, ending.token());
   bool flushed = std::fflush(stdout) == 0;
+  if (!code.ok() && ending.token().stop_requested()) {
+    std::fprintf(stderr, "warploom: interrupted\n");
+    return kExitInterrupted;
+  }
   if (!code.ok()) {
     std::fprintf(stderr, "%s\n", error_line(code.status()).c_str());
     return exit_code_of(code.status());

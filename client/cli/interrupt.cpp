@@ -6,8 +6,10 @@
 
 #include <atomic>
 #include <cerrno>
+#include <mutex>
 #include <thread>
 #include <utility>
+#include <vector>
 
 #include "client/cli/exit_code.h"
 #include "compiler/base/status.h"
@@ -26,43 +28,81 @@ void on_signal(int) {
   errno = saved;
 }
 
-}  // namespace
+// The guards that live, and the thread that tells the newest of them. It lives while there is one.
+class Signals {
+ public:
+  void add(const std::function<void()>* on_first) {
+    const std::scoped_lock lock(mutex_);
+    if (guards_.empty()) begin();
+    guards_.push_back(on_first);
+    if (g_signals > 0) (*on_first)();
+  }
 
-struct InterruptGuard::Impl {
-  std::thread thread;
-  struct sigaction old_int {};
-  struct sigaction old_term {};
-};
+  void remove() {
+    {
+      const std::scoped_lock lock(mutex_);
+      guards_.pop_back();
+      if (!guards_.empty()) return;
+    }
+    end();
+  }
 
-InterruptGuard::InterruptGuard(std::function<void()> on_first) : impl_(new Impl) {
-  WL_CHECK(::pipe2(g_pipe, O_CLOEXEC) == 0, "no pipe for signals: errno ", errno);
-  g_signals = 0;
-  struct sigaction action {};
-  action.sa_handler = on_signal;
-  action.sa_flags = SA_RESTART;
-  sigemptyset(&action.sa_mask);
-  sigaction(SIGINT, &action, &impl_->old_int);
-  sigaction(SIGTERM, &action, &impl_->old_term);
-  impl_->thread = std::thread([first = std::move(on_first)] {
+ private:
+  void begin() {
+    WL_CHECK(::pipe2(g_pipe, O_CLOEXEC) == 0, "no pipe for signals: errno ", errno);
+    g_signals = 0;
+    struct sigaction action {};
+    action.sa_handler = on_signal;
+    action.sa_flags = SA_RESTART;
+    sigemptyset(&action.sa_mask);
+    sigaction(SIGINT, &action, &old_int_);
+    sigaction(SIGTERM, &action, &old_term_);
+    thread_ = std::thread([this] { serve(); });
+  }
+
+  void serve() {
     char byte = 0;
     while (::read(g_pipe[0], &byte, 1) < 0 && errno == EINTR) {
     }
-    if (byte == 's') first();
-  });
+    if (byte != 's') return;
+    // No guard ends while it is told.
+    const std::scoped_lock lock(mutex_);
+    if (!guards_.empty()) (*guards_.back())();
+  }
+
+  void end() {
+    sigaction(SIGINT, &old_int_, nullptr);
+    sigaction(SIGTERM, &old_term_, nullptr);
+    char byte = 'q';
+    (void)!::write(g_pipe[1], &byte, 1);
+    thread_.join();
+    ::close(g_pipe[0]);
+    ::close(g_pipe[1]);
+  }
+
+  std::mutex mutex_;  // guards the list
+  std::vector<const std::function<void()>*> guards_;
+  std::thread thread_;
+  struct sigaction old_int_ {};
+  struct sigaction old_term_ {};
+};
+
+Signals& signals() {
+  static Signals all;
+  return all;
+}
+
+}  // namespace
+
+InterruptGuard::InterruptGuard(std::function<void()> on_first) : on_first_(std::move(on_first)) {
+  signals().add(&on_first_);
 }
 
 InterruptGuard::~InterruptGuard() {
-  sigaction(SIGINT, &impl_->old_int, nullptr);
-  sigaction(SIGTERM, &impl_->old_term, nullptr);
-  char byte = 'q';
-  (void)!::write(g_pipe[1], &byte, 1);
-  impl_->thread.join();
-  ::close(g_pipe[0]);
-  ::close(g_pipe[1]);
-  delete impl_;
+  signals().remove();
 }
 
-bool InterruptGuard::interrupted() const {
+bool InterruptGuard::interrupted() {
   return g_signals > 0;
 }
 

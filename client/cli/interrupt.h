@@ -1,4 +1,5 @@
-// Ctrl-C and SIGTERM while a job runs: the first asks the job to end and keep its best kernels, the second ends this
+// Ctrl-C and SIGTERM. They are the program's from the first guard on, also where it is the first process of a
+// container, which no signal ends by itself. The first signal runs what the newest guard says, the second ends this
 // process at once with exit code 6.
 #pragma once
 
@@ -8,17 +9,18 @@ namespace wl {
 
 class InterruptGuard {
  public:
-  // `on_first` is called on its own thread. Only one guard may exist at a time.
+  // `on_first` is called on a thread of its own, or here if a signal has come already. Guards are nested: the newest is
+  // in charge while it lives.
   explicit InterruptGuard(std::function<void()> on_first);
   ~InterruptGuard();
   InterruptGuard(const InterruptGuard&) = delete;
   InterruptGuard& operator=(const InterruptGuard&) = delete;
 
-  bool interrupted() const;
+  // Whether a signal has come since the first guard.
+  static bool interrupted();
 
  private:
-  struct Impl;
-  Impl* impl_;
+  const std::function<void()> on_first_;
 };
 
 }  // namespace wl

@@ -36,12 +36,13 @@ struct Options {
   RunOptions run;
   std::string stage = "graph";  // stage of the compiler that `inspect` shows
   bool simplify_only = false;
-  bool why = false;       // whether `inspect` explains the groups
-  std::string svg;        // file for the picture of the groups that `inspect` draws
-  int most = 100;         // largest number of rows in a listing
-  int jobs_at_once = 8;   // of a batch, at a coordinator
-  bool once = false;      // `top` looks once
-  double interval_s = 1;  // between two looks of `top`
+  bool why = false;                  // whether `inspect` explains the groups
+  std::string svg;                   // file for the picture of the groups that `inspect` draws
+  int most = 100;                    // largest number of rows in a listing
+  int jobs_at_once = 8;              // of a batch, at a coordinator
+  bool once = false;                 // `top` looks once
+  bool cancel_on_interrupt = false;  // Ctrl-C on `watch` ends the job
+  double interval_s = 1;             // between two looks of `top`
   struct {
     std::string target;  // whose kernels are verified again; empty: of any
     bool again = false, status = false, watch = false;

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstdio>
 #include <optional>
+#include <stop_token>
 
 #include "client/cli/cli.h"
 #include "client/cli/exit_code.h"
@@ -39,12 +40,23 @@ absl::Status budget_is_over(const Context& context, const Job& job, double budge
                                     "; what was measured is kept: the same command continues from here"));
 }
 
-// Follows a job to its end, on the terminal. The first Ctrl-C ends it early.
-absl::StatusOr<Job> follow(Context& context, const Job& job, Clock::time_point begun) {
+// What the first Ctrl-C does while a job is followed: it ends the job, or only that it is followed.
+enum class OnInterrupt { kEndJob, kEndWatch };
+
+// Follows a job to its end, on the terminal. Cancelled: it was left by an interrupt.
+absl::StatusOr<Job> follow(Context& context, const Job& job, Clock::time_point begun, OnInterrupt on_interrupt) {
   ProgressDisplay display(context.options.progress);
+  std::stop_source left;
+  const std::stop_callback worker_ended(context.local.worker_ended(), [&] { left.request_stop(); });
+  // The job is told although the command's other calls may have ended.
+  Service teller = context.service.limited(kEnd, {});
   InterruptGuard guard([&] {
+    if (on_interrupt == OnInterrupt::kEndWatch) {
+      left.request_stop();
+      return;
+    }
     std::fprintf(stderr, "\nstopping; the best kernels so far are kept (again: stop at once)\n");
-    absl::Status status = context.service.cancel_job(job.name).status();
+    absl::Status status = teller.cancel_job(job.name, kEnd).status();
     if (!status.ok()) std::fprintf(stderr, "cannot stop the job: %s\n", std::string(status.message()).c_str());
   });
   absl::StatusOr<Job> done =
@@ -60,10 +72,13 @@ absl::StatusOr<Job> follow(Context& context, const Job& job, Clock::time_point b
                      [&](bool lost) {
                        display.say(lost ? "the coordinator is unreachable; waiting for it" : "the coordinator is back");
                      },
-                 .stop = context.local.worker_ended()});
+                 .stop = left.get_token()});
   display.clear();
   // Without the worker of this process nobody measures. What was measured is kept.
   if (!done.ok()) WL_RETURN_IF_ERROR(context.local.worker_error());
+  if (absl::IsCancelled(done.status()) && on_interrupt == OnInterrupt::kEndWatch)
+    return absl::CancelledError(
+        cat("no longer watched; ", job.name, " goes on: `warploom watch` follows it again, `warploom cancel` ends it"));
   if (done.ok()) display.end(*done);
   return done;
 }
@@ -180,7 +195,7 @@ absl::StatusOr<Job> ask(Context& context, const GraphFile& file, bool search) {
   if (is_done(job.state)) return job;
   if (context.embedded) WL_RETURN_IF_ERROR(end_orphans(context, job.name));
   if (context.embedded && search) WL_RETURN_IF_ERROR(context.local.start_worker());
-  return follow(context, job, begun);
+  return follow(context, job, begun, OnInterrupt::kEndJob);
 }
 
 FetchObject objects_of(Context& context) {
@@ -202,7 +217,8 @@ absl::StatusOr<int> tune_command(Context& context) {
   if (context.options.command == "watch") {
     WL_ASSIGN_OR_RETURN(Job job, context.service.get_job(context.options.input));
     if (!is_done(job.state) && context.embedded) WL_RETURN_IF_ERROR(context.local.start_worker());
-    WL_ASSIGN_OR_RETURN(job, follow(context, job, Clock::now()));
+    const auto on_interrupt = context.options.cancel_on_interrupt ? OnInterrupt::kEndJob : OnInterrupt::kEndWatch;
+    WL_ASSIGN_OR_RETURN(job, follow(context, job, Clock::now(), on_interrupt));
     return conclude(context, {{std::move(job), nullptr}});
   }
   return ask_all(context, /*search=*/true);

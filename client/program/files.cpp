@@ -10,6 +10,8 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <mutex>
+#include <set>
 
 namespace wl {
 namespace fs = std::filesystem;
@@ -29,6 +31,15 @@ struct OpenFile {
     if (fd >= 0) ::close(fd);
   }
 };
+
+// The folders of PendingFolder that exist.
+std::mutex g_mutex;
+std::set<std::string> g_temporaries;
+
+void forget(const std::string& temporary) {
+  const std::scoped_lock lock(g_mutex);
+  g_temporaries.erase(temporary);
+}
 
 }  // namespace
 
@@ -77,18 +88,33 @@ absl::StatusOr<PendingFolder> PendingFolder::create(const std::string& path) {
   return PendingFolder(target.string(), temporary);
 }
 
+PendingFolder::PendingFolder(std::string final_path, std::string temporary)
+    : final_(std::move(final_path)), temporary_(std::move(temporary)) {
+  const std::scoped_lock lock(g_mutex);
+  g_temporaries.insert(temporary_);
+}
+
+void PendingFolder::remove_all() {
+  const std::scoped_lock lock(g_mutex);
+  std::error_code ignored;
+  for (const std::string& temporary : g_temporaries) fs::remove_all(temporary, ignored);
+}
+
 PendingFolder::PendingFolder(PendingFolder&& other) noexcept
     : final_(std::move(other.final_)), temporary_(std::move(other.temporary_)) {
   other.temporary_.clear();
 }
 
 PendingFolder::~PendingFolder() {
+  if (temporary_.empty()) return;
   std::error_code ignored;
-  if (!temporary_.empty()) fs::remove_all(temporary_, ignored);
+  fs::remove_all(temporary_, ignored);
+  forget(temporary_);
 }
 
 absl::Status PendingFolder::commit() {
   if (::rename(temporary_.c_str(), final_.c_str()) == 0) {
+    forget(temporary_);
     temporary_.clear();
     return absl::OkStatus();
   }

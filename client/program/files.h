@@ -31,12 +31,13 @@ class PendingFolder {
   ~PendingFolder();
 
   const std::string& path() const { return temporary_; }  // returns the folder in which to write
+  // Removes what all folders that were not committed hold, for a program that ends without destructors. Any thread.
+  static void remove_all();
   // Replaces the folder of the final name. A reader sees either the complete old folder or the complete new one.
   absl::Status commit();
 
  private:
-  PendingFolder(std::string final_path, std::string temporary)
-      : final_(std::move(final_path)), temporary_(std::move(temporary)) {}
+  PendingFolder(std::string final_path, std::string temporary);
   std::string final_, temporary_;
 };
 

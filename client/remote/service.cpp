@@ -98,7 +98,11 @@ absl::StatusOr<Service> Service::at(const std::string& address, const DialOption
 }
 
 void Service::await_connection(std::chrono::milliseconds patience) const {
-  (void)channel_->WaitForConnected(Clock::now() + patience);
+  constexpr auto kSlice = std::chrono::milliseconds(100);  // after which it looks whether to stop
+  const auto end = Clock::now() + patience;
+  while (Clock::now() < end && !peer_.stop.stop_requested() &&
+         !channel_->WaitForConnected(std::min(end, Clock::now() + kSlice))) {
+  }
 }
 
 absl::StatusOr<Job> Service::create_job(const std::string& request_id, const std::string& graph,
@@ -213,6 +217,7 @@ absl::StatusOr<Inspection> Service::inspect(const std::string& graph, const Tune
   request.set_why(why);
   auto stub = v1::TuningService::NewStub(channel_);
   grpc::ClientContext context;
+  const std::stop_callback ends(peer_.stop, [&context] { context.TryCancel(); });
   context.set_deadline(Clock::now() + peer_.patience);
   auto stream = stub->Inspect(&context, request);
   Inspection inspection;
@@ -287,6 +292,7 @@ absl::StatusOr<std::vector<RecordSummary>> Service::list_records(int most) {
 absl::StatusOr<std::string> Service::get_blob(const std::string& digest) {
   auto stub = v1::BlobStore::NewStub(channel_);
   grpc::ClientContext context;
+  const std::stop_callback ends(peer_.stop, [&context] { context.TryCancel(); });
   context.set_deadline(Clock::now() + peer_.patience);
   auto bytes = download(*stub, &context, digest, kMostObjectBytes, peer_.where);
   if (!bytes.ok()) return status_of(to_grpc(bytes.status()), peer_);

@@ -38,8 +38,9 @@ namespace wl {
 namespace {
 
 using Clock = std::chrono::system_clock;
-constexpr auto kPatience = std::chrono::seconds(60);  // with a coordinator that does not answer yet
-constexpr int kMostAgain = 100;                       // jobs that ended without a result, of one run
+constexpr auto kPatience = std::chrono::seconds(60);   // with a coordinator that does not answer yet
+constexpr auto kPlanning = std::chrono::seconds(120);  // with a coordinator that plans a job
+constexpr int kMostAgain = 100;                        // jobs that ended without a result, of one run
 constexpr auto kFirstRetry = std::chrono::milliseconds(100), kLastRetry = std::chrono::milliseconds(2000);
 
 // The file with the id of a batch that is not done. It is locked while the batch runs.
@@ -119,7 +120,10 @@ std::string request_id_of(const std::string& batch, const BatchRun& run, const T
 class BatchWork {
  public:
   BatchWork(Context& context, std::string id, std::vector<Run>& runs)
-      : context_(context), id_(std::move(id)), runs_(runs) {}
+      : context_(context),
+        id_(std::move(id)),
+        runs_(runs),
+        service_(context.service.limited(kPlanning, stop_.get_token())) {}
 
   // Takes every run to its end, `at_once` of them at the same time.
   void run(int at_once) {
@@ -179,9 +183,9 @@ class BatchWork {
     Backoff backoff(kFirstRetry, kLastRetry);
     const std::string size = bind_text(file.bind);
     for (int again = 0;;) {
-      absl::StatusOr<Job> job = context_.service.create_job(request_id_of(id_, run, options, file, again), file.text,
-                                                            options, size.empty() ? run.name : cat(run.name, " ", size),
-                                                            trace_of_job(context_.options.trace));
+      absl::StatusOr<Job> job =
+          service_.create_job(request_id_of(id_, run, options, file, again), file.text, options,
+                              size.empty() ? run.name : cat(run.name, " ", size), trace_of_job(context_.options.trace));
       if (absl::IsUnavailable(job.status()) && Clock::now() < begun + kPatience && !stopped()) {
         wait(backoff.next());
         continue;
@@ -240,6 +244,7 @@ class BatchWork {
   const std::string id_;
   std::vector<Run>& runs_;
   std::stop_source stop_;
+  Service service_;   // calls end when the batch is stopped
   std::mutex mutex_;  // guards next_ and the lines on stderr
   size_t next_ = 0;
   std::mutex building_;  // of programs

@@ -45,6 +45,9 @@ void add_fleet_commands(CLI::App& app, Options& options) {
   CLI::App* watch = command(app, options, "watch", "follow a job until it ends, then report it",
                             "warploom watch JOB --server HOST:7411");
   watch->add_option("JOB", options.input, "name, from `warploom jobs`")->required();
+  watch->add_flag(
+      "--cancel-on-interrupt", options.cancel_on_interrupt,
+      "Ctrl-C ends the job, whoever asked for it, and keeps the best so far; otherwise only the watching ends");
   add_html(watch, options);
   add_progress(watch, options);
 
