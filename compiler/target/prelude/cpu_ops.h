@@ -149,17 +149,22 @@ WL_FN V wl_cast(X x) {
   }
 }
 
-// Arithmetic. Operands may be a scalar and a vector; integers wrap as the compiler lets them.
-#define WL_BINARY(name, op)                 \
-  template <class A, class B>               \
-  WL_FN auto name(A a, B b) {               \
-    typedef wl_r<A, B> V;                   \
-    return (V)(wl_up<V>(a) op wl_up<V>(b)); \
+// Arithmetic. Operands may be a scalar and a vector; integers wrap.
+#define WL_BINARY(name, op)                                   \
+  template <class A, class B>                                 \
+  WL_FN auto name(A a, B b) {                                 \
+    typedef wl_r<A, B> V;                                     \
+    return (V)((wl_w<V>)wl_up<V>(a) op(wl_w<V>) wl_up<V>(b)); \
   }
 WL_BINARY(wl_add, +)
 WL_BINARY(wl_sub, -)
 WL_BINARY(wl_mul, *)
-// Integer division truncates; by zero it gives 0 rather than a trap.
+template <class V>
+WL_FN V wl_neg(V a) {
+  if constexpr (wl_float<V>) return -a;
+  return wl_sub(wl_splat<V>(0), a);
+}
+// Integer division truncates; by zero it gives 0, and the quotient of the least number and -1 wraps: neither traps.
 template <class A, class B>
 WL_FN auto wl_div(A a0, B b0) {
   typedef wl_r<A, B> V;
@@ -167,14 +172,12 @@ WL_FN auto wl_div(A a0, B b0) {
   if constexpr (wl_float<V>) {
     return a / b;
   } else {
-    V one = wl_splat<V>(1), zero = wl_splat<V>(0);
-    V safe = b == 0 ? one : b == -1 ? one : b;
-    return b == 0 ? zero : b == -1 ? zero - a : a / safe;
+    V one = wl_splat<V>(1), zero = wl_splat<V>(0), safe = b == 0 ? one : b;
+    if constexpr (wl_signed<V>)
+      return (V)(b == 0 ? zero : b == -1 ? wl_neg(a) : a / (b == -1 ? one : safe));
+    else
+      return (V)(b == 0 ? zero : a / safe);
   }
-}
-template <class V>
-WL_FN V wl_neg(V a) {
-  return -a;
 }
 template <class V>
 WL_FN V wl_abs(V a) {
@@ -182,7 +185,7 @@ WL_FN V wl_abs(V a) {
     wl_i<V> i = __builtin_bit_cast(wl_i<V>, a);
     return __builtin_bit_cast(V, i & ~((wl_e<wl_i<V>>)1 << (8 * sizeof(wl_e<V>) - 1)));
   } else {
-    return a < 0 ? -a : a;
+    return a < 0 ? wl_neg(a) : a;
   }
 }
 template <class V>
@@ -258,7 +261,8 @@ WL_FN V wl_relu(V a) {
 template <class A, class B, class C>
 WL_FN auto wl_fma(A a, B b, C c) {
   typedef wl_r<wl_r<A, B>, C> V;
-  return (V)(wl_up<V>(a) * wl_up<V>(b) + wl_up<V>(c));
+  typedef wl_w<V> W;
+  return (V)((W)wl_up<V>(a) * (W)wl_up<V>(b) + (W)wl_up<V>(c));
 }
 template <class V>
 WL_FN V wl_sign(V x) {
@@ -362,7 +366,7 @@ WL_FN auto wl_fmod(A a0, B b0) {
   typedef wl_r<A, B> V;
   V a = wl_up<V>(a0), b = wl_up<V>(b0);
   if constexpr (!wl_float<V>) {
-    return (V)(a - wl_div(a, b) * b);
+    return (V)(b == 0 ? b : wl_sub(a, wl_mul(wl_div(a, b), b)));  // 0 where the divisor is
   } else if constexpr (wl_n<V> == 1) {
     return b != b ? b : wl_fmod1(a, b);
   } else {

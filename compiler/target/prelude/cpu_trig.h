@@ -102,9 +102,11 @@ WL_FN auto wl_pow(A a0, B b0) {
       return x;
     }
   } else if constexpr (!wl_float<V>) {
-    y = ((y < 0) & ((x == 1) | (x == -1))) ? -y : y;  // these are their own reciprocals
-    V zero = wl_splat<V>(0), r = y < 0 ? zero : wl_splat<V>(1);
-    for (; wl_hmax(y) > 0; y = y >> 1, x = x * x) r = (y & 1) != 0 ? r * x : r;
+    // Modulo 2^bits. 1 and -1 are their own reciprocals; that of another number is 0, also of 0.
+    V zero = wl_splat<V>(0), one = wl_splat<V>(1);
+    if constexpr (wl_signed<V>) y = ((x == one) | (x == wl_neg(one))) ? y & one : y;
+    V r = y < zero ? zero : one;
+    for (; wl_hmax(y) > 0; y = y >> 1, x = wl_mul(x, x)) r = (y & one) != zero ? wl_mul(r, x) : r;
     return r;
   } else if constexpr (WL_SPLIT && wl_n<V> > 4 && 2 * sizeof(V) > WL_NATIVE) {
     return wl_join<V>(wl_pow(wl_lo(x), wl_lo(y)), wl_pow(wl_hi(x), wl_hi(y)));

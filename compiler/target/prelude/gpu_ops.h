@@ -34,10 +34,11 @@ WL_FN A wl_select(M m, A a, A b) {
   return m ? a : b;
 }
 
-#define WL_BINARY(name, op) \
-  template <class T>        \
-  WL_FN T name(T a, T b) {  \
-    return (T)(a op b);     \
+// Integers wrap.
+#define WL_BINARY(name, op)               \
+  template <class T>                      \
+  WL_FN T name(T a, T b) {                \
+    return (T)((wl_w<T>)a op(wl_w<T>) b); \
   }
 WL_BINARY(wl_add, +)
 WL_BINARY(wl_sub, -)
@@ -45,12 +46,19 @@ WL_BINARY(wl_mul, *)
 WL_BINARY(wl_bit_and, &)
 WL_BINARY(wl_bit_or, |)
 WL_BINARY(wl_bit_xor, ^)
+template <class V>
+WL_FN V wl_neg(V a) {
+  if constexpr (wl_float<V>)
+    return -a;
+  else
+    return (V)(0 - (wl_w<V>)a);
+}
 template <class T>
 WL_FN T wl_div(T a, T b) {
   if constexpr (wl_float<T>)
     return a / b;
   else
-    return b == 0 ? (T)0 : b == (T)-1 ? (T)(0 - a) : (T)(a / b);
+    return b == 0 ? (T)0 : wl_signed<T> && b == (T)-1 ? wl_neg(a) : (T)(a / b);
 }
 template <class T>
 WL_FN T wl_shift_left(T a, T b) {
@@ -61,17 +69,13 @@ WL_FN T wl_shift_right(T a, T b) {
   return b >= (T)(8 * sizeof(T)) || b < 0 ? (T)0 : (T)(a >> b);
 }
 template <class V>
-WL_FN V wl_neg(V a) {
-  return -a;
-}
-template <class V>
 WL_FN V wl_abs(V a) {
   if constexpr (wl_same<V, f32>)
     return __builtin_fabsf(a);
   else if constexpr (wl_same<V, f64>)
     return __builtin_fabs(a);
   else
-    return a < 0 ? -a : a;
+    return a < 0 ? wl_neg(a) : a;
 }
 template <class V>
 WL_FN V wl_copysign(V a, V s) {
@@ -115,7 +119,7 @@ WL_FN V wl_relu(V a) {
 }
 template <class V>
 WL_FN V wl_fma(V a, V b, V c) {
-  return a * b + c;
+  return (V)((wl_w<V>)a * (wl_w<V>)b + (wl_w<V>)c);
 }
 template <class V>
 WL_FN V wl_sign(V x) {
@@ -158,7 +162,7 @@ WL_FN T wl_fmod(T a, T b) {
   } else if constexpr (wl_same<T, f64>) {
     return b != b ? b : __builtin_fmod(a, b);
   } else {
-    return (T)(a - wl_div(a, b) * b);
+    return b == 0 ? b : wl_sub(a, wl_mul(wl_div(a, b), b));  // 0 where the divisor is
   }
 }
 // Python's remainder (the divisor's sign).

@@ -177,25 +177,39 @@ void arithmetic_floats() {
   }
 }
 
+// The remainder of a division that truncates; 0 where the divisor is.
+template <class T>
+T rest(T a, T b) {
+  const bool minus_one = std::numeric_limits<T>::is_signed && b == T(-1);  // which traps for the least number
+  return b == 0 || minus_one ? T(0) : T(a % b);
+}
+
 template <class V>
 void arithmetic_integers() {
   typedef wl_e<V> T;
-  const T values[] = {0, 1, -1, 2, -7, 1000, -999, 46340};
-  PAIRS(V, add, a + b);
-  PAIRS(V, sub, a - b);
-  PAIRS(V, mul, a * b);
-  PAIRS(V, div, (b == 0 ? T(0) : a / b));
+  typedef wl_w<T> U;
+  constexpr T least = std::numeric_limits<T>::min(), most = std::numeric_limits<T>::max();
+  const T values[] = {0, 1, T(-1), 2, T(-7), 1000, T(-999), 46340, least, T(least + 1), most, T(most - 1), most / 3};
+  PAIRS(V, add, T(U(a) + U(b)));
+  PAIRS(V, sub, T(U(a) - U(b)));
+  PAIRS(V, mul, T(U(a) * U(b)));
+  PAIRS(V, div, (b == 0 ? T(0) : wl_signed<V> && b == T(-1) ? T(-U(a)) : T(a / b)));
   PAIRS(V, max, (a > b ? a : b));
   PAIRS(V, min, (a < b ? a : b));
-  PAIRS(V, mod, (b == 0 ? a : ((a % b) != 0 && ((a % b) < 0) != (b < 0)) ? a % b + b : a % b));
-  PAIRS(V, fmod, (b == 0 ? a : a % b));
+  PAIRS(V, mod, (rest(a, b) != 0 && (rest(a, b) < 0) != (b < 0) ? T(rest(a, b) + b) : rest(a, b)));
+  PAIRS(V, fmod, rest(a, b));
   PAIRS(V, lt, T(a < b));
   PAIRS(V, eq, T(a == b));
   PAIRS(V, and, a & b);
   PAIRS(V, xor, a ^ b);
-  const T least = std::numeric_limits<T>::min();
+  for (T x : values) {
+    const T negative = T(-U(x)), size = x < 0 ? negative : x;
+    expect(Lanes<V>(wl_neg(wl_splat<V>(x))).at[0] == negative && wl_neg(x) == negative, "integer neg");
+    expect(Lanes<V>(wl_abs(wl_splat<V>(x))).at[0] == size && wl_abs(x) == size, "integer abs");
+    expect(wl_pow(T(-1), x) == (x % 2 == 0 ? T(1) : T(-1)), "a power of -1");
+  }
   expect(Lanes<V>(wl_div(wl_splat<V>(least), T(0))).at[0] == 0, "the least integer over zero");
-  expect(Lanes<V>(wl_pow(wl_splat<V>(3), T(5))).at[0] == 243 && wl_pow(T(-2), T(3)) == -8, "integer pow");
+  expect(Lanes<V>(wl_pow(wl_splat<V>(3), T(5))).at[0] == 243 && wl_pow(T(-2), T(3)) == T(-8), "integer pow");
   expect(Lanes<V>(wl_not(wl_splat<V>(5))).at[0] == ~T(5), "integer not");
 }
 

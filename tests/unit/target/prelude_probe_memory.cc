@@ -271,6 +271,8 @@ int main(int, char** argv) {
   arithmetic_floats<f64v>();
   arithmetic_integers<i32v>();
   arithmetic_integers<i64v>();
+  arithmetic_integers<u32v>();
+  arithmetic_integers<u64v>();
   memory<f32v>("load_n f32"), memory<f64v>("load_n f64"), memory<i32v>("load_n i32"), memory<i64v>("load_n i64");
   memory<u8v>("load_n u8"), memory<u16v>("load_n u16");
   horizontal<f32v>(), horizontal<f64v>(), horizontal<i32v>(), horizontal<i64v>();
