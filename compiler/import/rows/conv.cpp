@@ -293,22 +293,50 @@ T conv_transpose(Call& c) {
   return c.has(2) ? y + along(c.in(2), 1, y.rank()) : y;
 }
 
+// Returns the first element of each window that is none of the padding. `result`: the shape of the pool's result.
+T first_of_windows(T x, const Sliding& s, const Shape& result) {
+  for (size_t i = 0; i < s.rank(); ++i) {
+    const auto axis = static_cast<int64_t>(i) + 2;
+    const int64_t count = result[i + 2], last = x.extent(axis) - 1;
+    std::vector<T> parts;
+    // Windows that begin in the padding one by one, and then the others.
+    int64_t p = 0;
+    for (; p < count && p * s.stride[i] < s.low[i]; ++p) {
+      const int64_t before = s.low[i] - p * s.stride[i], step = s.dilation[i];
+      parts.push_back(slice_axis(x, axis, std::min((before + step - 1) / step * step - before, last), 1, 1));
+    }
+    if (p < count) parts.push_back(slice_axis(x, axis, p * s.stride[i] - s.low[i], s.stride[i], count - p));
+    x = parts.size() == 1 ? parts[0] : concat(parts, axis);
+  }
+  return x;
+}
+
+// As the standard's reference has it: NaN is the maximum of a window that begins with one, and is left out elsewhere.
 T max_pool(Call& c) {
   const T x = c.in(0);
   const Sliding s = pool_of(c, x);
-  const T windows = pool_windows(c, x, s, lowest(x.dtype()));
-  const T y = over_taps(Op::reduce_max, windows, s);
+  const bool floating = is_float(x.dtype());
+  const T numbers_only = floating ? select(apply(Op::ne, {x, x}), lowest(x.dtype()), x) : x;
+  const T windows = pool_windows(c, numbers_only, s, lowest(x.dtype()));
+  const T most = over_taps(Op::reduce_max, windows, s);
+  T y = most, first;
+  if (floating) {
+    const T begins = first_of_windows(x, s, most.shape());
+    first = apply(Op::ne, {begins, begins});
+    y = select(first, begins, most);
+  }
   if (!c.wants(1)) return y;
   // Returns the index, in the whole tensor, of the first maximum of each window.
-  auto order = axes_from(0, x.rank());
-  if (c.attr("storage_order", 0) != 0) std::reverse(order.begin() + 2, order.end());
   T number = c.constant(0, DType::i64, x.shape());
-  for (const int64_t axis : order)
+  for (const int64_t axis : axes_from(0, x.rank()))
     number = number * static_cast<double>(x.extent(axis)) + c.iota(DType::i64, x.shape(), axis);
   const auto none = static_cast<double>(elements(x.shape()));
   const T numbers = slide(number, s, none);
-  const T hit = apply(Op::eq, {windows, stretch(y, axes_from(y.rank(), windows.rank()), windows.shape())});
-  c.set(1, over_taps(Op::reduce_min, select(hit, numbers, none), s));
+  const T hit = apply(Op::eq, {windows, stretch(most, axes_from(y.rank(), windows.rank()), windows.shape())});
+  T index = over_taps(Op::reduce_min, select(hit, numbers, none), s);
+  if (floating) index = select(first, first_of_windows(number, s, y.shape()), index);
+  index = apply(Op::min, {index, none - 1});
+  c.set(1, c.attr("storage_order", 0) != 0 ? columns_first(index, x.shape()) : index);
   return y;
 }
 

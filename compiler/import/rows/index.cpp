@@ -77,6 +77,19 @@ T trilu(Call& c) {
   return select(inside, x, 0.0);
 }
 
+T columns_first(T index, const Shape& shape) {
+  T before = index, number;  // the number of the axes before one, and what the spatial ones from there on come to
+  double area = 1;
+  for (size_t axis = shape.size(); axis-- > 2;) {
+    const auto extent = static_cast<double>(shape[axis]);
+    const T at = apply(Op::mod, {before, extent});
+    number = number.valid() ? number * extent + at : at;
+    before = before / extent;
+    area *= extent;
+  }
+  return before * area + number;
+}
+
 T one_hot(Call& c) {
   const T index = cast(c.in(0), DType::i64);
   const double depth = c.number(1);

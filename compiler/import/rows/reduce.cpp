@@ -49,16 +49,22 @@ Softmax softmax_parts(Call& c) {
   return parts;
 }
 
-// Returns the index along `axis` of the largest or smallest element. The axis is kept with extent 1.
+// Returns the index along `axis` of the largest or smallest element. The axis is kept with extent 1. Whatever the
+// elements are, the index is one of the axis.
 T arg_index(T x, Op op, int64_t axis, bool last) {
   const T best = stretch(reduce(op, x, {axis}, false), {axis}, x.shape());
-  const T index = x.call().iota(DType::i64, x.shape(), axis);
-  const T hit = apply(Op::eq, {x, best});
-  return last ? reduce(Op::reduce_max, select(hit, index, -1.0), {axis}, true)
-              : reduce(Op::reduce_min, select(hit, index, static_cast<double>(x.extent(axis))), {axis}, true);
+  const T index = x.call().iota(DType::i64, x.shape(), axis), hit = is_extreme(x, best);
+  const auto end = static_cast<double>(x.extent(axis) - 1);
+  return last ? reduce(Op::reduce_max, select(hit, index, 0.0), {axis}, true)
+              : reduce(Op::reduce_min, select(hit, index, end), {axis}, true);
 }
 
 }  // namespace
+
+T is_extreme(T x, T extreme) {
+  const T equal = apply(Op::eq, {x, extreme});
+  return is_float(x.dtype()) ? apply(Op::logical_or, {equal, apply(Op::ne, {x, x})}) : equal;
+}
 
 T reduced(Call& c, Op op, T x) {
   const auto [axes, keep] = axes_of(c, x.rank());

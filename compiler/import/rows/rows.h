@@ -35,6 +35,8 @@ T arg_extreme(Call& c, Op op);
 T softmax(Call& c);
 T log_softmax(Call& c);
 T hardmax(Call& c);
+// Which elements are the extreme of their row, which is NaN where the row has one. `extreme` has the shape of x.
+T is_extreme(T x, T extreme);
 
 // The following rows are defined in norm.cpp.
 T layer_norm(Call& c);
@@ -99,6 +101,8 @@ T gather_nd(Call& c);
 // error, now where the indices are known, which are then every `step`-th element of `known` from `from` on; else at run
 // time.
 T place_in(T index, int64_t extent, const Literal* known, int64_t from = 0, int64_t step = 1);
+// The numbers of the same elements of [batch, channels, spatial...] where the first spatial axis moves fastest.
+T columns_first(T index, const Shape& shape);
 T gather_axis(T x, T index, int64_t axis);  // x[.., index, ..]: the axes of the index replace `axis`
 
 // The following rows are defined in bits.cpp.

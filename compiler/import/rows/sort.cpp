@@ -9,6 +9,11 @@
 namespace wl::onnx_import {
 namespace {
 
+// In what selects elements in order, NaN is above all numbers, as in NumPy.
+T is_nan(T x) {
+  return apply(Op::ne, {x, x});
+}
+
 // Returns how many elements of its row precede each element, by comparing all pairs.
 T rank_of(T x, int64_t axis, bool largest) {
   Call& c = x.call();
@@ -22,31 +27,44 @@ T rank_of(T x, int64_t axis, bool largest) {
   row[static_cast<size_t>(axis)] = n;
   column.back() = n;
   const T earlier = apply(Op::lt, {c.iota(DType::i64, column, x.rank()), c.iota(DType::i64, row, axis)});
-  const T better = apply(largest ? Op::gt : Op::lt, {others, mine});
-  const T same = apply(Op::logical_and, {apply(Op::eq, {others, mine}), earlier});
+  T better = apply(largest ? Op::gt : Op::lt, {others, mine}), equal = apply(Op::eq, {others, mine});
+  if (is_float(x.dtype())) {
+    const T above = largest ? others : mine, below = largest ? mine : others;
+    better = apply(Op::logical_or,
+                   {better, apply(Op::logical_and, {is_nan(above), apply(Op::logical_not, {is_nan(below)})})});
+    equal = apply(Op::logical_or, {equal, apply(Op::logical_and, {is_nan(others), is_nan(mine)})});
+  }
+  const T same = apply(Op::logical_and, {equal, earlier});
   return reduce(Op::reduce_sum, cast(apply(Op::logical_or, {better, same}), DType::i64), {x.rank()}, false);
 }
 
 // Selects the k best elements one after the other, each by a reduction over the remaining ones. Suits a small k.
 T choose_in_turn(T x, int64_t axis, int64_t k, bool largest) {
   Call& c = x.call();
-  const T number = c.iota(DType::i64, x.shape(), axis);
   const auto n = static_cast<double>(x.extent(axis));
-  T taken;
+  T number = c.iota(DType::i64, x.shape(), axis), taken;
+  const bool nan_last = is_float(x.dtype()) && !largest;
+  if (nan_last) {  // as infinities whose numbers come after those of the others
+    const T nan = is_nan(x);
+    number = select(nan, number + n, number);
+    x = select(nan, HUGE_VAL, x);
+  }
   std::vector<T> chosen;
   for (int64_t i = 0; i < k; ++i) {
     const Op op = largest ? Op::reduce_max : Op::reduce_min;
     const double worst =
         is_float(x.dtype()) ? (largest ? -HUGE_VAL : HUGE_VAL) : round_to(x.dtype(), largest ? -0x1p63 : 0x1p64);
     const T left = taken.valid() ? select(taken, worst, x) : x;
-    T hit = apply(Op::eq, {left, reduce(op, left, {axis}, true)});
+    T hit = is_extreme(left, broadcast_to(reduce(op, left, {axis}, true), x.shape()));
     if (taken.valid()) hit = apply(Op::logical_and, {hit, apply(Op::logical_not, {taken})});
-    const T index = reduce(Op::reduce_min, select(hit, number, n), {axis}, true);
+    const T index = reduce(Op::reduce_min, select(hit, number, 2 * n - 1), {axis}, true);
     const T now = apply(Op::eq, {number, index});
     taken = taken.valid() ? apply(Op::logical_or, {taken, now}) : now;
     chosen.push_back(index);
   }
-  return apply(Op::min, {concat(chosen, axis), n - 1});
+  const T all = concat(chosen, axis);
+  if (nan_last) return select(apply(Op::ge, {all, n}), all - n, all);
+  return apply(Op::min, {all, n - 1});
 }
 
 }  // namespace
@@ -81,7 +99,7 @@ T top_k(Call& c) {
     row[static_cast<size_t>(axis)] = k;
     column.back() = n;
     const T hit = apply(Op::eq, {ranks, c.iota(DType::i64, row, axis)});
-    index = reduce(Op::reduce_sum, select(hit, c.iota(DType::i64, column, x.rank()), 0.0), {x.rank()}, false);
+    index = reduce(Op::reduce_max, select(hit, c.iota(DType::i64, column, x.rank()), 0.0), {x.rank()}, false);
   }
   c.set(1, index);
   return take_along(x, index, axis);
