@@ -36,6 +36,29 @@ T variadic(Call& c, Op op) {
   return result;
 }
 
+namespace {
+
+bool is_unsigned(DType dtype) {
+  return !is_float(dtype) && identity_of(Op::max, dtype) == 0;
+}
+
+// The dtype that a power is computed in before it is rounded to that of the base, once, as the standard says.
+DType dtype_of_power(DType base, DType exponent) {
+  if (base == exponent) return base;
+  if (is_float(exponent)) {
+    if (!is_float(base)) return DType::f64;
+    return base == DType::f64 || exponent == DType::f64 ? DType::f64 : DType::f32;
+  }
+  // Whether a large exponent is even decides the sign of the power of a negative number.
+  if (is_float(base)) return base == DType::f64 || size_of(exponent) >= 4 ? DType::f64 : DType::f32;
+  // Powers of integers wrap, so their lower bits are the same in a wider dtype, where the exponent keeps all of its
+  // own.
+  if (size_of(exponent) <= size_of(base) && is_unsigned(base) == is_unsigned(exponent)) return base;
+  return exponent == DType::u64 ? DType::u64 : DType::i64;
+}
+
+}  // namespace
+
 T power(Call& c) {
   const T x = c.in(0);
   // Small powers are computed exactly by products, as every runtime does: pow costs 24 issue slots and rounds by 8
@@ -47,9 +70,11 @@ T power(Call& c) {
     if (value == 1) return wide;
     if (value == 2) return wide * wide;
     if (value == 3) return wide * wide * wide;
-    return apply(Op::pow, {wide, value});
+    if (round_to(x.dtype(), value) == value) return apply(Op::pow, {wide, value});
   }
-  return apply(Op::pow, {x, cast(second(c), x.dtype())});
+  const T y = second(c);
+  const DType within = dtype_of_power(x.dtype(), y.dtype());
+  return cast(apply(Op::pow, {cast(x, within), cast(y, within)}), x.dtype());
 }
 
 T modulo(Call& c) {
@@ -127,28 +152,6 @@ T dropout(Call& c) {
   const T x = c.in(0);
   if (c.wants(1)) c.set(1, c.constant(1, c.opset() < 10 ? x.dtype() : DType::b1, x.shape()));
   return x;
-}
-
-// log(1 + exp(x)) = max(x, 0) + log(1 + exp(-|x|)) does not overflow.
-T softplus(T x) {
-  return apply(Op::max, {x, 0.0}) + apply(Op::log1p, {apply(Op::exp, {-apply(Op::abs, {x})})});
-}
-
-T gelu_erf(T x) {
-  return x * (apply(Op::erf, {x * std::sqrt(0.5)}) + 1.0) * 0.5;
-}
-
-T gelu_tanh(T x) {
-  const double scale = 0.7978845608028654;  // the value of sqrt(2 / pi)
-  return x * (apply(Op::tanh, {(x + x * x * x * 0.044715) * scale}) + 1.0) * 0.5;
-}
-
-// With e = exp(x) - 1, sinh(x) is (e + e / (e + 1)) / 2, which is exact for small values. Large values use the
-// definition.
-T sinh_of(T x) {
-  const T e = apply(Op::expm1, {x});
-  const T large = (apply(Op::exp, {x}) - apply(Op::exp, {-x})) * 0.5;
-  return select(apply(Op::lt, {apply(Op::abs, {x}), 1.0}), (e + e / (e + 1.0)) * 0.5, large);
 }
 
 namespace {

@@ -19,12 +19,21 @@ T cast_to(Call& c);
 T cast_like(Call& c);
 T is_inf(Call& c);
 T dropout(Call& c);
+T quantize(Call& c);
+T dequantize(Call& c);
+
+// The following rows are defined in functions.cpp.
+T sinh(Call& c);
+T cosh(Call& c);
+T tan(Call& c);
+T asin(Call& c);
+T acos(Call& c);
+T asinh(Call& c);
+T acosh(Call& c);
+T atanh(Call& c);
 T softplus(T x);
 T gelu_erf(T x);
 T gelu_tanh(T x);
-T sinh_of(T x);
-T quantize(Call& c);
-T dequantize(Call& c);
 
 // The following rows are defined in reduce.cpp.
 T reduced(Call& c, Op op, T x);  // reads axes, keepdims and noop_with_empty_axes of any version

@@ -28,9 +28,6 @@ T reduction(Call& c) {
 T abs(T x) {
   return apply(Op::abs, {x});
 }
-T exp(T x) {
-  return apply(Op::exp, {x});
-}
 T log(T x) {
   return apply(Op::log, {x});
 }
@@ -40,17 +37,11 @@ T sqrt(T x) {
 T expm1(T x) {
   return apply(Op::expm1, {x});
 }
-T log1p(T x) {
-  return apply(Op::log1p, {x});
-}
 T tanh(T x) {
   return apply(Op::tanh, {x});
 }
 T sigmoid(T x) {
   return apply(Op::sigmoid, {x});
-}
-T atan(T x) {
-  return apply(Op::atan, {x});
 }
 T max(T a, Arg b) {
   return apply(Op::max, {a, b});
@@ -68,18 +59,14 @@ T hard_sigmoid(T x, double alpha, double beta) {
 constexpr Row kRows[] = {
     // Rows of elementwise ops.
     {"Abs", 6, one<Op::abs>},
-    {"Acos", 7, [](Call& c) { return atan(sqrt((1.0 - c.in(0)) / (c.in(0) + 1.0))) * 2.0; }},
-    {"Acosh", 9, [](Call& c) { return log(c.in(0) + sqrt((c.in(0) - 1.0) * (c.in(0) + 1.0))); }},
+    {"Acos", 7, acos},
+    {"Acosh", 9, acosh},
     {"Add", 1, two<Op::add>},
     {"And", 1, two<Op::logical_and>},
-    {"Asin", 7, [](Call& c) { return atan(c.in(0) / sqrt((1.0 - c.in(0)) * (c.in(0) + 1.0))); }},
-    {"Asinh", 9,
-     [](Call& c) {
-       const T x = abs(c.in(0));
-       return apply(Op::sign, {c.in(0)}) * log1p(x + x * x / (1.0 + sqrt(x * x + 1.0)));
-     }},
+    {"Asin", 7, asin},
+    {"Asinh", 9, asinh},
     {"Atan", 7, one<Op::atan>},
-    {"Atanh", 9, [](Call& c) { return (log1p(c.in(0)) - log1p(-c.in(0))) * 0.5; }},
+    {"Atanh", 9, atanh},
     {"BitCast", 26, bit_cast},
     {"BitShift", 11, bit_shift},
     {"BitwiseAnd", 18, two<Op::bit_and>},
@@ -96,7 +83,7 @@ constexpr Row kRows[] = {
      }},
     {"Clip", 6, clip},
     {"Cos", 7, one<Op::cos>},
-    {"Cosh", 9, [](Call& c) { return (exp(c.in(0)) + exp(-c.in(0))) * 0.5; }},
+    {"Cosh", 9, cosh},
     {"DequantizeLinear", 10, dequantize, kAnyLater, "", /*folds=*/false},
     {"Div", 1, two<Op::div>},
     {"Dropout", 7, dropout},
@@ -154,7 +141,7 @@ constexpr Row kRows[] = {
     {"Sigmoid", 6, one<Op::sigmoid>},
     {"Sign", 9, one<Op::sign>},
     {"Sin", 7, one<Op::sin>},
-    {"Sinh", 9, [](Call& c) { return sinh_of(c.in(0)); }},
+    {"Sinh", 9, sinh},
     {"Softplus", 1, [](Call& c) { return softplus(c.in(0)); }},
     {"Softsign", 1, [](Call& c) { return c.in(0) / (abs(c.in(0)) + 1.0); }},
     {"Sqrt", 6, one<Op::sqrt>},
@@ -162,7 +149,7 @@ constexpr Row kRows[] = {
     {"Sum", 1, many<Op::add>},
     {"SwiGLU", 28, [](Call& c) { return c.in(0) * sigmoid(c.in(0) * c.attr_number("alpha", 1)) * c.in(1); }},
     {"Swish", 24, [](Call& c) { return c.in(0) * sigmoid(c.in(0) * c.attr_number("alpha", 1)); }},
-    {"Tan", 7, [](Call& c) { return apply(Op::sin, {c.in(0)}) / apply(Op::cos, {c.in(0)}); }},
+    {"Tan", 7, tan},
     {"Tanh", 6, one<Op::tanh>},
     {"ThresholdedRelu", 10,
      [](Call& c) {

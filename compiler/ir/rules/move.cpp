@@ -160,14 +160,26 @@ Result contract_letters(Builder& to, const Node& node) {
   return to.contract(node.operands[0], node.operands[1], text, node.dtype, node.tf32);
 }
 
+// A factor below 1 stays inside, at the younger of two values: a product without it could overflow where the result
+// does not.
 Result scale_product(Builder& to, const Node& node) {
-  if (node.op != Op::mul || !has_wide_range(node.dtype) || to.node(node.operands[1]).op == Op::constant)
-    return std::nullopt;
+  if (node.op != Op::mul || !has_wide_range(node.dtype)) return std::nullopt;
+  const auto moves = [](const Node& scale) { return is_power_of_two(scale.value) && is_moderate(scale.value, 4); };
+  const Node outer = to.node(node.operands[1]);
+  if (outer.op == Op::constant) {
+    const Node product = to.node(node.operands[0]);
+    if (!moves(outer) || std::fabs(outer.value) >= 1 || product.op != Op::mul) return std::nullopt;
+    if (to.node(product.operands[1]).op == Op::constant) return std::nullopt;
+    return to.mul(product.operands[0], to.mul(product.operands[1], node.operands[1]));
+  }
   for (size_t k = 0; k < 2; ++k) {
     const Node* found = scale_of(to, node.operands[k]);
-    if (found == nullptr || !is_power_of_two(found->value) || !is_moderate(found->value, 4)) continue;
+    if (found == nullptr || !moves(*found)) continue;
+    const bool grows = std::fabs(found->value) >= 1;
     const NodeId constant = to.node(node.operands[k]).operands[1], x = to.node(node.operands[k]).operands[0];
-    return to.mul(to.mul(x, node.operands[1 - k]), constant);
+    const NodeId y = node.operands[1 - k];
+    if (grows) return to.mul(to.mul(x, y), constant);
+    if (y > x) return to.mul(x, to.mul(y, constant));
   }
   return std::nullopt;
 }

@@ -48,7 +48,7 @@ constexpr Rule kRules[] = {
     {"div-sqrt", "x / sqrt(y) -> x * rsqrt(y)", rule::div_sqrt, true},
     {"div-repeated", "x / broadcast y -> x * broadcast rcp(y)", rule::div_repeated, true},
     {"sigmoid", "1 / (1 + exp(-x)) -> sigmoid(x)", rule::sigmoid},
-    {"scale-product", "(x * 2^k) * y -> (x * y) * 2^k", rule::scale_product},
+    {"scale-product", "(x * 2^k) * y -> (x * y) * 2^k, or x * (y * 2^k) for a factor below 1", rule::scale_product},
     {"scale-scale", "(x * c) * d -> x * (c * d)", rule::scale_scale},
     {"byte-products", "contract((a - za) * s, (b - zb) * t), of bytes -> (contract(a, b) - sums of them) * (s * t)",
      rule::byte_products},

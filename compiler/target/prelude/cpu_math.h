@@ -181,7 +181,10 @@ WL_FN V wl_log1p(V x) {
 
 template <class V>
 WL_FN V wl_sigmoid(V x) {
-  WL_F64([](f64 b) { return 1 / (1 + __builtin_exp(-b)); }) {
+  WL_F64([](f64 b) {
+    const f64 e = __builtin_exp(-__builtin_fabs(b));
+    return (b < 0 ? e : 1) / (1 + e);
+  }) {
     V e = wl_exp_bounded(wl_maxx(wl_splat<V>(-104.0f), -wl_abs(x))), one = wl_splat<V>(1);
     return (x < 0 ? e : one) / (1 + e);
   }
