@@ -50,7 +50,9 @@ int counted_axis(const Literal& literal) {
 T Call::materialise(CallValue& value) {
   if (cache_ && value.node >= 0) return T(this, value.node);
   NodeId id;
-  if (value.literal && value.literal->is_splat()) {
+  if (value.literal && !value.literal->low.empty()) {
+    id = wide_integers(value).id();
+  } else if (value.literal && value.literal->is_splat()) {
     id = builder_.constant(value.literal->values[0], value.dtype, value.shape);
   } else if (const int axis = value.literal ? counted_axis(*value.literal) : -1; axis >= 0) {
     id = builder_.iota(value.dtype, value.shape, axis);
@@ -60,6 +62,18 @@ T Call::materialise(CallValue& value) {
   const T result = checked(id);
   if (cache_) value.node = id;
   return result;
+}
+
+T Call::wide_integers(const CallValue& value) {
+  CallValue high{.name = value.name, .dtype = value.dtype, .shape = value.shape}, low = high;
+  low.name += ":low";
+  high.literal = {value.dtype, value.shape, value.literal->values};
+  low.literal = {value.dtype, value.shape, value.literal->low};
+  T sum = materialise(high);
+  // Another program may read the tensor whole under its name.
+  const double mask = value.dtype == DType::u64 ? 0x1p64 - 2048 : -2048;
+  if (!value.literal->is_splat()) sum = apply(Op::bit_and, {sum, mask});
+  return sum + materialise(low);
 }
 
 NodeId Call::input(const CallValue& value) {
@@ -115,7 +129,7 @@ std::vector<T> Call::all() {
 
 const Literal* Call::literal(int index) const {
   const auto& literal = value(index).literal;
-  return literal ? &*literal : nullptr;
+  return literal && literal->low.empty() ? &*literal : nullptr;
 }
 
 std::vector<int64_t> Call::ints(int index) const {

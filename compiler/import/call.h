@@ -137,6 +137,7 @@ class Call {
 
  private:
   NodeId input(const CallValue& value);
+  T wide_integers(const CallValue& value);  // of a literal that doubles do not hold
   const CallValue& value(int index) const;
   const onnx::AttributeProto* find(std::string_view name) const;
   // returns the attribute's schema if that has a default, else null

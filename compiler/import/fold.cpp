@@ -1,6 +1,7 @@
 #include "compiler/import/fold.h"
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 
 #include "compiler/ir/eval.h"
@@ -20,7 +21,9 @@ absl::StatusOr<Literal> value_of(const Graph& graph, const Output& output) {
   std::iota(query.indices.begin(), query.indices.end(), 0);
   WL_ASSIGN_OR_RETURN(const auto values, evaluate(graph, generated_inputs(graph, 0), {query}));
   std::vector<double> rounded;
+  const bool wide = node.dtype == DType::i64 || node.dtype == DType::u64;
   for (const auto& value : values[0]) {
+    if (wide && std::fabs(value.value) >= 0x1p53) return unimplemented("integers that doubles do not hold");
     uint64_t memory = 0;
     store_element(node.dtype, &memory, 0, value.value);
     rounded.push_back(load_element(node.dtype, &memory, 0));
@@ -45,8 +48,8 @@ absl::StatusOr<std::vector<Call::Result>> build(const Row& row, const onnx::Node
 std::optional<std::vector<Call::Result>> fold(const Row& row, const onnx::NodeProto& node, int version,
                                               const std::vector<CallValue*>& inputs) {
   const auto known = [](const CallValue* value) {
-    return value == nullptr ||
-           (value->literal && (value->literal->is_splat() || elements(value->shape) <= kFoldElements));
+    return value == nullptr || (value->literal && value->literal->low.empty() &&
+                                (value->literal->is_splat() || elements(value->shape) <= kFoldElements));
   };
   if (!row.folds || inputs.empty() || !std::all_of(inputs.begin(), inputs.end(), known)) return std::nullopt;
   Builder alone;

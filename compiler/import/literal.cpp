@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <cstring>
 #include <limits>
 
 #include "compiler/import/typed_field.h"
@@ -54,10 +55,47 @@ class TensorReader {
     });
   }
 
+  // The bits of an integer of 64 bits.
+  uint64_t bits_at(int64_t index) const {
+    if (tensor_.has_raw_data()) {
+      uint64_t bits = 0;
+      std::memcpy(&bits, tensor_.raw_data().data() + 8 * index, sizeof bits);
+      return bits;
+    }
+    return with_typed_field(
+        tensor_, dtype_, [&](const auto& field) { return static_cast<uint64_t>(field.Get(static_cast<int>(index))); });
+  }
+
  private:
   const TensorProto& tensor_;
   DType dtype_;
 };
+
+bool has_wide_integers(DType dtype) {
+  return dtype == DType::i64 || dtype == DType::u64;
+}
+
+// Makes a literal of integers of 64 bits, in two parts where doubles do not hold them.
+Literal literal_of_bits(DType dtype, const Shape& shape, const std::vector<uint64_t>& all) {
+  const auto number = [dtype](uint64_t bits) {
+    return dtype == DType::u64 ? static_cast<double>(bits) : static_cast<double>(static_cast<int64_t>(bits));
+  };
+  constexpr uint64_t kLow = 2047;
+  const bool exact = std::all_of(all.begin(), all.end(), [&](uint64_t bits) {
+    return number(bits) - number(bits & ~kLow) == static_cast<double>(bits & kLow);
+  });
+  Literal literal{dtype, shape, {}};
+  for (const uint64_t bits : all) {
+    literal.values.push_back(number(exact ? bits : bits & ~kLow));
+    if (!exact) literal.low.push_back(static_cast<double>(bits & kLow));
+  }
+  if (exact) return make_literal(dtype, shape, std::move(literal.values));
+  if (std::all_of(all.begin(), all.end(), [&](uint64_t bits) { return bits == all[0]; })) {
+    literal.values.resize(1);
+    literal.low.resize(1);
+  }
+  return literal;
+}
 
 // Reads elements that may be stored two to a byte.
 class ElementReader {
@@ -118,7 +156,8 @@ Literal make_literal(DType dtype, Shape shape, std::vector<double> values) {
 }
 
 Literal int_literal(Shape shape, const std::vector<int64_t>& values) {
-  return make_literal(DType::i64, std::move(shape), std::vector<double>(values.begin(), values.end()));
+  if (values.empty()) return make_literal(DType::i64, std::move(shape), {});
+  return literal_of_bits(DType::i64, shape, std::vector<uint64_t>(values.begin(), values.end()));
 }
 
 // Numbers from onnx.proto, of which an old version may be installed.
@@ -229,13 +268,19 @@ absl::StatusOr<DecodedTensor> decode_tensor(const TensorProto& tensor, std::stri
                    stored.size() < 0 ? "is no whole number of them" : cat("has ", stored.size()));
   }
   const ElementReader reader(stored, result.type);
+  const bool wide = has_wide_integers(result.type.dtype);
+  const auto bits_at = [&](int64_t i) { return wide ? stored.bits_at(i) : std::bit_cast<uint64_t>(reader.at(i)); };
   bool splat = true;
-  for (int64_t i = 1; splat && i < count; ++i) {
-    splat = std::bit_cast<uint64_t>(reader.at(i)) == std::bit_cast<uint64_t>(reader.at(0));
-  }
-  if (splat || count * size_of(result.type.dtype) <= kLiteralBytes) {
+  for (int64_t i = 1; splat && i < count; ++i) splat = bits_at(i) == bits_at(0);
+  const bool kept = splat || count * size_of(result.type.dtype) <= kLiteralBytes;
+  const int64_t known = splat ? std::min<int64_t>(count, 1) : count;
+  if (kept && wide && count > 0) {
+    std::vector<uint64_t> all;
+    for (int64_t i = 0; i < known; ++i) all.push_back(bits_at(i));
+    result.literal = literal_of_bits(result.type.dtype, result.shape, all);
+  } else if (kept) {
     std::vector<double> values;
-    for (int64_t i = 0; i < (splat ? std::min<int64_t>(count, 1) : count); ++i) values.push_back(reader.at(i));
+    for (int64_t i = 0; i < known; ++i) values.push_back(reader.at(i));
     result.literal = make_literal(result.type.dtype, result.shape, std::move(values));
   } else {
     result.fill = fill_of(stored, result.type.stored_dtype(), stored_count);

@@ -3,6 +3,7 @@
 #include <charconv>
 #include <cmath>
 #include <limits>
+#include <optional>
 #include <unordered_map>
 
 #include "absl/strings/ascii.h"
@@ -113,7 +114,43 @@ class Parser {
     if (status == std::errc::result_out_of_range) return expected("a number in the range of a double");
     if (status != std::errc()) return expected("a number");
     if (std::isnan(value)) value = std::numeric_limits<double>::quiet_NaN();
-    line_.remove_prefix(static_cast<size_t>(end - line_.data()));
+    number_ = line_.substr(0, static_cast<size_t>(end - line_.data()));
+    line_.remove_prefix(number_.size());
+    return absl::OkStatus();
+  }
+
+  // The bits of the number that was read last, if it is an integer of 64 bits that no double holds.
+  std::optional<uint64_t> wide_integer(DType dtype) const {
+    const auto read = [&](auto value) -> std::optional<uint64_t> {
+      const auto [end, status] = std::from_chars(number_.data(), number_.data() + number_.size(), value);
+      if (status != std::errc() || end != number_.data() + number_.size()) return std::nullopt;
+      const auto bits = static_cast<uint64_t>(value);
+      const bool held = integer_of(dtype, bits) - integer_of(dtype, bits & ~kLow) == static_cast<double>(bits & kLow);
+      return held ? std::nullopt : std::optional(bits);
+    };
+    if (dtype == DType::i64) return read(int64_t{0});
+    return dtype == DType::u64 ? read(uint64_t{0}) : std::nullopt;
+  }
+  static double integer_of(DType dtype, uint64_t bits) {
+    return dtype == DType::u64 ? static_cast<double>(bits) : static_cast<double>(static_cast<int64_t>(bits));
+  }
+  absl::Status held_by_double(DType dtype) const {
+    if (!wide_integer(dtype)) return absl::OkStatus();
+    return invalid(number_, " has more digits than a double holds; only a constant may");
+  }
+
+  // A constant that no double holds is the sum of two, of which the second has 11 bits.
+  absl::Status split(uint64_t bits, Node& node) {
+    Node low = node;
+    node.value = integer_of(node.dtype, bits & ~kLow);
+    low.value = static_cast<double>(bits & kLow);
+    Node sum{.op = Op::add, .dtype = node.dtype, .shape = node.shape};
+    for (Node* part : {&node, &low}) {
+      WL_RETURN_IF_ERROR(infer(graph_.nodes, *part));
+      sum.operands.push_back(static_cast<NodeId>(graph_.nodes.size()));
+      graph_.nodes.push_back(std::move(*part));
+    }
+    node = std::move(sum);
     return absl::OkStatus();
   }
 
@@ -184,7 +221,7 @@ class Parser {
     return list(values);
   }
 
-  absl::Status fill(Fill& result) {
+  absl::Status fill(DType dtype, Fill& result) {
     std::string_view kind = word();
     if (kind.empty()) return absl::OkStatus();
     if (kind != "normal" && kind != "uniform" && kind != "literal")
@@ -201,6 +238,7 @@ class Parser {
     } else {
       do {
         WL_RETURN_IF_ERROR(real(result.literal.emplace_back()));
+        WL_RETURN_IF_ERROR(held_by_double(dtype));
       } while (take(","));
     }
     return take(")") ? absl::OkStatus() : expected("')'");
@@ -238,7 +276,10 @@ class Parser {
       WL_RETURN_IF_ERROR(real(node.value));
     }
     WL_RETURN_IF_ERROR(type(node));
-    if (node.op == Op::input) WL_RETURN_IF_ERROR(fill(node.fill));
+    if (node.op == Op::pad) WL_RETURN_IF_ERROR(held_by_double(node.dtype));
+    if (const auto bits = wide_integer(node.dtype); node.op == Op::constant && bits)
+      WL_RETURN_IF_ERROR(split(*bits, node));
+    if (node.op == Op::input) WL_RETURN_IF_ERROR(fill(node.dtype, node.fill));
     Node inferred = node;
     WL_RETURN_IF_ERROR(infer(graph_.nodes, inferred));
     if (inferred.shape != node.shape || inferred.dtype != node.dtype) {
@@ -252,7 +293,9 @@ class Parser {
     return absl::OkStatus();
   }
 
+  static constexpr uint64_t kLow = 2047;
   std::string_view rest_, line_;
+  std::string_view number_;  // that was read last
   int line_number_ = 0;
   std::unordered_map<int64_t, NodeId> ids_;
   Graph graph_;

@@ -46,6 +46,24 @@ struct BadText {
   std::string body, message;
 };
 
+TEST(Text, IntegersThatDoublesDoNotHoldAreSums) {
+  const auto read = [](std::string_view number, std::string_view type) {
+    return parse(cat("graph {\n%0 = constant ", number, " : ", type, "\noutput \"y\" %0\n}\n"));
+  };
+  const auto graph = read("6364136223846793005", "i64[2]");
+  ASSERT_TRUE(graph.ok()) << graph.status();
+  EXPECT_EQ(print(*graph),
+            "graph {\n  %0 = constant 6364136223846791168 : i64[2]\n  %1 = constant 1837 : i64[2]\n"
+            "  %2 = add %0 %1 : i64[2]\n  output \"y\" %2\n}\n");
+  EXPECT_EQ(parse(print(*graph)).value(), *graph);
+  EXPECT_EQ(read("-9007199254740993", "i64[]")->nodes.size(), 3u);
+  EXPECT_EQ(read("18446744073709551615", "u64[]")->nodes.size(), 3u);
+  EXPECT_EQ(read("9007199254740994", "i64[]")->nodes.size(), 1u);
+  EXPECT_EQ(read("9007199254740993", "f64[]")->nodes.size(), 1u);
+  const auto filled = parse("graph {\n%0 = input \"x\" : i64[1] literal(9007199254740993)\noutput \"y\" %0\n}\n");
+  EXPECT_THAT(filled.status().message(), ::testing::HasSubstr("9007199254740993 has more digits than a double holds"));
+}
+
 TEST(Text, MisuseNamesTheLine) {
   const BadText cases[] = {
       {"%0 = neg %7 : f32[2]", "line 2: %7 is used before it is defined (a graph must not contain a cycle)"},
