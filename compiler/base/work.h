@@ -13,7 +13,8 @@ namespace wl {
 
 class Work {
  public:
-  // A step is about a microsecond of work. Nothing takes so many, as long as it takes minutes for none.
+  // A step is a microsecond of work at most, and often a tenth of it. No graph that is planned within a minute takes so
+  // many.
   static constexpr uint64_t kMostSteps = 300'000'000;
 
   // `gone`: what became of the caller; not OK, as Cancelled or DeadlineExceeded: nobody waits any more. It is called

@@ -10,7 +10,7 @@ namespace wl {
 namespace {
 
 constexpr uint64_t kMostLookedAt = 1'000'000;  // points of a walk for a legal one; a fraction of a second
-constexpr uint64_t kMostCounted = 200'000;     // and of one that counts, as for each group of a graph that is shown
+constexpr uint64_t kMostTold = 200'000;        // and of one that counts, as for each group of a graph that is shown
 constexpr std::string_view kPlan1 = "plan 1 ", kPlan2 = "plan 2 ";
 
 std::string value_text(const Axis& axis, int64_t value) {
@@ -143,7 +143,7 @@ uint64_t Space::count(uint64_t limit) const {
 std::string Space::count_text() const {
   if (counted) return cat(counted(), " legal points");
   uint64_t legal_points = 0;
-  const bool all = enumerate([&](const Point&) { return ++legal_points > 0; }, kMostCounted);
+  const bool all = enumerate([&](const Point&) { return ++legal_points > 0; }, kMostTold);
   return cat(all ? "" : "more than ", legal_points, " legal points");
 }
 

@@ -19,7 +19,7 @@ namespace {
 
 constexpr double kWhole = 1e-6;
 constexpr int kMostIterations = 200'000;     // of the simplex algorithm, in one search; some seconds
-constexpr uint64_t kFactorSteps = 500;       // that the iterations from one factorisation to the next count for
+constexpr uint64_t kFactorSteps = 100;       // that the iterations from one factorisation to the next count for
 constexpr int kGoOn = -1, kStopSimplex = 5;  // what a ClpEventHandler answers
 
 // Stops the simplex algorithm when the work has ended. The solver copies it.
