@@ -4,6 +4,8 @@
 //   prints one JSON object per line: inputs, and sampled outputs with their values and bounds; or the error
 //   eval_onnx --cases DIR    writes the one-node models of tests/unit/import/cases.cpp into DIR, and prints on each
 //   line a file and whether onnxruntime has a kernel for it
+//   eval_onnx --rows         prints the rows of the import table: op, first and last opset version, domain
+//   eval_onnx --import FILE...   prints for each file, on a line, "ok" or why it cannot be imported
 //   eval_onnx --given DIR... imports DIR/model.onnx, whose inputs have the names in the lines of DIR/names and the
 //   values in DIR/0.bin and so on; writes all elements of all outputs, then all their bounds, as doubles into
 //   DIR/out.0.bin and so on, and prints "DIR<tab>ok<tab>dtype:extents<tab>..." or "DIR<tab>message"
@@ -17,6 +19,7 @@
 #include <sstream>
 
 #include "compiler/import/import.h"
+#include "compiler/import/table.h"
 #include "compiler/ir/eval.h"
 #include "tests/unit/import/cases.h"
 
@@ -148,6 +151,16 @@ absl::StatusOr<std::string> evaluate_given(const std::filesystem::path& folder) 
   return line;
 }
 
+std::string imported(const std::string& name) {
+  std::ifstream file(name, std::ios::binary);
+  std::ostringstream bytes;
+  bytes << file.rdbuf();
+  const auto result = wl::import_onnx(bytes.str());
+  std::string text(result.ok() ? "ok" : result.status().message());
+  std::replace(text.begin(), text.end(), '\n', ' ');
+  return text;
+}
+
 int write_cases(const std::filesystem::path& folder) {
   const auto cases = wl::testing::import_cases();
   for (size_t i = 0; i < cases.size(); ++i) {
@@ -163,9 +176,21 @@ int write_cases(const std::filesystem::path& folder) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  if (argc == 2 && std::string_view(argv[1]) == "--rows") {
+    for (const wl::onnx_import::Row& row : wl::onnx_import::rows())
+      std::cout << row.op << " " << row.since << " " << std::min(row.until, wl::onnx_import::kNewestOpset) << " "
+                << row.domain << "\n";
+    return 0;
+  }
   if (argc < 3) {
-    std::cerr << "usage: eval_onnx DIR FILE... | eval_onnx --cases DIR | eval_onnx --given DIR...\n";
+    std::cerr
+        << "usage: eval_onnx DIR FILE... | eval_onnx --cases DIR | eval_onnx --rows | eval_onnx --import FILE... |\n"
+           "  eval_onnx --given DIR...\n";
     return 1;
+  }
+  if (std::string_view(argv[1]) == "--import") {
+    for (int i = 2; i < argc; ++i) std::cout << imported(argv[i]) << "\n";
+    return 0;
   }
   if (std::string_view(argv[1]) == "--cases") return write_cases(argv[2]);
   if (std::string_view(argv[1]) == "--given") {

@@ -134,9 +134,10 @@ constexpr Row kRows[] = {
      }},
     {"Shrink", 9,
      [](Call& c) {
-       const double bias = c.attr_number("bias", 0), lambda = c.attr_number("lambd", 0.5);
-       const T x = c.in(0);
-       return select(less(x, -lambda), x + bias, select(apply(Op::gt, {x, lambda}), x - bias, 0.0));
+       return in_floats(c, [](Call& d, T x) {
+         const double bias = d.attr_number("bias", 0), lambda = d.attr_number("lambd", 0.5);
+         return select(less(x, -lambda), x + bias, select(apply(Op::gt, {x, lambda}), x - bias, 0.0));
+       });
      }},
     {"Sigmoid", 6, one<Op::sigmoid>},
     {"Sign", 9, one<Op::sign>},

@@ -1,0 +1,251 @@
+#!/usr/bin/env python3
+"""Random models of one node through the importer, the oracle and compiled kernels, beside the reference implementation of the onnx
+package and onnxruntime. A result is right if it is that of one of them.
+
+    fuzz_test.py [--cases N] [--kernels N] [--seed S] [-k REGEX] [--keep DIR] [--report FILE]
+
+`--kernels`: how many of the cases run through compiled kernels too. rules.txt says what differs by rule, and why. Fails on every other
+difference, and on a model that takes a tool down. A model that the importer refuses is counted, not failed: docs/operators.md has what
+is refused."""
+import argparse
+import collections
+import contextlib
+import multiprocessing
+import multiprocessing.pool
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+import traceback
+
+try:
+    import ml_dtypes
+    import numpy as np
+    import onnx  # noqa: F401
+    import onnxruntime  # noqa: F401
+except ImportError as error:
+    print(f"skipped: {error}")
+    sys.exit(77)
+
+HERE = pathlib.Path(__file__).parent
+sys.path.insert(0, str(HERE.parent / "onnx_backend"))
+
+import backend_test  # noqa: E402
+import compare  # noqa: E402
+import cases  # noqa: E402
+import mutate  # noqa: E402
+import peers  # noqa: E402
+
+BIN = pathlib.Path(os.environ.get("WARPLOOM_BIN_DIR", HERE / "../../build/release/bin"))
+CHUNK = 100      # cases that one process makes and evaluates
+SECONDS = 120    # for a chunk
+
+
+def templates(folder):
+    lines = subprocess.run([BIN / "eval_onnx", "--cases", folder], stdout=subprocess.PIPE, text=True, check=True).stdout.splitlines()
+    return [line.split()[0] for line in lines]
+
+
+def made(number, seed, paths, base):
+    """Makes case `number`: its folder, and what the peers say. None: no peer computes it."""
+    rng = np.random.default_rng([seed, number])
+    path = paths[rng.integers(len(paths))]
+    drawn = mutate.draw_case(rng, mutate.template(path))
+    if drawn is None:
+        return None
+    model, arrays = drawn
+    found, refused = peers.answers(model, arrays)
+    if not found:
+        return None
+    node = model.graph.node[0]
+    name = f"{seed}_{number}_{node.op_type}"
+    # Shapes, axes and counts are data in ONNX, and constants here.
+    case = cases.Case(name, "node", model, list(arrays.values()), [], 0, 0)
+    few = cases.constant_sets(case, arrays)
+    shutil.rmtree(base / name, ignore_errors=True)
+    cases.write(case, base / name)
+    write_given(base / name, model, arrays, few)
+    return name, node.op_type, found, described(model, arrays)
+
+
+def described(model, arrays):
+    """The node, for who reads a message."""
+    node = model.graph.node[0]
+    attributes = ", ".join(f"{a.name}={onnx.helper.get_attribute_value(a)}" for a in node.attribute)
+    inputs = ", ".join(f"{n}: {a.dtype}{list(a.shape)}" for n, a in arrays.items())
+    weights = ", ".join(f"{w.name}={onnx.numpy_helper.to_array(w).ravel()[:6].tolist()}" for w in model.graph.initializer)
+    return f"[{max(o.version for o in model.opset_import)}: {attributes}; {inputs}; {weights}]"
+
+
+def write_given(folder, model, arrays, few):
+    """What eval_onnx --given reads: a folder with the inputs as they are, and one for every set of them that is constant."""
+    for level, names in enumerate([[], *few]):
+        to = folder / f"given{level}"
+        to.mkdir()
+        fixed = cases.with_constants(cases.fixed_shapes(model, arrays), arrays, names)
+        (to / "model.onnx").write_bytes(fixed.SerializeToString())
+        kept = {n: a for n, a in arrays.items() if n not in names}
+        (to / "names").write_text("".join(n + "\n" for n in kept))
+        for number, array in enumerate(kept.values()):
+            np.ascontiguousarray(cases.as_stored(array)).tofile(to / f"{number}.bin")
+
+
+def evaluated(folders):
+    """What eval_onnx says of each folder."""
+    reports = {}
+    while folders:
+        run = subprocess.run([BIN / "eval_onnx", "--given", *folders], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, timeout=SECONDS)
+        for line in run.stdout.splitlines():
+            reports[pathlib.Path(line.split("\t")[0])] = line.split("\t")[1:]
+        rest = [f for f in folders if f not in reports]
+        if rest:
+            reports[rest[0]] = [f"crashed with status {run.returncode}"]
+        folders = rest[1:]
+    return reports
+
+
+def by_oracle(done, base):
+    """The message of every case: "" where it is right, "refused: ..." where the importer refuses it."""
+    messages, level, left = {}, 0, list(done)
+    while left:
+        folders = {case[0]: base / case[0] / f"given{level}" for case in left}
+        there = [f for f in folders.values() if f.exists()]
+        reports, again = evaluated(there), []
+        for case in left:
+            name, op, found, _ = case
+            folder = folders[name]
+            if folder not in reports:
+                continue
+            report = reports[folder]
+            if report[0] == "ok":
+                (base / name / "oracle.txt").write_text("\n".join([str(folder), *report[1:]]))
+                messages[name] = compare.against(found, compare.from_oracle(folder, report[1:]), op)
+            elif "crashed" in report[0]:
+                messages[name] = report[0]
+            else:
+                messages.setdefault(name, f"refused: {report[0]}")
+                again.append(case)
+        left, level = again, level + 1
+    return messages
+
+
+def work(chunk, seed, paths, base, log, results):
+    """A process: makes and evaluates cases, and writes down which one it is at."""
+    try:
+        done = []
+        for number in chunk:
+            log.value = number
+            case = made(number, seed, paths, base)
+            if case is not None:
+                done.append(case)
+        log.value = -1
+        results.send((by_oracle(done, base), {name: (op, found, text) for name, op, found, text in done}))
+    except Exception:  # noqa: BLE001
+        results.send(traceback.format_exc())
+
+
+def run_chunk(chunk, seed, paths, base):
+    """Runs a chunk in a process of its own. A peer that a case takes down costs that case."""
+    while chunk:
+        log, (mine, theirs) = multiprocessing.Value("q", -1), multiprocessing.Pipe(duplex=False)
+        child = multiprocessing.Process(target=work, args=(chunk, seed, paths, base, log, theirs))
+        child.start()
+        theirs.close()
+        answer = None
+        with contextlib.suppress(EOFError):
+            # Other children may hold the end that this one writes to, so its death is looked for too.
+            end = time.monotonic() + SECONDS
+            while time.monotonic() < end and not mine.poll(0.1) and child.is_alive():
+                pass
+            if mine.poll():
+                answer = mine.recv()
+        child.kill()
+        child.join()
+        if isinstance(answer, str):
+            raise RuntimeError(f"case {log.value}: {answer}")
+        if answer is not None:
+            return answer
+        chunk = [n for n in chunk if n != log.value] if log.value >= 0 else []
+    return {}, {}
+
+
+def kernels(chosen, base, options):
+    """The messages of the cases that run through compiled kernels."""
+    (base / "cases.txt").write_text("".join(name + "\n" for name in chosen))
+    run = argparse.Namespace(cover="greedy", jobs=options.jobs, objects=None)
+    messages = {}
+    for name, state, rest in backend_test.run_tool(base, run):
+        if state == "ok":
+            files = dict(line.split("\t") for line in (base / name / "outputs.txt").read_text().splitlines())
+            folder, *described = (base / name / "oracle.txt").read_text().splitlines()
+            bounds = [bound for _, bound in compare.from_oracle(pathlib.Path(folder), described)]
+            got = [backend_test.read_output(base / name / file) for file in files.values()]
+            messages[name] = compare.against(chosen[name][1], [*zip(got, bounds, strict=True)], chosen[name][0])
+        else:
+            messages[name] = f"{state}: {rest}"
+    return messages
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    scale = float(os.environ.get("WARPLOOM_TEST_SCALE", "1"))
+    parser.add_argument("--cases", type=int, default=int(100000 if scale >= 10 else 6000 * scale))
+    parser.add_argument("--kernels", type=int, default=int(4000 if scale >= 10 else 160 * scale))
+    parser.add_argument("--seed", type=int, default=int(os.environ.get("WARPLOOM_TEST_SEED", "1")))
+    parser.add_argument("--jobs", type=int, default=min(2, len(os.sched_getaffinity(0))))
+    parser.add_argument("-k", default="", help="only templates whose operator matches")
+    parser.add_argument("--keep", type=pathlib.Path, help="leave the cases in this new folder")
+    parser.add_argument("--report", type=pathlib.Path, help="file for all messages")
+    options = parser.parse_args()
+    start = time.monotonic()
+    rules = compare.read_rules(HERE / "rules.txt")
+    with tempfile.TemporaryDirectory() as scratch:
+        (pathlib.Path(scratch) / "templates").mkdir()
+        paths = [p for p in templates(f"{scratch}/templates") if re.search(options.k, pathlib.Path(p).stem.split("_", 1)[1])]
+        base = options.keep or pathlib.Path(scratch) / "cases"
+        base.mkdir()
+        chunks = [range(i, min(i + CHUNK, options.cases)) for i in range(0, options.cases, CHUNK)]
+        messages, facts = {}, {}
+        with multiprocessing.pool.ThreadPool(options.jobs) as pool:
+            for said, known in pool.imap(lambda chunk: run_chunk(list(chunk), options.seed, paths, base), chunks):
+                messages |= said
+                facts |= known
+        middle = time.monotonic()
+        accepted = [n for n in messages if messages[n] == ""]
+        some = accepted[:: max(1, len(accepted) // max(1, options.kernels))][: options.kernels]
+        compiled = kernels({n: facts[n] for n in some}, base, options) if options.kernels else {}
+    sys.exit(report(messages, compiled, facts, rules, options, (middle - start, time.monotonic() - middle)))
+
+
+def report(messages, compiled, facts, rules, options, seconds):
+    by_rule, refused, wrong = collections.Counter(), collections.Counter(), []
+    for way, said in (("oracle", messages), ("kernel", compiled)):
+        for name, message in sorted(said.items()):
+            op = facts[name][0]
+            if message.startswith("refused: "):
+                refused[f"{op}: {message[9:][:110]}"] += 1
+            elif message:
+                rule = compare.rule_of(rules, op, message, facts[name][2])
+                if rule:
+                    by_rule[rule] += 1
+                else:
+                    wrong.append(f"{name} ({way}): {message} {facts[name][2]}")
+    for line in wrong:
+        print(line)
+    for rule, count in by_rule.most_common():
+        print(f"by rule {count:5}  {rule}")
+    lines = [f"refused {count:5}  {what}" for what, count in refused.most_common()]
+    if options.report:
+        options.report.write_text("\n".join(wrong + lines) + "\n")
+    ran = len(messages) - sum(refused.values())
+    print(f"{options.cases} drawn, {len(messages)} that a peer computes, {sum(refused.values())} refused, {ran} compared, {len(compiled)} of them as kernels too, "
+          f"{sum(by_rule.values())} differ by rule, {len(wrong)} wrong; seed {options.seed}; {seconds[0]:.0f} s and {seconds[1]:.0f} s")
+    return 1 if wrong or not ran else 0
+
+
+if __name__ == "__main__":
+    main()
