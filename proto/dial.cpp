@@ -3,6 +3,7 @@
 #include <grpcpp/security/credentials.h>
 #include <grpcpp/security/tls_certificate_provider.h>
 #include <grpcpp/security/tls_credentials_options.h>
+#include <netinet/in.h>
 
 #include <cstdlib>
 #include <cstring>
@@ -126,6 +127,17 @@ absl::Status explained(const absl::Status& status, const std::string& address, c
   if (!unconnected || address.starts_with("unix:")) return status;
   const std::string problem = tls_problem(address, options.tls);
   return problem.empty() ? status : absl::UnauthenticatedError(problem);
+}
+
+std::string peer_of(const sockaddr_storage& from) {
+  if (from.ss_family == AF_INET) {
+    const in_addr& four = reinterpret_cast<const sockaddr_in&>(from).sin_addr;
+    return {reinterpret_cast<const char*>(&four), sizeof four};
+  }
+  if (from.ss_family != AF_INET6) return "";
+  const in6_addr& six = reinterpret_cast<const sockaddr_in6&>(from).sin6_addr;
+  const bool mapped = IN6_IS_ADDR_V4MAPPED(&six);  // an IPv4 peer, in the last four bytes
+  return {reinterpret_cast<const char*>(six.s6_addr) + (mapped ? 12 : 0), mapped ? size_t{4} : size_t{8}};
 }
 
 }  // namespace wl

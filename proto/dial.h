@@ -3,6 +3,7 @@
 #pragma once
 
 #include <grpcpp/grpcpp.h>
+#include <sys/socket.h>
 
 #include <memory>
 #include <string>
@@ -42,5 +43,9 @@ absl::StatusOr<HostPort> parse_listen_address(const std::string& address, bool t
 // The token in the environment variable WARPLOOM_TOKEN, or "". The variable is removed, so that no other program that
 // this one starts gets it. To be called before there are threads.
 std::string take_token_variable();
+
+// Whose connection it is, for bounds of each peer: the bytes of its IPv4 address, or of the half of its IPv6 address
+// that a site is given. Empty: it came by a unix socket.
+std::string peer_of(const sockaddr_storage& from);
 
 }  // namespace wl

@@ -39,6 +39,7 @@ constexpr size_t kMaxQueued = 4096;  // calls that wait for a thread
 constexpr std::pair<const char*, int> kConnectionLimits[] = {
     {GRPC_ARG_MAX_CONCURRENT_STREAMS, 2'000},
     {GRPC_ARG_SERVER_HANDSHAKE_TIMEOUT_MS, 10'000},
+    {GRPC_ARG_MAX_CONNECTION_IDLE_MS, 300'000},  // without a call; callers connect again by themselves
     {GRPC_ARG_KEEPALIVE_TIME_MS, 30'000},
     {GRPC_ARG_KEEPALIVE_TIMEOUT_MS, 20'000},
     {GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1},

@@ -203,7 +203,9 @@ void Listener::serve() {
 
 // Takes or refuses one connection, if there is one. False: that cannot be done for now.
 bool Listener::accept_one(const End& end) {
-  int fd = accept4(end.fd, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC);
+  sockaddr_storage from = {};
+  socklen_t from_size = sizeof from;
+  int fd = accept4(end.fd, reinterpret_cast<sockaddr*>(&from), &from_size, SOCK_NONBLOCK | SOCK_CLOEXEC);
   if (fd < 0) {
     if (errno == EMFILE && spare_ >= 0) {
       close(spare_);
@@ -215,29 +217,49 @@ bool Listener::accept_one(const End& end) {
     }
     return errno != EMFILE && errno != ENFILE && errno != ENOBUFS && errno != ENOMEM;
   }
-  open_.erase(fd);
-  if (full()) {
-    close(fd);
-    refuse("as many as allowed are open");
-    return true;
+  if (const auto before = open_.find(fd); before != open_.end()) {
+    --of_peer_[before->second.peer];
+    open_.erase(before);
+  }
+  const std::string peer = peer_of(from);
+  if (full() || has_enough(peer)) {
+    count();
+    if (full() || has_enough(peer)) {
+      close(fd);
+      refuse(has_enough(peer) ? "one peer has as many open as any may have" : "as many as allowed are open");
+      return true;
+    }
   }
   struct stat own = {};
   fstat(fd, &own);
-  open_.emplace(fd, own.st_ino);
+  open_.emplace(fd, Open{own.st_ino, peer});
+  ++of_peer_[peer];
   take_(fd, end.address);
   return true;
 }
 
-bool Listener::full() {
-  if (static_cast<int>(open_.size()) < max_connections_) return false;
-  const Clock::time_point now = Clock::now();
-  if (now - counted_ < kCountEvery) return true;
-  counted_ = now;
-  std::erase_if(open_, [](const auto& one) {
-    struct stat now_there = {};
-    return fstat(one.first, &now_there) != 0 || !S_ISSOCK(now_there.st_mode) || now_there.st_ino != one.second;
-  });
+bool Listener::full() const {
   return static_cast<int>(open_.size()) >= max_connections_;
+}
+
+// Callers over a unix socket are of this machine, and known.
+bool Listener::has_enough(const std::string& peer) const {
+  const auto count = of_peer_.find(peer);
+  return !peer.empty() && count != of_peer_.end() && count->second >= max_connections_ - max_connections_ / 4;
+}
+
+// Leaves out what was closed, now and then.
+void Listener::count() {
+  const Clock::time_point now = Clock::now();
+  if (now - counted_ < kCountEvery) return;
+  counted_ = now;
+  of_peer_.clear();
+  std::erase_if(open_, [&](const auto& one) {
+    struct stat there = {};
+    if (fstat(one.first, &there) != 0 || !S_ISSOCK(there.st_mode) || there.st_ino != one.second.socket) return true;
+    ++of_peer_[one.second.peer];
+    return false;
+  });
 }
 
 void Listener::refuse(const char* why) {

@@ -1,4 +1,5 @@
-// Takes connections in for a server, and never more than the process can hold. gRPC's own listener stops for good when
+// Takes connections in for a server, never more than the process can hold, and never so many of one peer that no other
+// has any. gRPC's own listener stops for good when
 // the process has no descriptor left; this one closes what is too much and goes on.
 #pragma once
 
@@ -61,7 +62,9 @@ class Listener {
   absl::Status listen_on(int family, const void* at, uint32_t size, size_t address, const std::string& name);
   void serve();
   bool accept_one(const End& end);
-  bool full();
+  bool full() const;
+  bool has_enough(const std::string& peer) const;
+  void count();
   void refuse(const char* why);
 
   std::vector<End> ends_;
@@ -73,7 +76,12 @@ class Listener {
   std::thread thread_;
   // The listener's thread only. gRPC does not say when it closes a connection, so a descriptor that no longer has the
   // socket of its connection is one that was closed.
-  std::map<int, ino_t> open_;
+  struct Open {
+    ino_t socket;
+    std::string peer;  // empty: of a unix socket
+  };
+  std::map<int, Open> open_;
+  std::map<std::string, int> of_peer_;
   std::chrono::steady_clock::time_point counted_;
   int spare_ = -1;  // a descriptor to give up when none is left
   Refused refused_;

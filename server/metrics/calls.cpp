@@ -15,6 +15,7 @@ using Clock = std::chrono::steady_clock;
 // Calls that end when something has happened.
 const std::set<std::string>& waiting_methods() {
   static const std::set<std::string> kMethods = {"/warploom.v1.WorkerService/AcquireLeases",
+                                                 "/warploom.v1.WorkerService/Attend",
                                                  "/warploom.v1.TuningService/WatchJob"};
   return kMethods;
 }

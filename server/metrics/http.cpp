@@ -2,17 +2,21 @@
 
 #include <httplib.h>
 
-#include <thread>
+#include <utility>
 
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "proto/dial.h"
+#include "server/metrics/http_door.h"
 #include "server/metrics/https.h"
 
 namespace wl {
 namespace {
 
-// A browser opens several connections, each of which holds a thread for as long as it is kept alive, used or not.
-constexpr int kThreads = 32, kSeconds = 5, kRequestsOfConnection = 100;
 constexpr const char* kText = "text/plain; charset=utf-8";
+
+// Of the request that this thread answers: the library has no place for it.
+thread_local const HttpAsked* asked_now = nullptr;
 
 HttpQuestion question_of(const httplib::Request& request) {
   HttpQuestion question;
@@ -21,7 +25,7 @@ HttpQuestion question_of(const httplib::Request& request) {
   if (request.has_header("Authorization")) question.authorization = request.get_header_value("Authorization");
   question.host = request.get_header_value("Host");
   question.known = request.get_header_value("If-None-Match");
-  if (request.ssl != nullptr) question.certificate = identity_of_peer(request.ssl);
+  if (asked_now != nullptr) question.certificate = asked_now->certificate;
   return question;
 }
 
@@ -37,22 +41,79 @@ void send(const HttpAnswer& answer, httplib::Response& response) {
                                 });
 }
 
+// A request as the library reads it, and what it writes.
+class InMemory final : public httplib::Stream {
+ public:
+  explicit InMemory(std::string_view request) : request_(request) {}
+  bool is_readable() const override { return !request_.empty(); }
+  bool is_writable() const override { return true; }
+  ssize_t read(char* to, size_t size) override {
+    const size_t count = request_.copy(to, size);
+    request_.remove_prefix(count);
+    return static_cast<ssize_t>(count);
+  }
+  ssize_t write(const char* from, size_t size) override {
+    written_.append(from, size);
+    return static_cast<ssize_t>(size);
+  }
+  void get_remote_ip_and_port(std::string&, int&) const override {}
+  void get_local_ip_and_port(std::string&, int&) const override {}
+  socket_t socket() const override { return 0; }
+  std::string take() { return std::move(written_); }
+
+ private:
+  std::string_view request_;
+  std::string written_;
+};
+
+// What tells whether the coordinator is well must never wait for what others ask.
+bool is_health(std::string_view head) {
+  for (const std::string_view path : {"/healthz", "/readyz"})
+    for (const std::string_view method : {"GET ", "HEAD "})
+      if (head.starts_with(method) && head.substr(method.size()).starts_with(path)) return true;
+  return false;
+}
+
 }  // namespace
 
 struct HttpServer::Impl {
-  TlsFiles tls;  // the server reads them again
-  std::unique_ptr<httplib::Server> server;
+  // The library reads requests, finds who answers them, and writes answers. Connections are the door's (http_door.h):
+  // the library's own take a thread each for as long as their callers like.
+  class Routes final : public httplib::Server {
+   public:
+    // Binds a socket, which is the caller's. -1: that cannot be done.
+    int bind(const std::string& host, int* port) {
+      const bool bound = *port == 0 ? (*port = bind_to_any_port(host.c_str())) > 0 : bind_to_port(host.c_str(), *port);
+      return bound ? svr_sock_.exchange(INVALID_SOCKET) : -1;
+    }
+    HttpSaid answer(const HttpAsked& asked) {
+      asked_now = &asked;
+      InMemory stream(asked.head);
+      bool closed = false;
+      const bool right = process_request(stream, /*close_connection=*/false, closed, nullptr);
+      asked_now = nullptr;
+      return {stream.take(), closed || !right || has_body(asked.head)};
+    }
+
+   private:
+    // What is asked here has none. One that came all the same would be read as the next request.
+    static bool has_body(std::string_view head) {
+      const std::string text = absl::AsciiStrToLower(absl::string_view(head.data(), head.size()));
+      return absl::StrContains(text, "\ncontent-length:") || absl::StrContains(text, "\ntransfer-encoding:");
+    }
+  };
+
+  TlsFiles tls;  // read again for every connection
+  std::unique_ptr<SSL_CTX, decltype(&SSL_CTX_free)> context{nullptr, &SSL_CTX_free};
+  Routes routes;
   std::string host;
   int port = 0;
-  std::thread thread;
+  std::unique_ptr<HttpDoor> door;
 };
 
 HttpServer::HttpServer(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 
-HttpServer::~HttpServer() {
-  impl_->server->stop();
-  if (impl_->thread.joinable()) impl_->thread.join();
-}
+HttpServer::~HttpServer() = default;
 
 std::string HttpServer::address() const {
   return cat(impl_->host, ":", impl_->port);
@@ -67,27 +128,25 @@ absl::StatusOr<std::unique_ptr<HttpServer>> HttpServer::open(const HttpOptions& 
     return invalid("--http: ", std::string(parsed.status().message()), "; found \"", options.address, "\"");
   impl->host = parsed->host;
   impl->port = parsed->port;
-  impl->server =
-      tls ? std::make_unique<httplib::SSLServer>([&](SSL_CTX& context) { return set_up_tls(&context, &impl->tls); })
-          : std::make_unique<httplib::Server>();
-  httplib::Server& server = *impl->server;
-  if (!server.is_valid()) return invalid("--http: the certificate ", options.tls.cert, " or its key cannot be used");
-  server.new_task_queue = [] { return new httplib::ThreadPool(kThreads); };
-  server.set_read_timeout(kSeconds);
-  server.set_write_timeout(kSeconds);
-  server.set_keep_alive_timeout(1);  // a connection holds a thread, so idle ones end soon
-  server.set_tcp_nodelay(true);      // a head and its body are sent in two pieces
-  server.set_keep_alive_max_count(kRequestsOfConnection);
+  if (tls) {
+    impl->context.reset(SSL_CTX_new(TLS_server_method()));
+    if (impl->context == nullptr || !set_up_tls(impl->context.get(), &impl->tls))
+      return invalid("--http: the certificate ", options.tls.cert, " or its key cannot be used");
+  }
+  httplib::Server& server = impl->routes;
   server.set_payload_max_length(0);
   server.set_pre_routing_handler([pages = options.pages](const httplib::Request& request, httplib::Response& response) {
     using httplib::Server;
+    // Nobody needs parts of what is here, and the library would send any number of them that overlap.
+    if (!request.ranges.empty()) {
+      send({.status = 416, .type = {}, .body = {}, .headers = {}}, response);
+      return Server::HandlerResponse::Handled;
+    }
     if (pages == nullptr || (request.method != "GET" && request.method != "HEAD"))
       return Server::HandlerResponse::Unhandled;
     const std::optional<HttpAnswer> answer = pages(question_of(request));
     if (!answer) return Server::HandlerResponse::Unhandled;
-    // Nobody needs parts of these, and the library would send any number of them that overlap.
-    request.ranges.empty() ? send(*answer, response)
-                           : send({.status = 416, .type = {}, .body = {}, .headers = {}}, response);
+    send(*answer, response);
     return Server::HandlerResponse::Handled;
   });
   server.Get("/metrics", [metrics = options.metrics](const httplib::Request&, httplib::Response& answer) {
@@ -105,15 +164,17 @@ absl::StatusOr<std::unique_ptr<HttpServer>> HttpServer::open(const HttpOptions& 
     const int yes = 1;
     setsockopt(socket, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
   });
-  const bool bound = impl->port == 0 ? (impl->port = server.bind_to_any_port(impl->host.c_str())) > 0
-                                     : server.bind_to_port(impl->host.c_str(), impl->port);
-  if (!bound) {
+  const int listening = impl->routes.bind(impl->host, &impl->port);
+  if (listening < 0) {
     return absl::UnavailableError(cat("--http ", options.address,
                                       ": cannot be listened on; it is in use by another process or not of this "
                                       "machine: choose another"));
   }
-  impl->thread = std::thread([&server] { server.listen_after_bind(); });
-  while (!server.is_running()) std::this_thread::yield();  // stop() does nothing before that
+  HttpDoorOptions how;
+  how.context = impl->context.get();
+  how.answer = [routes = &impl->routes](const HttpAsked& asked) { return routes->answer(asked); };
+  how.at_once = is_health;
+  impl->door = std::make_unique<HttpDoor>(listening, std::move(how));
   return std::unique_ptr<HttpServer>(new HttpServer(std::move(impl)));
 }
 

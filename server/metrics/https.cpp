@@ -18,6 +18,8 @@ int read_certificate(SSL* session, void* argument) {
 }  // namespace
 
 bool set_up_tls(SSL_CTX* context, const TlsFiles* files) {
+  // An answer is sent in parts, from where it lies then.
+  SSL_CTX_set_mode(context, SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
   SSL_CTX_set_min_proto_version(context, TLS1_2_VERSION);
   // Without sessions that are taken up again every connection shows its certificate anew.
   SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_OFF);
