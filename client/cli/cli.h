@@ -107,12 +107,13 @@ absl::StatusOr<Job> ask(Context& context, const GraphFile& file, bool search);
 struct Await {
   double budget_s = 0;  // 0: none
   std::chrono::system_clock::time_point begun = {};
-  std::function<void(const Job&)> on_change;  // gets every state of the job
-  std::function<void(bool lost)> on_lost;     // the coordinator disappeared, or is back
-  std::stop_token stop = {};                  // ends the waiting, not the job
+  std::function<void(const Job&)> on_change;         // gets every state of the job
+  std::function<void(bool lost)> on_lost;            // the coordinator disappeared, or is back
+  std::function<void(const std::string&)> say = {};  // for people, why it takes so long; on another thread
+  std::stop_token stop = {};                         // ends the waiting, not the job
 };
 // Waits until a job is done and returns it. Unavailable: its budget is over and there was no worker, or the coordinator
-// did not come back. Cancelled: how.stop was requested.
+// did not come back, or no worker served it for as long as --wait-for-worker says. Cancelled: how.stop was requested.
 absl::StatusOr<Job> await_job(Context& context, const Job& job, const Await& how);
 // For embedded mode: cancels the other jobs of the store. Their processes have ended and nobody waits for their
 // results, and they would take the worker's time. Their trials stay, and searches that they share with the job `mine`

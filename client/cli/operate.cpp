@@ -105,7 +105,7 @@ absl::StatusOr<Listing> workers(Context& context) {
     // A worker has one sandbox for all its devices.
     const std::string told = worker.devices.empty() ? "" : worker.devices[0].detail(kSandboxDetail);
     const std::string sandbox = told.empty() ? "unknown" : told;
-    table.add({worker.name, worker.alive ? "alive" : "gone", absl::StrJoin(devices, "; "), sandbox,
+    table.add({worker.name, worker.alive ? "alive" : "lost", absl::StrJoin(devices, "; "), sandbox,
                worker.team.empty() ? "all" : worker.team, cat(worker.leases), date_text(worker.last_seen_unix_ms)});
     out.json["workers"].push_back({{"name", worker.name},
                                    {"alive", worker.alive},

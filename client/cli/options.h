@@ -32,7 +32,8 @@ struct Options {
   std::vector<std::string> weights;                  // inputs of canonical text whose values stay the same
   bool allow_tf32 = false;                           // products of f32 may have factors of tf32
   TuneOptions tune;
-  std::string trace;  // of the jobs; empty: as trace_of_job() says
+  double wait_for_worker_s = 0;  // of a job without a worker; 0: for ever
+  std::string trace;             // of the jobs; empty: as trace_of_job() says
   RunOptions run;
   std::string stage = "graph";  // stage of the compiler that `inspect` shows
   bool simplify_only = false;

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
+#include <mutex>
 #include <optional>
 #include <stop_token>
 
@@ -18,6 +19,7 @@
 #include "client/program/bundle.h"
 #include "client/program/files.h"
 #include "client/remote/ids.h"
+#include "client/remote/lonely.h"
 #include "client/remote/report.h"
 #include "compiler/base/sha256.h"
 
@@ -50,6 +52,7 @@ absl::StatusOr<Job> follow(Context& context, const Job& job, Clock::time_point b
   const std::stop_callback worker_ended(context.local.worker_ended(), [&] { left.request_stop(); });
   // The job is told although the command's other calls may have ended.
   Service teller = context.service.limited(kEnd, {});
+  std::mutex showing;  // of the display
   InterruptGuard guard([&] {
     if (on_interrupt == OnInterrupt::kEndWatch) {
       left.request_stop();
@@ -65,12 +68,19 @@ absl::StatusOr<Job> follow(Context& context, const Job& job, Clock::time_point b
                  .begun = begun,
                  .on_change =
                      [&](const Job& changed) {
+                       const std::lock_guard lock(showing);
                        display.show(changed);
                        context.curves.add(changed.progress);
                      },
                  .on_lost =
                      [&](bool lost) {
+                       const std::lock_guard lock(showing);
                        display.say(lost ? "the coordinator is unreachable; waiting for it" : "the coordinator is back");
+                     },
+                 .say =
+                     [&](const std::string& line) {
+                       const std::lock_guard lock(showing);
+                       display.say(line);
                      },
                  .stop = left.get_token()});
   display.clear();
@@ -151,13 +161,24 @@ absl::StatusOr<int> ask_all(Context& context, bool search) {
 
 absl::StatusOr<Job> await_job(Context& context, const Job& job, const Await& how) {
   Job seen = job;
+  std::stop_source stop;
+  const std::stop_callback told(how.stop, [&] { stop.request_stop(); });
+  std::optional<Lonely> lonely;  // not with a worker in this process
+  if (!context.embedded && how.say) {
+    lonely.emplace(&context.service, LonelyOptions{.server = context.options.server,
+                                                   .bound_s = context.options.wait_for_worker_s,
+                                                   .say = how.say,
+                                                   .give_up = [&] { stop.request_stop(); }});
+    lonely->seen(job);
+  }
   const auto watch = [&](std::optional<Clock::time_point> until) {
     return context.service.watch_job(job.name,
                                      [&](const Job& changed) {
                                        seen = changed;
+                                       if (lonely) lonely->seen(changed);
                                        how.on_change(changed);
                                      },
-                                     how.on_lost, {.until = until, .stop = how.stop});
+                                     how.on_lost, {.until = until, .stop = stop.get_token()});
   };
   std::optional<Clock::time_point> over;
   if (how.budget_s > 0) {
@@ -166,6 +187,10 @@ absl::StatusOr<Job> await_job(Context& context, const Job& job, const Await& how
   }
   absl::StatusOr<Job> done = watch(over ? std::optional(*over + kSettle) : std::nullopt);
   if (absl::IsDeadlineExceeded(done.status()) && seen.progress.workers > 0) done = watch(*over + kFinish);
+  if (lonely && lonely->gave_up()) {
+    WL_RETURN_IF_ERROR(context.service.cancel_job(job.name, kEnd).status());
+    return absl::UnavailableError(lonely->message());
+  }
   if (!absl::IsDeadlineExceeded(done.status())) return done;
   WL_RETURN_IF_ERROR(context.service.cancel_job(job.name, kEnd).status());
   done = watch(Clock::now() + kEnd);

@@ -100,7 +100,7 @@ def coordinator(scratch):
 def without_a_terminal(scratch):
     """A job waits, since there is no worker."""
     said = until(lambda: (found := scratch.run("warploom", "top", *SERVER).out) and "1 queued" in found and found, 60, "a job waits")
-    expect(re.search(r"^jobs: 0 running, 1 queued  workers: 0 busy, 0 idle, 0 gone", said, re.M), said)
+    expect(re.search(r"^jobs: 0 running, 1 queued  workers: 0 busy, 0 idle, 0 lost", said, re.M), said)
     expect("\x1b" not in said and "\x07" not in said and "evil?[2J?.graph" in said, f"control characters: {said!r}")
     line = scratch.run("warploom", "top", *SERVER, "--json", "-", "--once").out
     expect(line.count("\n") == 1, line)

@@ -201,22 +201,16 @@ class BatchWork {
   absl::StatusOr<Job> wait_for(const BatchRun& run, const Job& job, Clock::time_point begun) {
     if (context_.embedded) WL_RETURN_IF_ERROR(end_orphans(context_, job.name));
     say(cat(run.name, ": job ", job.name));
-    bool alone = false;  // nobody measures for it, which was said
     return await_job(context_, job,
                      {.budget_s = run.options.budget_s,
                       .begun = begun,
-                      .on_change =
-                          [&](const Job& changed) {
-                            const bool nobody = changed.progress.workers == 0 && !is_done(changed.state);
-                            if (nobody && !alone)
-                              say(cat(run.name, ": waiting for a worker that serves ", run.options.target));
-                            alone = nobody;
-                          },
+                      .on_change = [](const Job&) {},
                       .on_lost =
                           [&](bool lost) {
                             say(cat(run.name, lost ? ": the coordinator is unreachable; waiting for it"
                                                    : ": the coordinator is back"));
                           },
+                      .say = [&](const std::string& line) { say(cat(run.name, ": ", line)); },
                       .stop = stop_.get_token()});
   }
 

@@ -90,6 +90,16 @@ void add_graph(CLI::App* sub, Options& options) {
   add_libraries(sub, options);
 }
 
+void add_patience(CLI::App* sub, Options& options) {
+  add_parsed(
+      sub, "--wait-for-worker",
+      "end a job that no worker has served for this time, with exit code 4: 90, 90s, 5m, 1h; for ever unless said",
+      "TIME", [&options](const std::string& text) -> absl::Status {
+        WL_ASSIGN_OR_RETURN(options.wait_for_worker_s, parse_seconds(text));
+        return absl::OkStatus();
+      });
+}
+
 void add_search(CLI::App* sub, Options& options) {
   sub->add_option("--trials", options.tune.trials, "candidates per distinct group (default: by --effort)")
       ->check(CLI::Range(int64_t{1}, int64_t{1'000'000}))
@@ -224,6 +234,7 @@ void add_graph_commands(CLI::App& app, Options& options) {
   add_connection(batch, options);
   add_json(batch, options);
 
+  for (CLI::App* sub : {tune, batch}) add_patience(sub, options);
   for (CLI::App* sub : {tune, batch})
     add_parsed(sub, "--trace", "trace id for logs, 32 hexadecimal digits; of TRACEPARENT or a new one unless said",
                "ID", [&options](const std::string& text) {

@@ -169,7 +169,7 @@ Rows job_rows(const Snapshot& snapshot, const Rates& rates, size_t ended) {
 }
 
 std::string doing_text(const WorkerSummary& worker) {
-  if (!worker.alive) return "gone";
+  if (!worker.alive) return "lost";
   if (worker.doing.empty()) return "waits for work";
   std::vector<std::string> parts;
   for (const LeaseSummary& lease : worker.doing)
@@ -217,7 +217,7 @@ std::vector<std::string> top_lines(const Snapshot& snapshot, const Rates& rates,
                 snapshot.about.draining ? "  DRAINED: workers get no new work" : ""),
             kBold);
   lines.add(cat("jobs: ", running, " running, ", snapshot.open.size() - running, " queued  workers: ", busy, " busy, ",
-                alive - busy, " idle, ", snapshot.workers.size() - alive, " gone  trials/s: ", rate_text_of(rate)));
+                alive - busy, " idle, ", snapshot.workers.size() - alive, " lost  trials/s: ", rate_text_of(rate)));
   size_t fixed = 6;  // these two, two titles and two empty lines
   if (!trouble.message.empty()) {
     lines.add(cat("no answer for ", trouble.since_s, " s, trying again: ", printable(trouble.message)), kRed);

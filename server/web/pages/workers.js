@@ -10,7 +10,7 @@ function lease(doing) {
 
 const show = table("workers", (worker) => worker.name, (worker) => [
   {text: worker.name, kind: "name"},
-  {text: worker.alive ? "alive" : "gone", kind: worker.alive ? "good" : "bad"},
+  {text: worker.alive ? "alive" : "lost", kind: worker.alive ? "good" : "bad"},
   {text: worker.devices.map((device) => `${device.name} (${device.target})`).join(", "), kind: "name"},
   worker.doing.length === 0 ? {text: worker.alive ? "waits" : "", kind: "quiet"} :
     {stamp: JSON.stringify(worker.doing), kind: "name", node: () => el("div", {}, ...worker.doing.map(lease))},

@@ -44,7 +44,7 @@ size_t widest(const std::vector<std::string>& lines) {
 
 TEST(Top, ShowsJobsWorkersAndRates) {
   const auto lines = top_lines(two_jobs(10'000, 25), {{"jobs/2", 3.5}}, {}, {.rows = 24, .columns = 120}, false);
-  EXPECT_THAT(lines[1], HasSubstr("1 running, 1 queued  workers: 1 busy, 0 idle, 0 gone  trials/s: 3.50"));
+  EXPECT_THAT(lines[1], HasSubstr("1 running, 1 queued  workers: 1 busy, 0 idle, 0 lost  trials/s: 3.50"));
   EXPECT_THAT(lines, Contains(testing::MatchesRegex("jobs/2 +search +\\[###\\.+\\]  25% +25/100 +3.50 .*model.onnx")));
   EXPECT_THAT(lines, Contains(testing::MatchesRegex("jobs/0 +succeeded .*model.onnx")));
   EXPECT_THAT(lines, Contains(testing::MatchesRegex("node7 +check, confirmation of 2, 1 candidate +1:01 +0:02")));
