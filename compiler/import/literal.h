@@ -22,8 +22,8 @@ struct Literal {
   DType dtype = DType::f32;
   Shape shape;
   std::vector<double> values;  // one element if it is a splat; else all, in row-major order
-  // Integers of 64 bits that doubles do not hold: `values` are then multiples of 2048, to which these are added, numbers
-  // of 11 bits. Rows do not see such a literal; it becomes a sum. Empty where doubles hold all values.
+  // Integers of 64 bits that doubles do not hold: `values` are then multiples of 2048, to which these are added,
+  // numbers of 11 bits. Rows do not see such a literal; it becomes a sum. Empty where doubles hold all values.
   std::vector<double> low = {};
 
   bool is_splat() const { return values.size() == 1; }

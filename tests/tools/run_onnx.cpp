@@ -40,6 +40,10 @@ absl::StatusOr<Cover> greedy(const Graph& graph, const Machine& machine) {
   return cover_greedy(graph, machine);
 }
 
+absl::StatusOr<Cover> single(const Graph& graph, const Machine& machine) {
+  return cover_one_per_op(graph, machine);
+}
+
 struct Settings {
   std::string folder, objects;
   CoverFunction cover = greedy;
@@ -229,7 +233,7 @@ std::optional<Settings> parse(int argc, char** argv) {
   for (; i + 1 < argc && argv[i][0] == '-'; i += 2) {
     const std::string_view option = argv[i], value = argv[i + 1];
     if (option == "--cover" && (value == "greedy" || value == "single")) {
-      settings.cover = value == "greedy" ? greedy : cover_one_per_op;
+      settings.cover = value == "greedy" ? greedy : single;
     } else if (option == "--objects") {
       settings.objects = value;
     } else if (option == "--target") {
