@@ -41,7 +41,7 @@ class Network {
   T pick(std::initializer_list<T> values) {
     return values.begin()[below(static_cast<int64_t>(values.size()))];
   }
-  const Shape& shape(NodeId x) const { return b_.node(x).shape; }
+  Shape shape(NodeId x) const { return b_.node(x).shape; }  // a copy: nodes move when others are added
   NodeId parameter(Shape of) { return b_.input("p" + std::to_string(parameters_++), dtype_, std::move(of)); }
   // A vector along `axis` of x, broadcast to its shape.
   NodeId along(NodeId vector, NodeId x, int64_t axis) { return b_.broadcast(vector, shape(x), {axis}); }
