@@ -81,10 +81,11 @@ struct HttpServer::Impl {
   // the library's own take a thread each for as long as their callers like.
   class Routes final : public httplib::Server {
    public:
-    // Binds a socket, which is the caller's. -1: that cannot be done.
+    // Binds a socket, which is the caller's. -1: that cannot be done. The library goes on knowing its number: without
+    // one it takes itself for stopped, and leaves the bodies of answers out.
     int bind(const std::string& host, int* port) {
       const bool bound = *port == 0 ? (*port = bind_to_any_port(host.c_str())) > 0 : bind_to_port(host.c_str(), *port);
-      return bound ? svr_sock_.exchange(INVALID_SOCKET) : -1;
+      return bound ? svr_sock_.load() : -1;
     }
     HttpSaid answer(const HttpAsked& asked) {
       asked_now = &asked;

@@ -133,7 +133,7 @@ TEST(Identity, IsTheOneUriNameWhateverStandsElsewhere) {
     client.set_tcp_nodelay(true);
     for (const HttpRule& rule : http_rules()) {
       const httplib::Result answer = client.Get(absl::StrReplaceAll(rule.path, {{"*", "1"}}));
-      ASSERT_TRUE(answer) << one.field << ": " << httplib::to_string(answer.error());
+      ASSERT_TRUE(answer) << one.field << ", " << rule.path << ": " << httplib::to_string(answer.error());
       EXPECT_EQ(answer->status == 401 || answer->status == 403, (one.roles & needs.at(rule.call)) == 0)
           << "operator in " << one.field << " asks for " << rule.path << ": " << answer->status << " " << answer->body;
     }
