@@ -1,7 +1,6 @@
 #include "compiler/import/fold.h"
 
 #include <algorithm>
-#include <cmath>
 #include <numeric>
 
 #include "compiler/ir/eval.h"
@@ -20,10 +19,13 @@ absl::StatusOr<Literal> value_of(const Graph& graph, const Output& output) {
   Query query{output.node, std::vector<int64_t>(static_cast<size_t>(elements(node.shape)))};
   std::iota(query.indices.begin(), query.indices.end(), 0);
   WL_ASSIGN_OR_RETURN(const auto values, evaluate(graph, generated_inputs(graph, 0), {query}));
+  if (node.dtype == DType::i64 || node.dtype == DType::u64) {
+    std::vector<uint64_t> bits;
+    for (const auto& value : values[0]) bits.push_back(static_cast<uint64_t>(value.whole));
+    return literal_of_bits(node.dtype, node.shape, bits);
+  }
   std::vector<double> rounded;
-  const bool wide = node.dtype == DType::i64 || node.dtype == DType::u64;
   for (const auto& value : values[0]) {
-    if (wide && std::fabs(value.value) >= 0x1p53) return unimplemented("integers that doubles do not hold");
     uint64_t memory = 0;
     store_element(node.dtype, &memory, 0, value.value);
     rounded.push_back(load_element(node.dtype, &memory, 0));

@@ -75,28 +75,6 @@ bool has_wide_integers(DType dtype) {
   return dtype == DType::i64 || dtype == DType::u64;
 }
 
-// Makes a literal of integers of 64 bits, in two parts where doubles do not hold them.
-Literal literal_of_bits(DType dtype, const Shape& shape, const std::vector<uint64_t>& all) {
-  const auto number = [dtype](uint64_t bits) {
-    return dtype == DType::u64 ? static_cast<double>(bits) : static_cast<double>(static_cast<int64_t>(bits));
-  };
-  constexpr uint64_t kLow = 2047;
-  const bool exact = std::all_of(all.begin(), all.end(), [&](uint64_t bits) {
-    return number(bits) - number(bits & ~kLow) == static_cast<double>(bits & kLow);
-  });
-  Literal literal{dtype, shape, {}};
-  for (const uint64_t bits : all) {
-    literal.values.push_back(number(exact ? bits : bits & ~kLow));
-    if (!exact) literal.low.push_back(static_cast<double>(bits & kLow));
-  }
-  if (exact) return make_literal(dtype, shape, std::move(literal.values));
-  if (std::all_of(all.begin(), all.end(), [&](uint64_t bits) { return bits == all[0]; })) {
-    literal.values.resize(1);
-    literal.low.resize(1);
-  }
-  return literal;
-}
-
 // Reads elements that may be stored two to a byte.
 class ElementReader {
  public:
@@ -155,8 +133,29 @@ Literal make_literal(DType dtype, Shape shape, std::vector<double> values) {
   return {dtype, std::move(shape), std::move(values)};
 }
 
+Literal literal_of_bits(DType dtype, const Shape& shape, const std::vector<uint64_t>& all) {
+  if (all.empty()) return make_literal(dtype, shape, {});
+  const auto number = [dtype](uint64_t bits) {
+    return dtype == DType::u64 ? static_cast<double>(bits) : static_cast<double>(static_cast<int64_t>(bits));
+  };
+  constexpr uint64_t kLow = 2047;
+  const bool exact = std::all_of(all.begin(), all.end(), [&](uint64_t bits) {
+    return number(bits) - number(bits & ~kLow) == static_cast<double>(bits & kLow);
+  });
+  Literal literal{dtype, shape, {}};
+  for (const uint64_t bits : all) {
+    literal.values.push_back(number(exact ? bits : bits & ~kLow));
+    if (!exact) literal.low.push_back(static_cast<double>(bits & kLow));
+  }
+  if (exact) return make_literal(dtype, shape, std::move(literal.values));
+  if (std::all_of(all.begin(), all.end(), [&](uint64_t bits) { return bits == all[0]; })) {
+    literal.values.resize(1);
+    literal.low.resize(1);
+  }
+  return literal;
+}
+
 Literal int_literal(Shape shape, const std::vector<int64_t>& values) {
-  if (values.empty()) return make_literal(DType::i64, std::move(shape), {});
   return literal_of_bits(DType::i64, shape, std::vector<uint64_t>(values.begin(), values.end()));
 }
 
@@ -274,7 +273,7 @@ absl::StatusOr<DecodedTensor> decode_tensor(const TensorProto& tensor, std::stri
   for (int64_t i = 1; splat && i < count; ++i) splat = bits_at(i) == bits_at(0);
   const bool kept = splat || count * size_of(result.type.dtype) <= kLiteralBytes;
   const int64_t known = splat ? std::min<int64_t>(count, 1) : count;
-  if (kept && wide && count > 0) {
+  if (kept && wide) {
     std::vector<uint64_t> all;
     for (int64_t i = 0; i < known; ++i) all.push_back(bits_at(i));
     result.literal = literal_of_bits(result.type.dtype, result.shape, all);

@@ -33,6 +33,8 @@ struct Literal {
 
 // Makes `values` a splat if they are all equal. An empty tensor is a splat of 0.
 Literal make_literal(DType dtype, Shape shape, std::vector<double> values);
+// Makes a literal of integers of 64 bits, by their bits.
+Literal literal_of_bits(DType dtype, const Shape& shape, const std::vector<uint64_t>& all);
 Literal int_literal(Shape shape, const std::vector<int64_t>& values);  // makes a literal of dtype i64
 
 // The element types that ONNX and Warploom share. `what` names the tensor in the message: "input x".

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <utility>
 
 #include "compiler/ir/ops.h"
 
@@ -26,6 +27,112 @@ double from_integer(DType dtype, uint64_t bits) {
   return dtype == DType::u64 ? static_cast<double>(static_cast<uint64_t>(wrapped)) : static_cast<double>(wrapped);
 }
 
+int64_t bits_of(DType dtype, double value) {
+  if (dtype == DType::u64 && value >= 0x1p64) return -1;
+  if (dtype == DType::u64) return value >= 0 ? static_cast<int64_t>(static_cast<uint64_t>(value)) : as_integer(value);
+  return value >= 0x1p63 ? std::numeric_limits<int64_t>::max() : as_integer(value);
+}
+
+namespace {
+
+// Modulo 2^64. 1 and -1 are their own reciprocals; that of another number is 0, also of 0.
+uint64_t integer_power(bool is_unsigned, int64_t x, int64_t y) {
+  if (!is_unsigned && (x == 1 || x == -1)) y &= 1;
+  if (!is_unsigned && y < 0) return 0;
+  uint64_t base = static_cast<uint64_t>(x), power = 1;
+  for (auto left = static_cast<uint64_t>(y); left > 0; left >>= 1, base *= base)
+    if (left & 1) power *= base;
+  return power;
+}
+
+// The quotient, truncated, and the remainder that is left; both are 0 for a divisor of 0.
+std::pair<uint64_t, uint64_t> divided(bool is_unsigned, int64_t x, int64_t y) {
+  const auto a = static_cast<uint64_t>(x), b = static_cast<uint64_t>(y);
+  if (y == 0) return {0, 0};
+  if (is_unsigned) return {a / b, a % b};
+  if (y == -1) return {-a, 0};
+  return {static_cast<uint64_t>(x / y), static_cast<uint64_t>(x % y)};
+}
+
+uint64_t unwrapped_result(Op op, bool is_unsigned, const int64_t x[3]) {
+  const auto a = static_cast<uint64_t>(x[0]), b = static_cast<uint64_t>(x[1]), c = static_cast<uint64_t>(x[2]);
+  const bool less = is_unsigned ? a < b : x[0] < x[1], negative = !is_unsigned && x[0] < 0;
+  switch (op) {
+    case Op::add:
+      return a + b;
+    case Op::sub:
+      return a - b;
+    case Op::mul:
+      return a * b;
+    case Op::fma:
+      return a * b + c;
+    case Op::div:
+      return divided(is_unsigned, x[0], x[1]).first;
+    case Op::fmod:
+      return divided(is_unsigned, x[0], x[1]).second;
+    case Op::mod: {
+      const uint64_t rest = divided(is_unsigned, x[0], x[1]).second;
+      const bool other_sign = !is_unsigned && (static_cast<int64_t>(rest) < 0) != (x[1] < 0);
+      return rest != 0 && other_sign ? rest + b : rest;
+    }
+    case Op::pow:
+      return integer_power(is_unsigned, x[0], x[1]);
+    case Op::neg:
+      return -a;
+    case Op::abs:
+      return negative ? -a : a;
+    case Op::sign:
+      return negative ? -uint64_t{1} : a != 0;
+    case Op::min:
+      return less ? a : b;
+    case Op::max:
+      return less ? b : a;
+    case Op::bit_and:
+      return a & b;
+    case Op::bit_or:
+      return a | b;
+    case Op::bit_xor:
+      return a ^ b;
+    case Op::shift_left:
+      return b < 64 ? a << b : 0;
+    case Op::shift_right:
+      return b < 64 ? a >> b : 0;
+    case Op::eq:
+      return a == b;
+    case Op::ne:
+      return a != b;
+    case Op::lt:
+      return less;
+    case Op::le:
+      return less || a == b;
+    case Op::gt:
+      return !less && a != b;
+    case Op::ge:
+      return !less;
+    case Op::logical_not:
+      return a == 0;
+    case Op::logical_and:
+      return a != 0 && b != 0;
+    case Op::logical_or:
+      return a != 0 || b != 0;
+    case Op::logical_xor:
+      return (a != 0) != (b != 0);
+    case Op::select:
+      return a != 0 ? b : c;
+    case Op::cast:
+      return a;
+    default:
+      WL_CHECK(false, name_of(op), " of integers");
+  }
+}
+
+}  // namespace
+
+int64_t integer_result(Op op, DType from, DType to, const int64_t x[3]) {
+  const bool is_unsigned = from == DType::u64 || from == DType::u32 || from == DType::u16 || from == DType::u8;
+  return wrap(to, static_cast<int64_t>(unwrapped_result(op, is_unsigned, x)));
+}
+
 Rounding::Rounding(DType dtype)
     : floating(is_float(dtype)),
       unit(info(dtype).unit_roundoff),
@@ -40,9 +147,7 @@ Estimate Rounding::stored(Estimate v) const {
   if (!infinite && std::isinf(v.value))
     return {v.value, kInfinity, kInfinity};  // the dtype has no infinity and stores
                                              // its largest number
-  // Integers beyond 2^53 are not known exactly, since a double does not hold them.
-  if (!floating) return std::fabs(v.value) <= 0x1p53 ? v : Estimate{v.value, kInfinity, kInfinity};
-  if (!std::isfinite(v.value)) return v;
+  if (!floating || !std::isfinite(v.value)) return v;
   double magnitude = std::fabs(v.value);
   if (magnitude + bound <= largest) return v;
   if (wider_allowed || magnitude - bound <= largest * kRewriteRange) return {v.value, kInfinity, kInfinity};
@@ -68,45 +173,17 @@ Elementwise::Elementwise(Op op, DType from, DType to) : row_(info(op)), from_(fr
   jumps_ = row_.slope == Slope::kJumps || ((op == Op::cast || op == Op::div) && !is_float(to));
   compares_ = row_.result == ResultType::kBool;
   logical_ = is_logical(op);
+  whole_ = !is_float(from) && !is_float(to);
   relative_ = row_.ulps * 2 * rounding_.unit;
 }
 
-double Elementwise::integer_value(const double x[3]) const {
-  auto a = static_cast<uint64_t>(as_integer(x[0])), b = static_cast<uint64_t>(as_integer(x[1]));
-  auto c = static_cast<uint64_t>(as_integer(x[2]));
-  switch (row_.op) {
-    case Op::add:
-      return from_integer(to_, a + b);
-    case Op::sub:
-      return from_integer(to_, a - b);
-    case Op::mul:
-      return from_integer(to_, a * b);
-    case Op::fma:
-      return from_integer(to_, a * b + c);
-    case Op::neg:
-      return from_integer(to_, -a);
-    case Op::abs:
-      return x[0] < 0 ? from_integer(to_, -a) : x[0];
-    case Op::bit_and:
-      return from_integer(to_, a & b);
-    case Op::bit_or:
-      return from_integer(to_, a | b);
-    case Op::bit_xor:
-      return from_integer(to_, a ^ b);
-    case Op::shift_left:
-      return from_integer(to_, b < 64 ? a << b : 0);
-    case Op::shift_right:
-      return from_integer(to_, b < 64 ? a >> b : 0);
-    case Op::cast:
-      return to_integer(to_, from_, x[0]);
-    default:
-      return to_integer(to_, DType::i64, row_.value(x[0], x[1], x[2]));
-  }
-}
-
 double Elementwise::value(const double x[3]) const {
-  bool exact = rounding_.floating || compares_ || logical_ || row_.op == Op::select;
-  return exact ? row_.value(x[0], x[1], x[2]) : integer_value(x);
+  if (whole_) {
+    const int64_t bits[3] = {bits_of(from_, x[0]), bits_of(from_, x[1]), bits_of(from_, x[2])};
+    return from_integer(to_, static_cast<uint64_t>(integer_result(row_.op, from_, to_, bits)));
+  }
+  const double v = row_.value(x[0], x[1], x[2]);
+  return rounding_.floating || compares_ ? v : to_integer(to_, from_, v);
 }
 
 // Returns the largest change of the result when the operands move within their intervals, sampled at the ends and at
@@ -213,10 +290,14 @@ void Elementwise::propagate(const Estimate x[3], Estimate& result) const {
 Estimate Elementwise::operator()(const Estimate x[3]) const {
   const double at[3] = {x[0].value, x[1].value, x[2].value};
   bool divides = row_.op == Op::div || row_.op == Op::mod || row_.op == Op::fmod;
-  const bool reciprocal_of_zero = row_.op == Op::pow && at[0] == 0 && at[1] < 0;
-  if (!rounding_.floating && ((divides && at[1] == 0) || reciprocal_of_zero))
-    return {0, kInfinity, kInfinity};  // the result is undefined
-  Estimate v{value(at)};
+  Estimate v;
+  if (whole_) {
+    const int64_t bits[3] = {bits_of(x[0]), bits_of(x[1]), bits_of(x[2])};
+    v = whole_number(to_, integer_result(row_.op, from_, to_, bits));
+  } else {
+    v.value = value(at);
+    if (!rounding_.floating) v.whole = bits_of(to_, v.value);
+  }
   // The sign of a zero is not promised, and so neither is the sign of the infinity that a division by it gives.
   const double divisor = at[row_.op == Op::div ? 1 : 0];
   if (std::isinf(v.value) && divisor == 0 &&

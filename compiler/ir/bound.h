@@ -16,6 +16,7 @@ namespace wl {
 inline constexpr double kConfidence = 8;
 struct Estimate {
   double value = 0, worst = 0, spread = 0;
+  int64_t whole = 0;  // the bits of an integer whose value no double need hold: of 2^53 or more in magnitude
   double bound() const { return std::min(worst, kConfidence * spread); }
   // Adds an error that is independent of the others.
   void add_error(double error) {
@@ -24,14 +25,24 @@ struct Estimate {
   }
 };
 
-// Returns the integer of the dtype with these low bits.
+// Returns the integer of the dtype with these low bits, or the nearest double.
 double from_integer(DType dtype, uint64_t bits);
+// Returns the bits of the integer of a dtype that is `value`, saturated.
+int64_t bits_of(DType dtype, double value);
+inline int64_t bits_of(const Estimate& x) {
+  return std::fabs(x.value) < 0x1p53 ? static_cast<int64_t>(x.value) : x.whole;
+}
+inline Estimate whole_number(DType dtype, int64_t bits) {
+  return {from_integer(dtype, static_cast<uint64_t>(bits)), 0, 0, bits};
+}
+// Returns an elementwise op of integers, exactly; x and the result are bits. `from`: the dtype of the operands.
+int64_t integer_result(Op op, DType from, DType to, const int64_t x[3]);
 
 // How a dtype rounds the result of an operation.
 struct Rounding {
   explicit Rounding(DType dtype);
   // Returns the exact result `v` as it is stored. Overflow becomes infinity. The bound becomes infinite where finite
-  // and infinite results are both right, where the bound is NaN, and where an integer is beyond 2^53.
+  // and infinite results are both right, and where the bound is NaN.
   Estimate stored(Estimate v) const;
   bool floating;
   double unit, tiny, largest;
@@ -59,7 +70,6 @@ class Elementwise {
 
  private:
   double value(const double x[3]) const;
-  double integer_value(const double x[3]) const;
   void propagate(const Estimate x[3], Estimate& result) const;
   double swing(const Estimate x[3], double r) const;
   double remainder_swing(const Estimate x[3]) const;
@@ -68,6 +78,7 @@ class Elementwise {
   Rounding rounding_;
   bool jumps_;  // whether first order is not enough, so that both ends of the interval are evaluated
   bool compares_, logical_;
+  bool whole_;  // integers of integers, which are computed exactly
   double relative_;
 };
 

@@ -42,7 +42,7 @@ absl::Status Evaluator::compute_node(NodeId id) {
   const Node& at = node(id);
   const ElementSet& set = *sets_[id];
   Column& out = columns_[id];
-  out.resize(static_cast<size_t>(set.count()));
+  out.resize(static_cast<size_t>(set.count()), at.dtype);
   switch (class_of(at.op)) {
     case OpClass::kLeaf:
       compute_leaf(id, out);
@@ -67,13 +67,16 @@ absl::Status Evaluator::compute_node(NodeId id) {
 
 void Evaluator::compute_leaf(NodeId id, Column& out) {
   const Node& at = node(id);
+  const auto given = [&](double value) {
+    return Estimate{value, 0, 0, is_float(at.dtype) ? 0 : bits_of(at.dtype, value)};
+  };
+  size_t k = 0;
   if (at.op == Op::constant) {
-    std::fill(out.value.begin(), out.value.end(), at.value);
+    for (const Estimate value = given(at.value); k < out.value.size(); ++k) out.put(k, value);
     return;
   }
-  size_t k = 0;
   if (at.op == Op::input) {
-    sets_[id]->for_each([&](int64_t i) { out.value[k++] = inputs_(id, i); });
+    sets_[id]->for_each([&](int64_t i) { out.put(k++, given(inputs_(id, i))); });
     return;
   }
   int64_t inner = row_major_strides(at.shape)[at.ints[0]], extent = at.shape[at.ints[0]];
@@ -109,7 +112,8 @@ void Evaluator::compute_view(const Node& at, const ElementSet& set, Column& out)
   if (at.op == Op::pad || at.op == Op::concat) {
     set.for_each([&](int64_t i) {
       Origin origin = origin_of(graph_, at, i);
-      out.put(k++, origin.operand < 0 ? Estimate{at.value} : element(at.operands[origin.operand], origin.index));
+      const Estimate around{at.value, 0, 0, is_float(at.dtype) ? 0 : bits_of(at.dtype, at.value)};
+      out.put(k++, origin.operand < 0 ? around : element(at.operands[origin.operand], origin.index));
     });
     return;
   }
@@ -118,6 +122,7 @@ void Evaluator::compute_view(const Node& at, const ElementSet& set, Column& out)
   auto copy = [&](int64_t index) {
     auto p = static_cast<size_t>(positions.position(index));
     out.value[k] = from.value[p];
+    if (!out.whole.empty()) out.whole[k] = from.whole[p];
     out.worst[k] = from.worst[p];
     out.spread[k++] = from.spread[p];
   };
@@ -140,6 +145,13 @@ struct Accumulator {
     if (op == Op::reduce_prod) value = upper = 1;
     if (op == Op::reduce_max) value = floating ? -infinity : dtype == DType::b1 ? 0 : round_to(dtype, -infinity);
     if (op == Op::reduce_min) value = floating ? infinity : round_to(dtype, infinity);
+    if (!floating) whole = bits_of(dtype, value);
+  }
+  // One more integer, by its bits.
+  void add(int64_t x, float w) {
+    const int64_t both[3] = {whole, x, 0};
+    whole = integer_result(combine_of(op), dtype, dtype, both);
+    worst = op == Op::reduce_sum ? worst + w : std::max<double>(worst, w);
   }
   void add(double x, float w, float s) {
     switch (op) {
@@ -150,11 +162,7 @@ struct Accumulator {
         squares += static_cast<double>(s) * s;
         break;
       case Op::reduce_prod:
-        if (floating) {
-          value *= x;
-        } else {  // the product of all elements may exceed a double
-          value = from_integer(dtype, static_cast<uint64_t>(as_integer(value)) * static_cast<uint64_t>(as_integer(x)));
-        }
+        value *= x;
         upper *= std::fabs(x) + w;
         worst = std::max<double>(worst, w);
         break;
@@ -163,9 +171,14 @@ struct Accumulator {
         worst = std::max<double>(worst, w);
         spread = std::max<double>(spread, s);
     }
-    if (!floating && op == Op::reduce_sum) value = to_integer(dtype, DType::i64, value);
   }
   Estimate result(int64_t n) const {
+    if (!floating) {
+      Estimate exact = whole_number(dtype, whole);
+      const bool unknown = op == Op::reduce_prod && worst > 0;
+      exact.worst = exact.spread = unknown ? std::numeric_limits<double>::infinity() : worst;
+      return exact;
+    }
     if (op == Op::reduce_max || op == Op::reduce_min)
       return n == 0 ? Rounding(dtype).stored({value}) : Estimate{value, worst, spread};
     if (!std::isfinite(value)) return {value, std::isfinite(worst) ? 0 : worst, std::isfinite(worst) ? 0 : worst};
@@ -179,6 +192,7 @@ struct Accumulator {
   DType dtype;
   bool floating;
   double value = 0, worst = 0, spread = 0, squares = 0, magnitude = 0, upper = 0;
+  int64_t whole = 0;  // of integers
 };
 
 }  // namespace
@@ -195,7 +209,10 @@ void Evaluator::compute_reduce(const Node& at, const ElementSet& set, Column& ou
     Accumulator total(at.op, at.dtype);
     for (int64_t step : steps) {
       auto p = static_cast<size_t>(positions.position(base + step));
-      total.add(from.value[p], from.worst[p], from.spread[p]);
+      if (total.floating)
+        total.add(from.value[p], from.worst[p], from.spread[p]);
+      else
+        total.add(bits_of(from.at(p)), from.worst[p]);
     }
     out.put(k++, total.result(static_cast<int64_t>(steps.size())));
   });
@@ -226,7 +243,7 @@ std::vector<Value> Evaluator::read(const Query& query) const {
   values.reserve(query.indices.size());
   for (int64_t index : query.indices) {
     Estimate e = element(query.node, index);
-    values.push_back({e.value, e.bound()});
+    values.push_back({e.value, e.bound(), is_float(node(query.node).dtype) ? 0 : bits_of(e)});
   }
   return values;
 }

@@ -16,6 +16,7 @@ namespace wl {
 struct Value {
   double value = 0;
   double bound = 0;
+  int64_t whole = 0;  // the bits of an integer, whose value is the nearest double
 };
 
 // Returns element `index` (row-major) of input node `input`, exact in the node's dtype.

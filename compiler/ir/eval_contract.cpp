@@ -130,9 +130,12 @@ void Evaluator::compute_contract(const Node& at, const ElementSet& set, Column& 
     const int64_t row = a_base(i), column = b_base(i);
     uint64_t sum = 0;
     for (size_t t = 0; t < steps[0].size(); ++t)
-      sum += static_cast<uint64_t>(as_integer(element(ids[0], row + steps[0][t]).value)) *
-             static_cast<uint64_t>(as_integer(element(ids[1], column + steps[1][t]).value));
-    out.value[k++] = from_integer(at.dtype, sum);
+      sum += static_cast<uint64_t>(bits_of(element(ids[0], row + steps[0][t]))) *
+             static_cast<uint64_t>(bits_of(element(ids[1], column + steps[1][t])));
+    const Estimate exact = whole_number(at.dtype, wrap(at.dtype, static_cast<int64_t>(sum)));
+    out.value[k] = exact.value;
+    if (!out.whole.empty()) out.whole[k] = exact.whole;
+    ++k;
   });
 }
 

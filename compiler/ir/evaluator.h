@@ -16,14 +16,17 @@ namespace wl {
 struct Column {
   std::vector<double> value;
   std::vector<float> worst, spread;
-  void resize(size_t n) {
+  std::vector<int64_t> whole;  // of integers of 64 bits: as of Estimate
+  void resize(size_t n, DType dtype) {
     value.resize(n);
     worst.resize(n);
     spread.resize(n);
+    if (dtype == DType::i64 || dtype == DType::u64) whole.resize(n);
   }
-  Estimate at(size_t i) const { return {value[i], worst[i], spread[i]}; }
+  Estimate at(size_t i) const { return {value[i], worst[i], spread[i], whole.empty() ? 0 : whole[i]}; }
   void put(size_t i, const Estimate& v) {
     value[i] = v.value;
+    if (!whole.empty()) whole[i] = v.whole;
     worst[i] = up(v.worst);
     spread[i] = up(v.spread);
   }

@@ -165,10 +165,13 @@ std::optional<NodeId> fold_constants(Builder& to, const Node& node) {
     const Node& operand = to.node(node.operands[i]);
     if (operand.op != Op::constant) return std::nullopt;
     x[i].value = operand.value;
+    if (!is_float(operand.dtype)) x[i].whole = bits_of(operand.dtype, operand.value);
   }
   const DType from = to.node(node.operands[node.op == Op::select ? 1 : 0]).dtype;
   const Estimate result = Elementwise(node.op, from, node.dtype)(x);
   if (!std::isfinite(result.bound())) return std::nullopt;
+  // A constant is a double, which does not hold every integer of 64 bits.
+  if (!is_float(node.dtype) && bits_of(node.dtype, result.value) != bits_of(result)) return std::nullopt;
   if (std::isinf(result.value) && !std::isinf(round_to(node.dtype, result.value))) return std::nullopt;
   return to.constant(result.value, node.dtype, node.shape);
 }

@@ -1,6 +1,7 @@
 #include "compiler/ir/weights/fold_weights.h"
 
 #include <algorithm>
+#include <cstring>
 #include <map>
 #include <numeric>
 #include <set>
@@ -268,7 +269,10 @@ absl::Status write_value(const FoldedWeight& weight, const InputReader& operands
     std::iota(query.indices.begin(), query.indices.end(), begin);
     WL_ASSIGN_OR_RETURN(const auto values, evaluate(weight.from, operands, {query}, BeforeJumps::kRounded));
     for (size_t i = 0; i < query.indices.size(); ++i)
-      store_element(node.dtype, value, static_cast<uint64_t>(query.indices[i]), values[0][i].value);
+      if (size_of(node.dtype) == 8 && !is_float(node.dtype))
+        std::memcpy(value + 8 * query.indices[i], &values[0][i].whole, 8);
+      else
+        store_element(node.dtype, value, static_cast<uint64_t>(query.indices[i]), values[0][i].value);
   }
   return absl::OkStatus();
 }

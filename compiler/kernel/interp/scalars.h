@@ -22,6 +22,8 @@ inline double result_of(Op op, DType dtype, DType from, double x, double y, doub
     return to_integer(dtype, DType::i64,
                       static_cast<double>(wrap(dtype, static_cast<int64_t>(bits(x) * bits(y) + bits(z)))));
   }
+  const bool divides = op == Op::div || op == Op::mod || op == Op::fmod;
+  if (!is_float(dtype) && ((divides && y == 0) || (op == Op::pow && x == 0 && y < 0))) return 0;
   const double result = info(op).value(x, y, z);
   if (op != Op::cast) return kept(dtype, result);
   return is_float(dtype) ? round_to(dtype, result) : to_integer(dtype, from, result);

@@ -11,6 +11,88 @@ namespace wl {
 namespace {
 
 using Coordinates = std::vector<int64_t>;
+using Real = long double;  // holds integers of 64 bits
+using Wide = __int128;
+
+// The integer of the dtype that is congruent to v.
+Real wrapped(DType dtype, Wide v) {
+  const int64_t bits = wrap(dtype, static_cast<int64_t>(static_cast<uint64_t>(v)));
+  return dtype == DType::u64 ? static_cast<Real>(static_cast<uint64_t>(bits)) : static_cast<Real>(bits);
+}
+
+// An op of integers, computed without a limit. Products of three factors of 64 bits are not; powers wrap as they go.
+Real integer(Op op, DType dtype, Wide x, Wide y, Wide z) {
+  const auto product = [](Wide a, Wide b) {
+    return static_cast<Wide>(static_cast<unsigned __int128>(a) * static_cast<unsigned __int128>(b));
+  };
+  switch (op) {
+    case Op::add:
+      return wrapped(dtype, x + y);
+    case Op::sub:
+      return wrapped(dtype, x - y);
+    case Op::mul:
+      return wrapped(dtype, product(x, y));
+    case Op::fma:
+      return wrapped(dtype, product(x, y) + z);
+    case Op::div:
+      return wrapped(dtype, y == 0 ? 0 : x / y);
+    case Op::fmod:
+      return wrapped(dtype, y == 0 ? 0 : x % y);
+    case Op::mod:
+      return wrapped(dtype, y == 0 ? 0 : (x % y + y) % y);
+    case Op::pow: {
+      if (y < 0) return x == 1 ? 1 : x == -1 ? (y % 2 == 0 ? 1 : -1) : 0;
+      Wide power = 1;
+      for (; y > 0; y /= 2, x = static_cast<int64_t>(product(x, x)))
+        if (y % 2 == 1) power = static_cast<int64_t>(product(power, x));
+      return wrapped(dtype, power);
+    }
+    case Op::neg:
+      return wrapped(dtype, -x);
+    case Op::abs:
+      return wrapped(dtype, x < 0 ? -x : x);
+    case Op::sign:
+      return (x > 0) - (x < 0);
+    case Op::min:
+      return std::min(x, y);
+    case Op::max:
+      return std::max(x, y);
+    case Op::bit_and:
+      return wrapped(dtype, x & y);
+    case Op::bit_or:
+      return wrapped(dtype, x | y);
+    case Op::bit_xor:
+      return wrapped(dtype, x ^ y);
+    case Op::shift_left:
+      return wrapped(dtype, y < 64 ? x << y : 0);
+    case Op::shift_right:
+      return wrapped(dtype, y < 64 ? x >> y : 0);
+    case Op::eq:
+      return x == y;
+    case Op::ne:
+      return x != y;
+    case Op::lt:
+      return x < y;
+    case Op::le:
+      return x <= y;
+    case Op::gt:
+      return x > y;
+    case Op::ge:
+      return x >= y;
+    case Op::logical_not:
+      return x == 0;
+    case Op::logical_and:
+      return x != 0 && y != 0;
+    case Op::logical_or:
+      return x != 0 || y != 0;
+    case Op::logical_xor:
+      return (x != 0) != (y != 0);
+    case Op::select:
+      return x != 0 ? y : z;
+    default:
+      return wrapped(dtype, x);  // a cast
+  }
+}
 
 void for_each(const Shape& shape, const std::function<void(const Coordinates&)>& visit) {
   Coordinates at(shape.size(), 0);
@@ -32,44 +114,43 @@ int64_t offset(const Shape& shape, const Coordinates& at) {
 struct Eager {
   const Graph& graph;
   bool rounded;
-  std::vector<std::vector<double>> values;
+  std::vector<std::vector<Real>> values;
 
   const Shape& shape(const Node& node, int operand) const { return graph.nodes[node.operands[operand]].shape; }
-  double get(const Node& node, int operand, const Coordinates& at) const {
+  Real get(const Node& node, int operand, const Coordinates& at) const {
     return values[node.operands[operand]][offset(shape(node, operand), at)];
   }
   // Adds as a kernel does: in the accumulator's dtype, one term after the other.
-  double accumulate(DType dtype, double sum, double term) const {
-    double result = sum + term;
-    if (is_float(dtype)) return rounded && dtype != DType::f64 ? static_cast<float>(result) : result;
-    return to_integer(dtype, DType::i64, result);
+  Real accumulate(DType dtype, Real sum, Real term) const {
+    if (!is_float(dtype)) return wrapped(dtype, static_cast<Wide>(sum) + static_cast<Wide>(term));
+    const double result = static_cast<double>(sum) + static_cast<double>(term);
+    return rounded && dtype != DType::f64 ? static_cast<float>(result) : result;
   }
   // Returns sum + x * y, where the product may exceed a double.
-  static double multiply_add(DType dtype, double sum, double x, double y) {
-    auto bits = [](double v) { return static_cast<uint64_t>(as_integer(v)); };
-    const int64_t total = wrap(dtype, static_cast<int64_t>(bits(x) * bits(y) + bits(sum)));
-    return dtype == DType::u64 ? static_cast<double>(static_cast<uint64_t>(total)) : static_cast<double>(total);
+  static Real multiply_add(DType dtype, Real sum, Real x, Real y) {
+    return integer(Op::fma, dtype, static_cast<Wide>(x), static_cast<Wide>(y), static_cast<Wide>(sum));
   }
-  double store(DType dtype, double value) const {
+  Real store(DType dtype, Real exact) const {
+    if (!is_float(dtype)) return exact;
+    const auto value = static_cast<double>(exact);
     const double nearest = is_float(dtype) ? round_to(dtype, value) : value;
     // the value becomes infinity, or saturates
     const bool beyond = is_float(dtype) && std::fabs(value) > info(dtype).largest;
     return rounded || beyond ? nearest : value;
   }
 
-  double elementwise(const Node& node, const Coordinates& at) const {
-    double x[3] = {};
+  Real elementwise(const Node& node, const Coordinates& at) const {
+    Real x[3] = {};
     for (size_t i = 0; i < node.operands.size(); ++i) x[i] = get(node, static_cast<int>(i), at);
-    double r = info(node.op).value(x[0], x[1], x[2]);
-    if (is_float(node.dtype)) return store(node.dtype, r);
-    // Undefined results, for which the oracle's bound is infinite.
-    const bool divides = node.op == Op::div || node.op == Op::mod || node.op == Op::fmod;
-    if ((divides && x[1] == 0) || (node.op == Op::pow && x[0] == 0 && x[1] < 0)) return 0;
-    if (node.op == Op::mul || node.op == Op::fma) return multiply_add(node.dtype, x[2], x[0], x[1]);
-    return to_integer(node.dtype, node.op == Op::cast ? graph.nodes[node.operands[0]].dtype : DType::i64, r);
+    const DType from = graph.nodes[node.operands.back()].dtype;
+    if (!is_float(node.dtype) && !is_float(from))
+      return integer(node.op, node.dtype, static_cast<Wide>(x[0]), static_cast<Wide>(x[1]), static_cast<Wide>(x[2]));
+    const double r =
+        info(node.op).value(static_cast<double>(x[0]), static_cast<double>(x[1]), static_cast<double>(x[2]));
+    return is_float(node.dtype) ? store(node.dtype, r) : to_integer(node.dtype, from, r);
   }
 
-  double view(const Node& node, Coordinates at) const {
+  Real view(const Node& node, Coordinates at) const {
     const Shape& from = shape(node, 0);
     Coordinates to(from.size());
     switch (node.op) {
@@ -105,7 +186,7 @@ struct Eager {
     return get(node, 0, to);
   }
 
-  void reduce(const Node& node, std::vector<double>& out) const {
+  void reduce(const Node& node, std::vector<Real>& out) const {
     const double start[] = {0, -INFINITY, INFINITY, 1};
     double first = start[static_cast<int>(node.op) - static_cast<int>(Op::reduce_sum)];
     if (node.dtype == DType::b1 && node.op == Op::reduce_max) first = 0;
@@ -115,18 +196,20 @@ struct Eager {
       for (size_t i = 0; i < at.size(); ++i) {
         if (!std::count(node.ints.begin(), node.ints.end(), static_cast<int64_t>(i))) kept.push_back(at[i]);
       }
-      double& total = out[offset(node.shape, kept)];
-      double x = get(node, 0, at);
+      Real& total = out[offset(node.shape, kept)];
+      const Real x = get(node, 0, at);
       if (node.op == Op::reduce_sum) total = accumulate(node.dtype, total, x);
       if (node.op == Op::reduce_prod)
-        total = is_float(node.dtype) ? accumulate(node.dtype, total * x, 0) : multiply_add(node.dtype, 0, total, x);
-      if (node.op == Op::reduce_max) total = nan_max(total, x);
-      if (node.op == Op::reduce_min) total = nan_min(total, x);
+        total = is_float(node.dtype) ? accumulate(node.dtype, static_cast<double>(total) * static_cast<double>(x), 0)
+                                     : multiply_add(node.dtype, 0, total, x);
+      const bool nan = std::isnan(x) || std::isnan(total);
+      if (node.op == Op::reduce_max && !(total > x)) total = nan ? NAN : x;
+      if (node.op == Op::reduce_min && !(total < x)) total = nan ? NAN : x;
     });
-    for (double& v : out) v = store(node.dtype, v);
+    for (Real& v : out) v = store(node.dtype, v);
   }
 
-  void contract(const Node& node, std::vector<double>& out) const {
+  void contract(const Node& node, std::vector<Real>& out) const {
     Einsum e = *parse_einsum(node.text);
     std::string letters = e.a;
     Shape extents = shape(node, 0);
@@ -141,11 +224,12 @@ struct Eager {
         for (char c : list) result.push_back(at[letters.find(c)]);
         return result;
       };
-      double& total = out[offset(node.shape, select(e.out))];
-      const double a = get(node, 0, select(e.a)), b = get(node, 1, select(e.b));
-      total = is_float(node.dtype) ? accumulate(node.dtype, total, a * b) : multiply_add(node.dtype, total, a, b);
+      Real& total = out[offset(node.shape, select(e.out))];
+      const Real a = get(node, 0, select(e.a)), b = get(node, 1, select(e.b));
+      total = is_float(node.dtype) ? accumulate(node.dtype, total, static_cast<double>(a) * static_cast<double>(b))
+                                   : multiply_add(node.dtype, total, a, b);
     });
-    for (double& v : out) v = store(node.dtype, v);
+    for (Real& v : out) v = store(node.dtype, v);
   }
 };
 
@@ -156,7 +240,7 @@ std::vector<std::vector<double>> eager_outputs(const Graph& graph, uint64_t seed
   InputReader read = generated_inputs(graph, seed);
   for (NodeId id = 0; id < static_cast<NodeId>(graph.nodes.size()); ++id) {
     const Node& node = graph.nodes[id];
-    std::vector<double> out(static_cast<size_t>(elements(node.shape)), 0);
+    std::vector<Real> out(static_cast<size_t>(elements(node.shape)), 0);
     int64_t i = 0;
     switch (class_of(node.op)) {
       case OpClass::kReduce:
@@ -167,7 +251,7 @@ std::vector<std::vector<double>> eager_outputs(const Graph& graph, uint64_t seed
         break;
       default:
         for_each(node.shape, [&](const Coordinates& at) {
-          double& v = out[i];
+          Real& v = out[i];
           if (node.op == Op::input) v = read(id, i);
           if (node.op == Op::constant) v = node.value;
           if (node.op == Op::iota)
@@ -177,7 +261,7 @@ std::vector<std::vector<double>> eager_outputs(const Graph& graph, uint64_t seed
           if (class_of(node.op) == OpClass::kView) v = eager.view(node, at);
           if (node.op == Op::take_along) {
             Coordinates to = at;
-            double index = eager.get(node, 1, at);
+            const Real index = eager.get(node, 1, at);
             to[node.ints[0]] = static_cast<int64_t>(index) + (index < 0 ? eager.shape(node, 0)[node.ints[0]] : 0);
             v = eager.get(node, 0, to);
           }
@@ -187,7 +271,8 @@ std::vector<std::vector<double>> eager_outputs(const Graph& graph, uint64_t seed
     eager.values.push_back(std::move(out));
   }
   std::vector<std::vector<double>> result;
-  for (const Output& output : graph.outputs) result.push_back(eager.values[output.node]);
+  for (const Output& output : graph.outputs)
+    result.emplace_back(eager.values[output.node].begin(), eager.values[output.node].end());
   return result;
 }
 

@@ -5,8 +5,12 @@
 
 #include <bit>
 #include <cmath>
+#include <limits>
+#include <map>
 
 #include "compiler/ir/build.h"
+#include "compiler/ir/rules/rules.h"
+#include "compiler/ir/text.h"
 
 namespace wl {
 namespace {
@@ -215,6 +219,63 @@ TEST(Eval, IntegersWrapAndConvertAsTwosComplement) {
   EXPECT_EQ(values_of(b3, b3.cast(w, DType::u8)), (std::vector<double>{44, 255}));
   NodeId n = literal(b4, "n", {2}, {-7, 7}, DType::i32);
   EXPECT_EQ(values_of(b4, b4.div(n, b4.constant(2, DType::i32, {}))), (std::vector<double>{-3, 3}));
+}
+
+TEST(Eval, IntegersOfSixtyFourBitsAreExact) {
+  // A generator of random numbers, whose factor and steps no double holds.
+  const auto graph = parse(R"(graph {
+    %0 = constant 6364136223846793005 : u64[3]
+    %1 = constant 1442695040888963407 : u64[3]
+    %2 = iota axis=[0] : u64[3]
+    %3 = mul %2 %0 : u64[3]
+    %4 = add %3 %1 : u64[3]
+    %5 = constant 1000003 : u64[3]
+    %6 = mod %4 %5 : u64[3]
+    %7 = reduce_max %4 axes=[0] : u64[]
+    %8 = contract %4 %4 "a,a->" : u64[]
+    %9 = constant 1442695040888963408 : u64[3]
+    %10 = lt %4 %9 : b1[3]
+    output "mod" %6
+    output "max" %7
+    output "dot" %8
+    output "less" %10
+  })");
+  ASSERT_TRUE(graph.ok()) << graph.status();
+  std::vector<Query> queries;
+  for (const Output& output : graph->outputs) {
+    queries.push_back({output.node, {}});
+    for (int64_t i = 0; i < elements(graph->nodes[output.node].shape); ++i) queries.back().indices.push_back(i);
+  }
+  const auto simple = simplify(*graph);
+  ASSERT_TRUE(simple.ok()) << simple.status();
+  for (const Graph& one : {*graph, *simple}) {
+    for (size_t i = 0; i < queries.size(); ++i) queries[i].node = one.outputs[i].node;
+    const auto values = evaluate(one, generated_inputs(one, 1), queries);
+    ASSERT_TRUE(values.ok()) << values.status();
+    uint64_t most = 0, dot = 0;
+    for (uint64_t i = 0; i < 3; ++i) {
+      const uint64_t x = i * 6364136223846793005u + 1442695040888963407u;
+      EXPECT_EQ((*values)[0][i].value, static_cast<double>(x % 1000003));
+      EXPECT_EQ((*values)[0][i].bound, 0);
+      EXPECT_EQ((*values)[3][i].value, x < 1442695040888963408u);
+      most = std::max(most, x);
+      dot += x * x;
+    }
+    EXPECT_EQ(static_cast<uint64_t>((*values)[1][0].whole), most);
+    EXPECT_EQ(static_cast<uint64_t>((*values)[2][0].whole), dot);
+  }
+}
+
+TEST(Eval, DivisionsOfIntegersNeverTrap) {
+  const auto least = static_cast<double>(std::numeric_limits<int32_t>::min());
+  const std::map<Op, std::vector<double>> expected = {
+      {Op::div, {0, least, -3, -3}}, {Op::fmod, {0, 0, -1, 1}}, {Op::mod, {0, 0, 1, -1}}, {Op::pow, {1, 0, 49, 0}}};
+  for (const auto& [op, results] : expected) {
+    Builder b;
+    const NodeId x = literal(b, "x", {4}, {7, least, -7, 7}, DType::i32);
+    const NodeId y = literal(b, "y", {4}, {0, -1, 2, -2}, DType::i32);
+    EXPECT_EQ(values_of(b, b.elementwise(op, {x, y})), results) << name_of(op);
+  }
 }
 
 TEST(Eval, BoundsAreZeroWhereNothingRounds) {
