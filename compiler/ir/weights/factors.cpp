@@ -10,6 +10,16 @@
 
 namespace wl {
 
+namespace {
+
+// What is known of a weight is kept in doubles, which hold integers of 64 bits only where these are small.
+bool fits_double(const Node& node) {
+  const bool wide = node.dtype == DType::i64 || node.dtype == DType::u64;
+  return !wide || class_of(node.op) == OpClass::kView || class_of(node.op) == OpClass::kGather;
+}
+
+}  // namespace
+
 std::vector<bool> precomputable_values(const Graph& graph, const std::vector<std::string>& weights) {
   const std::set<std::string> names(weights.begin(), weights.end());
   std::vector<bool> precomputable(graph.nodes.size()), fixed(graph.nodes.size());
@@ -20,7 +30,7 @@ std::vector<bool> precomputable_values(const Graph& graph, const std::vector<std
       precomputable[i] = names.contains(node.text);
     } else if (class_of(node.op) == OpClass::kLeaf) {
       fixed[i] = true;
-    } else if (std::all_of(node.operands.begin(), node.operands.end(), leaf)) {
+    } else if (fits_double(node) && std::all_of(node.operands.begin(), node.operands.end(), leaf)) {
       precomputable[i] =
           std::any_of(node.operands.begin(), node.operands.end(), [&](NodeId id) { return precomputable[id]; });
       fixed[i] = !precomputable[i];

@@ -8,7 +8,8 @@
 
 namespace wl {
 
-// For every node, whether it is computed from weights and constants alone, with at least one weight.
+// For every node, whether it is computed from weights and constants alone, with at least one weight. Sums and products
+// of integers of 64 bits are not.
 std::vector<bool> precomputable_values(const Graph& graph, const std::vector<std::string>& weights);
 
 // Returns the graph with each factor per slice of a product (such as a batch norm after a convolution) multiplied into

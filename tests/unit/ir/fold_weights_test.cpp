@@ -118,6 +118,20 @@ TEST(FoldWeights, WhatIsMadeAnIntegerIsRoundedAsStoredValuesAre) {
   EXPECT_THAT(buckets, ElementsAre(1, 2, 4, 6));
 }
 
+TEST(FoldWeights, IntegersThatDoublesDoNotHoldAreComputedByEveryRun) {
+  Builder b;
+  const auto weight = [&](const char* name, std::vector<double> values) {
+    Fill fill;
+    fill.literal = std::move(values);
+    return b.input(name, DType::i64, {2}, fill);
+  };
+  const NodeId sum = b.add(weight("c", {0x1p53, 0x1p62}), weight("c:low", {1, 3}));
+  b.output("y", b.elementwise(Op::eq, {b.input("x", DType::i64, {2}), sum}));
+  const WeightFolding folding = fold_weights(b.finish().value(), {"c", "c:low"}).value();
+  EXPECT_THAT(names_of(folding), IsEmpty());
+  EXPECT_THAT(folding.weights, ::testing::UnorderedElementsAre("c", "c:low"));
+}
+
 TEST(FoldWeights, SmallWeightsAreComputedAtOnce) {
   Builder b;
   const NodeId x = b.input("x", DType::f32, {3});
