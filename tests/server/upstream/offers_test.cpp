@@ -123,7 +123,7 @@ TEST_F(Offers, FollowTheRulesOfBoth) {
   }
   ASSERT_TRUE(made[0].confirmed_by.empty());
   KernelRecord confirmed = made[0];
-  confirmed.confirmed_by = "two";
+  confirmed.confirmed_by = "spiffe:%2F%2Flab%2Ftwo";
   const auto sign = [&](KernelRecord record, const std::string& by) {
     record.digest = record_digest(record);
     SigningKey::open(scratch.path(by + ".key")).value()->sign(&record);
@@ -166,12 +166,12 @@ TEST_F(Offers, FollowTheRulesOfBoth) {
   EXPECT_EQ(offer("laptop", sign(other, "laptop"), objects[0])->outcome(), v1::OfferKernelResponse::ACCEPTED);
   EXPECT_EQ(site->record(confirmed.key)->samples_ns, other.samples_ns);
   // A producer that is revoked here.
-  add_row("cert two none");
+  add_row("cert spiffe://lab/two none");
   other.samples_ns = {confirmed.samples_ns[0] - 2};
   std::string said;
   do said = why("laptop", sign(other, "laptop"));
   while (said.empty() && --other.samples_ns[0] > 0);  // the file is looked at now and then
-  EXPECT_THAT(said, HasSubstr("its producer two is revoked here"));
+  EXPECT_THAT(said, HasSubstr("its producer spiffe:%2F%2Flab%2Ftwo is revoked here"));
   expect_sound(store("site"));
 }
 
