@@ -155,6 +155,20 @@ def python_package():
     return package
 
 
+def torch_python():
+    """The Python that has PyTorch (`tools/setup.sh peers`); skips the test if there is none, or no Python package in this build."""
+    python = SOURCE / "build/venv-peers/bin/python"
+    if not python.exists() or not list(BIN.parent.glob("python/warploom/_core*.so")):
+        skip("there is no PyTorch, or no Python package in this build")
+    return python
+
+
+def torch_child(scratch, file, *words, timeout):
+    """Runs a test's file again as a child that has PyTorch, to its end."""
+    environment = scratch.environment | {"WARPLOOM_BIN_DIR": str(BIN)}
+    return subprocess.run([torch_python(), file, "--child", *words], env=environment, capture_output=True, text=True, timeout=timeout)
+
+
 def until(condition, deadline, what):
     """Polls until condition() is true and returns its value."""
     end = time.monotonic() + deadline * PATIENCE

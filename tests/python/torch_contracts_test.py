@@ -4,12 +4,9 @@ aliases, whatever writes the weights; and what stays with eager is said once, wi
 
 import logging
 import math
-import subprocess
 import sys
 
-from harness import BIN, SOURCE, Scratch, expect, skip
-
-PEERS = SOURCE / "build/venv-peers/bin/python"
+from harness import BIN, Scratch, expect, torch_child, torch_python
 
 
 def attention(torch, run):
@@ -249,11 +246,9 @@ def child(names):
 def main():
     if "--child" in sys.argv:
         return child(sys.argv[2:])
-    if not PEERS.exists() or not list(BIN.parent.glob("python/warploom/_core*.so")):
-        skip("there is no PyTorch, or no Python package in this build")
+    torch_python()
     with Scratch() as scratch:
-        environment = scratch.environment | {"WARPLOOM_BIN_DIR": str(BIN)}
-        done = subprocess.run([PEERS, __file__, "--child", *sys.argv[1:]], env=environment, capture_output=True, text=True, timeout=600)
+        done = torch_child(scratch, __file__, *sys.argv[1:], timeout=600)
         expect(done.returncode == 0, f"{done.stdout}{done.stderr[-6000:]}")
 
 

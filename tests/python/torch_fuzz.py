@@ -8,15 +8,12 @@ runs whose every value is moved by a few units in the last place, or whose zeros
 """
 
 import argparse
-import os
-import subprocess
 import sys
 import time
 import warnings
 
-from harness import BIN, SOURCE, WHOLE, Scratch, expect, skip
+from harness import BIN, WHOLE, Scratch, expect, torch_child, torch_python
 
-PEERS = SOURCE / "build/venv-peers/bin/python"
 FEW, MANY = 6, 60  # runs that are moved: of every case, and before a case counts as wrong
 
 
@@ -157,12 +154,9 @@ def main():
     options = parser.parse_args()
     if options.child:
         return child(options)
-    if not PEERS.exists() or not list(BIN.parent.glob("python/warploom/_core*.so")):
-        skip("there is no PyTorch, or no Python package in this build")
+    torch_python()
     with Scratch() as scratch:
-        environment = scratch.environment | {"WARPLOOM_BIN_DIR": str(BIN)}
-        command = [PEERS, __file__, "--child", *sys.argv[1:]]
-        done = subprocess.run(command, env=os.environ | environment, capture_output=True, text=True, timeout=options.seconds + 900)
+        done = torch_child(scratch, __file__, *sys.argv[1:], timeout=options.seconds + 900)
         print(done.stdout[-6000:])
         expect(done.returncode == 0, f"{done.returncode}: {done.stderr[-3000:]}")
 

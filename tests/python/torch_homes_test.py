@@ -10,9 +10,7 @@ import subprocess
 import sys
 import time
 
-from harness import BIN, SOURCE, Scratch, expect, skip, until
-
-PEERS = SOURCE / "build/venv-peers/bin/python"
+from harness import BIN, SOURCE, Scratch, expect, torch_python, until
 
 
 # --- what children do
@@ -109,7 +107,7 @@ def start(scratch, *words, log="child", **environment):
     """Starts this file as a child that does what the words say."""
     given = scratch.environment | {"WARPLOOM_BIN_DIR": str(BIN), "PYTHONPATH": f"{BIN.parent / 'python'}:{SOURCE}/tests/e2e"} | environment
     out = open(scratch.root / f"{log}.log", "wb")
-    return subprocess.Popen([PEERS, __file__, "--child", *map(str, words)], env=given, stdout=out, stderr=subprocess.STDOUT)
+    return subprocess.Popen([torch_python(), __file__, "--child", *map(str, words)], env=given, stdout=out, stderr=subprocess.STDOUT)
 
 
 def done(scratch, *words, log="child", **environment):
@@ -222,8 +220,7 @@ def check_ranks(scratch):
 def main():
     if "--child" in sys.argv:
         return globals()[sys.argv[2]](*sys.argv[3:])
-    if not PEERS.exists() or not list(BIN.parent.glob("python/warploom/_core*.so")):
-        skip("there is no PyTorch, or no Python package in this build")
+    torch_python()
     for part in [lambda s: done(s, "options"), lambda s: done(s, "keys"), check_damage, check_unusable, check_passing, check_ends, check_ranks]:
         begun = time.monotonic()
         with Scratch() as scratch:

@@ -1,12 +1,9 @@
 #!/usr/bin/env python3
 """torch.compile(.., backend="warploom"): an index outside its axis is an IndexError, where eager refuses it too, and never memory of others."""
 
-import subprocess
 import sys
 
-from harness import BIN, SOURCE, Scratch, expect, python_package, skip
-
-PEERS = SOURCE / "build/venv-peers/bin/python"
+from harness import Scratch, expect, python_package, torch_child, torch_python
 
 
 def cases(torch):
@@ -48,11 +45,9 @@ def child():
 def main():
     if "--child" in sys.argv:
         return child()
-    if not PEERS.exists() or not list(BIN.parent.glob("python/warploom/_core*.so")):
-        skip("there is no PyTorch, or no Python package in this build")
+    torch_python()
     with Scratch() as scratch:
-        environment = scratch.environment | {"WARPLOOM_BIN_DIR": str(BIN)}
-        done = subprocess.run([PEERS, __file__, "--child"], env=environment, capture_output=True, text=True, timeout=300)
+        done = torch_child(scratch, __file__, timeout=300)
         expect(done.returncode == 0, f"{done.stdout}{done.stderr[-3000:]}")
 
 

@@ -4,18 +4,15 @@
 import subprocess
 import sys
 
-from harness import BIN, SOURCE, Scratch, expect, skip
-
-PEERS = SOURCE / "build/venv-peers/bin/python"
+from harness import SOURCE, Scratch, expect, skip, torch_python
 
 
 def main():
-    if not PEERS.exists() or not list(BIN.parent.glob("python/warploom/_core*.so")):
-        skip("there is no PyTorch, or no Python package in this build")
-    if subprocess.run([PEERS, "-c", "import expecttest"], capture_output=True).returncode != 0:
+    python = torch_python()
+    if subprocess.run([python, "-c", "import expecttest"], capture_output=True).returncode != 0:
         skip("there is no expecttest")
     with Scratch() as scratch:
-        done = subprocess.run([PEERS, SOURCE / "tools/torch_operators.py", "--check"], env=scratch.environment, capture_output=True, text=True, timeout=1500)
+        done = subprocess.run([python, SOURCE / "tools/torch_operators.py", "--check"], env=scratch.environment, capture_output=True, text=True, timeout=1500)
         expect(done.returncode == 0, f"{done.stdout[-2000:]}{done.stderr[-2000:]}")
 
 

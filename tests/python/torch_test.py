@@ -2,13 +2,10 @@
 """torch.compile(model, backend="warploom"): results are eager's, what is left to eager is named, a second process tunes nothing,
 weights that change are noticed, sizes may vary, and training works. Needs PyTorch, which is in build/venv-peers after `tools/setup.sh peers`."""
 
-import subprocess
 import sys
 import time
 
-from harness import BIN, SOURCE, Scratch, expect, skip
-
-PEERS = SOURCE / "build/venv-peers/bin/python"
+from harness import BIN, Scratch, expect, torch_child, torch_python
 
 
 def models(torch):
@@ -146,13 +143,11 @@ def child():
 def main():
     if "--child" in sys.argv:
         return child()
-    if not PEERS.exists() or not list(BIN.parent.glob("python/warploom/_core*.so")):
-        skip("there is no PyTorch, or no Python package in this build")
+    torch_python()
     with Scratch() as scratch:
-        environment = scratch.environment | {"WARPLOOM_BIN_DIR": str(BIN)}
         for turn in "tuned", "known":
             start = time.perf_counter()
-            done = subprocess.run([PEERS, __file__, "--child"], env=environment, capture_output=True, text=True, timeout=800)
+            done = torch_child(scratch, __file__, timeout=800)
             expect(done.returncode == 0, f"{turn}: {done.stdout}{done.stderr[-3000:]}")
             print(turn, f"{time.perf_counter() - start:.1f} s:", done.stdout.replace("\n", "; "))
         bundles = list((scratch.root / "cache/warploom/torch").glob("*/bundle"))
