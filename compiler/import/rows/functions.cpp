@@ -15,12 +15,6 @@ constexpr double kLarge = 1e9;
 T exp(T x) {
   return apply(Op::exp, {x});
 }
-T sqrt(T x) {
-  return apply(Op::sqrt, {x});
-}
-T abs(T x) {
-  return apply(Op::abs, {x});
-}
 T log1p(T x) {
   return apply(Op::log1p, {x});
 }

@@ -7,6 +7,13 @@ namespace wl::onnx_import {
 
 constexpr int64_t kMaxSteps = 1024;  // largest number of steps of a loop that is unrolled
 
+inline T abs(T x) {
+  return apply(Op::abs, {x});
+}
+inline T sqrt(T x) {
+  return apply(Op::sqrt, {x});
+}
+
 // The following rows are defined in math.cpp.
 T unary(Call& c, Op op);
 T binary(Call& c, Op op);

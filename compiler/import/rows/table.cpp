@@ -25,14 +25,8 @@ template <Op op>
 T reduction(Call& c) {
   return reduced(c, op, c.in(0));
 }
-T abs(T x) {
-  return apply(Op::abs, {x});
-}
 T log(T x) {
   return apply(Op::log, {x});
-}
-T sqrt(T x) {
-  return apply(Op::sqrt, {x});
 }
 T expm1(T x) {
   return apply(Op::expm1, {x});
