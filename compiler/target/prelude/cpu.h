@@ -101,23 +101,6 @@ template <class V>
 constexpr bool wl_is64 = wl_same<wl_e<V>, f64>;
 template <class V>
 constexpr bool wl_bool = wl_same<wl_e<V>, b1> || wl_same<V, bool>;
-// What sums and products of integers are computed in: unsigned numbers wrap, where signed ones are undefined in C++.
-template <class T>
-struct wl_wrapping {
-  typedef T t;
-};
-template <>
-struct wl_wrapping<i32> {
-  typedef u32 t;
-};
-template <>
-struct wl_wrapping<i64> {
-  typedef u64 t;
-};
-template <class V>
-using wl_w = wl_v<typename wl_wrapping<wl_e<V>>::t, wl_n<V>>;
-template <class V>
-constexpr bool wl_signed = (wl_e<V>)-1 < (wl_e<V>)0;
 // What a vector comparison gives: all ones or all zeros in lanes as wide as the operands'. Scalars give bool.
 template <class I>
 struct wl_mask {

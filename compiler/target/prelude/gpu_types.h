@@ -103,23 +103,6 @@ template <class V>
 constexpr bool wl_is64 = wl_same<wl_e<V>, f64>;
 template <class V>
 constexpr bool wl_bool = wl_same<wl_e<V>, b1> || wl_same<wl_e<V>, bool>;
-// What sums and products of integers are computed in: unsigned numbers wrap, where signed ones are undefined in C++.
-template <class T>
-struct wl_wrapping {
-  typedef T t;
-};
-template <>
-struct wl_wrapping<i32> {
-  typedef u32 t;
-};
-template <>
-struct wl_wrapping<i64> {
-  typedef u64 t;
-};
-template <class V>
-using wl_w = typename wl_wrapping<V>::t;  // of scalars
-template <class V>
-constexpr bool wl_signed = (wl_e<V>)-1 < (wl_e<V>)0;
 template <class A, class B>
 using wl_r = decltype(A() + B());  // of scalars
 template <class V, class... T>
