@@ -1,7 +1,6 @@
 // A coordinator with every kind of door, and certificates and tokens for callers of every kind.
 #pragma once
 
-#include <grpcpp/generic/generic_stub.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
@@ -15,6 +14,7 @@
 #include "compiler/base/sha256.h"
 #include "proto/dial.h"
 #include "server/services/callers.h"
+#include "tests/server/raw_call.h"
 #include "tests/server/scratch.h"
 #include "tests/server/service.h"
 
@@ -24,20 +24,8 @@ inline constexpr uid_t kSomebody = 4321;
 
 // Makes a call with an empty request, whatever the form of the rpc, and returns how it ended.
 inline grpc::Status call_of(const std::shared_ptr<grpc::Channel>& channel, const std::string& path) {
-  grpc::GenericStub stub(channel);
-  grpc::ClientContext context;
-  context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(60));
-  grpc::CompletionQueue queue;
-  const grpc::Slice empty("", 0);
-  const auto pending = stub.PrepareUnaryCall(&context, path, grpc::ByteBuffer(&empty, 1), &queue);
   grpc::ByteBuffer answer;
-  grpc::Status status;
-  pending->StartCall();
-  pending->Finish(&answer, &status, &status);
-  void* tag = nullptr;
-  bool ok = false;
-  EXPECT_TRUE(queue.Next(&tag, &ok));
-  return status;
+  return raw_call(channel, path, "", &answer);
 }
 
 inline bool is_refused(const grpc::Status& status) {

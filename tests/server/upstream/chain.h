@@ -1,7 +1,6 @@
 // Coordinators in a chain, each on a unix socket of one folder, for tests of what one asks of the next.
 #pragma once
 
-#include <grpcpp/generic/generic_stub.h>
 #include <gtest/gtest.h>
 
 #include <fstream>
@@ -13,6 +12,7 @@
 #include "proto/signing.h"
 #include "proto/transfer.h"
 #include "tests/server/outside.h"
+#include "tests/server/raw_call.h"
 #include "tests/server/scratch.h"
 #include "tests/server/service.h"
 
@@ -42,19 +42,9 @@ class Chain : public ::testing::Test {
   }
   // The bytes of an answer of GetKernel as they come over the wire.
   static std::string bytes_of(const std::shared_ptr<grpc::Channel>& channel, const v1::GetKernelRequest& request) {
-    grpc::GenericStub stub(channel);
-    grpc::ClientContext context;
-    grpc::CompletionQueue queue;
-    const grpc::Slice asked(request.SerializeAsString());
-    const auto pending =
-        stub.PrepareUnaryCall(&context, "/warploom.v1.KernelStore/GetKernel", grpc::ByteBuffer(&asked, 1), &queue);
     grpc::ByteBuffer answer;
-    grpc::Status status;
-    pending->StartCall();
-    pending->Finish(&answer, &status, &status);
-    void* tag = nullptr;
-    bool ok = false;
-    EXPECT_TRUE(queue.Next(&tag, &ok));
+    const grpc::Status status =
+        raw_call(channel, "/warploom.v1.KernelStore/GetKernel", request.SerializeAsString(), &answer);
     EXPECT_TRUE(status.ok()) << status.error_message();
     std::string bytes;
     grpc::Slice slice;

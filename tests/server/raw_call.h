@@ -1,0 +1,31 @@
+// Calls of which only the bytes matter.
+#pragma once
+
+#include <grpcpp/generic/generic_stub.h>
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <memory>
+#include <string>
+
+namespace wl {
+
+// Makes a call with these bytes, whatever the form of the rpc, and returns how it ended; its answer is in `answer`.
+inline grpc::Status raw_call(const std::shared_ptr<grpc::Channel>& channel, const std::string& path,
+                             const std::string& asked, grpc::ByteBuffer* answer) {
+  grpc::GenericStub stub(channel);
+  grpc::ClientContext context;
+  context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(60));
+  grpc::CompletionQueue queue;
+  const grpc::Slice bytes(asked);
+  const auto pending = stub.PrepareUnaryCall(&context, path, grpc::ByteBuffer(&bytes, 1), &queue);
+  grpc::Status status;
+  pending->StartCall();
+  pending->Finish(answer, &status, &status);
+  void* tag = nullptr;
+  bool ok = false;
+  EXPECT_TRUE(queue.Next(&tag, &ok));
+  return status;
+}
+
+}  // namespace wl
