@@ -125,9 +125,12 @@ class Moments:
         scratch = self.scratch
         socket = scratch.path("c.sock")
         server = ("--server", f"unix:{socket}")
+        # These two live on while commands end, with files of their own.
+        scratch.environment["TMPDIR"] = str(scratch.root)
         coordinator = scratch.start("warploomd", "--store", scratch.path("c.db"), "--listen", f"unix:{socket}")
         until(lambda: listening(socket), 30, "the coordinator listens")
         scratch.start("warploom-worker", *server, "--name", "w")
+        scratch.environment["TMPDIR"] = str(self.temporary)
         tune = ("tune", "large.graph", *server, "--trials", 1, "--cover", "planned", "--retune")
         inspect = ("inspect", "large.graph", *server, "--stage", "space", "--cover", "planned")
         for number in range(MOMENTS):
