@@ -120,6 +120,7 @@ class ThisMachine final : public wl::Local {
     for (const wl::Gpus::Gpu& gpu : found_.found) options.devices.push_back(gpu.device);
     options.measure.gpus = found_.found;
     options.wait_s = 2;
+    options.end_together = true;  // the job's device has no other worker, so nobody should wait for one
     options.measure.runner = runner;
     options.measure.sandbox = sandbox();
     options.measure.work_dir = fs::temp_directory_path().string();

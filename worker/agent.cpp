@@ -271,15 +271,22 @@ absl::Status run_agent(std::shared_ptr<grpc::Channel> channel, const AgentOption
   const std::vector<AgentOptions> lanes = lanes_of(named);
   Machine machine;
   std::vector<absl::Status> ends(lanes.size());
+  std::stop_source all;
+  const std::stop_callback asked(stop, [&all] { all.request_stop(); });
+  const auto work = [&](size_t i) {
+    ends[i] = Agent(channel, lanes[i], &machine, all.get_token()).run();
+    if (ends[i].ok()) return;
+    log_line(spdlog::level::err, std::string(ends[i].message()), {{"worker", lanes[i].name}});
+    if (named.end_together) all.request_stop();
+  };
   std::vector<std::thread> threads;
-  for (size_t i = 1; i < lanes.size(); ++i)
-    threads.emplace_back([&, i] { ends[i] = Agent(channel, lanes[i], &machine, stop).run(); });
-  if (!lanes.empty()) ends[0] = Agent(channel, lanes[0], &machine, stop).run();
+  for (size_t i = 1; i < lanes.size(); ++i) threads.emplace_back(work, i);
+  if (!lanes.empty()) work(0);
   for (std::thread& thread : threads) thread.join();
-  for (size_t i = 0; i < lanes.size(); ++i)
-    if (!ends[i].ok()) log_line(spdlog::level::err, std::string(ends[i].message()), {{"worker", lanes[i].name}});
+  const auto failed = std::find_if(ends.begin(), ends.end(), [](const absl::Status& end) { return !end.ok(); });
+  if (failed == ends.end()) return absl::OkStatus();
   const bool any = std::any_of(ends.begin(), ends.end(), [](const absl::Status& end) { return end.ok(); });
-  return lanes.empty() || any ? absl::OkStatus() : ends[0];
+  return any && !named.end_together ? absl::OkStatus() : *failed;
 }
 
 }  // namespace wl

@@ -25,6 +25,7 @@ struct AgentOptions {
   std::vector<Device> devices;   // including GPUs, whose names are then in measure.gpus
   double exit_when_idle_s = -1;  // return after this long without work; negative = never
   double wait_s = 20;            // duration of one long poll
+  bool end_together = false;     // a device that cannot measure ends the work with the others, too
   MeasureOptions measure;        // runner and work folder; the agent sets cancel and progress
   // A more exact error of a call that did not reach the coordinator, where one is known; for the log.
   std::function<absl::Status(const absl::Status&)> explained;
@@ -38,7 +39,8 @@ struct AgentOptions {
 // backoff.
 //
 // Several devices work at once, each as a worker NAME/DEVICE of its own: "node7/cuda:1". Nothing else is measured while
-// the CPU is.
+// the CPU is. A device that cannot measure ends, and the log says so at once; the others go on unless
+// options.end_together, and then that device's error is returned.
 absl::Status run_agent(std::shared_ptr<grpc::Channel> channel, const AgentOptions& options, std::stop_token stop);
 
 }  // namespace wl

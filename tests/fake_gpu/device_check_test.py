@@ -7,9 +7,8 @@ import os
 import subprocess
 import sys
 
+from fakes import FAKE
 from harness import BIN, SOURCE, Scratch, expect, has_sanitizer, skip
-
-FAKE = BIN.parent / "fake_gpu"
 
 
 def run(scratch, command, code, **environment):

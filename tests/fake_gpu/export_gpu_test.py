@@ -6,9 +6,9 @@ others puts runs into a stream; what is missing is said. (tests/emulated/export_
 import shutil
 
 from exported import STRICT, built
+from fakes import FAKE
 from harness import BIN, Scratch, expect, has_sanitizer, skip, tool
 
-FAKE = BIN.parent / "fake_gpu"
 # Two kernels with an intermediate between them; of the outputs one is an input and one is there twice.
 GRAPH = """graph {
   %0 = input "x" : f32[32,200] normal(0,1)

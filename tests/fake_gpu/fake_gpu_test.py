@@ -7,9 +7,8 @@ import pathlib
 import sqlite3
 
 import graphs
-from harness import BIN, Scratch, expect, listening, until
-
-FAKE = BIN.parent / "fake_gpu"
+from fakes import FAKE, without_clang
+from harness import Scratch, expect, listening, rows_in, until
 
 
 def with_fake(scratch, **more):
@@ -96,9 +95,9 @@ def in_a_stream(scratch, family, target):
 
 
 def spilling(scratch, file):
-    """Kernels of 256 lanes spill. None is launched (they would trap), and strategies and the store know the reason."""
+    """Candidates of 256 lanes spill. None is launched (they would trap), and strategies and the store know the reason."""
     store = scratch.path("spill.db")
-    scratch.environment["WARPLOOM_FAKE_SPILL"] = ", 256, WL_IN"
+    scratch.environment["WARPLOOM_FAKE_SPILL"] = ", 256, WL_IN(f32, p0"
     report = scratch.run("warploom", "tune", file, "--target", "cuda:sm_90a", "--trials", 10, "--store", store, "--json", "-").json()
     del scratch.environment["WARPLOOM_FAKE_SPILL"]
     trials = report["groups"][0]["trials"]
@@ -109,15 +108,19 @@ def spilling(scratch, file):
     expect(all("a lane spills 8192 bytes; at most 32 pay" in message for message, _ in rows), rows)
 
 
+def unsound(scratch, file):
+    """A kernel that is known to be right is rejected, so the device is at fault: the job ends and says so, and nothing is stored."""
+    store = scratch.path("unsound.db")
+    scratch.environment["WARPLOOM_FAKE_SPILL"] = "wl_check_copy"
+    done = scratch.run("warploom", "tune", file, "--target", "cuda:sm_90a", "--trials", 2, "--store", store, expect=4)
+    del scratch.environment["WARPLOOM_FAKE_SPILL"]
+    expect("one that is known to be right failed (rejected: a lane spills" in done.err, done.err)
+    expect(not rows_in(store, "SELECT * FROM trials"), "trials of a device that is at fault were stored")
+
+
 def hip(scratch, file):
     """The other family: hipRTC, for architectures that clang does not know, and libamdhip64."""
-    tools = scratch.root / "tools"
-    tools.mkdir()
-    path = scratch.environment["PATH"]
-    for clang in (clang for folder in path.split(":") for clang in pathlib.Path(folder).glob("clang++*")):
-        (tools / clang.name).write_text("#!/bin/sh\nexit 1\n")
-        (tools / clang.name).chmod(0o755)
-    scratch.environment["PATH"] = f"{tools}:{path}"
+    path = without_clang(scratch)
     bundle = scratch.path("hip_bundle")
     report = scratch.run("warploom", "tune", file, "--target", "hip:gfx90a", "--trials", 1, "--out", bundle, "--json", "-").json()
     tuned(report, "hip:gfx90a")
@@ -190,6 +193,7 @@ def main():
         expect(not list(pathlib.Path(scratch.root).glob("fake_nvrtc*")), os.listdir(scratch.root))
         in_a_stream(scratch, "cuda", "cuda:sm_90a")
         spilling(scratch, file)
+        unsound(scratch, file)
         tf32(scratch)
         hip(scratch, two)
         fleet(scratch, file)

@@ -5,10 +5,9 @@ import os
 import shutil
 
 from documented import documented, shell
-from harness import BIN, Scratch, expect, skip
+from fakes import FAKE
+from harness import Scratch, expect, skip
 from sandbox_test import path_without
-
-FAKE = BIN.parent / "fake_gpu"
 
 
 def check(scratch, *options, code=0):
