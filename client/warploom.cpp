@@ -7,7 +7,6 @@
 #include <cstdio>
 #include <filesystem>
 #include <memory>
-#include <new>
 #include <optional>
 #include <thread>
 #include <utility>
@@ -21,8 +20,10 @@
 #include "client/remote/graph_file.h"
 #include "client/remote/report.h"
 #include "compiler/base/code.h"
+#include "compiler/base/uncaught.h"
 #include "compiler/model/rates.h"
 #include "compiler/target/target.h"
+#include "files/read.h"
 #include "proto/log.h"
 #include "runtime/gpu_device.h"
 #include "server/coordinator.h"
@@ -123,7 +124,7 @@ class ThisMachine final : public wl::Local {
     options.end_together = true;  // the job's device has no other worker, so nobody should wait for one
     options.measure.runner = runner;
     options.measure.sandbox = sandbox();
-    options.measure.work_dir = fs::temp_directory_path().string();
+    WL_ASSIGN_OR_RETURN(options.measure.work_dir, wl::temporary_folder());
     worker_ = std::jthread([this, channel = channel_, options](std::stop_token stop) {
       absl::Status status = wl::run_agent(channel, options, stop);
       if (status.ok()) return;
@@ -161,9 +162,9 @@ class ThisMachine final : public wl::Local {
  private:
   // The machine is its user's own and so are the models, so a machine without namespaces is no reason to refuse.
   wl::Sandbox sandbox() {
-    if (!sandbox_)
-      sandbox_ =
-          wl::sandbox_serves(fs::temp_directory_path().string()).ok() ? wl::Sandbox::kBubblewrap : wl::Sandbox::kNone;
+    const absl::StatusOr<std::string> folder = wl::temporary_folder();
+    if (!folder.ok()) return wl::Sandbox::kNone;  // and nothing can be compiled
+    if (!sandbox_) sandbox_ = wl::sandbox_serves(*folder).ok() ? wl::Sandbox::kBubblewrap : wl::Sandbox::kNone;
     return *sandbox_;
   }
 
@@ -248,8 +249,8 @@ absl::StatusOr<std::string> assemble_gpu(const wl::Source& source, const std::st
 }
 
 absl::StatusOr<std::string> ThisMachine::assemble(const wl::Source& source) {
-  WL_ASSIGN_OR_RETURN(wl::PendingFolder folder,
-                      wl::PendingFolder::create((fs::temp_directory_path() / "warploom-asm").string()));
+  WL_ASSIGN_OR_RETURN(const std::string temporary, wl::temporary_folder());
+  WL_ASSIGN_OR_RETURN(wl::PendingFolder folder, wl::PendingFolder::create(temporary + "/warploom-asm"));
   if (wl::is_gpu_name(source.target)) return assemble_gpu(source, folder.path());
   wl::CompileOptions options;
   options.folder = folder.path();
@@ -279,7 +280,7 @@ absl::StatusOr<std::string> ThisMachine::build(const wl::Source& source) {
   batch.keep_objects = true;
   batch.candidates.emplace_back().source = source;
   wl::MeasureOptions options;
-  options.work_dir = fs::temp_directory_path().string();
+  WL_ASSIGN_OR_RETURN(options.work_dir, wl::temporary_folder());
   options.sandbox = sandbox();
   WL_ASSIGN_OR_RETURN(const wl::PrivateFolder folder, wl::PrivateFolder::make(options.work_dir));
   WL_ASSIGN_OR_RETURN(const std::vector<wl::Compiled> made,
@@ -294,6 +295,7 @@ absl::StatusOr<std::string> ThisMachine::build(const wl::Source& source) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  wl::explain_uncaught("warploom", wl::kExitInternal);
   auto options = wl::parse_options(argc, argv);
   if (const int* code = std::get_if<int>(&options)) return *code;
   // Log lines of the coordinator and the worker in this process would appear between the lines of the display and the
@@ -301,10 +303,5 @@ int main(int argc, char** argv) {
   spdlog::set_level(spdlog::level::warn);
   wl::open_log("warploom", wl::LogFormat::kText);
   ThisMachine machine;
-  try {
-    return wl::run_cli(std::get<wl::Options>(std::move(options)), machine);
-  } catch (const std::bad_alloc&) {
-    std::fprintf(stderr, "%s\n", wl::error_line(absl::ResourceExhaustedError("there is not enough memory")).c_str());
-    return wl::kExitInternal;
-  }
+  return wl::run_cli(std::get<wl::Options>(std::move(options)), machine);
 }

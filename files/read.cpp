@@ -5,7 +5,9 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <new>
 #include <utility>
@@ -123,6 +125,15 @@ absl::StatusOr<std::string> read_file(const std::string& path, int64_t most) {
 
 absl::Status check_file(const std::string& path, int64_t most) {
   return RegularFile::open(path, most).status();
+}
+
+absl::StatusOr<std::string> temporary_folder() {
+  std::error_code error;
+  const std::filesystem::path folder = std::filesystem::temp_directory_path(error);
+  if (!error) return folder.string();
+  const char* said = std::getenv("TMPDIR");
+  return absl::UnavailableError(cat("TMPDIR is ", said == nullptr ? "/tmp" : said, ", which is not a folder (",
+                                    error.message(), "): make it, or name another"));
 }
 
 }  // namespace wl

@@ -59,4 +59,7 @@ absl::StatusOr<std::string> read_file(const std::string& path, int64_t most = kM
 // OK if the path names a regular file, for what others open: SQLite, gRPC, the dynamic linker.
 absl::Status check_file(const std::string& path, int64_t most = kMostModel);
 
+// The folder for temporary files: TMPDIR, or /tmp. Unavailable, "TMPDIR ...": it is no folder.
+absl::StatusOr<std::string> temporary_folder();
+
 }  // namespace wl

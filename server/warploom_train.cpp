@@ -5,11 +5,12 @@
 #include <fstream>
 
 #include "compiler/base/status.h"
+#include "compiler/base/uncaught.h"
 #include "server/training.h"
 
 namespace {
 
-constexpr int kWrongUsage = 1, kBadInput = 2, kUnreachable = 4;
+constexpr int kWrongUsage = 1, kBadInput = 2, kUnreachable = 4, kInternal = 7;
 
 absl::Status train(const std::string& store_file, const std::string& out) {
   wl::StoreOptions options;
@@ -43,6 +44,7 @@ absl::Status train(const std::string& store_file, const std::string& out) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  wl::explain_uncaught("warploom-train", kInternal);
   std::string store, out;
   CLI::App app(
       "warploom-train: trains the cost model of a store from its trials. The store must not be in use: stop\n"

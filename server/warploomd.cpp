@@ -21,6 +21,7 @@
 #include "absl/strings/str_join.h"
 #include "compiler/base/status.h"
 #include "compiler/base/suggest.h"
+#include "compiler/base/uncaught.h"
 #include "files/read.h"
 #include "proto/log.h"
 #include "server/coordinator.h"
@@ -306,6 +307,7 @@ void wait_for_signal(const sigset_t& signals) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  wl::explain_uncaught("warploomd", kInternal);
   mallopt(M_ARENA_MAX, 4);  // each of 16 threads and more would have a heap of its own
   Daemon daemon;
   if (const std::optional<int> code = read_options(argc, argv, &daemon)) return *code;

@@ -10,6 +10,8 @@
 #include <string>
 #include <thread>
 
+#include "compiler/base/uncaught.h"
+#include "files/read.h"
 #include "proto/dial.h"
 #include "proto/log.h"
 #include "worker/agent.h"
@@ -68,7 +70,7 @@ std::string offer(std::vector<std::string> names, const std::string& runner, wl:
 struct Arguments {
   std::string server, name, runner = default_runner();
   std::vector<std::string> devices = {"cpu"};
-  std::string work_dir = std::filesystem::temp_directory_path().string();
+  std::string work_dir;  // empty: temporary_folder()
   std::string sandbox = "auto";
   double exit_when_idle_s = -1;
   bool quiet = false, check = false, json = false;
@@ -132,6 +134,7 @@ int check(const Arguments& arguments) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  wl::explain_uncaught("warploom-worker", kInternal);
   Arguments arguments;
   CLI::App app("warploom-worker: compiles, checks and times candidates for a coordinator, on this machine.");
   add_options(app, arguments);
@@ -139,6 +142,11 @@ int main(int argc, char** argv) {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? 0 : kWrongUsage;
+  }
+  if (arguments.work_dir.empty()) {
+    const absl::StatusOr<std::string> temporary = wl::temporary_folder();
+    if (!temporary.ok()) return end(kUnreachable, std::string(temporary.status().message()));
+    arguments.work_dir = *temporary;
   }
   arguments.dialled.token = wl::take_token_variable();
   if (arguments.check) return check(arguments);

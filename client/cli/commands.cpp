@@ -219,9 +219,8 @@ absl::StatusOr<int> run_command(Context& context) {
   if (!job.result) return why_no_result(job);
   WL_ASSIGN_OR_RETURN(Program program, fetch_program(context.service, objects_of(context), *job.result, file));
   // Loading needs kernels in files. The folder never gets its final name, so it disappears at the end.
-  const char* temporary = std::getenv("TMPDIR");
-  WL_ASSIGN_OR_RETURN(PendingFolder folder,
-                      PendingFolder::create(cat(temporary != nullptr ? temporary : "/tmp", "/warploom-run")));
+  WL_ASSIGN_OR_RETURN(const std::string temporary, temporary_folder());
+  WL_ASSIGN_OR_RETURN(PendingFolder folder, PendingFolder::create(temporary + "/warploom-run"));
   for (ProgramKernel& kernel : program.kernels) {
     kernel.object_path = cat(folder.path(), "/", kernel.source.entry, ".so");
     WL_RETURN_IF_ERROR(write_file(kernel.object_path, kernel.object));

@@ -47,6 +47,8 @@ def faults(scratch):
     yield "compiler is killed", {"PATH": tools(scratch, "killed", "kill -9 $$")}, {}, "known to be right"
     yield "objects are empty", {"PATH": tools(scratch, "empty", 'REAL "$@"; for f in *.o *.so; do : > $f; done')}, {}, "known to be right"
     yield "files may not be large", {}, limited(resource.RLIMIT_FSIZE, 8192), ""
+    yield "no temporary folder", {"TMPDIR": "/no/such/folder"}, {}, "TMPDIR is /no/such/folder, which is not a folder"
+    yield "no threads", {}, limited(resource.RLIMIT_AS, 300 << 20), "ulimit -v"
     yield "little memory", {}, {"memory": True}, ""
     noexec = mounted(scratch, "noexec", "noexec,size=64m")
     if noexec:
