@@ -70,14 +70,10 @@ absl::StatusOr<InputReader> inputs_in_memory(const Executor& executor, const Gra
   return [&executor, buffer_of](NodeId id, int64_t index) { return element(executor, buffer_of.at(id), index); };
 }
 
-}  // namespace
-
-absl::StatusOr<std::vector<OutputCheck>> check_outputs(const Executor& executor, uint64_t seed, bool all_generated) {
-  const Program& program = executor.program();
-  WL_ASSIGN_OR_RETURN(const Graph graph, parse(program.graph_text));
+// Errors where the graph of a program does not have the program's outputs.
+absl::StatusOr<Graph> graph_of(const Program& program) {
+  WL_ASSIGN_OR_RETURN(Graph graph, parse(program.graph_text));
   if (graph.outputs.size() != program.outputs.size()) return invalid("graph.txt and manifest.json name other outputs");
-  std::vector<OutputCheck> checks;
-  std::vector<int> buffers;
   for (size_t o = 0; o < graph.outputs.size(); ++o) {
     const ProgramBuffer& buffer = program.buffers[program.outputs[o].buffer];
     const Node& node = graph.nodes[graph.outputs[o].node];
@@ -85,9 +81,30 @@ absl::StatusOr<std::vector<OutputCheck>> check_outputs(const Executor& executor,
     if (program.outputs[o].name != name || buffer.dtype != node.dtype || buffer.shape != node.shape) {
       return invalid("output ", name, ": graph.txt and manifest.json differ");
     }
+  }
+  return graph;
+}
+
+}  // namespace
+
+absl::StatusOr<std::vector<ExpectedOutput>> expected_outputs(const Executor& executor, uint64_t seed) {
+  WL_ASSIGN_OR_RETURN(const Graph graph, graph_of(executor.program()));
+  WL_ASSIGN_OR_RETURN(const InputReader reader, inputs_in_memory(executor, graph));
+  std::vector<Query> queries = sample_queries(graph, seed);
+  WL_ASSIGN_OR_RETURN(auto values, evaluate(graph, reader, queries));
+  std::vector<ExpectedOutput> expected;
+  for (size_t o = 0; o < queries.size(); ++o) expected.push_back({std::move(queries[o].indices), std::move(values[o])});
+  return expected;
+}
+
+absl::StatusOr<std::vector<OutputCheck>> check_outputs(const Executor& executor, uint64_t seed, bool all_generated) {
+  const Program& program = executor.program();
+  WL_ASSIGN_OR_RETURN(const Graph graph, graph_of(program));
+  std::vector<OutputCheck> checks(program.outputs.size());
+  std::vector<int> buffers;
+  for (size_t o = 0; o < checks.size(); ++o) {
     buffers.push_back(program.outputs[o].buffer);
-    checks.push_back({});
-    checks.back().name = name;
+    checks[o].name = program.outputs[o].name;
   }
   InputReader reader = generated_inputs(graph, seed);
   if (!all_generated) {

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "client/program/executor.h"
+#include "compiler/ir/eval.h"
 
 namespace wl {
 
@@ -21,6 +22,14 @@ struct OutputCheck {
 // Compares sampled elements of every output with the oracle of the whole graph, after a run. `all_generated`: every
 // input came from generate() with this seed; otherwise the oracle reads inputs from the executor's memory.
 absl::StatusOr<std::vector<OutputCheck>> check_outputs(const Executor& executor, uint64_t seed, bool all_generated);
+
+// What the oracle of the whole graph expects of sampled elements of every output, in order, for the inputs in the
+// executor's memory. Nothing is run.
+struct ExpectedOutput {
+  std::vector<int64_t> indices;  // row-major
+  std::vector<Value> values;     // one for each index
+};
+absl::StatusOr<std::vector<ExpectedOutput>> expected_outputs(const Executor& executor, uint64_t seed);
 
 // Runs the program and compares sampled elements of every stored value with the oracle of its step alone, applied to
 // the values that the step really read. An element that a step does not write is an error too.

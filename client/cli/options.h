@@ -28,6 +28,7 @@ struct Options {
   bool build_locally = false;                        // compile kernels here, from their sources
   std::string out;                                   // folder in which to write the bundle or export
   std::string export_name;                           // of an export; empty: as `out` is named
+  bool export_run = false;                           // whether an export may run the bundle's kernels
   std::map<std::string, std::vector<int64_t>> bind;  // extents to tune for, by symbolic dimension
   std::vector<std::string> weights;                  // inputs of canonical text whose values stay the same
   bool allow_tf32 = false;                           // products of f32 may have factors of tf32

@@ -42,6 +42,60 @@ std::set<std::string> without_values(const Program& program, const FoldedWeights
   return names;
 }
 
+std::string_view bytes_of(const Executor& executor, int buffer) {
+  const ProgramBuffer& value = executor.program().buffers[buffer];
+  return {static_cast<const char*>(executor.data(buffer)), static_cast<size_t>(value.bytes())};
+}
+
+absl::Status save(const std::string& folder, const std::string& name, DType dtype, const Shape& shape,
+                  std::string_view bytes) {
+  std::string file = name;
+  for (char& c : file) {
+    if (c == '/' || static_cast<unsigned char>(c) < 32) c = '_';
+  }
+  return write_file(cat(folder, "/", file, ".npy"), npy_bytes(dtype, shape, bytes));
+}
+
+// Saves the inputs under the names that the model gives them. A weight that is computed from several is saved itself.
+absl::Status save_inputs(const Executor& executor, const std::string& folder) {
+  const Program& program = executor.program();
+  WL_RETURN_IF_ERROR(make_folders(folder));
+  for (int i = 0; i < static_cast<int>(program.buffers.size()); ++i) {
+    const ProgramBuffer& value = program.buffers[i];
+    if (value.place != Place::kInput) continue;
+    const auto folded = std::find_if(program.folded.begin(), program.folded.end(),
+                                     [&](const FoldedWeight& weight) { return weight.name == value.name; });
+    const auto operand =
+        folded == program.folded.end() ? std::nullopt : operand_of_moved(*folded, bytes_of(executor, i));
+    if (!operand) {
+      WL_RETURN_IF_ERROR(save(folder, value.name, value.dtype, value.shape, bytes_of(executor, i)));
+      continue;
+    }
+    const Node& input = folded->from.nodes[folded->from.inputs()[0]];
+    WL_RETURN_IF_ERROR(save(folder, input.text, input.dtype, input.shape, *operand));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status run_and_check(Executor& executor, const RunOptions& options, RunResult& result) {
+  WL_RETURN_IF_ERROR(executor.poison_results());
+  if (!options.check) return executor.run();
+  const Program& program = executor.program();
+  WL_ASSIGN_OR_RETURN(const Graph graph, parse(program.graph_text));
+  result.by_steps =
+      options.check_by == CheckBy::kSteps || (options.check_by == CheckBy::kAuto && work_of(graph) > kWholeWork);
+  if (!result.by_steps) {
+    WL_RETURN_IF_ERROR(executor.run());
+    WL_ASSIGN_OR_RETURN(result.checks, check_outputs(executor, options.seed, result.given.empty()));
+    return absl::OkStatus();
+  }
+  WL_ASSIGN_OR_RETURN(result.composed, steps_make(program, graph));
+  WL_ASSIGN_OR_RETURN(result.checks, check_steps(executor, options.seed));
+  return absl::OkStatus();
+}
+
+}  // namespace
+
 absl::Status fill_inputs(Executor& executor, const RunOptions& options, RunResult& result) {
   const Program& program = executor.program();
   FoldedWeights folded(program);
@@ -112,66 +166,11 @@ absl::Status fill_inputs(Executor& executor, const RunOptions& options, RunResul
   return absl::OkStatus();
 }
 
-std::string_view bytes_of(const Executor& executor, int buffer) {
-  const ProgramBuffer& value = executor.program().buffers[buffer];
-  return {static_cast<const char*>(executor.data(buffer)), static_cast<size_t>(value.bytes())};
-}
-
-absl::Status save(const std::string& folder, const std::string& name, DType dtype, const Shape& shape,
-                  std::string_view bytes) {
-  std::string file = name;
-  for (char& c : file) {
-    if (c == '/' || static_cast<unsigned char>(c) < 32) c = '_';
-  }
-  return write_file(cat(folder, "/", file, ".npy"), npy_bytes(dtype, shape, bytes));
-}
-
-// Saves the inputs under the names that the model gives them. A weight that is computed from several is saved itself.
-absl::Status save_inputs(const Executor& executor, const std::string& folder) {
-  const Program& program = executor.program();
-  WL_RETURN_IF_ERROR(make_folders(folder));
-  for (int i = 0; i < static_cast<int>(program.buffers.size()); ++i) {
-    const ProgramBuffer& value = program.buffers[i];
-    if (value.place != Place::kInput) continue;
-    const auto folded = std::find_if(program.folded.begin(), program.folded.end(),
-                                     [&](const FoldedWeight& weight) { return weight.name == value.name; });
-    const auto operand =
-        folded == program.folded.end() ? std::nullopt : operand_of_moved(*folded, bytes_of(executor, i));
-    if (!operand) {
-      WL_RETURN_IF_ERROR(save(folder, value.name, value.dtype, value.shape, bytes_of(executor, i)));
-      continue;
-    }
-    const Node& input = folded->from.nodes[folded->from.inputs()[0]];
-    WL_RETURN_IF_ERROR(save(folder, input.text, input.dtype, input.shape, *operand));
-  }
-  return absl::OkStatus();
-}
-
-absl::Status run_and_check(Executor& executor, const RunOptions& options, RunResult& result) {
-  WL_RETURN_IF_ERROR(executor.poison_results());
-  if (!options.check) return executor.run();
-  const Program& program = executor.program();
-  WL_ASSIGN_OR_RETURN(const Graph graph, parse(program.graph_text));
-  result.by_steps =
-      options.check_by == CheckBy::kSteps || (options.check_by == CheckBy::kAuto && work_of(graph) > kWholeWork);
-  if (!result.by_steps) {
-    WL_RETURN_IF_ERROR(executor.run());
-    WL_ASSIGN_OR_RETURN(result.checks, check_outputs(executor, options.seed, result.given.empty()));
-    return absl::OkStatus();
-  }
-  WL_ASSIGN_OR_RETURN(result.composed, steps_make(program, graph));
-  WL_ASSIGN_OR_RETURN(result.checks, check_steps(executor, options.seed));
-  return absl::OkStatus();
-}
-
-}  // namespace
-
 bool RunResult::correct() const {
   return std::all_of(checks.begin(), checks.end(), [](const OutputCheck& check) { return check.wrong == 0; });
 }
 
-absl::StatusOr<RunResult> run_program(const Program& program, const RunOptions& options,
-                                      const std::function<absl::Status(const Executor&)>& after) {
+absl::StatusOr<RunResult> run_program(const Program& program, const RunOptions& options) {
   RunResult result;
   WL_ASSIGN_OR_RETURN(Executor executor,
                       Executor::create(program, {.threads = options.threads, .device = options.device}));
@@ -179,7 +178,6 @@ absl::StatusOr<RunResult> run_program(const Program& program, const RunOptions& 
   result.device = executor.device();
   WL_RETURN_IF_ERROR(fill_inputs(executor, options, result));
   WL_RETURN_IF_ERROR(run_and_check(executor, options, result));
-  if (after) WL_RETURN_IF_ERROR(after(executor));
   if (!options.output_dir.empty()) {
     WL_RETURN_IF_ERROR(make_folders(options.output_dir));
     for (const ProgramOutput& output : program.outputs) {

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <map>
 #include <string>
 #include <vector>
@@ -43,9 +42,10 @@ struct RunResult {
   bool correct() const;
 };
 
-// `after` is called once the program has run and has been checked, before it is timed, with the executor that has its
-// values.
-absl::StatusOr<RunResult> run_program(const Program& program, const RunOptions& options,
-                                      const std::function<absl::Status(const Executor&)>& after = nullptr);
+absl::StatusOr<RunResult> run_program(const Program& program, const RunOptions& options);
+
+// Gives every input of an executor its value: from the files that the options name, or else a generated one. Sets
+// `given` and `generated` of the result. InvalidArgument: a file is wrong, or an input has no value.
+absl::Status fill_inputs(Executor& executor, const RunOptions& options, RunResult& result);
 
 }  // namespace wl

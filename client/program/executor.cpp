@@ -93,6 +93,15 @@ absl::Status Executor::place_buffers(std::map<std::string, Shared::Weight>& weig
   return absl::OkStatus();
 }
 
+absl::StatusOr<Executor> Executor::without_kernels(const Program& program) {
+  Executor executor;
+  executor.program_ = &program;
+  std::map<std::string, Shared::Weight> own;
+  WL_RETURN_IF_ERROR(executor.place_buffers(own));
+  executor.own_ = executor.arguments_;
+  return executor;
+}
+
 absl::StatusOr<Executor> Executor::create(const Program& program, const ExecutorOptions& options, Shared* shared) {
   Executor executor;
   executor.program_ = &program;
@@ -202,7 +211,7 @@ absl::Status Executor::poison_step(int step) {
 
 absl::Status Executor::run() {
   if (!gpu_) {
-    for (int i = 0; i < static_cast<int>(calls_.size()); ++i) WL_RETURN_IF_ERROR(run_step(i));
+    for (int i = 0; i < static_cast<int>(program_->steps.size()); ++i) WL_RETURN_IF_ERROR(run_step(i));
     return absl::OkStatus();
   }
   WL_RETURN_IF_ERROR(gpu_->run());
@@ -217,6 +226,7 @@ absl::Status Executor::run() {
 
 absl::Status Executor::run_step(int step) {
   if (!gpu_) {
+    if (calls_.empty()) return absl::FailedPreconditionError("the kernels of this program are not loaded");
     Call& call = calls_[step];
     call.args.back() = pool_->workspace();
     if (call.launch.grid <= 0) return absl::OkStatus();

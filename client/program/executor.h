@@ -44,6 +44,9 @@ class Executor {
   // GPU.
   static absl::StatusOr<Executor> create(const Program& program, const ExecutorOptions& options,
                                          Shared* shared = nullptr);
+  // One with memory alone, for its inputs: no kernel is loaded, so no code of the program's runs and no device is
+  // needed. Runs are refused (FailedPrecondition). ResourceExhausted: memory is short.
+  static absl::StatusOr<Executor> without_kernels(const Program& program);
 
   const Program& program() const { return *program_; }
   // The memory of a buffer: its own, or what is bound.

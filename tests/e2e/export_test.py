@@ -82,6 +82,19 @@ def self_test_finds(scratch, folder):
     expect("WRONG" not in tool(build / "self_test"), "the right weights are right again")
 
 
+def runs_only_if_asked(scratch, bundle):
+    """A bundle's objects are code of whoever made it: they are loaded with --run alone. What is expected is the same either way."""
+    for flags in [], ["--run"]:
+        loaded = scratch.root / f"loaded{len(flags)}"
+        scratch.environment.update(LD_DEBUG="files", LD_DEBUG_OUTPUT=str(loaded))
+        scratch.run("warploom", "export", bundle, "--out", "loading", *flags)
+        del scratch.environment["LD_DEBUG"], scratch.environment["LD_DEBUG_OUTPUT"]
+        log = "".join(path.read_text(errors="replace") for path in scratch.root.glob(f"{loaded.name}.*"))
+        expect("libc.so" in log, "the linker's log is empty")
+        expect(("kernels/wl_" in log) == bool(flags), f"export {flags}: kernels were {'not ' if flags else ''}loaded")
+        expect("ok y" in tool(built(scratch.root / "loading", ("cc", "c++")) / "self_test"), flags)
+
+
 def refused(scratch, store):
     (scratch.root / "softmax.graph").write_text(graphs.SOFTMAX)
     scratch.run("warploom", "tune", "softmax.graph", "--store", store, "--trials", 1, "--out", "softmax")
@@ -121,6 +134,7 @@ def main():
             build = built(scratch.root / "exported", compiler)
             expect("ok y" in tool(build / "self_test", 3), compiler)
         self_test_finds(scratch, scratch.root / "exported")
+        runs_only_if_asked(scratch, scratch.root / "layer")
 
 
 if __name__ == "__main__":

@@ -31,14 +31,15 @@ std::string identifier_of(const std::string& path) {
   return usable ? last : cat("model_", last);
 }
 
-absl::StatusOr<ExportedFiles> exported_files(const Executor& executor, const ExportOptions& options) {
+absl::StatusOr<ExportedFiles> exported_files(const Executor& executor, const std::vector<ExpectedOutput>& expected,
+                                             const ExportOptions& options) {
   const Program& program = executor.program();
   for (const ProgramKernel& kernel : program.kernels)
     if (!kernel.source.library.empty())
       return absl::UnimplementedError(cat("kernel ", kernel.source.entry, " calls the library ", kernel.source.library,
                                           "; tune with --libraries none"));
-  return is_for_gpu(program) ? exported_for_gpu(ExportParts(executor, options))
-                             : exported_for_cpu(ExportParts(executor, options));
+  ExportParts parts(executor, expected, options);
+  return is_for_gpu(program) ? exported_for_gpu(std::move(parts)) : exported_for_cpu(std::move(parts));
 }
 
 }  // namespace wl

@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "client/cli/check.h"
 #include "client/program/executor.h"
 
 namespace wl {
@@ -18,9 +19,10 @@ struct ExportOptions {
   std::vector<std::string> flags;  // of the compiler
 };
 
-// Returns the files for a program whose inputs, weights and outputs `executor` has in memory, after a run that was
-// checked: sources, weights, and that run as the self-test. Unimplemented: its kernels call a library.
-absl::StatusOr<ExportedFiles> exported_files(const Executor& executor, const ExportOptions& options);
+// Returns the files for a program whose inputs and weights `executor` has in memory: sources, weights, and as the
+// self-test those inputs and what is expected of them, for every output. Unimplemented: its kernels call a library.
+absl::StatusOr<ExportedFiles> exported_files(const Executor& executor, const std::vector<ExpectedOutput>& expected,
+                                             const ExportOptions& options);
 
 // Returns a C identifier that is like the last part of a path: "build/bert-base" gives "bert_base".
 std::string identifier_of(const std::string& path);

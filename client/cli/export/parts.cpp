@@ -1,6 +1,8 @@
 #include "client/cli/export/parts.h"
 
 #include <algorithm>
+#include <cmath>
+#include <cstring>
 #include <set>
 
 #include "absl/strings/ascii.h"
@@ -12,6 +14,7 @@
 #include "client/program/manifest.h"
 #include "client/program/sound.h"
 #include "client/remote/report.h"
+#include "compiler/base/fill.h"
 #include "compiler/base/names.h"
 
 namespace wl {
@@ -35,8 +38,13 @@ std::string quoted(const std::string& name) {
   return out;
 }
 
-ExportParts::ExportParts(const Executor& executor, const ExportOptions& options)
-    : executor_(executor), program_(executor.program()), options_(options), placed_(program_.buffers.size()) {
+ExportParts::ExportParts(const Executor& executor, const std::vector<ExpectedOutput>& expected,
+                         const ExportOptions& options)
+    : executor_(executor),
+      expected_(expected),
+      program_(executor.program()),
+      options_(options),
+      placed_(program_.buffers.size()) {
   place();
 }
 
@@ -108,12 +116,42 @@ ExportedFiles ExportParts::finish() {
   add_filled("tables.h", "tables.h", {});
   add_filled("test/test.cpp", "test.cpp", {});
   add("weights.bin", std::move(weights_));
-  std::string inputs, outputs;
+  std::string inputs;
   for (int buffer : inputs_) append(&inputs, bytes_of(buffer));
-  for (const ProgramOutput& output : program_.outputs) append(&outputs, bytes_of(output.buffer));
   add("test/inputs.bin", std::move(inputs));
-  add("test/outputs.bin", std::move(outputs));
+  add("test/expected.bin", expected_file());
   return std::move(files_);
+}
+
+// Of every output a count, then so many records (`Expected` in files/test.cpp.in).
+std::string ExportParts::expected_file() const {
+  std::string out;
+  const auto put = [&out](const void* value) { out.append(static_cast<const char*>(value), 8); };
+  for (size_t o = 0; o < expected_.size(); ++o) {
+    const DType dtype = buffer(program_.outputs[o].buffer).dtype;
+    const ExpectedOutput& expected = expected_[o];
+    std::string records;
+    records.swap(out);
+    uint64_t count = 0;
+    for (size_t i = 0; i < expected.indices.size(); ++i) {
+      const Value& value = expected.values[i];
+      if (!std::isfinite(value.bound)) continue;  // an infinite bound would accept any result
+      char element[8] = {};
+      if (is_float(dtype) || dtype == DType::b1)
+        store_element(dtype, element, 0, value.value);
+      else
+        std::memcpy(element, &value.whole, static_cast<size_t>(size_of(dtype)));
+      put(&expected.indices[i]);
+      const double bound = saturates(dtype) ? 1 : value.bound;  // the bits of the neighbouring number
+      put(&bound);
+      put(element);
+      ++count;
+    }
+    records.swap(out);
+    put(&count);
+    out += records;
+  }
+  return out;
 }
 
 std::string ExportParts::title() const {

@@ -15,8 +15,8 @@ namespace wl {
 
 class ExportParts {
  public:
-  // The executor must outlive it.
-  ExportParts(const Executor& executor, const ExportOptions& options);
+  // The arguments must outlive it.
+  ExportParts(const Executor& executor, const std::vector<ExpectedOutput>& expected, const ExportOptions& options);
 
   const Program& program() const { return program_; }
   const ExportOptions& options() const { return options_; }
@@ -57,10 +57,12 @@ class ExportParts {
   std::string values() const;
   std::string arguments() const;
   std::string copies() const;
+  std::string expected_file() const;
   std::string table() const;
   std::map<std::string, std::string> replacements() const;
 
   const Executor& executor_;
+  const std::vector<ExpectedOutput>& expected_;
   const Program& program_;
   const ExportOptions& options_;
   std::vector<Placed> placed_;               // by buffer

@@ -197,6 +197,9 @@ void add_bundle_commands(CLI::App& app, Options& options) {
       ->type_name("DIR");
   out->add_option("--name", options.export_name, "of the library and its functions (default: as the folder)")
       ->type_name("NAME");
+  out->add_flag("--run", options.export_run,
+                "let the bundle's kernels compute what the self-test expects; for graphs that are too large for the "
+                "evaluation in double precision");
   add_given(out, options);
   add_bind(out, options);
 
