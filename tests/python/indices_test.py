@@ -63,10 +63,26 @@ def single():
     return model_of(nodes, [("table", T.FLOAT, [1, 4]), ("i", T.INT64, [3])], [("y", T.FLOAT, [3, 4])])
 
 
-def tuned(scratch, name, model):
+def unpooled():
+    """Maxima of two planes, each put back to its place in its plane."""
+    nodes = [helper.make_node("MaxUnpool", ["x", "i"], ["y"], kernel_shape=[2], strides=[2])]
+    return model_of(nodes, [("x", T.FLOAT, [1, 2, 2]), ("i", T.INT64, [1, 2, 2])], [("y", T.FLOAT, [1, 2, 4])])
+
+
+def cache():
+    """New rows of a cache of 5, from where data say for each batch."""
+    nodes = [helper.make_node("TensorScatter", ["cache", "rows", "i"], ["y"])]
+    inputs = [("cache", T.FLOAT, [2, 5, 3]), ("rows", T.FLOAT, [2, 2, 3]), ("i", T.INT64, [2])]
+    model = model_of(nodes, inputs, [("y", T.FLOAT, [2, 5, 3])])
+    model.opset_import[0].version, model.ir_version = 24, 11
+    return model
+
+
+def tuned(scratch, name, model, made_up=True):
     onnx.save(model, scratch.path(f"{name}.onnx"))
     scratch.run("warploom", "tune", scratch.path(f"{name}.onnx"), "--trials", 2, "--out", scratch.path(name))
-    scratch.run("warploom", "run", scratch.path(name), "--check")  # on generated data
+    if made_up:  # generated data have indices inside
+        scratch.run("warploom", "run", scratch.path(name), "--check")
     return scratch.path(name)
 
 
@@ -117,6 +133,20 @@ def main():
         bundle = tuned(scratch, "single", single())
         check(scratch, bundle, {"table": table[:1], "i": np.array([0, -1, 0])}, {"y": table[[0, 0, 0]]})
         refused(scratch, bundle, {"table": table[:1], "i": np.array([0, 0, 1])}, "index 1 is outside an axis of 1 elements")
+
+        bundle = tuned(scratch, "unpooled", unpooled(), made_up=False)  # no one range suits both planes
+        x, y = rng.normal(size=(1, 2, 2)).astype(np.float32), np.zeros((1, 2, 4), np.float32)
+        y[0, [0, 0, 1, 1], [1, 2, 0, 3]] = x.ravel()
+        check(scratch, bundle, {"x": x, "i": np.array([[[1, 2], [4, 7]]])}, {"y": y})
+        for place in (-1, 4, 8):  # before, in the other plane, after both
+            refused(scratch, bundle, {"x": x, "i": np.array([[[1, place], [4, 7]]])}, "outside an axis of 4 elements")
+
+        bundle = tuned(scratch, "kept", cache())
+        x, rows, y = (rng.normal(size=(2, n, 3)).astype(np.float32) for n in (5, 2, 5))
+        y[:], y[0, 3:], y[1, :2] = x, rows[0], rows[1]
+        check(scratch, bundle, {"cache": x, "rows": rows, "i": np.array([3, 0])}, {"y": y})
+        for place in (-1, 4):
+            refused(scratch, bundle, {"cache": x, "rows": rows, "i": np.array([place, 0])}, "outside an axis of 4 elements")
         print("indices ok", flush=True)
 
         by_python(scratch.path("single"), table[:1])

@@ -64,6 +64,19 @@ T numeric(T data, T updates, Scatter scatter) {
   return cast(scatter(cast(data, DType::u8), cast(updates, DType::u8)), DType::b1);
 }
 
+// The same as place_in() where no index counts from the end: a negative one is moved outside, and so is an error.
+T place_from_front(T index, int64_t extent, const Literal* known) {
+  if (known != nullptr) {
+    for (int64_t i = 0; i < elements(known->shape); ++i) {
+      const int64_t at = known->int_at(i);
+      if (at < 0 || at >= extent) index.call().fail("index ", at, " is out of range for extent ", extent);
+    }
+    return index;
+  }
+  const T beyond = index - static_cast<double>(extent);
+  return place_in(select(apply(Op::lt, {index, 0.0}), beyond, index), extent, nullptr);
+}
+
 }  // namespace
 
 T scatter_elements(Call& c) {
@@ -154,9 +167,13 @@ T tensor_scatter(Call& c) {
   if (length == 0) return cache;
   Shape line(cache.shape().size(), 1);
   line[static_cast<size_t>(axis)] = n;
+  const bool circular = c.attr_text("mode", "linear") == "circular";
   T offset = c.iota(DType::i64, line, axis);
-  if (c.has(2)) offset = offset - along(cast(c.in(2), DType::i64), 0, cache.rank());
-  if (c.attr_text("mode", "linear") == "circular") offset = apply(Op::mod, {offset, static_cast<double>(n)});
+  if (c.has(2)) {
+    const T begin = cast(c.in(2), DType::i64);
+    offset = offset - along(circular ? begin : place_from_front(begin, n - length + 1, c.literal(2)), 0, cache.rank());
+  }
+  if (circular) offset = apply(Op::mod, {offset, static_cast<double>(n)});
   const T inside =
       apply(Op::logical_and, {apply(Op::ge, {offset, 0.0}), apply(Op::lt, {offset, static_cast<double>(length)})});
   const T index = broadcast_to(select(inside, offset, 0.0), cache.shape());
@@ -189,8 +206,15 @@ T max_unpool(Call& c) {
   }
   const int64_t planes = shape[0] * shape[1];
   // Indices count through the whole tensor. Those of a plane lie in that plane.
-  const T local =
-      reshape(index, {planes, points, 1}) - c.iota(DType::i64, {planes, 1, 1}, 0) * static_cast<double>(area);
+  T local = reshape(index, {planes, points, 1}) - c.iota(DType::i64, {planes, 1, 1}, 0) * static_cast<double>(area);
+  if (const Literal* known = c.literal(1); known == nullptr) {
+    local = place_from_front(local, area, nullptr);
+  } else {
+    for (int64_t i = 0; i < planes * points; ++i) {
+      const int64_t at = known->int_at(i), begin = i / points * area;
+      if (at < begin || at >= begin + area) c.fail("index ", at, " is outside of its plane, which begins at ", begin);
+    }
+  }
   T y = reshape(
       scatter_rows(c.constant(0, x.dtype(), {planes, area, 1}), local, reshape(x, {planes, points, 1}), "none"), shape);
   if (!c.has(2)) return y;
