@@ -49,7 +49,7 @@ def _words(options):
 
 
 _ERROR = "warploom: error: "
-_LONGEST_END = 0.5  # seconds that the program has to end by itself
+_LONGEST_END = 0.8  # seconds that the program has to end by itself: it may take 0.7 to tidy up
 
 
 class Call:
