@@ -76,6 +76,13 @@ class Sample:
         self.places = [i for i, leaf in enumerate(self._flat) if isinstance(leaf, torch.Tensor)]
         self.given = [self._flat[i] for i in self.places]
 
+    def by_rule(self, given, got, want):
+        """Which elements of a result differ from eager's as tests/python/torch_rules.py says."""
+        from torch_rules import excused
+
+        name = f"{self._one.name}/{self._one.variant_test_name}" if self._one.variant_test_name else self._one.name
+        return excused(name, given, got, want)
+
     def run(self, given, after=lambda value: value):
         leaves = list(self._flat)
         for place, tensor in zip(self.places, given):
@@ -93,7 +100,7 @@ def variants(sample):
     for wild in (0.1, 0.5):
         choose = Chooser(int(wild * 10))
         yield [values(choose, x.shape, x.dtype, wild) if x.dtype.is_floating_point else x for x in sample.given]
-    for how in ("transposed", "sliced", "channels last", "offset"):
+    for how in ("transposed", "permuted", "sliced", "channels last", "offset"):
         moved = [laid_out(x, how) if x.numel() > 0 else x for x in sample.given]
         if any(a.stride() != b.stride() or a.storage_offset() != b.storage_offset() for a, b in zip(moved, sample.given)):
             yield moved

@@ -79,14 +79,16 @@ def laid_out(x, how):
     if how == "sliced" and x.dim() > 0:
         wider = torch.stack([x, x.flip(0)], dim=-1).flatten(-2)  # whose every second element is x's
         return torch.cat([wider[:1], wider])[1:][..., ::2]
-    if how == "channels last" and x.dim() == 4:
-        return x.contiguous(memory_format=torch.channels_last)
+    if how == "permuted" and x.dim() > 2:
+        return x.movedim(0, -1).contiguous().movedim(-1, 0)
+    if how == "channels last" and x.dim() in (4, 5):
+        return x.contiguous(memory_format=torch.channels_last if x.dim() == 4 else torch.channels_last_3d)
     if how == "offset" and x.dim() > 0:
         return torch.cat([x.flatten()[:3], x.flatten()])[min(3, x.numel()) :].view(x.shape)
     return x
 
 
-LAYOUTS = ("contiguous", "transposed", "sliced", "channels last", "offset", "expanded")
+LAYOUTS = ("contiguous", "transposed", "permuted", "sliced", "channels last", "offset", "expanded")
 
 
 def elementwise(program, x):
@@ -264,6 +266,10 @@ class Program:
     def sums(self):
         """Whether an operator adds several elements up, in an order of its own."""
         return any(name.split()[0] not in _ONE_BY_ONE for name in self.names)
+
+    def by_rule(self, given, got, want):
+        """Which elements of a result differ by a rule of an operator: none."""
+        return torch.zeros_like(got, dtype=torch.bool)
 
     def other(self, x):
         """The place of a second operand."""

@@ -10,6 +10,7 @@ from ._breaks import listen
 from ._decompositions import decompositions
 from ._options import checked
 from ._parts import report, with_kernels
+from ._resize import in_place_of_theirs
 from ._sizes import ManySizes, dynamic_arguments
 
 __all__ = ["backend", "report"]
@@ -32,12 +33,13 @@ def backend(gm, example_inputs, *, options=None, mode=None):
     options={"trials": 32}). Also "progress", as of warploom.tune(). Raises TypeError and ValueError for options that are wrong."""
     options = checked(options, mode)
     compiler = functools.partial(_compile, is_inference=False, options=options)
-    return aot_autograd(
-        fw_compiler=compiler,
-        bw_compiler=compiler,
-        inference_compiler=functools.partial(_compile, is_inference=True, options=options),
-        decompositions=decompositions(),
-    )(gm, example_inputs)
+    with in_place_of_theirs():
+        return aot_autograd(
+            fw_compiler=compiler,
+            bw_compiler=compiler,
+            inference_compiler=functools.partial(_compile, is_inference=True, options=options),
+            decompositions=decompositions(),
+        )(gm, example_inputs)
 
 
 backend._dynamo_backend_init = listen  # which Dynamo calls when torch.compile looks the backend up

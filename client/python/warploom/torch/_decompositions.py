@@ -6,7 +6,9 @@ import math
 import torch
 import torch.nn.functional as functional
 from torch._decomp import core_aten_decompositions, get_decompositions
+from torch._prims_common import suggest_memory_format
 
+from . import _resize
 from ._aten import TABLE
 
 aten = torch.ops.aten
@@ -20,7 +22,6 @@ _FURTHER = [
     aten._softmax_backward_data, aten._log_softmax_backward_data, aten.tanh_backward, aten.sigmoid_backward, aten.silu_backward,
     aten.threshold_backward, aten.embedding_dense_backward, aten.stack, aten.tril, aten.triu, aten.logsumexp,
     aten._native_batch_norm_legit_functional, aten._batch_norm_with_update_functional, aten.addmv, aten.heaviside, aten.dist,
-    aten.grid_sampler_2d,
 ]  # fmt: skip
 
 
@@ -66,7 +67,28 @@ def _encoder_layer(src, embed_dim, num_heads, qkv_weight, qkv_bias, proj_weight,
     return x
 
 
-_OWN = {aten._native_multi_head_attention.default: _attention, aten._transformer_encoder_layer_fwd.default: _encoder_layer}
+_OWN = {
+    aten._native_multi_head_attention.default: _attention, aten._transformer_encoder_layer_fwd.default: _encoder_layer,
+    aten.grid_sampler_2d.default: _resize.grid_sampler_2d,
+} | _resize.OVERLOADS  # fmt: skip
+
+# Whose first result is contiguous, or channels last where the first operand is, which what PyTorch takes them apart into is not.
+_IN_FORMAT = {
+    aten.native_batch_norm, aten._native_batch_norm_legit, aten._native_batch_norm_legit_no_training, aten._native_batch_norm_legit_functional,
+    aten._batch_norm_with_update, aten._batch_norm_with_update_functional, aten._batch_norm_no_update, aten._adaptive_avg_pool2d,
+}  # fmt: skip
+
+
+def _in_format(function):
+    @functools.wraps(function)
+    def formatted(x, *arguments, **named):
+        made = function(x, *arguments, **named)
+        first, *others = made if isinstance(made, tuple) else (made,)
+        first = first.contiguous(memory_format=suggest_memory_format(x))
+        return (first, *others) if isinstance(made, tuple) else first
+
+    return formatted
+
 
 # Random numbers are those of eager: its kernels draw them, from its generators.
 _RANDOM = {overload for name in ("bernoulli", "native_dropout", "normal_functional", "uniform", "rrelu_with_noise", "rrelu_with_noise_functional")
@@ -77,4 +99,5 @@ _RANDOM = {overload for name in ("bernoulli", "native_dropout", "normal_function
 def decompositions():
     """PyTorch's definitions of operators that have no row, and those of this file. PyTorch takes a tenth of a second to list them."""
     known = dict(core_aten_decompositions().items()) | get_decompositions(_FURTHER) | _OWN
+    known |= {operator: _in_format(function) for operator, function in known.items() if operator.overloadpacket in _IN_FORMAT}
     return {operator: function for operator, function in known.items() if operator not in TABLE and operator not in _RANDOM}

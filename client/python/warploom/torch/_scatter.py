@@ -74,7 +74,11 @@ def index_put(g, node, x, indices, values, accumulate=False):
     if accumulate:
         if result not in FLOATS:
             raise Unsupported(f"updates of {result} that add up")
-        flat = g.op("add", flat, g.contract(g.cast(hit, result), values, "em,pmq->peq"))
+        # Chosen, not multiplied by 0 and 1: an update that is infinite or NaN is none of other places.
+        pairs = [sides[0], *hit.shape, sides[1]]
+        chosen = g.broadcast(g.reshape(hit, [1, *hit.shape, 1]), pairs)
+        spread = g.broadcast(g.reshape(values, [sides[0], 1, count, sides[1]]), pairs)
+        flat = g.op("add", flat, g.reduce("sum", g.op("select", chosen, spread, g.constant(0, result, pairs)), [2]))
     else:
         last, is_one = last_update(g, hit, 0)
         along = [1, x.shape[first], 1]

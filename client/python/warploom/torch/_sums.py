@@ -137,11 +137,11 @@ def attention(g, node, q, k, v, dropout=0.0, is_causal=False, attn_mask=None, sc
     total = g.reduce("sum", weights, [3])
     value = g.contract(g.op("div", weights, along(total)), v, "bhmn,bhne->bhme")
     logarithm = g.op("add", greatest, g.op("log", total))
-    if attn_mask is not None:  # a row that may see no key is 0, and so is its logarithm
-        none = g.op("eq", greatest, g.constant(-math.inf, greatest.dtype, greatest.shape))
-        logarithm = g.op("select", none, g.constant(0, logarithm.dtype, logarithm.shape), logarithm)
-        rows_without = g.broadcast(g.reshape(none, each), value.shape)
-        value = g.op("select", rows_without, g.constant(0, value.dtype, value.shape), value)
+    # A row whose scores are all -inf, as one that may see no key, is 0, and so is its logarithm.
+    none = g.op("eq", greatest, g.constant(-math.inf, greatest.dtype, greatest.shape))
+    logarithm = g.op("select", none, g.constant(0, logarithm.dtype, logarithm.shape), logarithm)
+    rows_without = g.broadcast(g.reshape(none, each), value.shape)
+    value = g.op("select", rows_without, g.constant(0, value.dtype, value.shape), value)
     return value, logarithm
 
 

@@ -207,6 +207,12 @@ def slice_scatter(g, node, x, part, dim=0, start=None, end=None, step=1):
     return g.concat(parts, dim)
 
 
+@row(aten.select_scatter.default)
+def select_scatter(g, node, x, part, dim, index):
+    dim, part = dim % len(x.shape), g.reshape(part, [*part.shape[: dim % len(x.shape)], 1, *part.shape[dim % len(x.shape) :]])
+    return slice_scatter(g, node, x, part, dim, index % x.shape[dim])
+
+
 @row(aten.masked_fill.Scalar, aten.masked_fill.Tensor)
 def masked_fill(g, node, x, mask, number):
     return where(g, node, mask, number, x)
