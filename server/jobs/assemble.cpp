@@ -13,6 +13,15 @@ double default_of(const KernelRecord& record) {
   return median_of(record.default_samples_ns);
 }
 
+// The launches of the default cover that a launch of any cover replaces.
+std::vector<int> default_parts(const JobPlan& plan, Chosen at) {
+  if (at.level + 1 == static_cast<int>(plan.levels.size())) return {at.launch};
+  std::vector<int> parts;
+  for (int part : plan.levels[at.level].parts_of[at.launch])
+    for (int own : default_parts(plan, {at.level + 1, part})) parts.push_back(own);
+  return parts;
+}
+
 class Chooser {
  public:
   Chooser(const JobPlan& plan, const Records& records) : plan_(plan), records_(records) {
@@ -60,7 +69,19 @@ class Chooser {
     // A part that is the same group is replaced where the level below replaces it.
     if (parts.size() == 1 && launch_of(parts[0]).group == launch_of(at).group) return splits(parts[0]);
     if (parts_ns < 0 || own == nullptr) return parts_ns >= 0;
-    return !plan_.keeps_groups && parts_ns < kSplitGain * undisturbed_ns(own->samples_ns);
+    if (plan_.keeps_groups) return false;
+    return parts_ns < kSplitGain * undisturbed_ns(own->samples_ns) || is_slower_than_default(at, *own);
+  }
+
+  // By medians, which people are told.
+  bool is_slower_than_default(Chosen at, const KernelRecord& own) const {
+    double ns = 0;
+    for (int part : default_parts(plan_, at)) {
+      const auto found = records_.find(plan_.groups[plan_.levels.back().launches[part].group].key);
+      if (found == records_.end()) return false;
+      ns += default_of(found->second);
+    }
+    return ns > 0 && median_of(own.samples_ns) > ns;
   }
 
   double best_time(Chosen at) const {
@@ -113,15 +134,6 @@ class Chooser {
   std::vector<bool> available_;
   std::vector<Chosen> chosen_;
 };
-
-// The launches of the default cover that a launch of any cover replaces.
-std::vector<int> default_parts(const JobPlan& plan, Chosen at) {
-  if (at.level + 1 == static_cast<int>(plan.levels.size())) return {at.launch};
-  std::vector<int> parts;
-  for (int part : plan.levels[at.level].parts_of[at.launch])
-    for (int own : default_parts(plan, {at.level + 1, part})) parts.push_back(own);
-  return parts;
-}
 
 class Assembler {
  public:

@@ -75,7 +75,8 @@ Standing standing_of(const SearchInput& input, int64_t launches, double bound_ns
 bool is_disturbed(const std::vector<Trial>& finals, const std::vector<Trial>& trials);
 bool any_correct(const std::vector<Trial>& trials);
 
-// The record of the finalist whose plan has the least time; nullopt when none was correct. `all`: every trial of the
+// The record of the finalist whose plan has the least time, or of the first correct one, normally the default schedule,
+// where that has the lower median in the promotion; nullopt when none was correct. `all`: every trial of the
 // search, finals too, whose times the record sums up. For a finalist the samples count that the worker of its promotion
 // took, there and in the search: others may have faster machines, or say so.
 absl::StatusOr<std::optional<KernelRecord>> record_of_finals(const SearchInput& input, const PlannedGroup& group,

@@ -38,5 +38,23 @@ TEST(Chooser, ComparesKernelsByTheirLeastDisturbedSamples) {
   }
 }
 
+// Reports show medians, so no fused kernel is kept whose median is above those of the default kernels in its place.
+TEST(Chooser, KeepsNoFusedKernelThatIsSlowerThanTheDefaultOnes) {
+  const FakeCompiler compiler;
+  const auto plan = make_plan(kTwoOps, {}, fake_device(), compiler);
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  for (const auto& [fused, part, launches] : {Choice{{990, 990, 1010, 1010, 1010}, {500, 500, 500}, 2},
+                                              Choice{{990, 990, 995, 995, 995}, {500, 500, 500}, 1}}) {
+    Records records;
+    for (const PlannedGroup& group : plan->groups) {
+      records[group.key].samples_ns = group.fused_count > 0 ? fused : part;
+      records[group.key].default_samples_ns = part;
+    }
+    const auto chosen = choose_launches(*plan, records);
+    ASSERT_TRUE(chosen.ok()) << chosen.status();
+    EXPECT_EQ(chosen->size(), launches) << median_of(fused) << " against parts of " << median_of(part);
+  }
+}
+
 }  // namespace
 }  // namespace wl
