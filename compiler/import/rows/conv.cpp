@@ -246,7 +246,7 @@ T convolution(Call& c, T x, T w) {
 
 T conv(Call& c) {
   const T y = convolution(c, c.in(0), c.in(1));
-  return c.has(2) ? y + along(c.in(2), 1, y.rank()) : y;
+  return with_bias(c, y);
 }
 
 // A transposed convolution is the gradient of a convolution. Outputs whose places differ by the stride have the same
@@ -290,7 +290,7 @@ T conv_transpose(Call& c) {
   }
   y = reshape(transpose(reshape(y, std::move(apart)), std::move(order)), std::move(joined));
   for (size_t i = 0; i < rank; ++i) y = slice_axis(y, static_cast<int64_t>(i) + 2, kept.first[i], 1, kept.size[i]);
-  return c.has(2) ? y + along(c.in(2), 1, y.rank()) : y;
+  return with_bias(c, y);
 }
 
 // Returns the first element of each window that is none of the padding. `result`: the shape of the pool's result.

@@ -178,6 +178,14 @@ T per_axis(Call& c, T value, T x) {
 
 }  // namespace
 
+T with_bias(Call& c, T y) {
+  if (!c.has(2)) return y;
+  if (c.in(2).shape() != Shape{y.extent(1)}) {
+    c.fail("a bias of shape ", shape_text(c.in(2).shape()), " does not fit ", y.extent(1), " output channels");
+  }
+  return y + along(c.in(2), 1, y.rank());
+}
+
 T dequantize(Call& c) {
   const T x = c.in(0), scale = c.in(1);
   T centred = cast(x, scale.dtype());
@@ -185,7 +193,8 @@ T dequantize(Call& c) {
     // Differences in int32 are exact. As floats, the difference of two int8 is exact too.
     centred = centred - cast(per_axis(c, c.in(2), x), scale.dtype());
   }
-  return centred * per_axis(c, scale, x);
+  const T y = centred * per_axis(c, scale, x);
+  return cast(y, c.dtype_attr("output_dtype", y.dtype()));
 }
 
 T quantize(Call& c) {

@@ -80,6 +80,7 @@ T mat_mul_n_bits(Call& c);
 T convolution(Call& c, T x, T w);  // uses the node's attributes for padding, strides and groups
 T conv(Call& c);
 T conv_transpose(Call& c);
+T with_bias(Call& c, T y);  // y with input 2, if there is one, added to each channel
 T max_pool(Call& c);
 T average_pool(Call& c);
 T lp_pool(Call& c);

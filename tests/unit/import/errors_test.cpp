@@ -27,6 +27,18 @@ TEST(ImportErrors, TheModelTheyBreakIsFine) {
   EXPECT_EQ(error_of(sum_model()), "no error");
 }
 
+TEST(ImportErrors, ABiasOfOtherChannels) {
+  for (const char* op : {"Conv", "ConvTranspose"}) {
+    onnx::ModelProto model = empty_model();
+    add_input(model, "x", kFloat, {1, 1, 5});
+    add_input(model, "w", kFloat, {1, 1, 3});
+    add_input(model, "b", kFloat, {4});
+    add_node(model, op, {"x", "w", "b"}, {"y"});
+    add_output(model, "y");
+    EXPECT_THAT(error_of(model), HasSubstr("a bias of shape [4] does not fit 1 output channels")) << op;
+  }
+}
+
 TEST(ImportErrors, NotOnnx) {
   EXPECT_THAT(std::string(import_onnx("").status().message()), HasSubstr("not an ONNX model: the file is empty"));
   EXPECT_THAT(std::string(import_onnx("graph {\n}\n").status().message()), HasSubstr("not an ONNX model"));

@@ -124,6 +124,19 @@ TEST(Import, IntegerDivisionFoldsTowardsZero) {
   EXPECT_THAT(all_values(import_model(model).graph, 0), ElementsAre(3, -3, 3));
 }
 
+TEST(Import, DequantisingToATypeThatIsNotTheScales) {
+  onnx::ModelProto model = empty_model(23);
+  add_input(model, "x", TensorProto::INT8, {2});
+  add_input(model, "scale", TensorProto::FLOAT16, {});
+  auto* wide = add_node(model, "DequantizeLinear", {"x", "scale"}, {"y"}).add_attribute();
+  wide->set_name("output_dtype");
+  wide->set_type(onnx::AttributeProto::INT);
+  wide->set_i(TensorProto::FLOAT);
+  add_output(model, "y");
+  const Graph graph = import_model(model).graph;
+  EXPECT_EQ(graph.nodes[static_cast<size_t>(graph.outputs[0].node)].dtype, DType::f32);
+}
+
 TEST(Import, SymbolicDimensions) {
   auto model = empty_model();
   add_input(model, "x", kFloat, {0, 4});
