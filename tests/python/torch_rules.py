@@ -17,8 +17,10 @@ def _mean_infinite(given, got, want):
 
 
 def _scores_not_a_number(given, got, want):
-    """Eager's maximum leaves NaN out, so a row whose every score is NaN counts as one without keys."""
-    return got.isnan() & (want == 0) & (not all(x.isfinite().all() for x in given[:2]))
+    """Eager's maximum leaves NaN out, so a row whose every score is NaN counts as one without keys. A row without keys is 0; eager multiplies values with the
+    zero, so that one that is infinite or NaN makes NaN."""
+    scores, values = (not all(x.isfinite().all() for x in some) for some in (given[:2], given[2:3]))
+    return (got.isnan() & (want == 0) & scores) | ((got == 0) & want.isnan() & values)
 
 
 def _unit_of_one(given, got, want):

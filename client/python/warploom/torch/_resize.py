@@ -21,10 +21,11 @@ def _sources(extent, count, align_corners, scale, dtype):
 
 
 def _linear(x, output_size, align_corners, *scales):
+    rank = len(output_size)
+    scales = [*scales, *[None] * (rank - len(scales))]
     if not x.is_floating_point():
-        return theirs._upsample_linear(x, output_size, align_corners, list(scales))
-    dtype, rank = get_computation_dtype(x.dtype), len(output_size)
-    scales = (*scales, *[None] * (rank - len(scales)))
+        return NotImplemented  # eager has weights of few bits for bytes
+    dtype = get_computation_dtype(x.dtype)
     axes = []
     for axis, (extent, count, scale) in enumerate(zip(x.shape[2:], output_size, scales)):
         axes.append([part.reshape(-1, *[1] * (rank - 1 - axis)) for part in _sources(extent, count, align_corners, scale, dtype)])
@@ -32,6 +33,19 @@ def _linear(x, output_size, align_corners, *scales):
     for _, _, weight in reversed(axes):
         corners = [a * (1 - weight) + b * weight for a, b in zip(corners[::2], corners[1::2])]
     return corners[0].to(x.dtype).contiguous(memory_format=suggest_memory_format(x))
+
+
+def _or_eager(function, overload):
+    """The function where it has a result, and otherwise the operator."""
+
+    def resized(*arguments):
+        made = function(*arguments)
+        if made is NotImplemented:
+            with torch._C._AutoDispatchBelowAutograd():
+                made = overload(*arguments)
+        return made
+
+    return resized
 
 
 def _of_factors(function):
@@ -105,13 +119,12 @@ def _sampled(x, grid, mode, padding, align_corners):
 def _overloads():
     functions = {f"upsample_{name}": _linear for name in ("linear1d", "bilinear2d", "trilinear3d")}
     functions |= {f"upsample_nearest{rank}d": _nearest(False) for rank in (1, 2, 3)} | {f"_upsample_nearest_exact{rank}d": _nearest(True) for rank in (1, 2, 3)}
-    found = {}
-    for name, function in functions.items():
-        found |= {getattr(aten, name).default: function, getattr(aten, name).vec: _of_factors(function)}
-    return found
+    return {getattr(aten, name).default: function for name, function in functions.items()}
 
 
 OVERLOADS = _overloads()
+_SHOWN_FIRST = {overload: _or_eager(function, overload) for overload, function in OVERLOADS.items()}
+_SHOWN_FIRST |= {overload.overloadpacket.vec: _of_factors(function) for overload, function in _SHOWN_FIRST.items()}
 
 
 @contextlib.contextmanager
@@ -119,14 +132,14 @@ def in_place_of_theirs():
     """PyTorch takes these operators apart before it looks for decompositions, wherever it traces for a backend: meanwhile this file does.
     Dynamo compiles one graph at a time, and nothing but tracing asks for these."""
     keys = (torch._C.DispatchKey.Autograd, torch._C.DispatchKey.CompositeImplicitAutograd)
-    kept = {overload: {key: overload.py_kernels[key] for key in keys if key in overload.py_kernels} for overload in OVERLOADS}
+    kept = {overload: {key: overload.py_kernels[key] for key in keys if key in overload.py_kernels} for overload in _SHOWN_FIRST}
 
     def put(kernels):
         for overload, known in kernels.items():
             overload.py_kernels.update(known)
             overload._dispatch_cache.clear()
 
-    put({overload: dict.fromkeys(known, OVERLOADS[overload]) for overload, known in kept.items()})
+    put({overload: dict.fromkeys(known, _SHOWN_FIRST[overload]) for overload, known in kept.items()})
     try:
         yield
     finally:
