@@ -52,6 +52,9 @@ std::string report_table(const Job& job, bool colour) {
              result.best_ns > 0 ? absl::StrFormat("%.1f GB/s", static_cast<double>(result.bytes) / result.best_ns) : "",
              "", cat(job.cached ? 0 : job.progress.trials_done, " trials")});
   std::string text = table.text();
+  if (const double whole = result.whole_ns(); whole > 0 && result.steps.size() > 1)
+    append(&text, "the whole program takes ", time_text(whole),
+           " as it runs; the total above adds up its kernels alone\n");
   if (result.cover_rounds > 0)
     append(&text, "cover: chosen again ", result.cover_rounds, result.cover_rounds == 1 ? " time" : " times",
            result.cover_certified

@@ -99,6 +99,7 @@ std::string report_json(const Job& job, const Bind& bind, const std::string& fil
             {"bytes", result.bytes},
             {"default_ns", result.default_ns},
             {"best_ns", result.best_ns},
+            {"whole_ns", result.whole_ns()},
             {"trials", result.trials},
             {"cover_rounds", result.cover_rounds},
             {"cover_certified", result.cover_certified},

@@ -86,4 +86,10 @@ GroupResult group_of(const KernelRecord& record) {
   return group;
 }
 
+double JobResult::whole_ns() const {
+  for (const TimedCover& cover : covers)
+    if (cover.chosen && !cover.samples_ns.empty()) return undisturbed_ns(cover.samples_ns);
+  return steps.size() == 1 && groups.size() == 1 ? undisturbed_ns(groups[0].samples_ns) : 0;
+}
+
 }  // namespace wl

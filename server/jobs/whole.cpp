@@ -221,8 +221,9 @@ std::vector<TimedCover> decide(const std::vector<WholeCover>& covers, const std:
     return timed;
   }
   best->chosen = true;
-  best->why =
-      close == 1 ? "took the least time" : "the fewest kernels, then bytes, of those within 1 % of the least time";
+  best->why = timed.size() == 1 ? "the only one"
+              : close == 1      ? "took the least time"
+                                : "the fewest kernels, then bytes, of those within 1 % of the least time";
   return timed;
 }
 

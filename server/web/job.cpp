@@ -79,6 +79,7 @@ WebJson totals_json(const JobResult& result) {
           {"bytes", result.bytes},
           {"default_ns", number_or_null(result.default_ns)},
           {"best_ns", number_or_null(result.best_ns)},
+          {"whole_ns", number_or_null(result.whole_ns())},
           {"trials", result.trials},
           {"compile_s", result.compile_s},
           {"check_s", result.check_s},

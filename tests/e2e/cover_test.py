@@ -57,10 +57,36 @@ def main():
         expect(packed["totals"]["cover_rounds"] > 0, f"products: nothing was chosen by measured times: {packed}")
         result = scratch.run("warploom", "run", bundle, "--check", "--json", "-").json()
         expect(result["correct"], f"products: {result}")
+        timed_as_it_runs(scratch)
         channels_last(scratch, file.with_name("convolutions.graph"))
         if WHOLE:
             thorough(scratch, file)
         expect(kernels["one-per-op"] >= kernels["contractions-alone"] > kernels["stitched"], str(kernels))
+
+
+# Two kernels under any cover: neither reads what the other one makes, and the axes that they reduce differ.
+TWO_KERNELS = """graph {
+  %0 = input "x" : f32[64,96] normal(0,1)
+  %1 = reduce_max %0 axes=[1] : f32[64]
+  %2 = reduce_sum %0 axes=[0] : f32[96]
+  output "y" %1
+  output "z" %2
+}
+"""
+
+
+def timed_as_it_runs(scratch):
+    """The time of the whole program is in the report, whether other covers were timed with it or not; of one kernel it is the kernel's."""
+    (scratch.root / "two.graph").write_text(TWO_KERNELS)
+    report = scratch.run("warploom", "tune", "two.graph", "--trials", 2, "--json", "-").json()
+    expect([cover["kernels"] for cover in report["covers"]] == [2], report["covers"])
+    expect(report["totals"]["whole_ns"] == report["covers"][0]["least_ns"] > 0, report["totals"])
+    (scratch.root / "one.graph").write_text(graphs.SOFTMAX)
+    report = scratch.run("warploom", "tune", "one.graph", "--trials", 2, "--kernels-alone", "--json", "-").json()
+    if report["totals"]["kernels"] == 1:
+        expect(report["totals"]["whole_ns"] == sorted(report["groups"][0]["samples_ns"])[1], report["totals"])
+    report = scratch.run("warploom", "tune", "two.graph", "--cover", "greedy", "--trials", 2, "--json", "-").json()
+    expect(report["totals"]["whole_ns"] == 0 and not report["covers"], report["totals"])
 
 
 def channels_last(scratch, file):

@@ -56,11 +56,13 @@ class HtmlTable {
 
 std::string figures(const Json& report) {
   const Json& totals = part(report, "totals");
-  const double before = number_in(totals, "default_ns"), after = number_in(totals, "best_ns");
+  const double before = number_in(totals, "default_ns"), after = number_in(totals, "best_ns"),
+               whole = number_in(totals, "whole_ns");
   const std::pair<const char*, std::string> all[] = {
       {"one kernel per operation", time_text(before)},
-      {"tuned", time_text(after)},
+      {"tuned, each kernel alone", time_text(after)},
       {"speed-up", times_text(before, after)},
+      {"the whole program as it runs", whole > 0 ? time_text(whole) : "not timed"},
       {"kernels", cat(text_in(totals, "kernels_default"), " → ", text_in(totals, "kernels"))},
       {"memory traffic",
        absl::StrFormat("%.4g → %.4g MB", number_in(totals, "bytes_default") / 1e6, number_in(totals, "bytes") / 1e6)},

@@ -59,7 +59,9 @@ absl::StatusOr<bool> Jobs::decide_whole(ActiveJob& job) {
   add_covers(asked.cover, *job.plan, job.records, &covers);
   for (const auto& [name, plan] : *job.whole.simpler) add_covers(name, plan, job.records, &covers);
   drop_equal(covers);
-  job.whole.decided = covers.size() < 2 || covers.front().name != asked.cover;
+  // A lone cover is timed for its users alone: a program's time is not the sum of its kernels'.
+  job.whole.decided = covers.empty() || covers.front().name != asked.cover ||
+                      (covers.size() == 1 && covers.front().result.steps.size() < 2);
   if (job.whole.decided) return true;
   WL_ASSIGN_OR_RETURN(const Race* race, races_->join(job.row, chains_of(covers, job.records, asked), floor_of(covers)));
   if (!race->trials) return false;
