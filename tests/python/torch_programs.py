@@ -137,8 +137,9 @@ def bounded(program, x):
 def of_three(program, x):
     other, third, scale = program.other(x), program.other(x), program.choose.one((1, 2, 0.5))
     name = program.choose.one(("lerp", "addcmul", "addcdiv", "add alpha", "lerp number"))
+    addcdiv = torch.ops.aten.addcdiv.default  # Dynamo makes value * (a / b) of torch.addcdiv, which overflows where eager's value * a / b does not
     functions = {
-        "lerp": torch.lerp, "addcmul": lambda a, b, c: torch.addcmul(a, b, c, value=scale), "addcdiv": lambda a, b, c: torch.addcdiv(a, b, c, value=scale),
+        "lerp": torch.lerp, "addcmul": lambda a, b, c: torch.addcmul(a, b, c, value=scale), "addcdiv": lambda a, b, c: addcdiv(a, b, c, value=scale),
         "add alpha": lambda a, b, c: torch.add(a, b, alpha=scale) - c, "lerp number": lambda a, b, c: torch.lerp(a, b, scale) * c,
     }  # fmt: skip
     return f"{name} {scale}", functions[name], (other, third)
