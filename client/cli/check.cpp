@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <limits>
 #include <map>
 
@@ -70,7 +71,13 @@ absl::StatusOr<InputReader> inputs_in_memory(const Executor& executor, const Gra
   return [&executor, buffer_of](NodeId id, int64_t index) { return element(executor, buffer_of.at(id), index); };
 }
 
-// Errors where the graph of a program does not have the program's outputs.
+DType dtype_of(const Executor& executor, size_t output) {
+  const Program& program = executor.program();
+  return program.buffers[static_cast<size_t>(program.outputs[output].buffer)].dtype;
+}
+
+}  // namespace
+
 absl::StatusOr<Graph> graph_of(const Program& program) {
   WL_ASSIGN_OR_RETURN(Graph graph, parse(program.graph_text));
   if (graph.outputs.size() != program.outputs.size()) return invalid("graph.txt and manifest.json name other outputs");
@@ -85,16 +92,42 @@ absl::StatusOr<Graph> graph_of(const Program& program) {
   return graph;
 }
 
-}  // namespace
-
-absl::StatusOr<std::vector<ExpectedOutput>> expected_outputs(const Executor& executor, uint64_t seed) {
-  WL_ASSIGN_OR_RETURN(const Graph graph, graph_of(executor.program()));
+absl::StatusOr<std::vector<ExpectedOutput>> expected_outputs(const Executor& executor, const Graph& graph,
+                                                             uint64_t seed) {
   WL_ASSIGN_OR_RETURN(const InputReader reader, inputs_in_memory(executor, graph));
-  std::vector<Query> queries = sample_queries(graph, seed);
-  WL_ASSIGN_OR_RETURN(auto values, evaluate(graph, reader, queries));
-  std::vector<ExpectedOutput> expected;
-  for (size_t o = 0; o < queries.size(); ++o) expected.push_back({std::move(queries[o].indices), std::move(values[o])});
+  const std::vector<Query> queries = sample_queries(graph, seed);
+  WL_ASSIGN_OR_RETURN(const auto values, evaluate(graph, reader, queries));
+  std::vector<ExpectedOutput> expected(queries.size());
+  for (size_t o = 0; o < queries.size(); ++o) {
+    const DType dtype = dtype_of(executor, o);
+    for (size_t i = 0; i < queries[o].indices.size(); ++i) {
+      const Value& value = values[o][i];
+      if (!std::isfinite(value.bound)) continue;  // an infinite bound would accept any result
+      expected[o].indices.push_back(queries[o].indices[i]);
+      expected[o].bounds.push_back(value.bound);
+      char element[8] = {};
+      if (is_float(dtype) || dtype == DType::b1)
+        store_element(dtype, element, 0, value.value);
+      else
+        std::memcpy(element, &value.whole, sizeof element);
+      expected[o].elements.append(element, static_cast<size_t>(size_of(dtype)));
+    }
+  }
   return expected;
+}
+
+std::vector<ExpectedOutput> found_outputs(const Executor& executor, const Graph& graph, uint64_t seed) {
+  std::vector<Query> queries = sample_queries(graph, seed);
+  std::vector<ExpectedOutput> found(queries.size());
+  for (size_t o = 0; o < queries.size(); ++o) {
+    const auto bytes = static_cast<size_t>(size_of(dtype_of(executor, o)));
+    const auto* memory = static_cast<const char*>(executor.data(executor.program().outputs[o].buffer));
+    for (const int64_t index : queries[o].indices)
+      found[o].elements.append(memory + static_cast<size_t>(index) * bytes, bytes);
+    found[o].bounds.assign(queries[o].indices.size(), 0);
+    found[o].indices = std::move(queries[o].indices);
+  }
+  return found;
 }
 
 absl::StatusOr<std::vector<OutputCheck>> check_outputs(const Executor& executor, uint64_t seed, bool all_generated) {

@@ -23,13 +23,21 @@ struct OutputCheck {
 // input came from generate() with this seed; otherwise the oracle reads inputs from the executor's memory.
 absl::StatusOr<std::vector<OutputCheck>> check_outputs(const Executor& executor, uint64_t seed, bool all_generated);
 
-// What the oracle of the whole graph expects of sampled elements of every output, in order, for the inputs in the
-// executor's memory. Nothing is run.
+// The graph of a program. InvalidArgument: it does not have the program's outputs.
+absl::StatusOr<Graph> graph_of(const Program& program);
+
+// Sampled elements of an output.
 struct ExpectedOutput {
   std::vector<int64_t> indices;  // row-major
-  std::vector<Value> values;     // one for each index
+  std::vector<double> bounds;    // how far other values may be from these
+  std::string elements;          // in the output's dtype
 };
-absl::StatusOr<std::vector<ExpectedOutput>> expected_outputs(const Executor& executor, uint64_t seed);
+// What the oracle of a program's whole graph expects of every output, in order, for the inputs in the executor's
+// memory; without elements that it cannot bound. Nothing is run.
+absl::StatusOr<std::vector<ExpectedOutput>> expected_outputs(const Executor& executor, const Graph& graph,
+                                                             uint64_t seed);
+// The same elements as a run has left them in memory, with bounds of 0.
+std::vector<ExpectedOutput> found_outputs(const Executor& executor, const Graph& graph, uint64_t seed);
 
 // Runs the program and compares sampled elements of every stored value with the oracle of its step alone, applied to
 // the values that the step really read. An element that a step does not write is an error too.

@@ -90,6 +90,7 @@ absl::Status Executor::place_buffers(std::map<std::string, Shared::Weight>& weig
     WL_ASSIGN_OR_RETURN(Buffer made, Buffer::create(buffer.bytes(), stagger_of(index)));
     arguments_.push_back(keep(std::move(made)));
   }
+  own_ = arguments_;
   return absl::OkStatus();
 }
 
@@ -98,7 +99,6 @@ absl::StatusOr<Executor> Executor::without_kernels(const Program& program) {
   executor.program_ = &program;
   std::map<std::string, Shared::Weight> own;
   WL_RETURN_IF_ERROR(executor.place_buffers(own));
-  executor.own_ = executor.arguments_;
   return executor;
 }
 
@@ -114,7 +114,6 @@ absl::StatusOr<Executor> Executor::create(const Program& program, const Executor
 
   std::map<std::string, Shared::Weight> own;
   WL_RETURN_IF_ERROR(executor.place_buffers(shared != nullptr ? shared->weights : own));
-  executor.own_ = executor.arguments_;
 
   for (const ProgramStep& step : program.steps) {
     if (executor.gpu_) break;

@@ -1,6 +1,5 @@
 // The command export.
 #include <cstdio>
-#include <cstring>
 #include <filesystem>
 
 #include "client/cli/cli.h"
@@ -9,9 +8,6 @@
 #include "client/program/bundle.h"
 #include "client/program/files.h"
 #include "client/program/json.h"
-#include "compiler/base/fill.h"
-#include "compiler/ir/sample.h"
-#include "compiler/ir/text.h"
 
 namespace wl {
 namespace {
@@ -42,40 +38,24 @@ absl::Status write_export(const std::string& folder, const ExportedFiles& files)
 // Up to this much work the oracle of the whole graph takes a minute or less.
 constexpr double kMostWork = 2e10;
 
-// What the self-test expects. Nothing of the bundle is run.
-absl::StatusOr<std::vector<ExpectedOutput>> by_the_oracle(const Executor& executor, uint64_t seed) {
-  WL_ASSIGN_OR_RETURN(const Graph graph, parse(executor.program().graph_text));
+// What the self-test expects, by the oracle. Nothing of the bundle is run.
+absl::StatusOr<std::vector<ExpectedOutput>> by_the_oracle(const Executor& executor, const Graph& graph, uint64_t seed) {
   if (const double work = work_of(graph); work > kMostWork)
     return invalid("the self-test of so large a graph would take long to make (", static_cast<int64_t>(work / 1e9),
                    " thousand million operations in double precision); --run lets the bundle's own kernels compute "
                    "what it expects, each of them checked: they are run here, so do it with a bundle that you trust");
-  return expected_outputs(executor, seed);
+  return expected_outputs(executor, graph, seed);
 }
 
 // The same from the kernels of the bundle, each of which is compared with the oracle of its group.
-absl::StatusOr<std::vector<ExpectedOutput>> by_the_kernels(Executor& executor, uint64_t seed) {
+absl::StatusOr<std::vector<ExpectedOutput>> by_the_kernels(Executor& executor, const Graph& graph, uint64_t seed) {
   WL_RETURN_IF_ERROR(executor.poison_results());
   WL_ASSIGN_OR_RETURN(const std::vector<OutputCheck> checks, check_steps(executor, seed));
   for (const OutputCheck& check : checks)
     if (check.wrong > 0)
       return absl::DataLossError(cat("nothing was exported: the bundle computes wrong values here: step ", check.step,
                                      ", ", check.name, ": ", check.wrong, " of ", check.samples, " samples"));
-  WL_ASSIGN_OR_RETURN(const Graph graph, parse(executor.program().graph_text));
-  std::vector<ExpectedOutput> expected;
-  for (Query& query : sample_queries(graph, seed)) {
-    const int at = executor.program().outputs[expected.size()].buffer;
-    const DType dtype = executor.program().buffers[static_cast<size_t>(at)].dtype;
-    ExpectedOutput& output = expected.emplace_back();
-    for (const int64_t index : query.indices) {
-      Value& value = output.values.emplace_back();
-      value.value = load_element(dtype, executor.data(at), static_cast<uint64_t>(index));
-      if (!is_float(dtype))
-        std::memcpy(&value.whole, static_cast<const char*>(executor.data(at)) + index * size_of(dtype),
-                    static_cast<size_t>(size_of(dtype)));
-    }
-    output.indices = std::move(query.indices);
-  }
-  return expected;
+  return found_outputs(executor, graph, seed);
 }
 
 }  // namespace
@@ -85,6 +65,7 @@ absl::StatusOr<int> export_command(Context& context) {
   WL_RETURN_IF_ERROR(may_become_export(options.out));
   WL_ASSIGN_OR_RETURN(const std::string folder, folder_of_size(options));
   WL_ASSIGN_OR_RETURN(const Program program, load_bundle(folder));
+  WL_RETURN_IF_ERROR(may_be_exported(program));
   ExportOptions made{options.export_name.empty() ? identifier_of(options.out) : options.export_name, {}};
   if (made.name != identifier_of(made.name))
     return invalid("--name ", made.name, " is no name for a library of C; ", identifier_of(made.name), " is");
@@ -93,9 +74,10 @@ absl::StatusOr<int> export_command(Context& context) {
                                                             : Executor::without_kernels(program));
   RunResult result;
   WL_RETURN_IF_ERROR(fill_inputs(executor, options.run, result));
-  WL_ASSIGN_OR_RETURN(const std::vector<ExpectedOutput> expected, options.export_run
-                                                                      ? by_the_kernels(executor, options.run.seed)
-                                                                      : by_the_oracle(executor, options.run.seed));
+  WL_ASSIGN_OR_RETURN(const Graph graph, graph_of(program));
+  WL_ASSIGN_OR_RETURN(const std::vector<ExpectedOutput> expected,
+                      options.export_run ? by_the_kernels(executor, graph, options.run.seed)
+                                         : by_the_oracle(executor, graph, options.run.seed));
   WL_ASSIGN_OR_RETURN(ExportedFiles files, exported_files(executor, expected, made));
   const Json about = {{"name", made.name},
                       {"graph", program.graph_hash},

@@ -31,15 +31,18 @@ std::string identifier_of(const std::string& path) {
   return usable ? last : cat("model_", last);
 }
 
-absl::StatusOr<ExportedFiles> exported_files(const Executor& executor, const std::vector<ExpectedOutput>& expected,
-                                             const ExportOptions& options) {
-  const Program& program = executor.program();
+absl::Status may_be_exported(const Program& program) {
   for (const ProgramKernel& kernel : program.kernels)
     if (!kernel.source.library.empty())
       return absl::UnimplementedError(cat("kernel ", kernel.source.entry, " calls the library ", kernel.source.library,
                                           "; tune with --libraries none"));
+  return absl::OkStatus();
+}
+
+absl::StatusOr<ExportedFiles> exported_files(const Executor& executor, const std::vector<ExpectedOutput>& expected,
+                                             const ExportOptions& options) {
   ExportParts parts(executor, expected, options);
-  return is_for_gpu(program) ? exported_for_gpu(std::move(parts)) : exported_for_cpu(std::move(parts));
+  return is_for_gpu(executor.program()) ? exported_for_gpu(std::move(parts)) : exported_for_cpu(std::move(parts));
 }
 
 }  // namespace wl

@@ -19,8 +19,11 @@ struct ExportOptions {
   std::vector<std::string> flags;  // of the compiler
 };
 
+// Unimplemented: the program has a kernel that calls a library.
+absl::Status may_be_exported(const Program& program);
+
 // Returns the files for a program whose inputs and weights `executor` has in memory: sources, weights, and as the
-// self-test those inputs and what is expected of them, for every output. Unimplemented: its kernels call a library.
+// self-test those inputs and what is expected of them, for every output.
 absl::StatusOr<ExportedFiles> exported_files(const Executor& executor, const std::vector<ExpectedOutput>& expected,
                                              const ExportOptions& options);
 

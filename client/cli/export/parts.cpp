@@ -1,7 +1,6 @@
 #include "client/cli/export/parts.h"
 
 #include <algorithm>
-#include <cmath>
 #include <cstring>
 #include <set>
 
@@ -14,7 +13,6 @@
 #include "client/program/manifest.h"
 #include "client/program/sound.h"
 #include "client/remote/report.h"
-#include "compiler/base/fill.h"
 #include "compiler/base/names.h"
 
 namespace wl {
@@ -126,30 +124,22 @@ ExportedFiles ExportParts::finish() {
 // Of every output a count, then so many records (`Expected` in files/test.cpp.in).
 std::string ExportParts::expected_file() const {
   std::string out;
-  const auto put = [&out](const void* value) { out.append(static_cast<const char*>(value), 8); };
+  const auto put = [&out](auto word) {
+    static_assert(sizeof word == 8);
+    out.append(reinterpret_cast<const char*>(&word), sizeof word);
+  };
   for (size_t o = 0; o < expected_.size(); ++o) {
-    const DType dtype = buffer(program_.outputs[o].buffer).dtype;
     const ExpectedOutput& expected = expected_[o];
-    std::string records;
-    records.swap(out);
-    uint64_t count = 0;
+    const DType dtype = buffer(program_.outputs[o].buffer).dtype;
+    const auto bytes = static_cast<size_t>(size_of(dtype));
+    put(expected.indices.size());
     for (size_t i = 0; i < expected.indices.size(); ++i) {
-      const Value& value = expected.values[i];
-      if (!std::isfinite(value.bound)) continue;  // an infinite bound would accept any result
-      char element[8] = {};
-      if (is_float(dtype) || dtype == DType::b1)
-        store_element(dtype, element, 0, value.value);
-      else
-        std::memcpy(element, &value.whole, static_cast<size_t>(size_of(dtype)));
-      put(&expected.indices[i]);
-      const double bound = saturates(dtype) ? 1 : value.bound;  // the bits of the neighbouring number
-      put(&bound);
+      put(expected.indices[i]);
+      put(saturates(dtype) ? 1.0 : expected.bounds[i]);  // of eight-bit floats the bits are compared: a neighbour
+      uint64_t element = 0;
+      std::memcpy(&element, expected.elements.data() + i * bytes, bytes);
       put(element);
-      ++count;
     }
-    records.swap(out);
-    put(&count);
-    out += records;
   }
   return out;
 }
