@@ -4,21 +4,16 @@
 #include <cstdlib>
 #include <exception>
 #include <new>
-#include <string>
 #include <system_error>
 
 namespace wl {
 namespace {
 
-std::string& name_of_program() {
-  static std::string* const name = new std::string;  // threads may need it while statics are destroyed
-  return *name;
-}
-
+const char* name_of_program = "";
 int code_of_program = 1;
 
 void say(const char* what, const char* more) {
-  std::fprintf(stderr, "%s: error: %s%s\n", name_of_program().c_str(), what, more);
+  std::fprintf(stderr, "%s: error: %s%s\n", name_of_program, what, more);
 }
 
 // Says which exception is being handled; there is one, or the program has ended itself.
@@ -47,8 +42,8 @@ void say_current() {
 
 }  // namespace
 
-void explain_uncaught(const std::string& program, int exit_code) {
-  name_of_program() = program;
+void explain_uncaught(const char* program, int exit_code) {
+  name_of_program = program;
   code_of_program = exit_code;
   std::set_terminate(end_now);
 }
