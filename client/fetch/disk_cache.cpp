@@ -14,6 +14,7 @@
 
 #include "absl/strings/numbers.h"
 #include "client/program/files.h"
+#include "files/read.h"
 
 namespace wl {
 namespace {
@@ -194,9 +195,9 @@ absl::StatusOr<CacheFolder> temporary_cache() {
     }
     std::string path;
   };
-  std::error_code error;
-  std::string path = (fs::temp_directory_path(error) / "warploom-bundles.XXXXXX").string();
-  if (error || ::mkdtemp(path.data()) == nullptr)
+  WL_ASSIGN_OR_RETURN(std::string path, temporary_folder());
+  path += "/warploom-bundles.XXXXXX";
+  if (::mkdtemp(path.data()) == nullptr)
     return absl::UnavailableError(cat("cannot create a temporary folder ", path, ": ", std::strerror(errno)));
   return CacheFolder{path, std::make_shared<const Temporary>(path)};
 }
