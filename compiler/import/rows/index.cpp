@@ -106,10 +106,10 @@ T one_hot(Call& c) {
   return select(hit, value(1), value(0));
 }
 
-static void check_known(Call& c, int64_t extent, const Literal* known, int64_t from, int64_t step) {
+void check_places(Call& c, const Literal* known, int64_t least, int64_t extent, int64_t from, int64_t step) {
   for (int64_t i = from; known != nullptr && i < elements(known->shape); i += step) {
     const int64_t at = known->int_at(i);
-    if (at < -extent || at >= extent) c.fail("index ", at, " is out of range for extent ", extent);
+    if (at < least || at >= extent) c.fail("index ", at, " is out of range for extent ", extent);
   }
 }
 
@@ -117,7 +117,7 @@ T place_in(T index, int64_t extent, const Literal* known, int64_t from, int64_t 
   Call& c = index.call();
   const int64_t count = elements(index.shape());
   index = cast(index, DType::i64);
-  check_known(c, extent, known, from, step);
+  check_places(c, known, -extent, extent, from, step);
   if (known != nullptr || count == 0)
     return select(apply(Op::lt, {index, 0.0}), index + static_cast<double>(extent), index);
   // What takes elements says which index is outside, so the places are looked up too.
@@ -150,7 +150,7 @@ T gather(Call& c) {
     shape.insert(shape.begin() + axis, known->shape.begin(), known->shape.end());
     return reshape(slice_axis(x, axis, at < 0 ? at + n : at, 1, 1), std::move(shape));
   }
-  check_known(c, n, c.literal(1), 0, 1);
+  check_places(c, c.literal(1), -n, n);
   return gather_axis(x, c.in(1), axis);
 }
 
@@ -170,7 +170,7 @@ T gather_elements(Call& c) {
     }
     x = slice_axis(x, i, 0, 1, index.extent(i));
   }
-  check_known(c, x.extent(axis), c.literal(1), 0, 1);
+  check_places(c, c.literal(1), -x.extent(axis), x.extent(axis));
   return take_along(x, index, axis);
 }
 

@@ -118,6 +118,8 @@ T gather_nd(Call& c);
 // error, now where the indices are known, which are then every `step`-th element of `known` from `from` on; else at run
 // time.
 T place_in(T index, int64_t extent, const Literal* known, int64_t from = 0, int64_t step = 1);
+// Fails if a number of `known`, by the same count, is below `least` or not below `extent`; null: none is known.
+void check_places(Call& c, const Literal* known, int64_t least, int64_t extent, int64_t from = 0, int64_t step = 1);
 // The numbers of the same elements of [batch, channels, spatial...] where the first spatial axis moves fastest.
 T columns_first(T index, const Shape& shape);
 T gather_axis(T x, T index, int64_t axis);  // x[.., index, ..]: the axes of the index replace `axis`

@@ -66,13 +66,8 @@ T numeric(T data, T updates, Scatter scatter) {
 
 // The same as place_in() where no index counts from the end: a negative one is moved outside, and so is an error.
 T place_from_front(T index, int64_t extent, const Literal* known) {
-  if (known != nullptr) {
-    for (int64_t i = 0; i < elements(known->shape); ++i) {
-      const int64_t at = known->int_at(i);
-      if (at < 0 || at >= extent) index.call().fail("index ", at, " is out of range for extent ", extent);
-    }
-    return index;
-  }
+  check_places(index.call(), known, 0, extent);
+  if (known != nullptr) return index;
   const T beyond = index - static_cast<double>(extent);
   return place_in(select(apply(Op::lt, {index, 0.0}), beyond, index), extent, nullptr);
 }
