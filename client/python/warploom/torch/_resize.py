@@ -20,14 +20,18 @@ def _sources(extent, count, align_corners, scale, dtype):
     return first, second, (at - first).clamp(0, 1)
 
 
+def _for_each(scales, output_size):
+    """A scale, or None, for each axis: those at the end may be left out."""
+    return [*scales, *[None] * (len(output_size) - len(scales))]
+
+
 def _linear(x, output_size, align_corners, *scales):
     rank = len(output_size)
-    scales = [*scales, *[None] * (rank - len(scales))]
     if not x.is_floating_point():
         return NotImplemented  # eager has weights of few bits for bytes
     dtype = get_computation_dtype(x.dtype)
     axes = []
-    for axis, (extent, count, scale) in enumerate(zip(x.shape[2:], output_size, scales)):
+    for axis, (extent, count, scale) in enumerate(zip(x.shape[2:], output_size, _for_each(scales, output_size))):
         axes.append([part.reshape(-1, *[1] * (rank - 1 - axis)) for part in _sources(extent, count, align_corners, scale, dtype)])
     corners = [aten._unsafe_index(x, [None, None, *places]).to(dtype) for places in itertools.product(*([first, second] for first, second, _ in axes))]
     for _, _, weight in reversed(axes):
@@ -61,8 +65,7 @@ def _of_factors(function):
 
 def _nearest(exact):
     def resized(x, output_size, *scales):
-        scales = [*scales, *[None] * (len(output_size) - len(scales))]
-        return theirs._upsample_nearest(x, output_size, scales, exact=exact).contiguous(memory_format=suggest_memory_format(x))
+        return theirs._upsample_nearest(x, output_size, _for_each(scales, output_size), exact=exact).contiguous(memory_format=suggest_memory_format(x))
 
     return resized
 
