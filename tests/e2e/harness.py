@@ -169,6 +169,15 @@ def torch_child(scratch, file, *words, timeout):
     return subprocess.run([torch_python(), file, "--child", *words], env=environment, capture_output=True, text=True, timeout=timeout)
 
 
+def torch_test(file, child, timeout):
+    """The main() of a test whose body is `child`, in a process of its own that has PyTorch, with the words of the command line."""
+    if "--child" in sys.argv:
+        return child(*sys.argv[2:])
+    with Scratch() as scratch:
+        done = torch_child(scratch, file, *sys.argv[1:], timeout=timeout)
+        expect(done.returncode == 0, f"{done.stdout}{done.stderr[-6000:]}")
+
+
 def until(condition, deadline, what):
     """Polls until condition() is true and returns its value."""
     end = time.monotonic() + deadline * PATIENCE

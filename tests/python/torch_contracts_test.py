@@ -6,7 +6,7 @@ import logging
 import math
 import sys
 
-from harness import BIN, Scratch, expect, torch_child, torch_python
+from harness import BIN, expect, torch_test
 
 
 def attention(torch, run):
@@ -222,7 +222,7 @@ def check_errors(torch):
             expect(False, f"nothing is raised, not {message}")
 
 
-def child(names):
+def child(*names):
     sys.path.insert(0, str(BIN.parent / "python"))
     import torch
     import warploom.torch  # noqa: F401
@@ -243,14 +243,5 @@ def child(names):
         check_errors(torch)
 
 
-def main():
-    if "--child" in sys.argv:
-        return child(sys.argv[2:])
-    torch_python()
-    with Scratch() as scratch:
-        done = torch_child(scratch, __file__, *sys.argv[1:], timeout=600)
-        expect(done.returncode == 0, f"{done.stdout}{done.stderr[-6000:]}")
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(torch_test(__file__, child, timeout=600))

@@ -4,7 +4,7 @@ in few elements, and strides of results."""
 
 import sys
 
-from harness import Scratch, expect, python_package, torch_child, torch_python
+from harness import expect, python_package, torch_test
 
 
 def permuted(x):
@@ -83,14 +83,5 @@ def child():
     print("as eager ok")
 
 
-def main():
-    if "--child" in sys.argv:
-        return child()
-    torch_python()
-    with Scratch() as scratch:
-        done = torch_child(scratch, __file__, timeout=600)
-        expect(done.returncode == 0, f"{done.stdout}{done.stderr[-6000:]}")
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(torch_test(__file__, child, timeout=600))

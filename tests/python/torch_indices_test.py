@@ -3,7 +3,7 @@
 
 import sys
 
-from harness import Scratch, expect, python_package, torch_child, torch_python
+from harness import expect, python_package, torch_test
 
 
 def cases(torch):
@@ -42,14 +42,5 @@ def child():
     print("indices ok")
 
 
-def main():
-    if "--child" in sys.argv:
-        return child()
-    torch_python()
-    with Scratch() as scratch:
-        done = torch_child(scratch, __file__, timeout=300)
-        expect(done.returncode == 0, f"{done.stdout}{done.stderr[-3000:]}")
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(torch_test(__file__, child, timeout=300))
