@@ -234,7 +234,7 @@ absl::Status why_no_result(const Job& job) {
           "again");
     case JobState::kNotCached: {
       std::string what = job.error.ok() ? "some group is not in the store" : std::string(job.error.message());
-      return absl::NotFoundError(cat(what, "; `warploom tune ", job.label, "` searches for it"));
+      return absl::NotFoundError(cat(what, "; `warploom tune ", job.label, "` makes it"));
     }
     default:
       return absl::InternalError("the job ended without a result");

@@ -59,8 +59,17 @@ absl::Status plan_job(NewJob& job, Store& store, const Compiler& compiler, const
   if (missing == 0 && (asked.require_cached || !compiler.refines(asked.cover))) {
     if (auto result = assemble(*job.plan, records, {}); result.ok()) answer_job(job.row, *std::move(result));
   } else if (asked.require_cached) {
-    job.row.error = absl::NotFoundError(
-        cat(missing, " of ", job.plan->groups.size(), " groups are not in the store", and_why(problem)));
+    std::string why = and_why(problem);
+    for (const PlannedGroup& group : job.plan->groups) {
+      if (records.contains(group.key)) continue;
+      WL_ASSIGN_OR_RETURN(const bool lost, store.has_record_without_object(group.key, environment_of(*job.row.device),
+                                                                           {.team = job.row.team}));
+      if (!lost) continue;
+      why = cat("; the object of the kernel of key ", group.key, " is lost or damaged", why);
+      break;
+    }
+    job.row.error =
+        absl::NotFoundError(cat(missing, " of ", job.plan->groups.size(), " groups are not in the store", why));
   }
   return absl::OkStatus();
 }

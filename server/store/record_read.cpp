@@ -130,8 +130,8 @@ std::optional<RecordRow> Store::Impl::take_record(const Sql::Row& row, const Rec
   return *std::move(record);
 }
 
-// A record by its key is to be used, which takes its object; one by its digest may only be looked at.
-absl::StatusOr<std::optional<RecordRow>> Store::record(const RecordName& name) {
+// `with_object`: one whose object cannot be read is passed over.
+absl::StatusOr<std::optional<RecordRow>> Store::record(const RecordName& name, bool with_object) {
   std::optional<RecordRow> found;
   const bool by_digest = !name.digest.empty();
   const std::string bytes = key_bytes(by_digest ? name.digest : name.key);
@@ -140,7 +140,7 @@ absl::StatusOr<std::optional<RecordRow>> Store::record(const RecordName& name) {
         kSelect[kWhole][by_digest].c_str(),
         [&](const Sql::Row& row) {
           found = impl_->take_record(row, &name);
-          if (found && !by_digest && !impl_->has_object(found->record.object_sha256)) found.reset();
+          if (found && with_object && !impl_->has_object(found->record.object_sha256)) found.reset();
           return !found.has_value();
         },
         Blob{bytes}, name.environment, name.reader.team, name.reader.every);
@@ -157,11 +157,19 @@ bool Store::Impl::has_object(const std::string& digest) {
 
 absl::StatusOr<std::optional<RecordRow>> Store::record_by_key(const std::string& key, const std::string& environment,
                                                               const Reader& reader) {
-  return record({key, environment, "", reader});
+  return record({key, environment, "", reader}, /*with_object=*/true);
+}
+absl::StatusOr<bool> Store::has_record_without_object(const std::string& key, const std::string& environment,
+                                                      const Reader& reader) {
+  const RecordName name{key, environment, "", reader};
+  WL_ASSIGN_OR_RETURN(const auto whole, record(name, /*with_object=*/true));
+  if (whole) return false;
+  WL_ASSIGN_OR_RETURN(const auto any, record(name, /*with_object=*/false));
+  return any.has_value();
 }
 absl::StatusOr<std::optional<RecordRow>> Store::record_by_digest(const std::string& digest) {
   if (digest.empty()) return std::nullopt;
-  return record({"", "", digest, {.every = true}});
+  return record({"", "", digest, {.every = true}}, /*with_object=*/false);
 }
 
 absl::StatusOr<std::optional<std::string>> Store::Impl::text(Sql& sql, const std::string& digest, bool keep) {

@@ -282,6 +282,9 @@ class Store {
   absl::StatusOr<std::optional<RecordRow>> record_by_key(const std::string& key, const std::string& environment,
                                                          const Reader& reader = {});
   absl::StatusOr<std::optional<RecordRow>> record_by_digest(const std::string& digest);  // of every team
+  // Whether such a record is a miss only since its object is lost or damaged.
+  absl::StatusOr<bool> has_record_without_object(const std::string& key, const std::string& environment,
+                                                 const Reader& reader = {});
   // The same as the bytes of a v1::KernelRecord, to be sent as they are. Without texts its source has neither a prelude
   // nor a text, and little is read.
   absl::StatusOr<std::optional<RecordMessage>> record_message(const RecordName& name, bool with_texts);
@@ -338,7 +341,7 @@ class Store {
   // Runs `work` in the writer's transaction; on error its changes, and only its, are undone.
   absl::Status write(const std::function<absl::Status(Sql&)>& work);
   absl::Status read(const std::function<absl::Status(Sql&)>& work);
-  absl::StatusOr<std::optional<RecordRow>> record(const RecordName& name);
+  absl::StatusOr<std::optional<RecordRow>> record(const RecordName& name, bool with_object);
   std::unique_ptr<Impl> impl_;
 };
 

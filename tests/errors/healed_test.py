@@ -30,7 +30,8 @@ def check_objects(scratch):
             if damage == "lost":
                 path.unlink()
         # What only looks finds nothing, and says so; what may search has the kernel again, from the trials that are known.
-        scratch.run("warploom", "get", graph, "--store", store, expect=3)
+        said = scratch.run("warploom", "get", graph, "--store", store, expect=3).err
+        expect("is lost or damaged" in said and "makes it" in said, said)
         trials = count(store, "trials WHERE phase = 0")
         scratch.run(*tune)
         expect(count(store, "trials WHERE phase = 0") == trials, f"{damage}: it was searched again")
