@@ -5,12 +5,13 @@ to eager is tried again, the program ends with its process, and eight processes 
 import contextlib
 import os
 import pathlib
+import random
 import signal
 import subprocess
 import sys
 import time
 
-from harness import BIN, SOURCE, Scratch, expect, torch_python, until
+from harness import BIN, SCALE, SOURCE, Scratch, expect, torch_python, until
 
 
 # --- what children do
@@ -160,6 +161,32 @@ def check_ends(scratch):
     done(scratch, "check", 64)
 
 
+def check_moments(scratch):
+    """A process that is ended at any moment of its first call leaves nothing: no process, no bundle, no file in TMPDIR."""
+    temporary = scratch.root / "tmp"
+    temporary.mkdir()
+    draws = random.Random(int(os.environ.get("WARPLOOM_TEST_SEED", "7")))
+    slowest = 0
+    for moment in range(max(2, round(5 * SCALE))):
+        how, when = draws.choice([signal.SIGKILL, signal.SIGTERM, signal.SIGINT]), draws.uniform(0, 4)
+        what = f"{how.name}, {when:.3f} s after the first call began"
+        child = start(scratch, "check", 64, 100_000, log=f"moment{moment}", TMPDIR=str(temporary))
+        said = scratch.root / f"moment{moment}.log"
+        until(lambda: "begun" in said.read_text() or child.poll() is not None, 120, "the first call")
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            child.wait(timeout=when)
+        started = below(child.pid)
+        begun = time.monotonic()
+        child.send_signal(how)
+        child.wait(timeout=60)
+        until(lambda: gone(started), 20, f"{what}: the end of all below it")
+        slowest = max(slowest, time.monotonic() - begun)
+        expect(not list((scratch.root / "cache/warploom/torch").glob("*/bundle*")), f"{what}: it left a bundle")
+        left = [path for path in temporary.iterdir() if not path.name.startswith("torchinductor")]
+        expect(not left or how == signal.SIGKILL, f"{what}: left in TMPDIR: {left}")
+    print(f"from a signal to the end of all that a first call has started: at most {slowest:.2f} s")
+
+
 def check_damage(scratch):
     done(scratch, "check")
     (bundle,) = (scratch.root / "cache/warploom/torch").glob("*/bundle")
@@ -221,7 +248,7 @@ def main():
     if "--child" in sys.argv:
         return globals()[sys.argv[2]](*sys.argv[3:])
     torch_python()
-    for part in [lambda s: done(s, "options"), lambda s: done(s, "keys"), check_damage, check_unusable, check_passing, check_ends, check_ranks]:
+    for part in [lambda s: done(s, "options"), lambda s: done(s, "keys"), check_damage, check_unusable, check_passing, check_ends, check_moments, check_ranks]:
         begun = time.monotonic()
         with Scratch() as scratch:
             part(scratch)
