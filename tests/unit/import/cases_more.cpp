@@ -170,6 +170,7 @@ std::vector<Case> scatter_cases() {
       {"ReverseSequence", 10, {f({5, 3}), ints({3}, 1, 6)}, {}, "f32[5,3]"},
       {"NonZero", 13, {floats({2, 2}, {1, 0, 2, 3})}, {}, "i64[2,3]"},
       {"Unique", 11, {floats({5}, {2, 1, 1, 3, 2})}, {}, "f32[3]", 4},
+      {"Unique", 11, {f({1, 3})}, {{"axis", 0}}, "f32[1,3]", 4},
       {"Compress",
        11,
        {f({4, 3}), {.type = TensorProto::BOOL, .shape = {4}, .values = {0, 1, 0, 1}}},
