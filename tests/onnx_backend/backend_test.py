@@ -5,7 +5,11 @@ the default schedule, compiled and run. Its outputs must be those that the packa
     backend_test.py [-k REGEX] [--all] [--cover single] [--keep DIR] [--objects DIR] [--floor N] [--report FILE]
 
 Short runs try a part of the cases (cases.drawn). Prints "passed / in scope / total". Fails when fewer than FLOOR of the cases in
-scope pass, and when any case takes the tool down. excluded.txt says what is out of scope, and why."""
+scope pass, and when any case takes the tool down. excluded.txt says what is out of scope, and why.
+
+The package's results have errors too: those of f16 are rounded after every operation, and what should be 0 is not. Where one is outside of the
+tolerances, the oracle is asked: a case passes as well if the package's results and ours both lie within the bounds that
+follow from the roundings of the types. Such cases are counted apart."""
 import argparse
 import collections
 import io
@@ -16,6 +20,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import types
 
 try:
     import ml_dtypes
@@ -23,12 +28,15 @@ try:
     import onnx
 
     import cases
+
+    sys.path.insert(0, str(pathlib.Path(__file__).parent / "../tools"))
+    import onnx_coverage
 except ImportError as error:
     print(f"skipped: {error}")
     sys.exit(77)
 
 HERE = pathlib.Path(__file__).parent
-FLOOR = 0.975  # smallest share of the cases in scope that must pass
+FLOOR = 0.985  # smallest share of the cases in scope that must pass
 
 
 def read_output(path):
@@ -76,6 +84,21 @@ def compare(case, folder):
         if wrong:
             return f"wrong: output {value.name} {wrong}"
     return ""
+
+
+def within_bounds(case, variant, folder):
+    """Whether the results of both are as the oracle says, within its bounds. `variant`: which of the inputs were constants."""
+    arrays = onnx_coverage.given_arrays(case)
+    known = [[], *cases.constant_sets(case, arrays)][variant]
+    model = cases.with_constants(cases.fixed_shapes(case.model, arrays), arrays, known)
+    base = folder / "oracle"
+    onnx_coverage.write(base / case.name, model, {name: array for name, array in arrays.items() if name not in known})
+    said = onnx_coverage.evaluate([case], base)[case.name]
+    files = dict(line.split("\t") for line in (folder / case.name / "outputs.txt").read_text().splitlines())
+    got = [None if want is None else read_output(folder / case.name / files[value.name])
+           for value, want in zip(case.model.graph.output, case.outputs)]
+    ours = types.SimpleNamespace(outputs=got, rtol=0, atol=0)
+    return said.split("\t")[1] == "ok" and not any(onnx_coverage.compare(each, base / case.name, said) for each in (case, ours))
 
 
 def run_tool(folder, options):
@@ -126,7 +149,10 @@ def main():
                 variant, launched = map(int, rest[0].split())
                 message = compare(case, folder / case.name)
                 kernels += launched
-                if not message:
+                if re.match("wrong: output .* elements wrong", message) and within_bounds(case, variant, folder):
+                    message = ""
+                    variants["within the bounds of rounding, outside of the package's tolerances"] += 1
+                elif not message:
                     variants["at import" if launched == 0 else "some inputs known" if variant else "as it is"] += 1
             else:
                 message = rest[0]
