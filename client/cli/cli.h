@@ -119,9 +119,9 @@ absl::StatusOr<Job> await_job(Context& context, const Job& job, const Await& how
 // results, and they would take the worker's time. Their trials stay, and searches that they share with the job `mine`
 // continue.
 absl::Status end_orphans(Context& context, const std::string& mine);
-// Writes a report of one size as a page of HTML to options.html, if that is not empty. `graph`: its canonical text; may
-// be empty.
-absl::Status write_page(Context& context, const SizedReport& report, const Device& device, const std::string& graph);
+// Writes a report of one size as a page of HTML to options.html, if that is not empty. Its picture is of what
+// `result`, which the report is of, launches.
+absl::Status write_page(Context& context, const SizedReport& report, const JobResult& result);
 // Writes to a file, or to stdout if `where` is "-". Does nothing if `where` is empty.
 absl::Status write_report(const std::string& where, const std::string& text);
 // Returns a path in the user's cache folder. Error when neither XDG_CACHE_HOME nor HOME is set.

@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_join.h"
 #include "client/cli/cli.h"
+#include "client/cli/compose.h"
 #include "client/cli/exit_code.h"
 #include "client/cli/run.h"
 #include "client/cli/table.h"
@@ -14,6 +15,7 @@
 #include "client/program/bundle.h"
 #include "client/program/files.h"
 #include "client/program/json.h"
+#include "client/program/manifest.h"
 #include "client/remote/report.h"
 
 namespace wl {
@@ -228,21 +230,50 @@ absl::StatusOr<int> run_command(Context& context) {
   return run_and_report(program, options);
 }
 
-absl::StatusOr<int> inspect_command(Context& context) {
+namespace {
+
+// What a bundle launches is shown as it is: a new plan of its graph may be another.
+absl::StatusOr<Inspection> inspect_bundle(Context& context, const std::string& stage, bool why) {
+  WL_ASSIGN_OR_RETURN(const std::string folder, folder_of_size(context.options));
+  WL_ASSIGN_OR_RETURN(const Program program, load_bundle(folder));
+  if (context.options.simplify_only)
+    return context.service.inspect(program.graph_text, context.options.tune, stage, /*simplify_only=*/true);
+  WL_ASSIGN_OR_RETURN(const std::string report, read_file(cat(folder, "/report.json")));
+  WL_ASSIGN_OR_RETURN(Inspection out, context.service.inspect(result_of(program, report), stage, why));
+  if (stage != "source") return out;
+  // Another version may have printed the plan in another way; what runs is what the bundle has.
+  for (size_t i = 0; i < program.kernels.size(); ++i) {
+    WL_ASSIGN_OR_RETURN(std::string text, read_file(cat(folder, "/", source_path(program.kernels[i]))));
+    Source& shown = out.groups[i].source;
+    if (text.find(shown.text) != std::string::npos) continue;
+    shown = program.kernels[i].source;
+    shown.text = std::move(text);
+  }
+  return out;
+}
+
+absl::StatusOr<Inspection> inspect_graph(Context& context, const std::string& stage, bool why) {
   const Options& options = context.options;
   WL_ASSIGN_OR_RETURN(const Bind bind, one_size(options));
-  WL_ASSIGN_OR_RETURN(GraphFile file, read_input(context, bind));
+  WL_ASSIGN_OR_RETURN(const GraphFile file, read_input(context, bind));
   TuneOptions tune = options.tune;
   if (context.embedded) {
     WL_ASSIGN_OR_RETURN(tune.device, context.local.device_for(tune.target, /*must_run=*/false));
   }
-  std::string stage = options.stage == "asm" ? "source" : options.stage;
+  return context.service.inspect(file.text, tune, stage, options.simplify_only, why);
+}
+
+}  // namespace
+
+absl::StatusOr<int> inspect_command(Context& context) {
+  const Options& options = context.options;
+  const std::string stage = options.stage == "asm" ? "source" : options.stage;
   const bool why = options.why || !options.svg.empty();
   if (why && options.stage != "plan")
     return invalid(options.why ? "--why" : "--svg",
                    " explains which ops share a kernel; it goes with --stage plan, not ", options.stage);
-  WL_ASSIGN_OR_RETURN(Inspection inspection,
-                      context.service.inspect(file.text, tune, stage, options.simplify_only, why));
+  WL_ASSIGN_OR_RETURN(const Inspection inspection, is_folder(options.input) ? inspect_bundle(context, stage, why)
+                                                                            : inspect_graph(context, stage, why));
   if (!options.svg.empty()) WL_RETURN_IF_ERROR(write_file(options.svg, inspection.picture));
   if (options.why) {
     std::fputs(inspection.why.c_str(), stdout);

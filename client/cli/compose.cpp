@@ -1,8 +1,11 @@
 #include "client/cli/compose.h"
 
 #include <algorithm>
+#include <map>
 
+#include "client/program/json.h"
 #include "compiler/base/sha256.h"
+#include "compiler/ir/compose/compose.h"
 #include "compiler/ir/layout/channels_last.h"
 #include "compiler/ir/rules/rules.h"
 #include "compiler/ir/text.h"
@@ -10,10 +13,7 @@
 namespace wl {
 namespace {
 
-NodeId add(Graph& graph, Node node) {
-  graph.nodes.push_back(std::move(node));
-  return static_cast<NodeId>(graph.nodes.size()) - 1;
-}
+constexpr int64_t kMostThreads = 1 << 16, kMostBytes = int64_t{1} << 40;  // of a device
 
 // Returns a text for each output that does not depend on the numbers of nodes or the order of commutative operands,
 // which simplification chooses by age.
@@ -43,62 +43,67 @@ std::vector<std::string> meaning_of(const Graph& graph) {
   return outputs;
 }
 
+int64_t count_in(const Json& json, const char* key) {
+  const auto found = json.find(key);
+  const int64_t count = found != json.end() && found->is_number_integer() ? found->get<int64_t>() : 0;
+  return count > 0 && count <= kMostBytes ? count : 0;
+}
+
+// As far as prices and limits depend on it.
+Device device_of(const Program& program, const Json& report) {
+  Device device;
+  device.target = program.target;
+  device.name = program.device;
+  device.threads = 1;
+  for (const ProgramKernel& kernel : program.kernels) {
+    const Source& source = kernel.source;
+    if (!source.library.empty()) device.libraries = source.library;
+    if (!source.compiler.empty() &&
+        std::find(device.compilers.begin(), device.compilers.end(), source.compiler) == device.compilers.end())
+      device.compilers.push_back(source.compiler);
+  }
+  const auto environment = report.find("environment");
+  if (environment == report.end()) return device;
+  const auto host = environment->find("host");
+  if (host == environment->end()) return device;
+  device.threads = static_cast<int>(std::clamp<int64_t>(count_in(*host, "threads"), 1, kMostThreads));
+  device.l1_bytes = count_in(*host, "l1_bytes");
+  device.l2_bytes = count_in(*host, "l2_bytes");
+  device.l3_bytes = count_in(*host, "l3_bytes");
+  return device;
+}
+
 }  // namespace
 
-absl::StatusOr<Graph> compose(const Program& program, const Graph& whole) {
-  Graph result;
-  std::vector<NodeId> value(program.buffers.size(), -1);
-  for (NodeId id : whole.inputs()) {
-    if (const int buffer = input_buffer(program, whole.nodes[id].text); buffer >= 0)
-      value[buffer] = add(result, whole.nodes[id]);
+JobResult result_of(const Program& program, const std::string& report) {
+  constexpr ResultBuffer::Kind kKinds[] = {ResultBuffer::Kind::kInput, ResultBuffer::Kind::kOutput,
+                                           ResultBuffer::Kind::kIntermediate};  // by place
+  JobResult result;
+  for (const ProgramKernel& kernel : program.kernels) {
+    GroupResult& group = result.groups.emplace_back();
+    group.key = kernel.key;
+    group.graph = kernel.graph;
+    group.plan = kernel.plan;
   }
-  for (size_t s = 0; s < program.steps.size(); ++s) {
-    const ProgramStep& step = program.steps[s];
-    WL_ASSIGN_OR_RETURN(const Graph group, parse(program.kernels[step.kernel].graph));
-    if (group.inputs().size() + group.outputs.size() != step.args.size()) {
-      return invalid("step ", s, " has ", step.args.size(), " arguments, its graph ", group.inputs().size(), " + ",
-                     group.outputs.size());
-    }
-    // One kernel may serve groups that differ in shape but treat the bytes alike.
-    const auto shaped = [&](NodeId id, DType dtype, const Shape& shape) -> absl::StatusOr<NodeId> {
-      const Node& node = result.nodes[id];
-      if (node.dtype != dtype || elements(node.shape) != elements(shape)) {
-        return invalid("step ", s, ": a buffer is ", type_text(node.dtype, node.shape), ", its graph says ",
-                       type_text(dtype, shape));
-      }
-      if (node.shape == shape) return id;
-      return add(result, Node{.op = Op::reshape, .dtype = dtype, .shape = shape, .operands = {id}});
-    };
-    std::vector<NodeId> renamed(group.nodes.size(), -1);
-    size_t argument = 0;
-    for (size_t id = 0; id < group.nodes.size(); ++id) {
-      Node node = group.nodes[id];
-      if (node.op == Op::input) {
-        const NodeId from = value[step.args[argument++]];
-        if (from < 0) return invalid("step ", s, " reads a value that no earlier step stores");
-        WL_ASSIGN_OR_RETURN(renamed[id], shaped(from, node.dtype, node.shape));
-        continue;
-      }
-      for (NodeId& operand : node.operands) operand = renamed[operand];
-      renamed[id] = add(result, std::move(node));
-    }
-    for (const Output& output : group.outputs) {
-      const int buffer = step.args[argument++];
-      WL_ASSIGN_OR_RETURN(value[buffer],
-                          shaped(renamed[output.node], program.buffers[buffer].dtype, program.buffers[buffer].shape));
-    }
+  for (const ProgramStep& step : program.steps) {
+    result.steps.push_back({step.kernel, step.args});
+    ++result.groups[step.kernel].count;
   }
-  for (const ProgramOutput& output : program.outputs) {
-    if (value[output.buffer] < 0) return invalid("output ", output.name, " is stored by no step");
-    result.outputs.push_back({output.name, value[output.buffer]});
+  std::map<uint64_t, Binding> inputs;  // in the order of the graph
+  for (const ProgramBuffer& buffer : program.buffers) {
+    const int number = static_cast<int>(result.buffers.size());
+    result.buffers.push_back({buffer.name, buffer.dtype, buffer.shape, kKinds[static_cast<int>(buffer.place)]});
+    if (buffer.place == Place::kInput) inputs[buffer.stream] = {buffer.name, number};
   }
-  WL_RETURN_IF_ERROR(verify(result));
+  for (auto& [place, input] : inputs) result.inputs.push_back(std::move(input));
+  for (const ProgramOutput& output : program.outputs) result.outputs.push_back({output.name, output.buffer});
+  result.device = device_of(program, Json::parse(report, nullptr, /*allow_exceptions=*/false));
   return result;
 }
 
 absl::StatusOr<bool> steps_make(const Program& program, const Graph& whole) {
-  WL_ASSIGN_OR_RETURN(Graph composed, compose(program, whole));
-  WL_ASSIGN_OR_RETURN(const Graph one, simplify(composed));
+  WL_ASSIGN_OR_RETURN(const Composition composed, compose(result_of(program)));
+  WL_ASSIGN_OR_RETURN(const Graph one, simplify(composed.graph));
   WL_ASSIGN_OR_RETURN(const Graph other, simplify(whole));
   if (meaning_of(one) == meaning_of(other)) return true;
   // Its cover may store values between kernels in another order.

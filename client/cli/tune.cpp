@@ -119,8 +119,7 @@ absl::StatusOr<int> conclude(Context& context, const std::vector<Tuned>& all) {
   }
   WL_RETURN_IF_ERROR(write_report(options.json, reports_json(reports)));
   // A page is of one size: the last, which the curves are of.
-  WL_RETURN_IF_ERROR(write_page(context, reports.back(), all.back().job.device.value_or(Device()),
-                                all.back().file != nullptr ? all.back().file->text : ""));
+  WL_RETURN_IF_ERROR(write_page(context, reports.back(), *all.back().job.result));
   std::FILE* notes = options.json == "-" ? stderr : stdout;
   if (!programs.empty()) {
     WL_RETURN_IF_ERROR(write_buckets(options.out, programs));

@@ -56,19 +56,36 @@ absl::Status add_part(v1::InspectResponse part, Inspection& out) {
   out.why += part.why();
   out.picture += part.picture();
   for (v1::InspectResponse::Group& group : *part.mutable_groups()) {
-    InspectedGroup& added = out.groups.emplace_back();
-    added.key = std::move(*group.mutable_key());
-    added.graph = std::move(*group.mutable_graph());
-    added.plan = std::move(*group.mutable_plan());
-    added.space = std::move(*group.mutable_space());
-    added.kernel = std::move(*group.mutable_kernel());
-    added.count = group.count();
-    added.tuned = group.tuned();
+    InspectedGroup& added = out.groups.emplace_back(InspectedGroup{
+        group.key(), group.graph(), group.plan(), group.space(), group.kernel(), group.count(), group.tuned(), {}});
     if (!group.has_source()) continue;
     group.mutable_source()->set_prelude(part.prelude());
     WL_ASSIGN_OR_RETURN(added.source, from_proto(group.source()));
   }
   return absl::OkStatus();
+}
+
+absl::StatusOr<Inspection> read_inspection(const std::shared_ptr<grpc::Channel>& channel, const Peer& peer,
+                                           const v1::InspectRequest& request) {
+  auto stub = v1::TuningService::NewStub(channel);
+  grpc::ClientContext context;
+  const std::stop_callback ends(peer.stop, [&context] { context.TryCancel(); });
+  context.set_deadline(Clock::now() + peer.patience);
+  auto stream = stub->Inspect(&context, request);
+  Inspection inspection;
+  v1::InspectResponse part;
+  int64_t bytes = 0;
+  absl::Status wrong;
+  while (wrong.ok() && stream->Read(&part)) {
+    bytes += static_cast<int64_t>(part.ByteSizeLong());
+    wrong = bytes > kMostInspection ? invalid("it has more than ", kMostInspection, " bytes")
+                                    : add_part(std::move(part), inspection);
+  }
+  if (!wrong.ok()) context.TryCancel();
+  const absl::Status status = status_of(stream->Finish(), peer);
+  if (!wrong.ok()) return answer_error(wrong, peer.where);
+  WL_RETURN_IF_ERROR(status);
+  return inspection;
 }
 
 }  // namespace
@@ -215,24 +232,21 @@ absl::StatusOr<Inspection> Service::inspect(const std::string& graph, const Tune
   request.set_stage(stage);
   request.set_simplify_only(simplify_only);
   request.set_why(why);
-  auto stub = v1::TuningService::NewStub(channel_);
-  grpc::ClientContext context;
-  const std::stop_callback ends(peer_.stop, [&context] { context.TryCancel(); });
-  context.set_deadline(Clock::now() + peer_.patience);
-  auto stream = stub->Inspect(&context, request);
-  Inspection inspection;
-  v1::InspectResponse part;
-  int64_t bytes = 0;
-  absl::Status wrong;
-  while (wrong.ok() && stream->Read(&part)) {
-    bytes += static_cast<int64_t>(part.ByteSizeLong());
-    wrong = bytes > kMostInspection ? invalid("it has more than ", kMostInspection, " bytes")
-                                    : add_part(std::move(part), inspection);
-  }
-  if (!wrong.ok()) context.TryCancel();
-  const absl::Status status = status_of(stream->Finish(), peer_);
-  if (!wrong.ok()) return answer_error(wrong, peer_.where);
-  WL_RETURN_IF_ERROR(status);
+  return read_inspection(channel_, peer_, request);
+}
+
+absl::StatusOr<Inspection> Service::inspect(const JobResult& result, const std::string& stage, bool why) {
+  v1::InspectRequest request;
+  *request.mutable_result() = to_proto(result);
+  request.set_stage(stage);
+  request.set_why(why);
+  if (request.ByteSizeLong() > static_cast<size_t>(kMaxMessageBytes))
+    return invalid("the graphs and plans of its kernels take more than the ", kMaxMessageBytes,
+                   " bytes that a coordinator reads; cut the graph into smaller graphs");
+  WL_ASSIGN_OR_RETURN(Inspection inspection, read_inspection(channel_, peer_, request));
+  const bool same = std::equal(inspection.groups.begin(), inspection.groups.end(), result.groups.begin(),
+                               result.groups.end(), [](const auto& a, const auto& b) { return a.key == b.key; });
+  if (!same) return answer_error(invalid("it is of other kernels than were asked about"), peer_.where);
   return inspection;
 }
 

@@ -26,7 +26,7 @@ struct InspectedGroup {
   std::string space;   // for the stages "space" and "plan"
   std::string kernel;  // for stage "kernel"
   int64_t count = 0;
-  bool tuned = false;  // whether the plan is the store's rather than the default schedule
+  bool tuned = false;  // whether the plan is a result's or the store's rather than the default schedule
   Source source;       // for stage "source"
 };
 struct Inspection {
@@ -132,6 +132,8 @@ class Service {
 
   absl::StatusOr<Inspection> inspect(const std::string& graph, const TuneOptions& options, const std::string& stage,
                                      bool simplify_only, bool why = false);
+  // Of what a result launches, which is shown as it is. DataLoss also: the coordinator's version inspects graphs only.
+  absl::StatusOr<Inspection> inspect(const JobResult& result, const std::string& stage, bool why);
 
   // NotFound means that the coordinator's store has no record of the key. DataLoss, PermissionDenied: a record may not
   // be used, by its signature (proto/signing.h).

@@ -13,6 +13,7 @@
 #include "compiler/cover/stitching.h"
 #include "compiler/cover/values.h"
 #include "compiler/model/cost.h"
+#include "compiler/plan/group_order.h"
 #include "compiler/plan/pack.h"
 #include "compiler/plan/stitch.h"
 
@@ -25,18 +26,21 @@ using Anchors = std::vector<NodeId>;
 
 class Explanation {
  public:
-  Explanation(const CoverValues& values, const Cover& cover, const Machine& machine)
-      : values_(values), machine_(machine), rates_(rates_of(machine)) {
+  // Every group of the cover must be one that analyze_group() accepts.
+  Explanation(const CoverValues& values, const Cover& cover, const Machine& machine, Work* work)
+      : values_(values), machine_(machine), rates_(rates_of(machine)), work_(work) {
     for (const Group& group : cover.groups) {
+      if (!go_on(work_, kAnalysisSteps)) return;
       Anchors& mine = groups_.emplace_back();
       for (NodeId op : group.ops)
         if (values.anchor_behind(op) == op) mine.push_back(op);
       for (NodeId op : mine) group_of_[op].push_back(groups_.size() - 1);
-      written_.push_back(priced(group, mine));
+      written_.push_back(cost_of_group(group));
       packed_.push_back(packed_text(extract(values.graph(), group)));
     }
   }
 
+  // Unfinished if the work ends before.
   std::string text() {
     Cost now, alone;
     size_t ops = 0;
@@ -51,7 +55,8 @@ class Explanation {
                         bytes_text(alone.bytes), time_text(now.micros), time_text(alone.micros));
     if (ops > values_.anchors().size())
       append(&out, "# ", ops - values_.anchors().size(), " ops are computed more than once\n");
-    for (size_t g = 0; g < groups_.size(); ++g) out += group_text(g);
+    for (size_t g = 0; g < groups_.size() && go_on(work_, kAnalysisSteps * (1 + groups_[g].size())); ++g)
+      out += group_text(g);
     return out;
   }
 
@@ -68,6 +73,13 @@ class Explanation {
       names.push_back(cat("%", ops[i], " ", name_of(values_.graph().nodes[ops[i]].op)));
     if (ops.size() > kNamedOps) names.push_back(cat("and ", ops.size() - kNamedOps, " more"));
     return absl::StrJoin(names, ", ");
+  }
+
+  // Of a group of the cover, which is there whether it is worthwhile or not.
+  absl::StatusOr<Cost> cost_of_group(const Group& group) const {
+    const Graph part = extract(values_.graph(), group);
+    WL_ASSIGN_OR_RETURN(const Domain domain, analyze_group(part, machine_));
+    return cost_of(part, domain, machine_, rates_);
   }
 
   absl::StatusOr<Cost> priced(const Group& group, const Anchors& ops) const {
@@ -185,6 +197,7 @@ class Explanation {
   const CoverValues& values_;
   const Machine& machine_;
   const Rates rates_;
+  Work* const work_;
   std::vector<Anchors> groups_;
   std::vector<absl::StatusOr<Cost>> written_;
   std::vector<std::string> packed_;
@@ -193,10 +206,39 @@ class Explanation {
 
 }  // namespace
 
-absl::StatusOr<CoverExplanation> explain(const Graph& graph, const Cover& cover, const Machine& machine) {
-  WL_ASSIGN_OR_RETURN(const CoverValues values, CoverValues::make(graph, machine));
-  for (const Group& group : cover.groups) WL_RETURN_IF_ERROR(analyze_group(extract(graph, group), machine).status());
-  return CoverExplanation{Explanation(values, cover, machine).text(), picture_of(values, cover)};
+Cover cover_of(const Composition& result) {
+  Cover cover;
+  for (const Composition::Launch& launch : result.launches) {
+    Group group{.ops = launch.computes, .reads = {}, .stores = launch.stores};
+    const auto read = [&](NodeId id) {
+      if (!std::binary_search(group.ops.begin(), group.ops.end(), id) &&
+          std::find(group.reads.begin(), group.reads.end(), id) == group.reads.end())
+        group.reads.push_back(id);
+    };
+    for (const NodeId id : group.ops)
+      for (const NodeId operand : result.graph.nodes[id].operands) read(operand);
+    for (const NodeId id : group.stores) read(id);
+    cover.groups.push_back(in_order(result.graph, std::move(group)));
+  }
+  return cover;
+}
+
+absl::StatusOr<CoverExplanation> explain(const Graph& graph, const Cover& cover, const Machine& machine, Work* work) {
+  WL_ASSIGN_OR_RETURN(const CoverValues values, CoverValues::make(graph, machine, nullptr, work));
+  for (const Group& group : cover.groups) {
+    if (!go_on(work, kAnalysisSteps)) return work->status();
+    WL_RETURN_IF_ERROR(analyze_group(extract(graph, group), machine).status());
+  }
+  std::string text = Explanation(values, cover, machine, work).text();
+  WL_RETURN_IF_ERROR(ended(work));
+  return CoverExplanation{std::move(text), picture_of(values, cover)};
+}
+
+absl::StatusOr<CoverExplanation> explain(const Composition& result, const Machine& machine, Work* work) {
+  for (size_t i = 0; i < result.launches.size(); ++i)
+    if (result.launches[i].stores.empty())
+      return invalid("step ", i, ": nothing that it stores is needed by an output");
+  return explain(result.graph, cover_of(result), machine, work);
 }
 
 }  // namespace wl

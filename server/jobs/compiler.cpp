@@ -219,7 +219,7 @@ class RealCompiler : public Compiler {
     WL_RETURN_IF_ERROR(fits_cover(*row, graph));
     WL_ASSIGN_OR_RETURN(const Cover greedy, cover_greedy(graph, machine, {.work = work}));
     WL_ASSIGN_OR_RETURN(const Cover made, row->make({graph, machine, greedy, {}, pool_of(graph, machine, work), work}));
-    return wl::explain(graph, made, machine);
+    return wl::explain(graph, made, machine, work);
   }
   absl::StatusOr<std::unique_ptr<GroupCompiler>> open(const Graph& group, const Machine& machine) const override {
     WL_ASSIGN_OR_RETURN(Domain domain, analyze_group(group, machine));

@@ -3,8 +3,12 @@
 #include <algorithm>
 #include <deque>
 #include <set>
+#include <string_view>
 
+#include "compiler/cover/explain.h"
+#include "compiler/ir/compose/compose.h"
 #include "compiler/ir/text.h"
+#include "compiler/target/target.h"
 #include "proto/limits.h"
 #include "proto/rpc.h"
 #include "server/jobs/job_plan.h"
@@ -15,15 +19,23 @@ namespace {
 constexpr uint64_t kGroupSteps = 1000;  // of work on a group; the caller is asked about before each
 constexpr size_t kPartBytes = 1 << 20;  // A part with groups ends when it is this long.
 
-absl::StatusOr<v1::InspectResponse::Group> inspect_group(const PlannedGroup& group, const std::string& stage,
-                                                         const JobPlan& plan, const Compiler& compiler, Store* store,
-                                                         const Reader& reader) {
+struct Shown {
+  std::string key;
+  Graph graph;
+  int64_t count = 0;                     // launches
+  std::optional<std::string> plan = {};  // absent: the default schedule's
+};
+
+absl::StatusOr<v1::InspectResponse::Group> inspect_kernel(const Shown& kernel, const std::string& stage,
+                                                          const Machine& machine, const Compiler& compiler) {
   v1::InspectResponse::Group out;
-  out.set_key(group.key);
-  out.set_count(group.fused_count);
-  out.set_graph(group.text);
+  out.set_key(kernel.key);
+  out.set_count(kernel.count);
+  out.set_graph(print(kernel.graph));
   if (stage == "graph") return out;
-  auto compiled = compiler.open(group.graph, plan.machine);
+  out.set_plan(kernel.plan.value_or(""));
+  out.set_tuned(kernel.plan.has_value());
+  auto compiled = compiler.open(kernel.graph, machine);
   if (absl::IsUnimplemented(compiled.status()) && (stage == "space" || stage == "plan")) {
     // A job computes its parts instead.
     out.set_space(cat("no legal points: ", compiled.status().message(), "\n"));
@@ -31,15 +43,11 @@ absl::StatusOr<v1::InspectResponse::Group> inspect_group(const PlannedGroup& gro
   }
   WL_RETURN_IF_ERROR(compiled.status());
   const std::unique_ptr<GroupCompiler> opened = *std::move(compiled);
-  WL_ASSIGN_OR_RETURN(std::optional<RecordRow> record,
-                      store->record_by_key(group.key, environment_of(plan.device), reader));
-  const std::string chosen = record ? record->record.plan : opened->seeds().front();
-  out.set_plan(chosen);
-  out.set_tuned(record.has_value());
+  if (!kernel.plan) out.set_plan(opened->seeds().front());
   if (stage == "kernel") {
-    WL_ASSIGN_OR_RETURN(*out.mutable_kernel(), opened->kernel_text(chosen));
+    WL_ASSIGN_OR_RETURN(*out.mutable_kernel(), opened->kernel_text(out.plan()));
   } else if (stage == "source") {
-    WL_ASSIGN_OR_RETURN(const Source source, opened->generate(chosen));
+    WL_ASSIGN_OR_RETURN(const Source source, opened->generate(out.plan()));
     *out.mutable_source() = to_proto(source);
   } else {
     out.set_space(opened->space_text());
@@ -86,51 +94,94 @@ class InspectCall final : public grpc::ServerWriteReactor<v1::InspectResponse> {
     static const std::set<std::string> stages = {"graph", "space", "plan", "kernel", "source"};
     if (!stages.contains(request_.stage()))
       return invalid("stage: expected graph, space, plan, kernel or source, found \"", request_.stage(), "\"");
-    v1::InspectResponse whole;
     if (request_.simplify_only()) {
       WL_ASSIGN_OR_RETURN(Graph graph, parse(request_.graph()));
       WL_ASSIGN_OR_RETURN(graph, compiler_.simplify(graph));
-      whole.set_graph(print(graph));
-      return keep(std::move(whole));
+      return keep_graph(graph);
     }
-    WL_ASSIGN_OR_RETURN(TuneOptions options, from_proto(request_.options()));
+    if (request_.has_result()) {
+      WL_ASSIGN_OR_RETURN(const JobResult result, from_proto(request_.result()));
+      return make_result(result);
+    }
+    WL_ASSIGN_OR_RETURN(const TuneOptions options, from_proto(request_.options()));
     WL_ASSIGN_OR_RETURN(const Reader reader, reader_of(serving_, *context_));
-    WL_ASSIGN_OR_RETURN(Device device, serving_.engine->device_for(options, reader.team));
-    WL_ASSIGN_OR_RETURN(JobPlan plan, make_plan(request_.graph(), options, device, compiler_, {}, &work_));
-    whole.set_graph(print(plan.graph));
-    WL_RETURN_IF_ERROR(keep(std::move(whole)));
-    if (request_.why()) {
-      WL_ASSIGN_OR_RETURN(CoverExplanation made, compiler_.explain(plan.graph, plan.machine, options.cover, &work_));
-      v1::InspectResponse why, picture;
-      why.set_why(std::move(made.text));
-      WL_RETURN_IF_ERROR(keep(std::move(why)));
-      picture.set_picture(std::move(made.picture));
-      WL_RETURN_IF_ERROR(keep(std::move(picture)));
-    }
-    return make_groups(plan, reader);
+    WL_ASSIGN_OR_RETURN(const Device device, serving_.engine->device_for(options, reader.team));
+    WL_ASSIGN_OR_RETURN(const auto known,
+                        serving_.store->whole_answer(result_key(request_.graph(), device, options, reader.team)));
+    return known ? make_result(known->result) : make_planned(options, reader, device);
   }
 
-  absl::Status make_groups(const JobPlan& plan, const Reader& reader) {
-    v1::InspectResponse part;
-    size_t part_bytes = 0;
-    for (const PlannedGroup& group : plan.groups) {
-      if (group.fused_count == 0) continue;
-      if (!work_.go_on(kGroupSteps)) return work_.status();
-      WL_ASSIGN_OR_RETURN(v1::InspectResponse::Group made,
-                          inspect_group(group, request_.stage(), plan, compiler_, serving_.store, reader));
-      std::string prelude;
-      if (made.has_source()) prelude.swap(*made.mutable_source()->mutable_prelude());
-      const size_t bytes = made.ByteSizeLong();
-      if (part.groups_size() > 0 && (part_bytes + bytes > kPartBytes || part.prelude() != prelude)) {
-        WL_RETURN_IF_ERROR(keep(std::move(part)));
-        part = {};
-        part_bytes = 0;
-      }
-      part.set_prelude(std::move(prelude));
-      *part.add_groups() = std::move(made);
-      part_bytes += bytes;
+  // Of a graph that there is no result of: what a search for it would begin with.
+  absl::Status make_planned(const TuneOptions& options, const Reader& reader, const Device& device) {
+    WL_ASSIGN_OR_RETURN(JobPlan plan, make_plan(request_.graph(), options, device, compiler_, {}, &work_));
+    WL_RETURN_IF_ERROR(keep_graph(plan.graph));
+    if (request_.why()) {
+      WL_ASSIGN_OR_RETURN(CoverExplanation made, compiler_.explain(plan.graph, plan.machine, options.cover, &work_));
+      WL_RETURN_IF_ERROR(
+          keep_why(std::move(made), "as planned before any kernel is timed; a search may choose others"));
     }
-    return keep(std::move(part));
+    for (PlannedGroup& group : plan.groups) {
+      if (group.fused_count == 0) continue;
+      Shown kernel{group.key, std::move(group.graph), group.fused_count};
+      if (request_.stage() != "graph") {
+        WL_ASSIGN_OR_RETURN(const std::optional<RecordRow> record,
+                            serving_.store->record_by_key(group.key, environment_of(plan.device), reader));
+        if (record) kernel.plan = record->record.plan;
+      }
+      WL_RETURN_IF_ERROR(add_group(kernel, plan.machine));
+    }
+    return keep(std::move(part_));
+  }
+
+  // What a result launches, as it is: nothing of it is chosen again.
+  absl::Status make_result(const JobResult& result) {
+    WL_ASSIGN_OR_RETURN(const Machine machine, machine_of(result.device));
+    WL_ASSIGN_OR_RETURN(const Composition whole, compose(result));
+    WL_RETURN_IF_ERROR(keep_graph(whole.graph));
+    if (request_.why()) {
+      WL_ASSIGN_OR_RETURN(CoverExplanation made, explain(whole, machine, &work_));
+      WL_RETURN_IF_ERROR(keep_why(std::move(made), "as they were chosen by a search and are launched"));
+    }
+    for (const GroupResult& group : result.groups) {
+      WL_ASSIGN_OR_RETURN(Graph part, parse(group.graph));
+      WL_RETURN_IF_ERROR(add_group({group.key, std::move(part), group.count, group.plan}, machine));
+    }
+    return keep(std::move(part_));
+  }
+
+  absl::Status keep_graph(const Graph& graph) {
+    v1::InspectResponse whole;
+    whole.set_graph(print(graph));
+    return keep(std::move(whole));
+  }
+
+  // `whence`: where the kernels come from, which is said after the line of totals.
+  absl::Status keep_why(CoverExplanation made, std::string_view whence) {
+    v1::InspectResponse why, picture;
+    made.text.insert(made.text.find('\n') + 1,
+                     cat("# the kernels are shown ", whence, "; times are the cost model's\n"));
+    why.set_why(std::move(made.text));
+    WL_RETURN_IF_ERROR(keep(std::move(why)));
+    picture.set_picture(std::move(made.picture));
+    return keep(std::move(picture));
+  }
+
+  // Adds a group to the part that is being made, which is kept once it is full.
+  absl::Status add_group(const Shown& kernel, const Machine& machine) {
+    if (!work_.go_on(kGroupSteps)) return work_.status();
+    WL_ASSIGN_OR_RETURN(v1::InspectResponse::Group made, inspect_kernel(kernel, request_.stage(), machine, compiler_));
+    std::string prelude;
+    if (made.has_source()) prelude.swap(*made.mutable_source()->mutable_prelude());
+    const size_t bytes = made.ByteSizeLong();
+    if (part_.groups_size() > 0 && (part_bytes_ + bytes > kPartBytes || part_.prelude() != prelude)) {
+      WL_RETURN_IF_ERROR(keep(std::move(part_)));
+      part_ = {};
+      part_bytes_ = 0;
+    }
+    part_.set_prelude(std::move(prelude));
+    *part_.add_groups() = std::move(made);
+    part_bytes_ += bytes;
+    return absl::OkStatus();
   }
 
   // Keeps a part to be sent. It takes its place among the transfers until the end of the call.
@@ -160,6 +211,8 @@ class InspectCall final : public grpc::ServerWriteReactor<v1::InspectResponse> {
                                                                  : absl::OkStatus();
   }};
   std::deque<v1::InspectResponse> parts_;
+  v1::InspectResponse part_;  // that groups are added to
+  size_t part_bytes_ = 0;
   int64_t bytes_ = 0;  // taken of the transfers
   std::unique_ptr<OpenCalls::Held> held_;
 };

@@ -36,19 +36,21 @@ class Drawings {
   Drawings(const Drawings&) = delete;
   Drawings& operator=(const Drawings&) = delete;
 
-  // The drawing of a job, if it was made; null: it is not there, or not yet. Any thread.
-  std::shared_ptr<const Drawing> find(int64_t job_id) const;
-  // Has it made, unless it is being made. Waits some tenths of a second for it, and returns it, or null. Any thread.
-  // Unavailable: several others wait already.
+  // The drawing of a job, if it was made; null: it is not there, or not yet. `of_result`: of what its result launches;
+  // else of the cover that it begins with. Any thread.
+  std::shared_ptr<const Drawing> find(int64_t job_id, bool of_result) const;
+  // Has it made, of the job's result if it has one, unless it is being made. Waits some tenths of a second for it, and
+  // returns it, or null. Any thread. Unavailable: several others wait already.
   absl::StatusOr<std::shared_ptr<const Drawing>> make(const JobRow& job);
 
  private:
   struct Entry {
     int64_t job_id;
+    bool of_result;
     std::shared_ptr<const Drawing> drawing;  // null: it is being made
   };
-  std::list<Entry>::const_iterator at(int64_t job_id) const;  // with the lock held
-  void put(int64_t job_id, Drawing drawing);
+  std::list<Entry>::const_iterator at(int64_t job_id, bool of_result) const;  // with the lock held
+  void put(int64_t job_id, bool of_result, Drawing drawing);
 
   const Compiler* const compiler_;
   std::atomic<bool> leaving_ = false;

@@ -98,7 +98,8 @@ absl::StatusOr<WebJson> kernels_json(WebData& data, const WebQuery& query) {
 
 absl::StatusOr<WebJson> graph_json(WebData& data, const WebQuery& query) {
   WL_ASSIGN_OR_RETURN(const int64_t id, job_for(data.serving, query.reader, query.parts.front()));
-  std::shared_ptr<const Drawing> drawing = data.drawings.find(id);
+  WL_ASSIGN_OR_RETURN(const Job job, data.serving.engine->get(id));
+  std::shared_ptr<const Drawing> drawing = data.drawings.find(id, job.result.has_value());
   if (drawing == nullptr) {
     WL_ASSIGN_OR_RETURN(const std::optional<JobRow> row, data.serving.store->job(id));
     if (!row) return absl::NotFoundError(cat("there is no job ", id));

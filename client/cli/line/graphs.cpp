@@ -257,9 +257,11 @@ void add_graph_commands(CLI::App& app, Options& options) {
   add_connection(get, options);
   add_json(get, options);
 
-  CLI::App* inspect = command(app, options, "inspect", "what the compiler makes of a graph; needs no device",
-                              "warploom inspect model.onnx --stage source");
-  inspect->add_option("FILE", options.input, "the graph")->required();
+  CLI::App* inspect =
+      command(app, options, "inspect", "what the compiler makes of a graph, or what a bundle launches; needs no device",
+              "warploom inspect model.onnx --stage source");
+  inspect->add_option("FILE", options.input, "the graph, whose stored result is shown if there is one, or a bundle")
+      ->required();
   inspect
       ->add_option("--stage", options.stage,
                    "graph, space (what can be chosen for each kernel), plan, kernel, source or asm")
