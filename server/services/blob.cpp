@@ -39,14 +39,22 @@ class KnownObjects {
     order_.pop_front();
   }
 
-  // Asks the store.
-  absl::StatusOr<bool> to(const Reader& reader, const std::string& digest) {
-    if (reader.every) return true;
+  // Asks the store, once.
+  absl::StatusOr<std::set<std::string>> to(const Reader& reader, const std::vector<std::string>& digests) {
+    std::set<std::string> known;
+    std::vector<std::string> others;
     {
       const std::lock_guard lock(mutex_);
-      if (sent_.contains({reader.team, digest})) return true;
+      for (const std::string& digest : digests) {
+        if (reader.every || sent_.contains({reader.team, digest}))
+          known.insert(digest);
+        else
+          others.push_back(digest);
+      }
     }
-    return store_->sees_object(digest, reader);
+    WL_ASSIGN_OR_RETURN(std::set<std::string> seen, store_->seen_objects(others, reader));
+    known.merge(seen);
+    return known;
   }
 
  private:
@@ -149,8 +157,8 @@ class DownloadCall final : public grpc::ServerWriteReactor<v1::DownloadResponse>
   // The object, if it is here and the caller may know it.
   absl::StatusOr<std::optional<std::string>> seen() {
     WL_ASSIGN_OR_RETURN(const Reader reader, reader_of(serving_, *context_));
-    WL_ASSIGN_OR_RETURN(const bool known, known_->to(reader, digest_));
-    if (!known) return std::nullopt;
+    WL_ASSIGN_OR_RETURN(const std::set<std::string> known, known_->to(reader, {digest_}));
+    if (known.empty()) return std::nullopt;
     return serving_.store->blob(digest_);
   }
   // `problem`: why the upstream could not be asked for it.
@@ -201,21 +209,14 @@ class BlobService final : public v1::BlobStore::CallbackService {
 
 grpc::Status BlobService::FindMissing(const Reader& reader, const v1::FindMissingRequest* request,
                                       v1::FindMissingResponse* out) {
-  std::vector<std::string> known;
-  std::set<std::string> missing;
-  for (const std::string& digest : request->digests()) {
-    const absl::StatusOr<bool> sees = known_.to(reader, digest);
-    if (!sees.ok()) return to_grpc(sees.status());
-    if (*sees)
-      known.push_back(digest);
-    else
-      missing.insert(digest);
-  }
-  const auto lost = serving_.store->missing_blobs(known);
+  const std::vector<std::string> asked(request->digests().begin(), request->digests().end());
+  absl::StatusOr<std::set<std::string>> here = known_.to(reader, asked);
+  if (!here.ok()) return to_grpc(here.status());
+  const auto lost = serving_.store->missing_blobs({here->begin(), here->end()});
   if (!lost.ok()) return to_grpc(lost.status());
-  missing.insert(lost->begin(), lost->end());
-  for (const std::string& digest : request->digests())
-    if (missing.contains(digest)) out->add_digests(digest);
+  for (const std::string& digest : *lost) here->erase(digest);
+  for (const std::string& digest : asked)
+    if (!here->contains(digest)) out->add_digests(digest);
   return grpc::Status::OK;
 }
 

@@ -1,5 +1,6 @@
 // Blobs: their bytes are files, and their rows say that a file is whole and on the disk.
 #include <algorithm>
+#include <set>
 
 #include "absl/strings/str_format.h"
 #include "compiler/base/sha256.h"
@@ -69,17 +70,25 @@ absl::StatusOr<std::optional<std::string>> Store::blob(const std::string& digest
   return *std::move(bytes);
 }
 
-absl::StatusOr<bool> Store::sees_object(const std::string& digest, const Reader& reader) {
-  int64_t seen = 0;
-  WL_RETURN_IF_ERROR(read([&](Sql& sql) -> absl::Status {
-    WL_ASSIGN_OR_RETURN(
-        seen,
-        sql.number("SELECT EXISTS (SELECT 1 FROM records WHERE object = ?1 AND (?3 OR namespace = 0 OR namespace = "
-                   "(SELECT id FROM namespaces WHERE name = ?2)))",
-                   Blob{key_bytes(digest)}, reader.team, static_cast<int64_t>(reader.every)));
-    return absl::OkStatus();
+absl::StatusOr<std::set<std::string>> Store::seen_objects(const std::vector<std::string>& digests,
+                                                          const Reader& reader) {
+  std::set<std::string> seen;
+  std::string keys;  // 32 bytes each
+  for (const std::string& digest : digests) keys += key_bytes(digest);
+  if (keys.empty()) return seen;
+  WL_RETURN_IF_ERROR(read([&](Sql& sql) {
+    return sql.each(
+        "WITH RECURSIVE asked(at, digest) AS (SELECT 1, substr(?1, 1, 32) "
+        "UNION ALL SELECT at + 32, substr(?1, at + 32, 32) FROM asked WHERE at + 32 <= length(?1)) "
+        "SELECT digest FROM asked WHERE EXISTS (SELECT 1 FROM records WHERE object = asked.digest AND "
+        "(?3 OR namespace = 0 OR namespace = (SELECT id FROM namespaces WHERE name = ?2)))",
+        [&](const Sql::Row& row) {
+          seen.insert(hex_of(row.text(0)));
+          return true;
+        },
+        Blob{keys}, reader.team, static_cast<int64_t>(reader.every));
   }));
-  return seen != 0;
+  return seen;
 }
 
 absl::StatusOr<int64_t> Store::sweep_blobs() {

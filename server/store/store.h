@@ -325,8 +325,8 @@ class Store {
   absl::StatusOr<int64_t> object_bytes();  // of all compiled objects
   // Removes the files of objects that no row knows: they were written just before a crash. Returns how many.
   absl::StatusOr<int64_t> sweep_blobs();
-  // Whether a record that the reader may see has the object of this digest.
-  absl::StatusOr<bool> sees_object(const std::string& digest, const Reader& reader);
+  // Which of these objects are those of records that the reader may see. One query, however many are asked for.
+  absl::StatusOr<std::set<std::string>> seen_objects(const std::vector<std::string>& digests, const Reader& reader);
   absl::StatusOr<std::vector<std::string>> missing_blobs(const std::vector<std::string>& digests);
   // Registers a process of a worker and returns its epoch. `epoch`: the one that this process was given before, 0 when
   // it has none. A process that has none takes the name over, under the next epoch. FailedPrecondition when a newer

@@ -8,7 +8,9 @@
 #include <atomic>
 #include <filesystem>
 #include <fstream>
+#include <set>
 #include <thread>
+#include <vector>
 
 #include "tests/server/store/samples.h"
 
@@ -24,6 +26,28 @@ KernelRecord record_with_object(Store& store, const std::string& key, const std:
   record.object_sha256 = sha256_hex(object);
   record.digest = record_digest(record);
   return record;
+}
+
+TEST(StoreObjects, AreSeenByWhoSeesARecordOfThem) {
+  Scratch scratch;
+  auto store = open_or_die({.file = scratch.path("a.db")});
+  const int64_t search = make_search(*store);
+  std::set<std::string> of_records;
+  std::vector<std::string> asked;
+  for (int i = 0; i < 3; ++i) {
+    const KernelRecord record = record_with_object(*store, key_of(cat(i)), "p", cat("object ", i));
+    ASSERT_TRUE(store->promote(record, search).ok());
+    of_records.insert(record.object_sha256);
+    asked.push_back(record.object_sha256);
+  }
+  const std::string alone = sha256_hex("of no record");
+  ASSERT_TRUE(store->put_blob(alone, "of no record").ok());
+  asked.insert(asked.begin() + 1, alone);
+  for (int i = 0; i < 2000; ++i) asked.push_back(sha256_hex(cat("not here ", i)));
+  asked.push_back(asked.front());
+  for (const Reader& reader : {Reader{.team = "vision"}, Reader{}, Reader{.every = true}})
+    EXPECT_EQ(*store->seen_objects(asked, reader), of_records);
+  EXPECT_TRUE(store->seen_objects({}, {})->empty());
 }
 
 TEST(StoreBackup, HasAllThatWasAcknowledgedBeforeItWhileWritesGoOn) {
