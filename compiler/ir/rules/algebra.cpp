@@ -91,6 +91,7 @@ std::optional<NodeId> div_repeated(Builder& to, const Node& node) {
   const Node wide = to.node(node.operands[1]);
   if (wide.op != Op::broadcast || elements(to.node(wide.operands[0]).shape) >= elements(wide.shape))
     return std::nullopt;
+  if (!has_finite_reciprocal(to, wide.operands[0])) return std::nullopt;
   const NodeId reciprocal = to.elementwise(Op::rcp, {wide.operands[0]});
   return to.mul(node.operands[0], to.broadcast(reciprocal, wide.shape, wide.ints));
 }

@@ -205,9 +205,13 @@ const Case kCases[] = {
      "%1 = constant 0.1 : f32[4,6]\n%2 = mul %0 %1 : f32[4,6]\n"},
     {"div-sqrt", [](Builder& b, NodeId x) { return b.div(x, b.elementwise(Op::sqrt, {x})); },
      "%1 = rsqrt %0 : f32[4,6]\n%2 = mul %0 %1 : f32[4,6]\n"},
-    {"div-repeated", [](Builder& b, NodeId x) { return b.div(x, b.reduce_keep(Op::reduce_sum, x, {1})); },
-     "%1 = reduce_sum %0 axes=[1] : f32[4]\n%2 = rcp %1 : f32[4]\n%3 = broadcast %2 dims=[0] : f32[4,6]\n%4 = mul %0 "
-     "%3 : f32[4,6]\n"},
+    {"div-repeated",
+     [](Builder& b, NodeId x) {
+       const NodeId norm = b.elementwise(Op::sqrt, {b.reduce(Op::reduce_sum, x, {1})});
+       return b.div(x, b.broadcast(norm, {4, 6}, {0}));
+     },
+     "%1 = reduce_sum %0 axes=[1] : f32[4]\n%2 = sqrt %1 : f32[4]\n%3 = rcp %2 : f32[4]\n%4 = broadcast %3 dims=[0] : "
+     "f32[4,6]\n%5 = mul %0 %4 : f32[4,6]\n"},
     {"sigmoid",
      [](Builder& b, NodeId x) {
        return b.elementwise(Op::rcp, {b.add(b.elementwise(Op::exp, {b.elementwise(Op::neg, {x})}), splat(b, 1))});
@@ -376,7 +380,8 @@ TEST(Rules, QuotientsThatAreRoundedToIntegersStayQuotients) {
   const auto simple_of = [](bool rounds) {
     Builder b;
     const NodeId x = b.input("x", DType::f32, {4, 6}, {}), scale = b.input("s", DType::f32, {}, {});
-    NodeId y = b.div(b.div(x, b.broadcast(scale, {4, 6}, {})), splat(b, 10));
+    const NodeId usual = b.elementwise(Op::max, {scale, splat(b, 1e-3)});
+    NodeId y = b.div(b.div(x, b.broadcast(usual, {4, 6}, {})), splat(b, 10));
     if (rounds) y = b.elementwise(Op::round, {b.elementwise(Op::max, {y, b.constant(0, DType::f32, {4, 6})})});
     b.output("y", y);
     return print(*simplify(*b.finish()));
