@@ -62,7 +62,9 @@ class Expected:
         except RuntimeError:
             return torch.zeros_like(got, dtype=torch.bool)
         exact = exact.to(got.dtype)
-        return (got == exact) | ((got - exact).abs() <= 16 * torch.finfo(got.dtype).eps * exact.abs()) if got.dtype.is_floating_point else got == exact
+        if not got.dtype.is_floating_point:
+            return got == exact
+        return (got == exact) | (got.isnan() & exact.isnan()) | ((got - exact).abs() <= 16 * torch.finfo(got.dtype).eps * exact.abs())
 
     def wrong(self, i, got):
         """Which elements of a result cannot be explained."""
