@@ -1,6 +1,7 @@
 // Matrix products of all kinds as contract nodes. Batch axes become letters; an axis that only one side has, or whose
 // extent is 1 on the other, is not a letter of the other side, so nothing is ever broadcast.
 #include <algorithm>
+#include <cmath>
 #include <map>
 
 #include "absl/strings/str_split.h"
@@ -193,10 +194,17 @@ T gemm(Call& c) {
   }
   const double alpha = c.attr_number("alpha", 1), beta = c.attr_number("beta", 1);
   T y = contract(a, b, cat(trans_a ? "km" : "mk", ",", trans_b ? "nk" : "kn", "->mn"));
-  if (alpha != 1) y = y * alpha;
-  if (!c.has(2) || beta == 0) return y;
-  const T bias = beta == 1 ? c.in(2) : c.in(2) * beta;
-  return y + broadcast_to(bias, y.shape());
+  const bool has_bias = c.has(2) && beta != 0;
+  // Integers are multiplied with other than whole factors as doubles, and the sum becomes an integer again.
+  const DType dtype = y.dtype();
+  const bool in_parts = !is_float(dtype) && (alpha != std::trunc(alpha) || (has_bias && beta != std::trunc(beta)));
+  const auto scaled = [&](T x, double by) {
+    if (in_parts) x = cast(x, DType::f64);
+    return by == 1 ? x : x * by;
+  };
+  y = scaled(y, alpha);
+  if (has_bias) y = y + broadcast_to(scaled(c.in(2), beta), y.shape());
+  return in_parts ? cast(y, dtype) : y;
 }
 
 T einsum(Call& c) {

@@ -166,7 +166,7 @@ T resized(Call& c, T x, const std::vector<Axis>& axes, const Manner& how) {
   }
   const DType dtype = x.dtype();
   const bool whole = !is_float(dtype) && how.mode != "nearest";
-  if (whole) x = cast(x, DType::f32);
+  if (whole) x = cast(x, size_of(dtype) < 4 ? DType::f32 : DType::f64);
   Shape shape;
   for (const Axis& axis : axes) {
     if (axis.size < 0 || axis.size > kMaxElements) c.fail("a size of ", axis.size, " is out of range");
@@ -178,7 +178,8 @@ T resized(Call& c, T x, const std::vector<Axis>& axes, const Manner& how) {
     if (same && axes[i].low == 0 && axes[i].high == 1) continue;
     x = resize_axis(x, static_cast<int64_t>(i), axes[i], how);
   }
-  return whole ? cast(x, dtype) : x;
+  // Sums of weights that should be whole may just miss a whole number.
+  return whole ? cast(apply(Op::round, {x}), dtype) : x;
 }
 
 double positive(Call& c, double scale) {

@@ -195,12 +195,15 @@ T window_of(Call& c, double a0, double a1, double a2) {
   const double turn = period > 0 ? 2 * std::numbers::pi / period : 0;
   if (n > kLiteralBytes / 8) {
     const T at = c.iota(DType::f64, {n}, 0) * turn;
-    return cast(a0 - apply(Op::cos, {at}) * a1 + apply(Op::cos, {at * 2.0}) * a2, dtype);
+    const T values = a0 - apply(Op::cos, {at}) * a1 + apply(Op::cos, {at * 2.0}) * a2;
+    return cast(is_float(dtype) ? values : cast(values, DType::f32), dtype);
   }
   std::vector<double> values;
   for (int64_t i = 0; i < n; ++i) {
     const double at = static_cast<double>(i) * turn;
-    values.push_back(round_to(dtype, a0 - a1 * std::cos(at) + a2 * std::cos(2 * at)));
+    const double value = a0 - a1 * std::cos(at) + a2 * std::cos(2 * at);
+    // The standard computes in f32, where what should be 1 is 1, and then truncates.
+    values.push_back(round_to(dtype, is_float(dtype) ? value : round_to(DType::f32, value)));
   }
   return c.set_literal(0, make_literal(dtype, {n}, std::move(values)));
 }

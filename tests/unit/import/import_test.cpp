@@ -124,6 +124,16 @@ TEST(Import, IntegerDivisionFoldsTowardsZero) {
   EXPECT_THAT(all_values(import_model(model).graph, 0), ElementsAre(3, -3, 3));
 }
 
+TEST(Import, IntegersAreMultipliedWithFactorsThatAreNotWhole) {
+  auto model = empty_model();
+  add_initializer(model, "a", {.type = TensorProto::INT32, .shape = {1, 2}, .values = {3, 4}});
+  add_initializer(model, "b", {.type = TensorProto::INT32, .shape = {2, 2}, .values = {1, -2, 1, -1}});
+  add_initializer(model, "c", {.type = TensorProto::INT32, .shape = {2}, .values = {3, -3}});
+  add_node(model, "Gemm", {"a", "b", "c"}, {"y"}, {{"alpha", 0.5}, {"beta", 0.25}});  // 3.5 + 0.75, -5 - 0.75
+  add_output(model, "y", TensorProto::INT32);
+  EXPECT_THAT(all_values(import_model(model).graph, 0), ElementsAre(4, -5));
+}
+
 TEST(Import, DequantisingToATypeThatIsNotTheScales) {
   onnx::ModelProto model = empty_model(23);
   add_input(model, "x", TensorProto::INT8, {2});
@@ -135,6 +145,23 @@ TEST(Import, DequantisingToATypeThatIsNotTheScales) {
   add_output(model, "y");
   const Graph graph = import_model(model).graph;
   EXPECT_EQ(graph.nodes[static_cast<size_t>(graph.outputs[0].node)].dtype, DType::f32);
+}
+
+TEST(Import, WholeNumbersOfWindowsAreNotMissed) {
+  auto model = empty_model();
+  add_initializer(model, "n", {.type = TensorProto::INT64, .shape = {}, .values = {10}});
+  add_node(model, "BlackmanWindow", {"n"}, {"y"}, {{"output_datatype", TensorProto::INT8}});
+  add_output(model, "y", TensorProto::INT8);
+  EXPECT_THAT(all_values(import_model(model).graph, 0), ElementsAre(0, 0, 0, 0, 0, 1, 0, 0, 0, 0));
+}
+
+TEST(Import, ResizedIntegersAreRoundedAndKeepTheirDigits) {
+  auto model = empty_model(19);
+  add_initializer(model, "x", {.type = TensorProto::INT64, .shape = {1, 1, 1, 2}, .values = {4000000001, 4000000004}});
+  add_initializer(model, "s", {.type = TensorProto::FLOAT, .shape = {4}, .values = {1, 1, 1, 2}});
+  add_node(model, "Resize", {"x", "", "s"}, {"y"}, {{"mode", "linear"}});  // .., +0.75, +2.25, ..
+  add_output(model, "y", TensorProto::INT64);
+  EXPECT_THAT(all_values(import_model(model).graph, 0), ElementsAre(4000000001, 4000000002, 4000000003, 4000000004));
 }
 
 TEST(Import, SymbolicDimensions) {
