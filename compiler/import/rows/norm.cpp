@@ -39,8 +39,10 @@ T layer_norm_of(Call& c, T x, int scale, int bias, double epsilon) {
   T y = cast(parts.normal, x.dtype());
   if (c.has(scale)) y = y * c.in(scale);
   if (c.has(bias)) y = y + c.in(bias);
-  if (c.wants(1)) c.set(1, kept(parts.mean, axes, x.shape()));
-  if (c.wants(2)) c.set(2, kept(parts.inverse, axes, x.shape()));
+  // Statistics are results of the type that stash_type says, however wide they were computed.
+  const auto statistic = [&](T of) { return cast(kept(of, axes, x.shape()), c.dtype_attr("stash_type", DType::f32)); };
+  if (c.wants(1)) c.set(1, statistic(parts.mean));
+  if (c.wants(2)) c.set(2, statistic(parts.inverse));
   return y;
 }
 

@@ -164,6 +164,22 @@ TEST(Import, ResizedIntegersAreRoundedAndKeepTheirDigits) {
   EXPECT_THAT(all_values(import_model(model).graph, 0), ElementsAre(4000000001, 4000000002, 4000000003, 4000000004));
 }
 
+TEST(Import, StatisticsOfALayerNormalizationHaveTheTypeThatItSays) {
+  for (const int input : {TensorProto::DOUBLE, TensorProto::FLOAT16}) {
+    for (const int stash : {TensorProto::FLOAT, TensorProto::BFLOAT16}) {
+      onnx::ModelProto model = empty_model();
+      for (const char* name : {"x", "s"}) add_input(model, name, input, {3, 4});
+      add_node(model, "LayerNormalization", {"x", "s"}, {"y", "m", "d"}, {{"stash_type", stash}, {"axis", 0}});
+      for (const char* name : {"y", "m", "d"}) add_output(model, name);
+      const Graph graph = import_model(model).graph;
+      const DType wanted = stash == TensorProto::FLOAT ? DType::f32 : DType::bf16;
+      for (size_t i = 1; i < 3; ++i) {
+        EXPECT_EQ(graph.nodes[static_cast<size_t>(graph.outputs[i].node)].dtype, wanted) << input << " " << i;
+      }
+    }
+  }
+}
+
 TEST(Import, SymbolicDimensions) {
   auto model = empty_model();
   add_input(model, "x", kFloat, {0, 4});
