@@ -17,6 +17,7 @@ class Activations {
     alpha_ = c.attr_numbers("activation_alpha");
     beta_ = c.attr_numbers("activation_beta");
     clip_ = c.has_attr("clip") ? c.attr_number("clip", 0) : 0;
+    if (!(clip_ >= 0)) c.fail("clip is ", clip_, "; it bounds magnitudes, so it must not be negative");
   }
 
   Function operator()(int direction, size_t number) {
@@ -121,6 +122,9 @@ T run(Call& c, int64_t gates, bool cells, bool split_bias, const Step& step) {
       r.shape() != Shape{directions, gates * hidden, hidden}) {
     c.fail("weights of shapes ", shape_text(w.shape()), " and ", shape_text(r.shape()),
            " do not fit an input of shape ", shape_text(x.shape()));
+  }
+  if (const int64_t size = c.attr("hidden_size", hidden); size != hidden) {
+    c.fail("hidden_size is ", size, ", but R of shape ", shape_text(r.shape()), " is for ", hidden);
   }
   if (steps < 1) c.fail("a sequence needs at least one step");
   if (steps > kMaxSteps) c.missing(steps, " steps; up to ", kMaxSteps, " are unrolled");

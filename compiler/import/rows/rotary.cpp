@@ -37,13 +37,27 @@ T rotate(T x, T cosine, T sine, int64_t head_axis, bool interleaved) {
 
 namespace {
 
+// The caches have one column for each pair of elements that is turned: of all of a head, or of rotary_embedding_dim.
+void check_columns(Call& c, T cosine, int64_t size) {
+  const int64_t part = c.attr("rotary_embedding_dim", 0), turned = part > 0 ? part : size;
+  const int64_t columns = cosine.rank() > 0 ? cosine.extent(cosine.rank() - 1) : 0;
+  if (turned != 2 * columns || turned > size) {
+    c.fail("caches of shape ", shape_text(cosine.shape()), " do not fit heads of size ", size, " of which ", turned,
+           " elements are turned; there must be a column for every two of them");
+  }
+}
+
 T rotary(Call& c, T x, T cosine, T sine, int64_t heads) {
   const bool interleaved = c.attr("interleaved", 0) != 0;
-  if (x.rank() == 4) return rotate(x, cosine, sine, 1, interleaved);  // shape: [batch, heads, length, size]
+  if (x.rank() == 4) {  // shape: [batch, heads, length, size]
+    check_columns(c, cosine, x.extent(3));
+    return rotate(x, cosine, sine, 1, interleaved);
+  }
   if (x.rank() != 3 || heads < 1 || x.extent(2) % heads != 0) {
     c.fail("an input of shape ", shape_text(x.shape()), " does not split into ", heads, " heads");
   }
   const Shape shape = x.shape();
+  check_columns(c, cosine, shape[2] / heads);
   return reshape(rotate(reshape(x, {shape[0], shape[1], heads, shape[2] / heads}), cosine, sine, 2, interleaved),
                  shape);
 }

@@ -39,6 +39,39 @@ TEST(ImportErrors, ABiasOfOtherChannels) {
   }
 }
 
+TEST(ImportErrors, AttributesThatContradictRecurrentWeights) {
+  const auto said = [](const CaseAttribute& attribute) {
+    onnx::ModelProto model = empty_model();
+    add_input(model, "x", kFloat, {5, 2, 3});
+    add_input(model, "w", kFloat, {1, 12, 3});
+    add_input(model, "r", kFloat, {1, 12, 4});
+    add_node(model, "GRU", {"x", "w", "r"}, {"y"}, {{"hidden_size", 4}, attribute});
+    add_output(model, "y");
+    return error_of(model);
+  };
+  EXPECT_EQ(said({"clip", 2.0}), "no error");
+  EXPECT_THAT(said({"clip", -1.0}), HasSubstr("clip is -1; it bounds magnitudes"));
+  onnx::ModelProto model = empty_model();
+  add_input(model, "x", kFloat, {5, 2, 3});
+  add_input(model, "w", kFloat, {1, 4, 3});
+  add_input(model, "r", kFloat, {1, 4, 4});
+  add_node(model, "RNN", {"x", "w", "r"}, {"y"}, {{"hidden_size", 3}});
+  add_output(model, "y");
+  EXPECT_THAT(error_of(model), HasSubstr("hidden_size is 3, but R of shape [1,4,4] is for 4"));
+}
+
+TEST(ImportErrors, RotaryCachesOfAnotherWidth) {
+  for (const auto& [size, part] : {std::pair(3, 0), {8, 0}, {8, 4}, {2, 4}}) {
+    onnx::ModelProto model = empty_model();
+    set_opset(model, "", 23);
+    add_input(model, "x", kFloat, {1, 1, 5, size});
+    for (const char* name : {"c", "s"}) add_input(model, name, kFloat, {1, 5, 1});
+    add_node(model, "RotaryEmbedding", {"x", "c", "s"}, {"y"}, {{"rotary_embedding_dim", part}});
+    add_output(model, "y");
+    EXPECT_THAT(error_of(model), HasSubstr("there must be a column for every two of them")) << size << " " << part;
+  }
+}
+
 TEST(ImportErrors, NotOnnx) {
   EXPECT_THAT(std::string(import_onnx("").status().message()), HasSubstr("not an ONNX model: the file is empty"));
   EXPECT_THAT(std::string(import_onnx("graph {\n}\n").status().message()), HasSubstr("not an ONNX model"));
