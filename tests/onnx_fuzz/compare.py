@@ -10,7 +10,8 @@ import values
 
 # Units in the last place that peers may be off by in one operation: their functions are those of the C library, or faster ones.
 ULPS = 16
-MIXING = {"DFT", "STFT", "BatchNormalization", "GroupNormalization", "InstanceNormalization", "LayerNormalization", "MeanVarianceNormalization"}
+# Operators whose results are sums of large terms, or of terms of both signs, of which the peers have the roundings.
+MIXING = "DFT|STFT|(Batch|Group|Instance|Layer|MeanVariance)Normalization|(Blackman|Hann|Hamming)Window"
 DTYPES = {"f64": np.float64, "f32": np.float32, "f16": np.float16, "bf16": ml_dtypes.bfloat16, "f8e4m3fn": ml_dtypes.float8_e4m3fn,
           "f8e5m2": ml_dtypes.float8_e5m2, "i64": np.int64, "i32": np.int32, "i16": np.int16, "i8": np.int8, "u64": np.uint64,
           "u32": np.uint32, "u16": np.uint16, "u8": np.uint8, "b1": np.bool_}
@@ -34,16 +35,21 @@ class Typed:
         self.doubles, self.dtype, self.shape = doubles, dtype, doubles.shape
 
 
-def difference(got, bound, want, mixes):
-    """"" where a result is as expected. `mixes`: its elements are sums of all, so a peer's error is that of the largest."""
-    if got.dtype != want.dtype:
-        return f"is {got.dtype}, expected {want.dtype}"
+class Difference:
+    """What is wrong with a result: a message, and which of its elements, if it has the shape and type that was expected."""
+
+    def __init__(self, message, places=None):
+        self.message, self.places = message, places
+
+
+def difference(got, bound, want, mixes, rounding=None):
+    """None where a result is as expected. `mixes`: its elements are sums of all, so a peer's error is that of the largest.
+    `rounding`: the type whose roundings the expected values have, if not that of the result."""
     if got.shape != want.shape:
-        return f"has shape {list(got.shape)}, expected {list(want.shape)}"
-    exact = not values.is_float(want.dtype)
+        return Difference(f"has shape {list(got.shape)}, expected {list(want.shape)}")
     mine = got.doubles if isinstance(got, Typed) else got
     with np.errstate(all="ignore"):
-        if exact:
+        if not values.is_float(want.dtype):
             if isinstance(got, Typed) and want.dtype.itemsize == 8:  # doubles have 53 bits
                 wrong = np.abs(mine - want.astype(np.float64)) > np.abs(mine) * 2.0**-52
             else:
@@ -52,7 +58,7 @@ def difference(got, bound, want, mixes):
                 wrong &= ~(np.abs(mine - want.astype(np.float64)) <= bound)
         else:
             mine, theirs = mine.astype(np.float64), want.astype(np.float64)
-            facts = ml_dtypes.finfo(want.dtype)
+            facts = ml_dtypes.finfo(rounding or want.dtype)
             of = np.max(np.abs(theirs), where=np.isfinite(theirs), initial=0) if mixes else np.abs(theirs)
             slack = ULPS * float(facts.eps) * of + 4 * float(facts.tiny)
             if bound is not None:  # that of one computation, of which the peer's is another
@@ -62,35 +68,107 @@ def difference(got, bound, want, mixes):
             if bound is not None:
                 wrong &= np.isfinite(bound)
     if not np.any(wrong):
-        return ""
+        return None
     first = tuple(int(i[0]) for i in np.nonzero(np.atleast_1d(wrong)))
     at = lambda a: np.atleast_1d(a)[first]  # noqa: E731
-    return f"{int(np.sum(wrong))} of {want.size} {want.dtype} wrong; {list(first)} is {at(mine)}, expected {at(want)}"
+    off = parts_off(mine[wrong], want[wrong])
+    return Difference(f"{int(np.sum(wrong))} of {want.size} {want.dtype} wrong; {list(first)} is {at(mine)}, expected {at(want)}{off}", wrong)
 
 
-def against(found, outputs, op):
-    """"" where the outputs are those of one peer; else how they differ from each."""
-    messages = []
-    for peer, expected in found.items():
-        message = f"{len(outputs)} outputs, expected {len(expected)}" if len(outputs) != len(expected) else ""
-        for number, ((got, bound), want) in enumerate(zip(outputs, expected)):
-            if want is not None and not message:
-                message = difference(got, bound, want, op in MIXING)
-                message = message and f"output {number} {message}"
-        if not message:
+def parts_off(mine, theirs):
+    """By how much numbers are off, for rules that allow so much: floats by which part of themselves, integers by how many. Nothing where one is
+    not finite."""
+    exact = not values.is_float(theirs.dtype)
+    mine, theirs = (np.asarray(a, dtype=np.float64) for a in (mine, theirs))
+    if not (np.isfinite(mine).all() and np.isfinite(theirs).all()):
+        return ""
+    if exact:
+        return f" (off by at most {np.max(np.abs(mine - theirs)):.0f})"
+    with np.errstate(all="ignore"):
+        return f" (off by {np.nanmax(np.abs(mine - theirs) / np.maximum(np.abs(mine), np.abs(theirs))):.0e})"
+
+
+def as_typed(want, dtype, known):
+    """Expected values in the type that a result has, where that is the one that the standard infers (`known`): peers widen some integers and
+    forget the type of some floats."""
+    return want.astype(dtype) if known == dtype and bool not in (want.dtype, dtype) else want
+
+
+def differences(outputs, expected, op, types, rounding=None):
+    """What is wrong with each output, beside one peer's; or a text where they are not comparable."""
+    if len(outputs) != len(expected):
+        return f"{len(outputs)} outputs, expected {len(expected)}"
+    found = []
+    for number, ((got, bound), want) in enumerate(zip(outputs, expected)):
+        if want is None:
+            found.append(None)
+            continue
+        known = types[number] if number < len(types) else None
+        if known is not None and got.dtype != known:
+            return f"output {number} is {got.dtype}, expected {known}"
+        with np.errstate(all="ignore"):
+            want = as_typed(np.asarray(want), got.dtype, known)
+        if got.dtype != want.dtype:
+            return f"output {number} is {got.dtype}, expected {want.dtype}"
+        found.append(difference(got, bound, want, rounding is not None or bool(re.fullmatch(MIXING, op)), rounding))
+    return found
+
+
+def text_of(found):
+    """The first thing that is wrong, or ""."""
+    if isinstance(found, str):
+        return found
+    return next((f"output {number} {one.message}" for number, one in enumerate(found) if one is not None), "")
+
+
+def both(found, others):
+    """Whether elements are wrong in both comparisons; a message, where they have no elements in common to compare, counts as all."""
+    if isinstance(found, str) or isinstance(others, str):
+        return True
+    pairs = [(a, b) for a, b in zip(found, others) if a is not None and b is not None]
+    return any(a.places is None or b.places is None or np.any(a.places & b.places) for a, b in pairs)
+
+
+def against(found, outputs, op, types, exact):
+    """"" where the outputs are those of one peer, or where those that are not are what exact arithmetic makes of them; else how they differ.
+    `types`: of the outputs by the standard; `exact`: gives (name, outputs, rounding) by each further way to compute them."""
+    by_peer = {peer: differences(outputs, expected, op, types) for peer, expected in found.items()}
+    messages = {peer: text_of(said) for peer, said in by_peer.items()}
+    if not all(messages.values()):
+        return ""
+    for name, expected, rounding in exact([got.dtype for got, _ in outputs]):
+        if len(expected) != len(outputs):
+            continue
+        with np.errstate(all="ignore"):  # doubles are rounded to what the result is
+            typed = [None if e is None else np.asarray(e).astype(got.dtype) for e, (got, _) in zip(expected, outputs)]
+        said = differences(outputs, typed, op, types, rounding)
+        messages.setdefault(name, text_of(said))
+        if not messages[name] or not all(both(said, others) for others in by_peer.values()):
             return ""
-        messages.append(f"{peer}: {message}")
-    return "; ".join(messages)
+    return "; ".join(f"{peer}: {message}" for peer, message in messages.items())
+
+
+class Rule:
+    """A line of rules.txt. `of_oracle`: what differs by it is no result of kernels, and is compared by them."""
+
+    def __init__(self, line, of_oracle):
+        self.operators, self.patterns, self.reason = (part.strip() for part in line.split(" | ", 2))
+        self.of_oracle = of_oracle
+
+    def fits(self, op, message, node):
+        return bool(re.fullmatch(self.operators, op)) and all(re.search(p, message) or re.search(p, node) for p in self.patterns.split(" & "))
 
 
 def read_rules(path):
-    """(operators, pattern of the message, reason) of each line."""
-    lines = [line for line in pathlib.Path(path).read_text().splitlines() if line.strip() and not line.startswith("#")]
-    return [tuple(part.strip() for part in line.split(" | ", 2)) for line in lines]
+    rules, of_oracle = [], False
+    for line in pathlib.Path(path).read_text().splitlines():
+        if line.startswith("# Of "):
+            of_oracle = line.startswith("# Of the oracle")
+        elif line.strip() and not line.startswith("#"):
+            rules.append(Rule(line, of_oracle))
+    return rules
 
 
-def rule_of(rules, op, message, node):
-    for operators, pattern, reason in rules:
-        if re.fullmatch(operators, op) and any(re.search(pattern, text) for text in (message, node)):
-            return f"{operators}: {reason}"
-    return ""
+def rule_of(rules, op, message, node, kernel=False):
+    """The first rule by which a result, of kernels or of the oracle, differs."""
+    return next((rule for rule in rules if not (kernel and rule.of_oracle) and rule.fits(op, message, node)), None)

@@ -10,6 +10,8 @@ is refused."""
 import argparse
 import collections
 import contextlib
+import dataclasses
+import functools
 import multiprocessing
 import multiprocessing.pool
 import os
@@ -27,6 +29,7 @@ try:
     import numpy as np
     import onnx  # noqa: F401
     import onnxruntime  # noqa: F401
+    from onnx import helper
 except ImportError as error:
     print(f"skipped: {error}")
     sys.exit(77)
@@ -37,8 +40,10 @@ sys.path.insert(0, str(HERE.parent / "onnx_backend"))
 import backend_test  # noqa: E402
 import compare  # noqa: E402
 import cases  # noqa: E402
+import exact  # noqa: E402
 import mutate  # noqa: E402
 import peers  # noqa: E402
+import values  # noqa: E402
 
 BIN = pathlib.Path(os.environ.get("WARPLOOM_BIN_DIR", HERE / "../../build/release/bin"))
 CHUNK = 100      # cases that one process makes and evaluates
@@ -69,7 +74,39 @@ def made(number, seed, paths, base):
     shutil.rmtree(base / name, ignore_errors=True)
     cases.write(case, base / name)
     write_given(base / name, model, arrays, few)
-    return name, node.op_type, found, described(model, arrays)
+    further = functools.partial(exact.answers, model.SerializeToString(), arrays)
+    return name, Known(node.op_type, found, described(model, arrays), types_of(model), further)
+
+
+@dataclasses.dataclass
+class Known:
+    """What is known of a case: its operator, the peers' outputs, its node as text, the outputs' types by the standard (compare.py), and further
+    ways to compute them (exact.py)."""
+
+    op: str
+    found: dict
+    text: str
+    types: list
+    exact: object
+
+    def message(self, outputs):
+        return compare.against(self.found, outputs, self.op, self.types, self.exact)
+
+
+def types_of(model):
+    """The types of the outputs by the standard, None where it is not known: that of an input with the same type parameter, or what is inferred."""
+    node, schema = model.graph.node[0], mutate.schema_of(model)
+    if schema is None:
+        return []
+    given = {v.name: v.type.tensor_type.elem_type for v in model.graph.input} | {w.name: w.data_type for w in model.graph.initializer}
+    of = {mutate.formal(schema, i).type_str: given[name] for i, name in reversed([*enumerate(node.input)]) if name in given}
+    inferred = [0] * len(node.output)
+    with contextlib.suppress(onnx.shape_inference.InferenceError):
+        inferred = [o.type.tensor_type.elem_type for o in onnx.shape_inference.infer_shapes(model).graph.output]
+    formal = [schema.outputs[min(i, len(schema.outputs) - 1)].type_str for i in range(len(node.output))]
+    only = {c.type_param_str: mutate.TYPES.get(*c.allowed_type_strs, None) for c in schema.type_constraints if len(c.allowed_type_strs) == 1}
+    kinds = [of.get(name, other) for name, other in zip(formal, inferred)]
+    return [only.get(name) or (helper.tensor_dtype_to_np_dtype(kind) if kind else None) for name, kind in zip(formal, kinds)]
 
 
 def described(model, arrays):
@@ -78,7 +115,9 @@ def described(model, arrays):
     attributes = ", ".join(f"{a.name}={onnx.helper.get_attribute_value(a)}" for a in node.attribute)
     inputs = ", ".join(f"{n}: {a.dtype}{list(a.shape)}" for n, a in arrays.items())
     weights = ", ".join(f"{w.name}={onnx.numpy_helper.to_array(w).ravel()[:6].tolist()}" for w in model.graph.initializer)
-    return f"[{max(o.version for o in model.opset_import)}: {attributes}; {inputs}; {weights}]"
+    known = arrays | {w.name: onnx.numpy_helper.to_array(w) for w in model.graph.initializer}
+    kinds = "".join(f"; {n} has {' and '.join(sorted(values.kinds(a)))}" for n, a in known.items() if values.kinds(a))
+    return f"[{max(o.version for o in model.opset_import)}: {attributes}; {inputs}; {weights}{kinds}]"
 
 
 def write_given(folder, model, arrays, few):
@@ -116,14 +155,14 @@ def by_oracle(done, base):
         there = [f for f in folders.values() if f.exists()]
         reports, again = evaluated(there), []
         for case in left:
-            name, op, found, _ = case
+            name, known = case
             folder = folders[name]
             if folder not in reports:
                 continue
             report = reports[folder]
             if report[0] == "ok":
                 (base / name / "oracle.txt").write_text("\n".join([str(folder), *report[1:]]))
-                messages[name] = compare.against(found, compare.from_oracle(folder, report[1:]), op)
+                messages[name] = known.message(compare.from_oracle(folder, report[1:]))
             elif "crashed" in report[0]:
                 messages[name] = report[0]
             else:
@@ -133,8 +172,8 @@ def by_oracle(done, base):
     return messages
 
 
-def work(chunk, seed, paths, base, log, results):
-    """A process: makes and evaluates cases, and writes down which one it is at."""
+def work(chunk, seed, paths, base, keeps, log, results):
+    """A process: makes and evaluates cases, and writes down which one it is at. `keeps`: whether the folders of right ones are used later."""
     try:
         done = []
         for number in chunk:
@@ -143,16 +182,19 @@ def work(chunk, seed, paths, base, log, results):
             if case is not None:
                 done.append(case)
         log.value = -1
-        results.send((by_oracle(done, base), {name: (op, found, text) for name, op, found, text in done}))
+        messages = by_oracle(done, base)
+        results.send((messages, {name: known if keeps else dataclasses.replace(known, found={}, exact=None) for name, known in done}))
+        for name in [] if keeps else messages:
+            shutil.rmtree(base / name)
     except Exception:  # noqa: BLE001
         results.send(traceback.format_exc())
 
 
-def run_chunk(chunk, seed, paths, base):
+def run_chunk(chunk, seed, paths, base, keeps):
     """Runs a chunk in a process of its own. A peer that a case takes down costs that case."""
     while chunk:
         log, (mine, theirs) = multiprocessing.Value("q", -1), multiprocessing.Pipe(duplex=False)
-        child = multiprocessing.Process(target=work, args=(chunk, seed, paths, base, log, theirs))
+        child = multiprocessing.Process(target=work, args=(chunk, seed, paths, base, keeps, log, theirs))
         child.start()
         theirs.close()
         answer = None
@@ -184,10 +226,16 @@ def kernels(chosen, base, options):
             folder, *described = (base / name / "oracle.txt").read_text().splitlines()
             bounds = [bound for _, bound in compare.from_oracle(pathlib.Path(folder), described)]
             got = [backend_test.read_output(base / name / file) for file in files.values()]
-            messages[name] = compare.against(chosen[name][1], [*zip(got, bounds, strict=True)], chosen[name][0])
+            messages[name] = chosen[name].message([*zip(got, bounds, strict=True)])
         else:
             messages[name] = f"{state}: {rest}"
     return messages
+
+
+def is_of_oracle(rules, message, known):
+    """Whether a result differs because the oracle cannot know better, so that kernels have to compute it."""
+    rule = compare.rule_of(rules, known.op, message, known.text) if message and not message.startswith("refused: ") else None
+    return rule is not None and rule.of_oracle
 
 
 def main():
@@ -211,36 +259,38 @@ def main():
         chunks = [range(i, min(i + CHUNK, options.cases)) for i in range(0, options.cases, CHUNK)]
         messages, facts = {}, {}
         with multiprocessing.pool.ThreadPool(options.jobs) as pool:
-            for said, known in pool.imap(lambda chunk: run_chunk(list(chunk), options.seed, paths, base), chunks):
+            for said, known in pool.imap(lambda chunk: run_chunk(list(chunk), options.seed, paths, base, bool(options.kernels or options.keep)), chunks):
                 messages |= said
                 facts |= known
         middle = time.monotonic()
         accepted = [n for n in messages if messages[n] == ""]
         some = accepted[:: max(1, len(accepted) // max(1, options.kernels))][: options.kernels]
+        some += [n for n in messages if is_of_oracle(rules, messages[n], facts[n])]
         compiled = kernels({n: facts[n] for n in some}, base, options) if options.kernels else {}
     sys.exit(report(messages, compiled, facts, rules, options, (middle - start, time.monotonic() - middle)))
 
 
 def report(messages, compiled, facts, rules, options, seconds):
-    by_rule, refused, wrong = collections.Counter(), collections.Counter(), []
+    by_rule, refused, wrong, allowed = collections.Counter(), collections.Counter(), [], []
     for way, said in (("oracle", messages), ("kernel", compiled)):
         for name, message in sorted(said.items()):
-            op = facts[name][0]
+            op, text = facts[name].op, facts[name].text
             if message.startswith("refused: "):
                 refused[f"{op}: {message[9:][:110]}"] += 1
             elif message:
-                rule = compare.rule_of(rules, op, message, facts[name][2])
+                rule = compare.rule_of(rules, op, message, text, way == "kernel")
                 if rule:
-                    by_rule[rule] += 1
+                    by_rule[f"{rule.operators}: {rule.reason}"] += 1
+                    allowed.append(f"by rule, {rule.reason[:40]}: {name} ({way}): {message} {text}")
                 else:
-                    wrong.append(f"{name} ({way}): {message} {facts[name][2]}")
+                    wrong.append(f"{name} ({way}): {message} {text}")
     for line in wrong:
         print(line)
     for rule, count in by_rule.most_common():
         print(f"by rule {count:5}  {rule}")
     lines = [f"refused {count:5}  {what}" for what, count in refused.most_common()]
     if options.report:
-        options.report.write_text("\n".join(wrong + lines) + "\n")
+        options.report.write_text("\n".join(wrong + allowed + lines) + "\n")
     ran = len(messages) - sum(refused.values())
     print(f"{options.cases} drawn, {len(messages)} that a peer computes, {sum(refused.values())} refused, {ran} compared, {len(compiled)} of them as kernels too, "
           f"{sum(by_rule.values())} differ by rule, {len(wrong)} wrong; seed {options.seed}; {seconds[0]:.0f} s and {seconds[1]:.0f} s")

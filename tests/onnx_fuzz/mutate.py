@@ -84,6 +84,7 @@ def change_opset(rng, model):
         return
     node = model.graph.node[0]
     fits = {a.name for a in node.attribute} <= set(other.attributes) and len(node.input) <= max(other.max_input, 0)
+    fits = fits and len(node.output) <= other.max_output
     same = [i.name for i in other.inputs][: len(node.input)] == [i.name for i in schema.inputs][: len(node.input)]
     if fits and same and not other.deprecated:
         next(o for o in model.opset_import if o.domain in ("", "ai.onnx")).version = version

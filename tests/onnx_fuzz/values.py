@@ -30,6 +30,25 @@ def special_integers(dtype):
     return sorted(v for v in some if facts.min <= v <= facts.max)
 
 
+def kinds(array):
+    """What is in an array that arithmetic may go wrong on, for rules that are about it: NaN, infinities, large and small numbers."""
+    if not is_float(array.dtype):
+        wide = array.dtype.kind in "iu" and array.dtype.itemsize == 8
+        return {"integers beyond 2^53"} if wide and array.size and max(abs(int(array.min())), int(array.max())) > 2**53 else set()
+    facts, found = ml_dtypes.finfo(array.dtype), set()
+    size = np.abs(array.astype(np.float64))
+    if np.isnan(size).any():
+        found.add("NaN")
+    if np.isinf(size).any():
+        found.add("infinities")
+    finite = size[np.isfinite(size)]
+    if (finite > float(facts.max) ** 0.25).any():  # whose sums of squares and fourth powers may overflow
+        found.add("large numbers")
+    if ((finite > 0) & (finite < float(facts.tiny) ** 0.25)).any():
+        found.add("small numbers")
+    return found
+
+
 def draw(rng, dtype, shape, low=-10, high=10, mean=0.0, stddev=1.0, tame=False):
     """An array of a type. `tame`: of ordinary values alone: integers in [low, high), floats around their mean."""
     dtype, count = np.dtype(dtype), int(np.prod(shape))
