@@ -7,6 +7,27 @@ namespace wl::onnx_import {
 
 // Counts how often each n-gram of a pool occurs, with its elements adjacent or up to a limit of other elements between
 // them. pool_int64s has the n-grams of 1, 2, ... elements; ngram_counts says where each length begins.
+namespace {
+
+constexpr size_t kMostOfAColumn = 16;
+
+// The n-grams that are added up in each column: [k] has the k-th of each, -1 where there is none.
+std::vector<std::vector<int64_t>> sources_of(Call& c, const std::vector<int64_t>& columns, int64_t width,
+                                             bool weighted) {
+  std::vector<std::vector<int64_t>> sources;
+  for (size_t i = 0; i < columns.size(); ++i) {
+    size_t k = 0;
+    while (k < sources.size() && sources[k][static_cast<size_t>(columns[i])] >= 0) ++k;
+    if (k == kMostOfAColumn) c.missing("more than ", kMostOfAColumn, " n-grams of one column");
+    if (k > 0 && weighted) c.missing("several n-grams of one column with weights");
+    if (k == sources.size()) sources.emplace_back(static_cast<size_t>(width), -1);
+    sources[k][static_cast<size_t>(columns[i])] = static_cast<int64_t>(i);
+  }
+  return sources;
+}
+
+}  // namespace
+
 T count_ngrams(Call& c) {
   const T x = c.in(0);
   const auto pool = c.attr_ints("pool_int64s"), begins = c.attr_ints("ngram_counts"),
@@ -53,15 +74,27 @@ T count_ngrams(Call& c) {
   }
   if (counts.empty() || done != static_cast<int64_t>(columns.size()))
     c.fail("ngram_indexes has ", columns.size(), " entries for ", done, " n-grams");
-  std::vector<int64_t> source(static_cast<size_t>(width), -1);
-  for (size_t i = 0; i < columns.size(); ++i) source[static_cast<size_t>(columns[i])] = static_cast<int64_t>(i);
+  std::vector<std::vector<int64_t>> sources = sources_of(c, columns, width, mode != "TF" && !weights.empty());
   std::vector<double> factor;
-  for (int64_t& i : source) {
+  for (const int64_t i : sources[0]) {
     const auto at = static_cast<size_t>(std::max<int64_t>(i, 0));
     factor.push_back(i < 0 ? 0 : mode != "TF" && at < weights.size() ? weights[at] : 1);
-    i = std::max<int64_t>(i, 0);
   }
-  T count = gather_axis(concat(counts, last), c.literal_tensor(int_literal({width}, source), ":columns"), last);
+  const T grams = concat(counts, last);
+  T count;
+  for (size_t k = 0; k < sources.size(); ++k) {
+    std::vector<double> there;
+    for (int64_t& i : sources[k]) {
+      there.push_back(i >= 0 ? 1 : 0);
+      i = std::max<int64_t>(i, 0);
+    }
+    const T part = gather_axis(grams, c.literal_tensor(int_literal({width}, sources[k]), cat(":columns", k)), last);
+    if (k == 0) {
+      count = part;  // whose factor is 0 where there is none
+    } else {
+      count = count + part * c.literal_tensor(make_literal(DType::i64, {width}, there), cat(":there", k));
+    }
+  }
   count = cast(count, DType::f32);
   if (mode == "IDF") count = apply(Op::min, {count, 1.0});
   return count * c.literal_tensor(make_literal(DType::f32, {width}, factor), ":weights");

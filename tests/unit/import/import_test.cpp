@@ -164,6 +164,21 @@ TEST(Import, ResizedIntegersAreRoundedAndKeepTheirDigits) {
   EXPECT_THAT(all_values(import_model(model).graph, 0), ElementsAre(4000000001, 4000000002, 4000000003, 4000000004));
 }
 
+TEST(Import, NGramsOfOneColumnAreAddedUp) {
+  auto model = empty_model();
+  add_initializer(model, "x", {.type = TensorProto::INT64, .shape = {5}, .values = {7, 8, 5, 6, 7}});
+  add_node(model, "TfIdfVectorizer", {"x"}, {"y"},
+           {{"mode", "TF"},
+            {"min_gram_length", 2},
+            {"max_gram_length", 2},
+            {"max_skip_count", 0},
+            {"ngram_counts", std::vector<int64_t>{0, 1}},
+            {"ngram_indexes", std::vector<int64_t>{0, 1, 1, 3}},
+            {"pool_int64s", std::vector<int64_t>{2, 5, 6, 7, 8, 6, 7}}});
+  add_output(model, "y");
+  EXPECT_THAT(all_values(import_model(model).graph, 0), ElementsAre(0, 2, 0, 1));
+}
+
 TEST(Import, StatisticsOfALayerNormalizationHaveTheTypeThatItSays) {
   for (const int input : {TensorProto::DOUBLE, TensorProto::FLOAT16}) {
     for (const int stash : {TensorProto::FLOAT, TensorProto::BFLOAT16}) {
