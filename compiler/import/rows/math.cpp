@@ -194,7 +194,9 @@ T dequantize(Call& c) {
     centred = centred - cast(per_axis(c, c.in(2), x), scale.dtype());
   }
   const T y = centred * per_axis(c, scale, x);
-  return cast(y, c.dtype_attr("output_dtype", y.dtype()));
+  const DType result = c.dtype_attr("output_dtype", y.dtype());
+  if (!is_float(result)) c.fail("output_dtype is ", name_of(result), "; what is dequantised is a float");
+  return cast(y, result);
 }
 
 T quantize(Call& c) {

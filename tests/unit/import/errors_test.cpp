@@ -60,6 +60,15 @@ TEST(ImportErrors, AttributesThatContradictRecurrentWeights) {
   EXPECT_THAT(error_of(model), HasSubstr("hidden_size is 3, but R of shape [1,4,4] is for 4"));
 }
 
+TEST(ImportErrors, IntegersThatAreDequantised) {
+  onnx::ModelProto model = empty_model(23);
+  add_input(model, "x", onnx::TensorProto::INT8, {2});
+  add_input(model, "s", kFloat, {});
+  add_node(model, "DequantizeLinear", {"x", "s"}, {"y"}, {{"output_dtype", onnx::TensorProto::UINT8}});
+  add_output(model, "y");
+  EXPECT_THAT(error_of(model), HasSubstr("output_dtype is u8; what is dequantised is a float"));
+}
+
 TEST(ImportErrors, RotaryCachesOfAnotherWidth) {
   for (const auto& [size, part] : {std::pair(3, 0), {8, 0}, {8, 4}, {2, 4}}) {
     onnx::ModelProto model = empty_model();
