@@ -71,6 +71,7 @@ def strides(torch, run):
         yield run(lambda t: (t * 2 + 1, t.relu().transpose(0, -1), t.exp()[..., 1:], t.sum(0), torch.cat([t, t]), t.abs().unsqueeze(0)))(make(x))
     yield run(lambda t: (t.relu().as_strided((3, 4), (1, 2), 5), t[1].mul(2).mT.as_strided((5, 2), (2, 1)), t.tanh()[1:].as_strided((2, 2), (1, 1), 0)))(x)
     yield run(lambda t: t.as_strided((2, 3), (3, 1), 2) * 2)(x[1:])
+    yield run(lambda t: (torch.nn.functional.logsigmoid(t), torch.nn.functional.logsigmoid(t[0])))(x.mT)
     yield run(lambda t: (t.exp()[:, -1], t.exp()[:, :1].expand(2, 3, 4, 5)))(x)
 
 
@@ -141,6 +142,8 @@ def arithmetic(torch, run):
     a, b = t([nan, inf, -inf, 1, -1, 5, 0.9, -7]), t([1, -inf, 2, inf, inf, 0, 0.3, 2])
     yield run(lambda a, b: (a.sign(), torch.lerp(a, b, 0.5), torch.lerp(a, b, 0.25), a // b, a // 0.3, torch.div(a, b, rounding_mode="trunc"), a % b))(a, b)
     yield run(lambda h: (h.var(), h.std(0), torch.addcmul(h, h, h, value=0.1), h * 0.1))(t([300.0, -300, 10, 250], dtype=torch.float16))
+    for narrow in (torch.float16, torch.bfloat16):  # numbers are rounded, but in products and quotients
+        yield run(lambda h: (h % 0.1, torch.fmod(h, 0.1), h**0.1, h + 0.1, 0.1 - h, h * 0.1, h / 0.1, h // 0.1))(t([-1, 2, 3.5, -0.25, 7], dtype=narrow))
     i = t([7, -7, 2**31 - 1, -(2**31), -3], dtype=torch.int32)
     yield run(lambda i: (i**3, i // 7, i // -7, i % -3, torch.fmod(i, 4), i.round(), i.trunc(), i.maximum(i.flip(0)), i.long() ** 3))(i)
     yield run(lambda b: (b.maximum(b.flip(0)), b.amax(), b.sum(), b.logical_xor(b.flip(0))))(i > 0)

@@ -42,10 +42,13 @@ def wide(dtype):
 
 
 def pointwise(g, name, node, operands, dtype=None):
-    """One operation. A number is not rounded to the dtype of narrow floats that it is combined with."""
+    """One operation. A number is rounded to the dtype of narrow floats that it is combined with, but in products and quotients, as by eager."""
     result, shape = result_of(node)
-    if dtype is None:
-        dtype = wide(result) if any(isinstance(operand, float) for operand in operands) else result
+    if dtype is None and any(isinstance(operand, float) for operand in operands):
+        dtype = wide(result)
+        if dtype != result and name not in ("mul", "div"):
+            operands = [g.constant(operand, result, shape) if isinstance(operand, float) else operand for operand in operands]
+    dtype = dtype or result
     value = g.op(name, *(prepared(g, operand, dtype, shape) for operand in operands))
     return g.cast(value, result)
 

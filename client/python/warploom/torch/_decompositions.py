@@ -90,6 +90,12 @@ def _in_format(function):
     return formatted
 
 
+def _log_sigmoid(x):
+    """Contiguous, as eager's kernel has it; the second result is for the gradient, and empty on GPUs."""
+    made, buffer = get_decompositions([aten.log_sigmoid_forward])[aten.log_sigmoid_forward.default](x)
+    return made.contiguous(), buffer
+
+
 # Random numbers are those of eager: its kernels draw them, from its generators.
 _RANDOM = {overload for name in ("bernoulli", "native_dropout", "normal_functional", "uniform", "rrelu_with_noise", "rrelu_with_noise_functional")
            if hasattr(aten, name) for overload in map(getattr(aten, name).__getattr__, getattr(aten, name).overloads())}  # fmt: skip
@@ -98,6 +104,6 @@ _RANDOM = {overload for name in ("bernoulli", "native_dropout", "normal_function
 @functools.cache
 def decompositions():
     """PyTorch's definitions of operators that have no row, and those of this file. PyTorch takes a tenth of a second to list them."""
-    known = dict(core_aten_decompositions().items()) | get_decompositions(_FURTHER) | _OWN
+    known = dict(core_aten_decompositions().items()) | get_decompositions(_FURTHER) | _OWN | {aten.log_sigmoid_forward.default: _log_sigmoid}
     known |= {operator: _in_format(function) for operator, function in known.items() if operator.overloadpacket in _IN_FORMAT}
     return {operator: function for operator, function in known.items() if operator not in TABLE and operator not in _RANDOM}
