@@ -23,7 +23,7 @@ class Expected:
     def __init__(self, torch, program, given, seed):
         self._torch, self._program, self._given = torch, program, given
         self._generator = torch.Generator().manual_seed(seed)
-        self.values = program.run(given)
+        self.values = program.run(given, by_rule=True)
         self._ranges, self._alike = None, None
         self.look(FEW)
 
@@ -44,7 +44,7 @@ class Expected:
             self._ranges = [(value.double(), value.double()) for value in self.values]
             self._alike = [torch.ones_like(value, dtype=torch.bool) for value in self.values]
         for _ in range(runs):
-            made = self._program.run([self._moved(x) for x in self._given], self._moved)
+            made = self._program.run([self._moved(x) for x in self._given], self._moved, by_rule=True)
             for i, (value, wanted) in enumerate(zip(made, self.values)):
                 value, exact = value.double(), wanted.double()
                 low, high = self._ranges[i]

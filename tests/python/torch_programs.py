@@ -244,6 +244,15 @@ KINDS = (elementwise,) * 5 + (pair,) * 4 + (with_number,) * 2 + (bounded, of_thr
 _ONE_BY_ONE = {*REAL, *ACTIVATIONS, *WHOLE, *PAIRS, *PAIRS_OF_INTEGERS, *PAIRS_OF_BOOLS, "clamp", "where", "masked_fill", "clamped", "to", "amax", "amin", "max", "min"}
 
 
+def _exact_where_nan(name, value, x, y):
+    """A remainder, exact where eager's quotient overflows, and its result is NaN."""
+    x, y = x.double(), y.double() if isinstance(y, torch.Tensor) else y
+    rest = torch.fmod(x, y)
+    if name == "remainder":
+        rest = torch.where((rest != 0) & ((rest < 0) != (y < 0)), rest + y, rest)
+    return torch.where(value.isnan() & rest.isfinite(), rest.to(value.dtype), value)
+
+
 class Program:
     """A chain of operators. inputs: the shape and dtype of each argument: two of one kind, and one that broadcasts."""
 
@@ -299,11 +308,14 @@ class Program:
         self.names.append(f"{name} {operands}")
         self.known.append(made)
 
-    def run(self, given, after=None):
-        """Computes the values that nothing else uses. after: what is done with each result."""
+    def run(self, given, after=None, by_rule=False):
+        """Computes the values that nothing else uses. after: what is done with each result; by_rule: with remainders that numerics.md promises."""
         known = list(given)
         for name, (function, operands) in zip(self.names, self.steps, strict=True):
             value = function(*(known[i] for i in operands))
+            if by_rule and name.startswith(("remainder", "fmod")) and value.dtype.is_floating_point:
+                word, *number = name.split()
+                value = _exact_where_nan(word, value, known[operands[0]], known[operands[1]] if len(operands) > 1 else float(number[0]))
             if after is not None:
                 if name.startswith(("gelu", "tanhshrink")):  # 1 + erf(x), and 1 - tanh(x) / x, are moved by units of 1 where they are small, too
                     x = known[operands[0]]
