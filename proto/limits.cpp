@@ -103,6 +103,7 @@ constexpr TextRow kTexts[] = {
     {"InspectResponse.Group.space", TextKind::kText, kAnswer},
 
     {"RegisterWorkerRequest.name", TextKind::kName, kDeviceName},
+    {"RegisterWorkerRequest.machine", TextKind::kDigest, kWordBytes},
     {"RenewLeasesRequest.Item.phase", TextKind::kWord, kWordBytes},
     {"ReleaseLeasesRequest.reason", TextKind::kText, kMostMessage},
     {"WorkerInfo.Doing.target", TextKind::kWord, kWordBytes},

@@ -200,7 +200,10 @@ absl::Status Coordinator::Impl::open(const CoordinatorOptions& options) {
     jobs.first_kernel = [this](double seconds) { metrics->first_kernel(seconds); };
     jobs.best_kernel = [this](double seconds) { metrics->best_kernel(seconds); };
   }
-  if (authorizer != nullptr) jobs.rules = [this](const std::string& team) { return authorizer->rules_of(team); };
+  if (authorizer != nullptr) {
+    jobs.rules = [this](const std::string& team) { return authorizer->rules_of(team); };
+    jobs.machine_row = [this](const std::string& principal) { return authorizer->machine_of(principal); };
+  }
   WL_ASSIGN_OR_RETURN(Ranker ranker, ranker_for(options));
   compiler = warploom_compiler(std::move(ranker));
   engine = std::make_unique<Engine>(store.get(), options.compiler == nullptr ? compiler.get() : options.compiler, jobs);

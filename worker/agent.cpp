@@ -89,7 +89,7 @@ class Agent {
     worked_ = Clock::now();
     while (!stop_.stop_requested()) {
       if (!registered_) {
-        absl::Status status = calls_.register_process(options_.devices);
+        absl::Status status = calls_.register_process(options_.devices, options_.machine);
         if (absl::IsUnavailable(status) && options_.explained) status = options_.explained(status);
         if (absl::IsFailedPrecondition(status) || absl::IsInvalidArgument(status)) return status;
         if (!status.ok()) {
@@ -267,6 +267,7 @@ std::vector<AgentOptions> lanes_of(const AgentOptions& options) {
 absl::Status run_agent(std::shared_ptr<grpc::Channel> channel, const AgentOptions& options, std::stop_token stop) {
   AgentOptions named = options;
   if (named.name.empty()) named.name = own_name();
+  if (named.machine.empty()) named.machine = own_machine();
   if (!named.measure.work_dir.empty()) PrivateFolder::sweep(named.measure.work_dir);
   const std::vector<AgentOptions> lanes = lanes_of(named);
   Machine machine;

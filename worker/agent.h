@@ -23,6 +23,7 @@ namespace wl {
 struct AgentOptions {
   std::string name;              // name of the worker; empty: HOST-PID
   std::vector<Device> devices;   // including GPUs, whose names are then in measure.gpus
+  std::string machine;           // on which it runs; empty: own_machine() (worker/calls.h)
   double exit_when_idle_s = -1;  // return after this long without work; negative = never
   double wait_s = 20;            // duration of one long poll
   bool end_together = false;     // a device that cannot measure ends the work with the others, too

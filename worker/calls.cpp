@@ -1,8 +1,10 @@
 #include "worker/calls.h"
 
 #include <algorithm>
+#include <fstream>
 
 #include "compiler/base/names.h"
+#include "compiler/base/sha256.h"
 #include "proto/limits.h"
 #include "proto/rpc.h"
 #include "proto/transfer.h"
@@ -34,8 +36,9 @@ Request Calls::from_me() const {
   return request;
 }
 
-absl::Status Calls::register_process(const std::vector<Device>& devices) {
+absl::Status Calls::register_process(const std::vector<Device>& devices, const std::string& machine) {
   v1::RegisterWorkerRequest request;
+  request.set_machine(machine);
   request.set_name(name_);
   request.set_epoch(epoch_);
   for (const Device& device : devices) *request.add_devices() = to_proto(device);
@@ -118,6 +121,13 @@ void Calls::release(const v1::Lease& lease, const std::string& reason, bool unab
   context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(2));
   v1::ReleaseLeasesResponse answer;
   (void)workers_->ReleaseLeases(&context, request, &answer);
+}
+
+std::string own_machine() {
+  std::ifstream file("/proc/sys/kernel/random/boot_id");
+  std::string boot;
+  std::getline(file, boot);
+  return boot.empty() ? "" : sha256_hex("warploom machine " + boot);
 }
 
 Renewer::Renewer(Calls* calls, const v1::Lease& lease, std::stop_token stop)

@@ -33,7 +33,8 @@ class Calls {
   milliseconds renew_interval() const { return renew_; }
   // Registers this process, under the epoch that it has or for the first time. FailedPrecondition: a newer process has
   // the name.
-  absl::Status register_process(const std::vector<Device>& devices);
+  // `machine`: own_machine().
+  absl::Status register_process(const std::vector<Device>& devices, const std::string& machine);
   // Waits for work. FailedPrecondition: this process has to register again.
   absl::StatusOr<v1::AcquireLeasesResponse> acquire(double wait_s);
   absl::StatusOr<v1::RenewLeasesResponse::Outcome> renew(const v1::Lease& lease, const std::string& phase,
@@ -60,6 +61,10 @@ class Calls {
   uint64_t epoch_ = 0;  // given by the coordinator; 0: none yet
   milliseconds renew_{5000};
 };
+
+// The machine on which this process runs, as a digest: of what the kernel says of its last start, which is the same in
+// all containers of the machine and in no other machine. Empty: it says nothing.
+std::string own_machine();
 
 // Renews a lease while one of these lives, with the progress that it is told.
 class Renewer {

@@ -10,13 +10,25 @@ namespace {
 
 constexpr size_t kMostClaims = 4;  // on a finalist: its promotion's, and those of workers who were asked
 
-std::set<std::string> principals_of(const std::vector<Claim>& claims) {
-  std::set<std::string> principals;
-  for (const Claim& claim : claims) principals.insert(principal_of(claim.worker));
-  return principals;
+// What is said on the machine of another claim is no second opinion.
+void leave_out_repeats(const Workers& workers, std::vector<Claim>* claims) {
+  std::vector<Claim> apart;
+  for (Claim& claim : *claims) {
+    const bool repeats = std::any_of(apart.begin(), apart.end(), [&](const Claim& other) {
+      return !claim.worker.empty() && workers.may_be_one(claim.worker, other.worker);
+    });
+    if (!repeats) apart.push_back(std::move(claim));
+  }
+  *claims = std::move(apart);
 }
 
 }  // namespace
+
+void Searches::add_kin(const std::string& worker, std::set<std::string>* principals) const {
+  principals->insert(principal_of(worker));
+  if (const std::string machine = workers_->machine_of(worker); !machine.empty())
+    principals->insert(on_machine(machine));
+}
 
 // Whose workers must not be given a batch of the search. A confirmation: whoever has measured its candidates in the
 // promotion or for it.
@@ -27,7 +39,7 @@ std::set<std::string> Searches::never_by(const Search& search, const BatchRow& r
     if (item.phase == 0 || item.worker.empty() || promotion_of(item.phase) != promotion_of(row.phase)) continue;
     if (std::any_of(row.candidates.begin(), row.candidates.end(),
                     [&](const PlannedTrial& candidate) { return candidate.plan == item.trial.plan; }))
-      principals.insert(principal_of(item.name()));
+      add_kin(item.name(), &principals);
   }
   return principals;
 }
@@ -44,13 +56,15 @@ void Searches::take_confirmed(const Search& search, const Claim& first, const Cl
 // Whether the winner of a promotion may be served. Two workers agree on it, or there is no other worker to ask.
 Searches::Confirmed Searches::confirmed(Search& search, const std::vector<PhaseTrial>& finals, KernelRecord& record,
                                         bool may_ask) {
-  const std::vector<Claim> claims = claims_on(record.plan, record.default_plan, search.phase, search.all);
+  std::vector<Claim> claims = claims_on(record.plan, record.default_plan, search.phase, search.all);
+  leave_out_repeats(*workers_, &claims);
   const std::string what = cat("kernel ", record.key, ", plan ", record.plan);
   const std::vector<std::string> here = workers_->names_here(search.device, search.row.team);
   std::vector<std::string> others = here;
-  const std::set<std::string> known = principals_of(claims);
   std::erase_if(others, [&](const auto& name) {
-    return known.contains(principal_of(name)) || search.refuted.contains(principal_of(name));
+    return search.refuted.contains(principal_of(name)) ||
+           std::any_of(claims.begin(), claims.end(),
+                       [&](const Claim& one) { return workers_->may_be_one(name, one.worker); });
   });
   const bool can_ask = may_ask && !others.empty() && claims.size() < kMostClaims;
   // Load alone tells times apart, or a worker that lies: another one decides, where there is one.

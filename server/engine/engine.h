@@ -29,6 +29,9 @@ struct Elsewhere {
   std::function<void(const Done& done)> find_devices = {};
 };
 
+// The machine of the workers of a principal, as whoever operates the coordinator says; empty: it is what they say.
+using MachineRow = std::function<std::string(const std::string& principal)>;
+
 struct EngineOptions {
   bool share_machine = false;  // no lease while the coordinator itself computes
   double lease_s = 15, stuck_s = 180;
@@ -36,6 +39,7 @@ struct EngineOptions {
   std::function<void(KernelRecord*)> sign = {};               // what is promoted; on the engine's thread
   std::function<void(const std::string& key)> promoted = {};  // a key has a new record; on the engine's thread
   RulesOf rules = [](const std::string&) { return TeamRules(); };
+  MachineRow machine_row = [](const std::string&) { return std::string(); };  // called on any thread
   Elsewhere elsewhere = {};
   // For those who count; called on any thread. lease_ended: without a report.
   std::function<void(const std::vector<Trial>&)> stored = [](const auto&) {};
@@ -130,9 +134,11 @@ class Engine {
 
   // --- workers
   // Registers a process of a worker and returns its epoch. `epoch`: the one that it was given before, or 0. A worker of
-  // a team measures for that team alone. FailedPrecondition: a newer process has the name.
+  // a team measures for that team alone. `machine`: on which it says that it runs; workers of one machine confirm
+  // nothing of each other, and one of an unknown machine ("") confirms nobody. FailedPrecondition: a newer process has
+  // the name.
   absl::StatusOr<uint64_t> register_worker(const std::string& name, uint64_t epoch, const std::vector<Device>& devices,
-                                           const std::string& team = "");
+                                           const std::string& team = "", const std::string& machine = "");
   absl::Status put_blob(const std::string& digest, const std::string& bytes);  // as Store::put_blob
   // Waits up to `wait` for work without blocking: `done` is called exactly once, on another thread or before this
   // returns. FailedPrecondition: not registered under this epoch. Cancelled: by cancel_acquire(). May return null.

@@ -67,7 +67,8 @@ double Leases::usual_loss(const Item& item) const {
 std::vector<std::string> Leases::others_for(const Item& item) const {
   std::vector<std::string> names = workers_->names_serving(item.offer.device, item.offer.team);
   std::erase_if(names, [&](const std::string& name) {
-    return item.bars(name) || std::find(item.lost_on.begin(), item.lost_on.end(), name) != item.lost_on.end();
+    return bars(item, name, workers_->machine_of(name)) ||
+           std::find(item.lost_on.begin(), item.lost_on.end(), name) != item.lost_on.end();
   });
   return names;
 }
@@ -90,7 +91,8 @@ bool Leases::can_be_had(const std::string& batch_id) const {
   }
   if (Clock::now() - item.offered < workers_->away()) return true;
   const std::vector<std::string> here = workers_->names_here(item.offer.device, item.offer.team);
-  return std::any_of(here.begin(), here.end(), [&](const std::string& name) { return !item.bars(name); });
+  return std::any_of(here.begin(), here.end(),
+                     [&](const std::string& name) { return !bars(item, name, workers_->machine_of(name)); });
 }
 
 void Leases::end(const Owned& owned, LeaseEnd why) {
@@ -204,10 +206,11 @@ void Leases::condemn(const Item& item) {
 }
 
 void Leases::welcome(const std::string& name) {
+  const std::string machine = workers_->machine_of(name);
   const std::lock_guard lock(mutex_);
   for (auto& [id, item] : items_) {
     item.unable.erase(name);
-    if (item.offer.not_by.contains(principal_of(name))) continue;
+    if (bars(item, name, machine)) continue;
     if (item.avoid.erase(name) == 0 || item.state != Item::State::kReady) continue;
     ready_.drop(id);
     put_ready(id, item);

@@ -113,6 +113,11 @@ void Leases::set_rules(const std::string& batch_id, const TeamRules& rules) {
   put_ready(batch_id, at->second);
 }
 
+bool Leases::bars(const Item& item, const std::string& name, const std::string& machine) {
+  const std::set<std::string>& not_by = item.offer.not_by;
+  return item.unable.contains(name) || not_by.contains(principal_of(name)) || not_by.contains(on_machine(machine));
+}
+
 bool Leases::take_back(const std::string& batch_id, const std::string& known_lease, bool leased_too) {
   std::string lease = known_lease;
   {
@@ -195,6 +200,7 @@ std::shared_ptr<LeaseCall> Leases::acquire(const std::string& name, uint64_t epo
   }
   return ready_.wait({.worker = name,
                       .team = served->team,
+                      .machine = served->machine,
                       .epoch = epoch,
                       .devices = served->devices,
                       .max = max,

@@ -26,7 +26,7 @@ struct Offer {
   // Smaller first: when the round is due (compiler/search/budget.h), older jobs first, heavy groups first.
   ReadyQueue::Order order;
   BatchRow row;                  // a lease that it had when the coordinator started goes on for a full term
-  std::set<std::string> not_by;  // principals whose workers are never given it
+  std::set<std::string> not_by;  // principals and machines (on_machine()) whose workers are never given it
   double floor_ns = 0;           // no sample below it is believed (compiler/model/roofline.h); 0: any is
   std::string team = {};         // whose search it is
   TeamRules rules = {};          // of the team
@@ -123,9 +123,6 @@ class Leases {
     size_t lost_before = 0;                     // losses of the batches that it is a part of
     std::set<std::string> unable;               // workers that cannot do it
     std::set<std::string> avoid;                // workers that are not given it
-    bool bars(const std::string& name) const {
-      return unable.contains(name) || offer.not_by.contains(principal_of(name));
-    }
   };
   using Items = std::map<std::string, Item>;
 
@@ -140,6 +137,7 @@ class Leases {
                           .priority = item.offer.rules.priority,
                           .candidates = static_cast<int64_t>(item.offer.batch->candidates.size())});
   }
+  static bool bars(const Item& item, const std::string& name, const std::string& machine);
   // lease_ends.cpp
   std::vector<std::string> others_for(const Item& item) const;
   std::set<std::string> avoided(const Item& item) const;

@@ -32,7 +32,7 @@ struct Engine::Impl {
   const EngineOptions options;
 
   JobViews views;
-  Workers workers{store, duration_of(options.lease_s)};
+  Workers workers{store, duration_of(options.lease_s), options.machine_row};
   EventLoop loop{[this] { leases.wake(); }};
   Leases leases{store,
                 &workers,

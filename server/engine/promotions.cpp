@@ -15,10 +15,11 @@ constexpr int64_t kMostPromotions = 4;  // of a search: a disturbed one is repea
 void Searches::conclude_stored(Search& search) {
   std::set<std::string> known;
   for (const PhaseTrial& item : search.all)
-    if (item.phase == search.phase) known.insert(principal_of(item.name()));
+    if (item.phase == search.phase) add_kin(item.name(), &known);
   const std::vector<std::string> here = workers_->names_here(search.device, search.row.team);
-  const bool all_known =
-      std::all_of(here.begin(), here.end(), [&](const auto& name) { return known.contains(principal_of(name)); });
+  const bool all_known = std::all_of(here.begin(), here.end(), [&](const auto& name) {
+    return known.contains(principal_of(name)) || known.contains(on_machine(workers_->machine_of(name)));
+  });
   if (all_known && Clock::now() - search.taken_up < workers_->away()) return;  // The next tick looks again.
   search.unconcluded = false;
   const absl::Status status = conclude(search, /*may_ask=*/true);

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "server/engine/devices.h"
+#include "server/engine/workers.h"
 
 namespace wl {
 namespace {
@@ -16,8 +17,8 @@ std::string class_of(const std::vector<Device>& devices, const std::string& team
   return out;
 }
 
-bool bars(const std::set<std::string>& avoid, const std::string& worker) {
-  return avoid.contains(worker) || avoid.contains(principal_of(worker));
+bool bars(const std::set<std::string>& avoid, const ReadyQueue::Request& by) {
+  return avoid.contains(by.worker) || avoid.contains(principal_of(by.worker)) || avoid.contains(on_machine(by.machine));
 }
 
 }  // namespace
@@ -199,7 +200,7 @@ std::shared_ptr<LeaseCall> ReadyQueue::longest_waiting(const Ready& batch) const
   for (const auto& [of, waiting] : waiting_) {
     if (!serves_team(waiting.team, batch.team)) continue;
     const auto fit = std::find_if(waiting.calls.begin(), waiting.calls.end(),
-                                  [&](const auto& item) { return !bars(batch.avoid, item.second->request.worker); });
+                                  [&](const auto& item) { return !bars(batch.avoid, item.second->request); });
     if (fit == waiting.calls.end() || (first != nullptr && first->arrival < fit->first)) continue;
     if (any_serves(waiting.devices, batch.device)) first = fit->second;
   }
@@ -216,7 +217,7 @@ bool ReadyQueue::take_best(LeaseCall& call) {
     const BatchClass& ready = at->second;
     if (!serves_team(call.request.team, ready.team) || !any_serves(call.request.devices, ready.device)) continue;
     const auto fit = std::find_if(ready.batches.begin(), ready.batches.end(), [&](const auto& batch) {
-      return !bars(places_.at(batch.second).batch.avoid, call.request.worker);
+      return !bars(places_.at(batch.second).batch.avoid, call.request);
     });
     if (fit == ready.batches.end()) continue;
     Turn turn{-ready.priority, served_.at({ready.priority, ready.team}), *fit};

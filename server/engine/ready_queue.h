@@ -35,6 +35,7 @@ class ReadyQueue {
   // What a worker process asks for.
   struct Request {
     std::string worker, team = {};
+    std::string machine = {};  // on which it runs; empty: not known
     uint64_t epoch = 0;
     std::vector<Device> devices;
     int max = 1;  // batches at most; at least one
@@ -43,7 +44,8 @@ class ReadyQueue {
   struct Ready {
     Device device;
     Order order;
-    std::set<std::string> avoid = {};  // workers that are not given the batch, and principals of which none is
+    // Workers that are not given the batch, and principals and machines (on_machine()) of which none is.
+    std::set<std::string> avoid = {};
     std::string team = {};
     int64_t weight = 1, priority = 0;  // of the team
     int64_t candidates = 1;

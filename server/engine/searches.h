@@ -146,6 +146,7 @@ class Searches {
   void ask(Search& search, const std::vector<PhaseTrial>& finals, const KernelRecord& record);
   void refute(Search& search, const std::string& principal);
   void confirm_no_longer(Search& search);
+  void add_kin(const std::string& worker, std::set<std::string>* principals) const;  // its principal and its machine
   std::set<std::string> never_by(const Search& search, const BatchRow& row) const;
   // rounds.cpp
   using MakeRound = std::function<absl::StatusOr<Round>(const SearchInput&)>;

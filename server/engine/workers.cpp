@@ -44,35 +44,64 @@ Workers::State* Workers::registered(const std::string& name, uint64_t epoch) {
 }
 
 absl::StatusOr<uint64_t> Workers::add(const std::string& name, uint64_t epoch, const std::vector<Device>& devices,
-                                      const std::string& team) {
+                                      const std::string& team, const std::string& machine) {
   const int64_t now_ms = unix_ms_now();
-  WL_ASSIGN_OR_RETURN(const uint64_t given, store_->put_worker(name, epoch, devices, now_ms));
+  WL_ASSIGN_OR_RETURN(const uint64_t given, store_->put_worker(name, epoch, devices, machine, now_ms));
   const std::lock_guard lock(mutex_);
   State& worker = workers_[name];
   if (worker.epoch > given) return given;         // A newer process has come meanwhile.
   if (worker.epoch != given) worker.waiting = 0;  // Calls of the older process do not count for the new one.
   worker.epoch = given;
-  worker.serves = {devices, team};
-  worker.heard = Clock::now();
-  worker.heard_ms = now_ms;
+  worker.serves = {devices, team, machine};
+  note(&worker);
   return given;
 }
 
 std::optional<Workers::Served> Workers::heard(const std::string& name, uint64_t epoch) {
-  const std::lock_guard lock(mutex_);
-  State* worker = registered(name, epoch);
-  if (worker == nullptr) return std::nullopt;
+  Served served;
+  {
+    const std::lock_guard lock(mutex_);
+    State* worker = registered(name, epoch);
+    if (worker == nullptr) return std::nullopt;
+    note(worker);
+    served = worker->serves;
+  }
+  served.machine = placed(name, std::move(served.machine));
+  return served;
+}
+
+void Workers::note(State* worker) {
   worker->heard = Clock::now();
   worker->heard_ms = unix_ms_now();
-  return worker->serves;
+}
+
+// A name of a row is never what a worker says, which is a digest.
+std::string Workers::placed(const std::string& name, std::string said) const {
+  const std::string row = row_(principal_of(name));
+  return row.empty() ? said : cat("row ", row);
+}
+
+std::string Workers::machine_of(const std::string& name) const {
+  std::optional<std::string> said;
+  {
+    const std::lock_guard lock(mutex_);
+    if (const auto known = workers_.find(name); known != workers_.end()) said = known->second.serves.machine;
+  }
+  // Of a worker that has not come back since the coordinator started, the store knows it.
+  if (!said) said = store_->worker_machine(name).value_or("");
+  return placed(name, *std::move(said));
+}
+
+bool Workers::may_be_one(const std::string& a, const std::string& b) const {
+  if (principal_of(a) == principal_of(b)) return true;
+  const std::string machine = machine_of(a), other = machine_of(b);
+  return machine.empty() || other.empty() || machine == other;
 }
 
 void Workers::renewed(const std::string& name) {
   const std::lock_guard lock(mutex_);
   const auto known = workers_.find(name);
-  if (known == workers_.end()) return;
-  known->second.heard = Clock::now();
-  known->second.heard_ms = unix_ms_now();
+  if (known != workers_.end()) note(&known->second);
 }
 
 Workers::Waiting::Waiting(Workers* workers, std::string name, uint64_t epoch)

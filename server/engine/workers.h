@@ -18,22 +18,34 @@ inline std::string process_of(const std::string& name, uint64_t epoch) {
   return cat(name, "#", epoch);
 }
 
+// A machine, in a set of principals whose workers are not given a batch.
+inline std::string on_machine(const std::string& machine) {
+  return "@" + machine;
+}
+
 class Workers {
  public:
-  // A worker is alive until it was not heard from for two terms.
-  Workers(Store* store, Clock::duration term) : store_(store), term_(term) {}
+  // A worker is alive until it was not heard from for two terms. `row`: as EngineOptions::machine_row.
+  Workers(Store* store, Clock::duration term, MachineRow row = EngineOptions().machine_row)
+      : store_(store), term_(term), row_(std::move(row)) {}
 
   // Registers a process and returns its epoch. `epoch`: the one that it had before, or 0. Errors as Store::put_worker.
   // A worker of a team serves that team alone, one of none serves all.
   absl::StatusOr<uint64_t> add(const std::string& name, uint64_t epoch, const std::vector<Device>& devices,
-                               const std::string& team = "");
+                               const std::string& team = "", const std::string& machine = "");
   // Notes that the worker asked for work. Returns what it serves; nullopt when it is not registered under this epoch.
   struct Served {
     std::vector<Device> devices;
-    std::string team;
+    std::string team, machine = {};
   };
   std::optional<Served> heard(const std::string& name, uint64_t epoch);
   void renewed(const std::string& name);  // Notes that it renewed a lease.
+
+  // The machine of a worker, also of one that has gone; empty: not known. May read the store.
+  std::string machine_of(const std::string& name) const;
+  // Whether these two can have been one: of one principal, or of one machine as far as is known. Nobody confirms
+  // itself.
+  bool may_be_one(const std::string& a, const std::string& b) const;
 
   // While one of these lives, the worker waits for work and so is alive.
   class Waiting {
@@ -70,12 +82,15 @@ class Workers {
     int waiting = 0;
   };
   static bool is_here(const State& worker, Clock::duration silence);  // waits for work, or was silent for less
+  static void note(State* worker);                                    // it was heard from
   bool alive(const State& worker) const;
   std::vector<std::string> names(const Device& device, const std::string& team, Clock::duration silence) const;
   State* registered(const std::string& name, uint64_t epoch);
+  std::string placed(const std::string& name, std::string said) const;
 
   Store* const store_;
   const Clock::duration term_;
+  const MachineRow row_;
   mutable std::mutex mutex_;
   std::map<std::string, State> workers_;
 };

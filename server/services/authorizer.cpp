@@ -17,8 +17,7 @@
 namespace wl {
 namespace {
 
-// Whether the coordinator is up is for everybody to ask.
-constexpr const char kHealth[] = "/grpc.health.v1.Health/";
+constexpr const char kHealth[] = "/grpc.health.v1.Health/";  // for everybody to ask
 constexpr const char kToken[] = "authorization";
 constexpr std::string_view kBearer = "Bearer ";
 constexpr unsigned kReadTlsFilesAgainS = 1;
@@ -250,6 +249,10 @@ absl::StatusOr<Reader> Authorizer::admit(const std::string& path, const Connecti
 
 Reader Authorizer::reader_of(const Caller& caller) {
   return {.team = caller.row.team, .every = (caller.row.roles & kOperator) != 0};
+}
+
+std::string Authorizer::machine_of(const std::string& principal) const {
+  return callers_->now()->machine_of(name_of_principal(principal));
 }
 
 TeamRules Authorizer::rules_of(const std::string& team) const {

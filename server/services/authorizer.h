@@ -84,6 +84,9 @@ class Authorizer {
   // The same for a request that comes by HTTP and stands for a call of `path`; errors as check().
   absl::StatusOr<Reader> admit(const std::string& path, const Connection& connection, const Shown& shown);
 
+  // The machine of the workers of a principal, as a row says; empty: none does. Any thread.
+  std::string machine_of(const std::string& principal) const;
+
   // What holds for a team; the first values of TeamRules if it has no row. Any thread.
   TeamRules rules_of(const std::string& team) const;
 

@@ -131,8 +131,18 @@ absl::Status add_team(const Fields& fields, Callers* out) {
   return absl::OkStatus();
 }
 
+absl::Status add_machine(const Fields& fields, Callers* out) {
+  if (fields.size() != 3) return invalid("expected machine NAME CALLER, found ", fields.size(), " fields");
+  WL_RETURN_IF_ERROR(check_text("the name of a machine", fields[1], TextKind::kName, kMostTeamName));
+  WL_RETURN_IF_ERROR(check_text("the name of a caller", fields[2], TextKind::kName, kMostWho));
+  if (!out->machines.emplace(fields[2], fields[1]).second)
+    return invalid("expected a caller that has no machine yet, found \"", fields[2], "\"");
+  return absl::OkStatus();
+}
+
 absl::Status add_row(Fields fields, Callers* out) {
   if (fields[0] == "team") return add_team(fields, out);
+  if (fields[0] == "machine") return add_machine(fields, out);
   for (const RowKind& kind : kRowKinds) {
     if (fields[0] != kind.name) continue;
     CallerRow row;
@@ -147,7 +157,7 @@ absl::Status add_row(Fields fields, Callers* out) {
     WL_ASSIGN_OR_RETURN(row.roles, parse_roles(fields[2]));
     return kind.add(fields, row, out);
   }
-  return invalid("expected user, loopback, cert, token or team, found \"", fields[0], "\"");
+  return invalid("expected user, loopback, cert, token, team or machine, found \"", fields[0], "\"");
 }
 
 // The first team that rows name and that has no row itself.
@@ -206,6 +216,11 @@ absl::StatusOr<Callers> Callers::parse(const std::string& text, const std::strin
                    "; add it, with what holds for the team");
   }
   return out;
+}
+
+std::string Callers::machine_of(const std::string& caller) const {
+  const auto row = machines.find(caller);
+  return row == machines.end() ? "" : row->second;
 }
 
 const TokenRow* Callers::find_token(std::string_view token) const {

@@ -9,6 +9,10 @@
 //   team      vision           weight=2  jobs=20     a team (server/engine/teams.h), with what holds for it; a row of
 //                                                    one of the other kinds may end with team=vision, and its callers
 //                                                    are then of that team
+//   machine   box1             spiffe://lab/gpu7     the machine of the workers of a caller, by the name of its
+//                                                    certificate or token, or else by what the names of the workers
+//                                                    begin with, up to a slash. Without a row it is what they say
+//                                                    (docs/decisions/0083-machines.md)
 //
 // Lines that begin with # are left out.
 #pragma once
@@ -50,13 +54,16 @@ struct Callers {
   CallerRow loopback{.roles = kClient | kWorker, .team = {}};
   std::map<std::string, CallerRow> certificates;  // by URI
   std::vector<TokenRow> tokens;
-  std::map<std::string, TeamRules> teams;  // by name
+  std::map<std::string, TeamRules> teams;       // by name
+  std::map<std::string, std::string> machines;  // by the name of the caller
 
   // InvalidArgument names the line, what was expected there and what was found.
   static absl::StatusOr<Callers> parse(const std::string& text, const std::string& file);
 
   // The row of a token. All rows are compared in a time that does not depend on the token. nullptr: there is none.
   const TokenRow* find_token(std::string_view token) const;
+  // The machine of the workers of a caller; empty: no row says it.
+  std::string machine_of(const std::string& caller) const;
 };
 
 inline constexpr int64_t kForEver = INT64_MAX;

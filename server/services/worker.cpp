@@ -130,7 +130,7 @@ grpc::Status WorkerServiceImpl::register_as(const std::string& name, const std::
   }
   out->set_lease_s(serving_.lease_s);
   out->set_renew_s(serving_.lease_s / 3);
-  const auto epoch = engine_->register_worker(name, request.epoch(), devices, team);
+  const auto epoch = engine_->register_worker(name, request.epoch(), devices, team, request.machine());
   if (!epoch.ok()) return to_grpc(epoch.status());
   out->set_epoch(*epoch);
   out->set_name(name);

@@ -130,7 +130,7 @@ absl::StatusOr<int64_t> Store::pin(const RecordName& name, bool pinned) {
 }
 
 absl::StatusOr<uint64_t> Store::put_worker(const std::string& name, uint64_t epoch, const std::vector<Device>& devices,
-                                           int64_t now_ms) {
+                                           const std::string& machine, int64_t now_ms) {
   uint64_t given = 0;
   const absl::Status done = write([&](Sql& sql) -> absl::Status {
     uint64_t newest = 0;
@@ -147,9 +147,10 @@ absl::StatusOr<uint64_t> Store::put_worker(const std::string& name, uint64_t epo
     }
     // What a process says of its epoch is compared and never stored, so no process can use the numbers up.
     given = epoch != 0 && epoch == newest ? epoch : newest + 1;
-    WL_RETURN_IF_ERROR(sql.run(
-        "INSERT INTO workers (name, epoch) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET epoch = excluded.epoch", name,
-        given));
+    WL_RETURN_IF_ERROR(
+        sql.run("INSERT INTO workers (name, epoch, machine) VALUES (?, ?, ?) ON CONFLICT (name) DO UPDATE SET "
+                "epoch = excluded.epoch, machine = excluded.machine",
+                name, given, machine));
     for (const Device& device : devices) {
       const std::string payload = encode(device);
       WL_RETURN_IF_ERROR(
@@ -161,6 +162,20 @@ absl::StatusOr<uint64_t> Store::put_worker(const std::string& name, uint64_t epo
   });
   WL_RETURN_IF_ERROR(done);
   return given;
+}
+
+absl::StatusOr<std::string> Store::worker_machine(const std::string& name) {
+  std::string machine;
+  WL_RETURN_IF_ERROR(read([&](Sql& sql) {
+    return sql.each(
+        "SELECT machine FROM workers WHERE name = ?",
+        [&](const Sql::Row& row) {
+          machine = row.text(0);
+          return false;
+        },
+        name);
+  }));
+  return machine;
 }
 
 absl::StatusOr<std::vector<Device>> Store::devices() {

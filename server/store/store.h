@@ -331,8 +331,11 @@ class Store {
   // Registers a process of a worker and returns its epoch. `epoch`: the one that this process was given before, 0 when
   // it has none. A process that has none takes the name over, under the next epoch. FailedPrecondition when a newer
   // process has taken it over since.
+  // `machine`: on which it says that it runs.
   absl::StatusOr<uint64_t> put_worker(const std::string& name, uint64_t epoch, const std::vector<Device>& devices,
-                                      int64_t now_ms);
+                                      const std::string& machine, int64_t now_ms);
+  // What the newest process of a worker has said of its machine; "": nothing, or there never was one of this name.
+  absl::StatusOr<std::string> worker_machine(const std::string& name);
   absl::StatusOr<std::vector<Device>> devices();  // last seen first
 
  private:

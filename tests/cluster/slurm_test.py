@@ -35,7 +35,11 @@ class Fleet:
     def __init__(self, scratch, name):
         self.scratch, self.name, self.store = scratch, name, scratch.path(f"{name}.db")
         (scratch.root / f"{name}.toml").write_text(BATCH.format(out=name))
-        self.daemon = scratch.start("warploomd", "--store", self.store, "--listen", "localhost:0", "--trust-domain", "warploom", *shown("coordinator"), name=f"warploomd.{name}")
+        # The nodes are one machine here, and stand for two.
+        callers = scratch.root / f"{name}.callers"
+        callers.write_text("".join(f"machine {node} spiffe://warploom/warploom/worker/{node}\n" for node in ("node", "elsewhere")))
+        callers.chmod(0o600)
+        self.daemon = scratch.start("warploomd", "--store", self.store, "--listen", "localhost:0", "--callers", callers.name, "--trust-domain", "warploom", *shown("coordinator"), name=f"warploomd.{name}")
         self.address = scratch.logged(f"warploomd.{name}", r"listening on (\S+)", "it listens")
         self.batch = scratch.start("warploom", "batch", f"{name}.toml", "--server", self.address, *shown("alice"), "--jobs", 1, name=f"batch.{name}")
 

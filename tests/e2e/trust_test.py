@@ -125,7 +125,7 @@ def wrong_steps(scratch, address, loopback, stale, elsewhere):
         (["warploom-worker", "--server", address, *shown("mallory"), "--exit-when-idle", "20"], 4, "does not accept the certificate of --tls-cert mallory.pem", ""),
         (["warploom-worker", "--server", address, *shown("old")], 1, "--tls-cert old.pem: the certificate has expired on", ""),
         (["warploomd", "--store", "x.db", "--listen", "0.0.0.0:0"], 1, "nothing goes to them in plain text", "say --tls-cert, --tls-key and --tls-ca"),
-        (["warploomd", "--store", "x.db", "--listen", "localhost:0", "--callers", "g.graph"], 1, "callers g.graph, line 1: expected user, loopback, cert, token or team", ""),
+        (["warploomd", "--store", "x.db", "--listen", "localhost:0", "--callers", "g.graph"], 1, "callers g.graph, line 1: expected user, loopback, cert, token, team or machine", ""),
         (["warploomd", "--store", "x.db", "--listen", "localhost:0", *shown("old")], 1, "--tls-cert old.pem: the certificate has expired on", ""),
         (["warploomd", "--store", "x.db", "--listen", "localhost:0", *ca], 1, "expected --tls-cert and --tls-key with it", ""),
         (["warploomd", "token", "x", "--callers", "callers", "--role", "king"], 1, "--role: expected client, worker, operator", ""),

@@ -42,6 +42,13 @@ def disturbed(scratch):
     return whole
 
 
+def on_one_machine(scratch):
+    """Nothing is confirmed, and the workers take turns."""
+    batch = BATCH[: BATCH.index("[[model]]")] + '[[model]]\nfile = "products.graph"\n'
+    _, shaken = killed_as_calm(scratch, batch, {"products.graph": graphs.PRODUCTS.encode()}, KILLS, 120, one_machine=True)
+    shaken.kill()
+
+
 def in_one_process(scratch):
     (scratch.root / "one.toml").write_text('out = "one"\ntrials = 200\n[[model]]\nfile = "calm/softmax.graph"\n')
     command = ("batch", "one.toml", "--store", scratch.path("one.db"))
@@ -81,6 +88,7 @@ def mistakes(scratch):
 def main():
     with Scratch() as scratch:
         whole = disturbed(scratch)
+        on_one_machine(scratch)
         in_one_process(scratch)
         mistakes(scratch)
         print(f"{KILLS} kills of everything, {whole} trials as without them")

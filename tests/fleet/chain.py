@@ -32,6 +32,10 @@ class Chain:
             (scratch.root / f"{below}.token").write_text(made)
             os.chmod(scratch.path(f"{above}.callers"), 0o600)
         for name in NAMES:
+            # The workers of a test are on one machine, and stand for two.
+            with open(scratch.path(f"{name}.callers"), "a") as file:
+                file.write(f"machine box0 {name}0\nmachine box1 {name}1\n")
+            os.chmod(scratch.path(f"{name}.callers"), 0o600)
             self.start(name)
 
     def address(self, name):
@@ -45,8 +49,7 @@ class Chain:
         options = []
         if not alone:
             options = ["--signers", "signers", "--http", "127.0.0.1:0"]
-            if name != NAMES[-1]:
-                options += ["--callers", f"{name}.callers"]
+            options += ["--callers", f"{name}.callers"]
             if name != NAMES[0]:
                 above = NAMES[NAMES.index(name) - 1]
                 options += ["--upstream", self.address(above), "--upstream-token-file", f"{name}.token"]

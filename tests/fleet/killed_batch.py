@@ -6,14 +6,18 @@ from harness import bundles_of, expect, expect_same, listening, trials_in, until
 
 
 class Fleet:
-    """A coordinator, two workers and `warploom batch` in one folder. `begun` numbers their logs."""
+    """A coordinator, two workers and `warploom batch` in one folder. `begun` numbers their logs. The workers are on one machine, and stand
+    for two unless `one_machine`."""
 
-    def __init__(self, scratch, folder, batch, files):
+    def __init__(self, scratch, folder, batch, files, one_machine):
         self.scratch, self.folder, self.begun, self.parts = scratch, folder, 0, []
         self.store, self.socket = scratch.path(f"{folder}/a.db"), scratch.path(f"{folder}/s")
         (scratch.root / folder).mkdir()
         for name, content in {"batch.toml": batch.encode(), **files}.items():
             (scratch.root / folder / name).write_bytes(content)
+        self.callers = scratch.root / folder / "callers"
+        self.callers.write_text("" if one_machine else "machine box0 w0\nmachine box1 w1\n")
+        self.callers.chmod(0o600)
 
     def start(self):
         self.begun += 1
@@ -22,7 +26,7 @@ class Fleet:
         (self.scratch.root / self.folder / "s").unlink(missing_ok=True)
         # The client comes first: it waits for its coordinator.
         client = self.scratch.start("warploom", "batch", f"{self.folder}/batch.toml", "--server", address, "--jobs", 1, name=f"batch.{name}")
-        daemon = self.scratch.start("warploomd", "--store", self.store, "--listen", address, name=f"warploomd.{name}")
+        daemon = self.scratch.start("warploomd", "--store", self.store, "--listen", address, "--callers", self.callers, name=f"warploomd.{name}")
         until(lambda: listening(self.socket), 30, "the coordinator listens")
         workers = [
             self.scratch.start("warploom-worker", "--server", address, "--name", f"w{i}", "--devices", "fake", name=f"w{i}.{name}")
@@ -46,14 +50,15 @@ class Fleet:
         return bundles_of(self.scratch.root / self.folder / "bundles")
 
 
-def killed_as_calm(scratch, batch, files, kills, deadline):
+def killed_as_calm(scratch, batch, files, kills, deadline, one_machine=False):
     """Runs a batch undisturbed, then one in which everything is killed (kill -9) so many times. Both must need as many trials and make
-    the same bundles. Returns both; the one that was killed still runs."""
-    calm = Fleet(scratch, "calm", batch, files)
+    the same bundles. Returns both; the one that was killed still runs. What is measured on one machine is confirmed by nobody."""
+    where = "-together" if one_machine else ""
+    calm = Fleet(scratch, f"calm{where}", batch, files, one_machine)
     calm.said = calm.finish(deadline)
     calm.kill()
     whole = trials_in(calm.store)
-    shaken = Fleet(scratch, "shaken", batch, files)
+    shaken = Fleet(scratch, f"shaken{where}", batch, files, one_machine)
     for number in range(1, kills + 1):
         client = shaken.start()
         enough = whole * number // (kills + 1)

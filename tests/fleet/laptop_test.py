@@ -26,7 +26,10 @@ def certificates(scratch):
 def site(scratch):
     """The coordinator of the laboratory, with two workers that confirm each other's kernels, and a tuned graph. Returns its address."""
     shown = lambda who: ["--tls-ca", "ca.pem", "--tls-cert", f"{who}.pem", "--tls-key", f"{who}.key"]  # noqa: E731
-    shell(scratch, "touch callers.txt")
+    # The nodes are one machine here, and stand for two.
+    rows = [f"machine {node} spiffe://warploom/warploom/worker/{node}\n" for node in ("node1", "node2")]
+    (scratch.root / "callers.txt").write_text("".join(rows))
+    (scratch.root / "callers.txt").chmod(0o600)
     token = shell(scratch, documented("warploomd token laptop --callers callers.txt --role cache")).stdout
     (scratch.root / "laptop.token").write_text(token)
     scratch.start("warploomd", "--store", "lab.db", "--listen", "localhost:0", "--callers", "callers.txt", "--trust-domain", "warploom", *shown("coordinator"), name="lab")

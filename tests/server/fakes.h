@@ -200,13 +200,15 @@ inline std::ostream& operator<<(std::ostream& out, const MeasuredPlan& item) {
   return out << item.batch << " " << item.plan;
 }
 
-// A worker in a thread.
+// A worker in a thread, on a machine of its own unless one is named.
 class FakeWorker {
  public:
   FakeWorker(std::shared_ptr<grpc::Channel> channel, std::string name, Hooks hooks = {},
-             const Device& device = fake_device())
+             const Device& device = fake_device(), const std::string& machine = "")
       : hooks_(std::move(hooks)) {
     options_.name = std::move(name);
+    static std::atomic<int> made = 0;
+    options_.machine = machine.empty() ? sha256_hex(cat("machine ", ++made)) : machine;
     options_.devices = {device};
     options_.measure_with = [this](const Batch& batch, const MeasureOptions&) -> absl::StatusOr<Measured> {
       if (hooks_.before) hooks_.before(batch);

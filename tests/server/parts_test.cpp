@@ -143,6 +143,26 @@ TEST(Workers, AreSeenWhenTheyRenewALease) {
   EXPECT_GT(workers.views().at(0).last_seen_ms, registered);
 }
 
+TEST(Workers, AreWhereTheRowsSayNow) {
+  Scratch scratch;
+  const auto store = store_in(scratch);
+  std::string row;
+  const auto rows = [&](const std::string& principal) { return principal == "node" ? row : ""; };
+  Workers workers(store.get(), milliseconds(0), rows);
+  for (const char* name : {"node/w", "other"}) ASSERT_TRUE(workers.add(name, 0, {fake_device()}, "", "said").ok());
+  EXPECT_EQ(workers.machine_of("node/w"), "said");
+  EXPECT_TRUE(workers.may_be_one("node/w", "other"));
+  row = "box";
+  EXPECT_EQ(workers.machine_of("node/w"), "row box");
+  EXPECT_EQ(workers.heard("node/w", 1)->machine, "row box");
+  EXPECT_EQ(workers.heard("other", 1)->machine, "said");
+  EXPECT_FALSE(workers.may_be_one("node/w", "other"));
+  EXPECT_TRUE(workers.may_be_one("node/w", "node/x")) << "they are of one principal";
+  EXPECT_TRUE(workers.may_be_one("other", "never seen"));
+  Workers later(store.get(), milliseconds(0));
+  EXPECT_EQ(later.machine_of("node/w"), "said") << "the store knows what workers have said";
+}
+
 TEST(Workers, AreAliveWhileHeardFromOrWaitingUnderTheirEpoch) {
   Scratch scratch;
   auto store = store_in(scratch);

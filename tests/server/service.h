@@ -147,6 +147,7 @@ struct Service : Caller {
     v1::RegisterWorkerRequest request;
     request.set_name(name);
     request.set_epoch(1);
+    request.set_machine(sha256_hex("machine of " + name));
     *request.add_devices() = to_proto(fake_device());
     v1::RegisterWorkerResponse answer;
     EXPECT_TRUE(workers->RegisterWorker(&context, request, &answer).ok());

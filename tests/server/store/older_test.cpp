@@ -223,7 +223,7 @@ TEST(OlderStores, LeasesGoOnWhereTheyWere) {
   EXPECT_EQ(*store->report("done batch", "lease 2", 1, {some_trial(2)}), ReportOutcome::kDuplicate);
   EXPECT_EQ(*store->report("open batch", "lease", 1, {some_trial(0), some_trial(1)}), ReportOutcome::kAccepted);
   EXPECT_EQ(store->trials(kSearch)->size(), 3u);
-  EXPECT_EQ(*store->put_worker("w", 0, {}, 1), 2u);
+  EXPECT_EQ(*store->put_worker("w", 0, {}, "", 1), 2u);
 }
 
 INSTANTIATE_TEST_SUITE_P(, OlderStore,

@@ -179,11 +179,22 @@ TEST(Store, PartsTakeThePlaceOfABatch) {
 TEST(Store, NoEpochUsesUpAName) {
   Scratch scratch;
   auto store = open_or_die({.file = scratch.path("a.db")});
-  EXPECT_EQ(*store->put_worker("w", 0, {}, 1), 1u);
-  EXPECT_EQ(*store->put_worker("w", 1, {}, 1), 1u) << "the same process again";
-  EXPECT_EQ(*store->put_worker("w", ~uint64_t{0}, {}, 1), 2u) << "it had an epoch of another store";
-  EXPECT_EQ(*store->put_worker("w", 0, {}, 1), 3u) << "a new process takes the name over";
-  EXPECT_EQ(store->put_worker("w", 2, {}, 1).status().code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_EQ(*store->put_worker("w", 0, {}, "", 1), 1u);
+  EXPECT_EQ(*store->put_worker("w", 1, {}, "", 1), 1u) << "the same process again";
+  EXPECT_EQ(*store->put_worker("w", ~uint64_t{0}, {}, "", 1), 2u) << "it had an epoch of another store";
+  EXPECT_EQ(*store->put_worker("w", 0, {}, "", 1), 3u) << "a new process takes the name over";
+  EXPECT_EQ(store->put_worker("w", 2, {}, "", 1).status().code(), absl::StatusCode::kFailedPrecondition);
+}
+
+TEST(Store, KeepsWhereAWorkerSaysThatItRuns) {
+  Scratch scratch;
+  const StoreOptions options{.file = scratch.path("a.db")};
+  ASSERT_TRUE(open_or_die(options)->put_worker("w", 0, {}, "one", 1).ok());
+  auto store = open_or_die(options);
+  EXPECT_EQ(*store->worker_machine("w"), "one");
+  EXPECT_EQ(*store->worker_machine("x"), "");
+  ASSERT_TRUE(store->put_worker("w", 0, {}, "other", 1).ok());
+  EXPECT_EQ(*store->worker_machine("w"), "other");
 }
 
 TEST(Store, AFolderThatCannotBeMadeIsNamed) {

@@ -42,7 +42,7 @@ TEST(Callers, RowsOfEveryKind) {
 TEST(Callers, AWrongRowIsNamed) {
   const std::string digest = sha256_hex("t");
   const std::pair<std::string, const char*> wrong[] = {
-      {"group staff client", "expected user, loopback, cert, token or team, found \"group\""},
+      {"group staff client", "expected user, loopback, cert, token, team or machine, found \"group\""},
       {"user 1", "expected user NAME ROLES and perhaps team=NAME, found 2 fields"},
       {"user nobody-of-this-name client", "expected a user of this machine, a number or *"},
       {"user 1 king", "expected client, worker, operator"},
@@ -86,6 +86,24 @@ TEST(Callers, AreOfTeams) {
       {"team a publish=all", "publish: expected confirmed or never"},
       {"team a share=1", "expected weight=N"},
       {"team a\nteam a", "a name that no other team has"},
+  };
+  for (const auto& [text, says] : wrong)
+    EXPECT_THAT(std::string(Callers::parse(text, "f").status().message()), HasSubstr(says)) << text;
+}
+
+TEST(Callers, HaveMachines) {
+  const auto rows = Callers::parse("machine box spiffe://lab/gpu7\nmachine box ci\nmachine other w\n", "f");
+  ASSERT_TRUE(rows.ok()) << rows.status();
+  EXPECT_EQ(rows->machine_of("spiffe://lab/gpu7"), "box");
+  EXPECT_EQ(rows->machine_of("ci"), "box");
+  EXPECT_EQ(rows->machine_of("w"), "other");
+  EXPECT_EQ(rows->machine_of("x"), "");
+  const std::pair<std::string, const char*> wrong[] = {
+      {"machine box", "expected machine NAME CALLER, found 2 fields"},
+      {"machine box a b", "expected machine NAME CALLER, found 4 fields"},
+      {"machine " + std::string(2000, 'x') + " a", "the name of a machine"},
+      {"machine b\x01x a", "the name of a machine"},
+      {"machine one a\nmachine two a", "a caller that has no machine yet, found \"a\""},
   };
   for (const auto& [text, says] : wrong)
     EXPECT_THAT(std::string(Callers::parse(text, "f").status().message()), HasSubstr(says)) << text;
