@@ -16,6 +16,7 @@
 #include "absl/strings/str_split.h"
 #include "compiler/base/status.h"
 #include "runtime/pool.h"
+#include "worker/calls.h"
 #include "worker/check.h"
 
 namespace wl {
@@ -198,11 +199,20 @@ Finding folder_finding(const std::string& folder) {
   return out;
 }
 
+Finding identity_finding() {
+  if (!own_machine().empty()) return {"identity", Readiness::kOk, "known by its boot id", ""};
+  return {
+      "identity", Readiness::kWarn, "the kernel does not tell its boot id",
+      "what is measured here is confirmed by no other worker: mount /proc, or have a row `machine NAME CALLER` in the "
+      "file of the coordinator's --callers"};
+}
+
 }  // namespace
 
 void check_host(const MeasureOptions& options, std::vector<Finding>* findings) {
-  for (Finding& finding : std::vector<Finding>{threads_finding(), quota_finding(), governor_finding(), load_finding(),
-                                               memory_finding(), limits_finding(), folder_finding(options.work_dir)})
+  for (Finding& finding :
+       std::vector<Finding>{threads_finding(), quota_finding(), governor_finding(), load_finding(), memory_finding(),
+                            limits_finding(), folder_finding(options.work_dir), identity_finding()})
     findings->push_back(std::move(finding));
 }
 

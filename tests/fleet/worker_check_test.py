@@ -30,7 +30,7 @@ def main():
         sandbox = [] if "bubblewrap, with" in works.out else ["--sandbox", "none"]
         told = check(scratch, *sandbox)
         expect(told["ready"] and told["format"] == 1, told)
-        for what in ("processor", "runner", "sandbox", "processors", "processor limit", "clock governor", "other load", "memory", "work folder"):
+        for what in ("processor", "runner", "sandbox", "processors", "processor limit", "clock governor", "other load", "memory", "work folder", "identity"):
             expect(named(told, what)["readiness"] in ("ok", "warn"), told)
         expect(named(told, "cpu kernels")["found"] == "compile, run and are right", told)
         expect(named(told, "GPUs")["found"].startswith("none: "), told)
