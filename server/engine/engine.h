@@ -135,8 +135,8 @@ class Engine {
   // --- workers
   // Registers a process of a worker and returns its epoch. `epoch`: the one that it was given before, or 0. A worker of
   // a team measures for that team alone. `machine`: on which it says that it runs; workers of one machine confirm
-  // nothing of each other, and one of an unknown machine ("") confirms nobody. FailedPrecondition: a newer process has
-  // the name.
+  // nothing of each other and take turns, and one of an unknown machine ("") confirms nobody. FailedPrecondition: a
+  // newer process has the name.
   absl::StatusOr<uint64_t> register_worker(const std::string& name, uint64_t epoch, const std::vector<Device>& devices,
                                            const std::string& team = "", const std::string& machine = "");
   absl::Status put_blob(const std::string& digest, const std::string& bytes);  // as Store::put_blob

@@ -118,6 +118,7 @@ void Leases::end(const Owned& owned, LeaseEnd why) {
     if (why == LeaseEnd::kUnable && upload_failure_ && upload_failure_->first >= at->second.granted)
       upload = upload_failure_->second;
     if (lost_on.ok()) {
+      ready_.over(owned.batch_id);
       at->second.lease_id.clear();
       at->second.worker.clear();
       at->second.restored = false;

@@ -133,6 +133,7 @@ bool Leases::take_back(const std::string& batch_id, const std::string& known_lea
   const std::lock_guard lock(mutex_);
   items_.erase(batch_id);
   ready_.drop(batch_id);
+  ready_.over(batch_id);
   if (!lease.empty()) cancelled_.emplace(lease, Clock::now());
   return true;
 }
@@ -257,6 +258,7 @@ absl::StatusOr<ReportOutcome> Leases::report(const std::string& batch_id, const 
     const std::lock_guard lock(mutex_);
     ++reports_;
     items_.erase(batch_id);
+    ready_.over(batch_id);
   }
   return outcome;
 }

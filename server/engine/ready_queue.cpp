@@ -21,6 +21,10 @@ bool bars(const std::set<std::string>& avoid, const ReadyQueue::Request& by) {
   return avoid.contains(by.worker) || avoid.contains(principal_of(by.worker)) || avoid.contains(on_machine(by.machine));
 }
 
+bool takes_turns(const Device& device) {
+  return device.target.starts_with("cpu");
+}
+
 }  // namespace
 
 // In one of four states: it waits, it is due, it is being answered, or it was answered.
@@ -92,6 +96,38 @@ void ReadyQueue::drop(const std::string& batch_id) {
   ready->second.batches.erase({place->second.batch.order, batch_id});
   if (ready->second.batches.empty()) ready_.erase(ready);
   places_.erase(place);
+}
+
+bool ReadyQueue::has_turn(const Request& request, const Device& device) const {
+  const auto turn = turns_.find(request.machine);
+  return turn == turns_.end() || turn->second.worker == request.worker || !takes_turns(device);
+}
+
+void ReadyQueue::begin_turn(const Request& request, const std::string& batch_id, const Device& device) {
+  if (request.machine.empty() || !takes_turns(device)) return;
+  on_turn_[batch_id] = request.machine;
+  OnTurn& turn = turns_[request.machine];
+  turn.worker = request.worker;
+  ++turn.batches;
+}
+
+// Whether the machine has another turn to give.
+bool ReadyQueue::end_turn(const std::string& batch_id) {
+  const auto of = on_turn_.find(batch_id);
+  if (of == on_turn_.end()) return false;
+  const auto turn = turns_.find(of->second);
+  on_turn_.erase(of);
+  if (--turn->second.batches > 0) return false;
+  turns_.erase(turn);
+  return true;
+}
+
+void ReadyQueue::over(const std::string& batch_id) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (!end_turn(batch_id)) return;
+  }
+  look();
 }
 
 std::shared_ptr<LeaseCall> ReadyQueue::wait(Request request, AcquireDone done) {
@@ -199,8 +235,10 @@ std::shared_ptr<LeaseCall> ReadyQueue::longest_waiting(const Ready& batch) const
   std::shared_ptr<LeaseCall> first;
   for (const auto& [of, waiting] : waiting_) {
     if (!serves_team(waiting.team, batch.team)) continue;
-    const auto fit = std::find_if(waiting.calls.begin(), waiting.calls.end(),
-                                  [&](const auto& item) { return !bars(batch.avoid, item.second->request); });
+    const auto fit = std::find_if(waiting.calls.begin(), waiting.calls.end(), [&](const auto& item) {
+      const Request& by = item.second->request;
+      return !bars(batch.avoid, by) && has_turn(by, batch.device);
+    });
     if (fit == waiting.calls.end() || (first != nullptr && first->arrival < fit->first)) continue;
     if (any_serves(waiting.devices, batch.device)) first = fit->second;
   }
@@ -216,6 +254,7 @@ bool ReadyQueue::take_best(LeaseCall& call) {
   for (auto at = ready_.begin(); at != ready_.end(); ++at) {
     const BatchClass& ready = at->second;
     if (!serves_team(call.request.team, ready.team) || !any_serves(call.request.devices, ready.device)) continue;
+    if (!has_turn(call.request, ready.device)) continue;
     const auto fit = std::find_if(ready.batches.begin(), ready.batches.end(), [&](const auto& batch) {
       return !bars(places_.at(batch.second).batch.avoid, call.request);
     });
@@ -229,6 +268,7 @@ bool ReadyQueue::take_best(LeaseCall& call) {
   const std::pair<Order, std::string>& taken = std::get<2>(*best);
   const auto place = places_.find(taken.second);
   turn_[of->second.priority] = charged(place->second.batch, 1);
+  begin_turn(call.request, taken.second, place->second.batch.device);
   call.given.push_back({taken.second, std::move(place->second.batch)});
   places_.erase(place);
   of->second.batches.erase(taken);
@@ -249,6 +289,7 @@ void ReadyQueue::give_back(LeaseCall& call, size_t from) {
   call.given.resize(from);
   for (LeaseCall::Given& given : back) {
     charged(given.batch, -1);
+    end_turn(given.batch_id);
     add(given.batch_id, std::move(given.batch));
   }
 }
@@ -296,7 +337,10 @@ void ReadyQueue::answer(const std::shared_ptr<LeaseCall>& call) {
     auto grant = callbacks_.lease(call->given[leased].batch_id, call->request);
     status = grant.status();
     if (!status.ok()) break;
-    if (*grant) out.leases.push_back(*std::move(*grant));
+    if (*grant)
+      out.leases.push_back(*std::move(*grant));
+    else
+      over(call->given[leased].batch_id);
   }
   bool cancelled = false;
   {

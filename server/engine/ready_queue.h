@@ -66,6 +66,8 @@ class ReadyQueue {
 
   void put(const std::string& batch_id, Ready batch);
   void drop(const std::string& batch_id);  // It is not ready any more. Nothing happens if it was not there.
+  // It was given, and is measured no more: the next worker of the machine has its turn. Nothing happens if it has none.
+  void over(const std::string& batch_id);
 
   // `done` is called exactly once, on a thread of the queue: with leases, empty at the deadline, with Unavailable after
   // leave(), or with Cancelled after cancel().
@@ -107,6 +109,9 @@ class ReadyQueue {
   std::shared_ptr<LeaseCall> longest_waiting(const Ready& batch) const;
   double charged(const Ready& batch, double sign);
   bool take_best(LeaseCall& call);
+  bool has_turn(const Request& request, const Device& device) const;
+  void begin_turn(const Request& request, const std::string& batch_id, const Device& device);
+  bool end_turn(const std::string& batch_id);
   void stop_waiting(const LeaseCall& call);
   void give_back(LeaseCall& call, size_t from = 0);
   void make_due(std::shared_ptr<LeaseCall> call);
@@ -122,6 +127,14 @@ class ReadyQueue {
   // By priority and team: candidates that it was given, divided by its weight.
   std::map<std::pair<int64_t, std::string>, double> served_;
   std::map<int64_t, double> turn_;  // by priority: what the team served last had been given before that
+  // Workers of one machine that measure on its processors would disturb each other, so they take turns: whose turn it
+  // is, by machine, and the machine of each batch of a turn.
+  struct OnTurn {
+    std::string worker;
+    int batches = 0;  // at least one
+  };
+  std::map<std::string, OnTurn> turns_;
+  std::map<std::string, std::string> on_turn_;
   std::map<std::pair<Clock::time_point, uint64_t>, std::shared_ptr<LeaseCall>> deadlines_;  // of the calls that wait
   std::deque<std::shared_ptr<LeaseCall>> due_;                                              // to be answered
   uint64_t arrivals_ = 0;

@@ -1,7 +1,8 @@
-// Machines: who runs on one confirms nothing of the others there.
+// Machines: who runs on one confirms nothing of the others there and takes turns with them.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <thread>
 
 #include "compiler/base/sha256.h"
@@ -84,6 +85,37 @@ TEST_F(Machines, AreKnownAfterARestart) {
   ASSERT_EQ(records.size(), 1u);
   EXPECT_EQ(records[0].measured_by, "one");
   EXPECT_EQ(records[0].confirmed_by, "three");
+}
+
+// How many measure at once when there are two workers, each of which waits for so long until another one has begun.
+int most_at_once(Service& service, const std::string& store, const std::string& first, const std::string& second,
+                 std::chrono::milliseconds patience) {
+  std::atomic<int> now = 0, most = 0;
+  Hooks hooks;
+  hooks.before = [&](const Batch&) {
+    const int count = ++now;
+    for (int seen = most; count > seen && !most.compare_exchange_weak(seen, count);) {
+    }
+    const auto until = std::chrono::steady_clock::now() + patience;
+    while (now < 2 && most < 2 && std::chrono::steady_clock::now() < until) std::this_thread::yield();
+    --now;
+  };
+  FakeWorker one(service.channel, "one", hooks, fake_device(), first),
+      two(service.channel, "two", hooks, fake_device(), second);
+  wait_for_workers(store, 2);
+  const Job job = service.run("r", trials(64));
+  EXPECT_EQ(job.state, JobState::kSucceeded) << job.error;
+  EXPECT_FALSE(one.measured().empty());
+  EXPECT_FALSE(two.measured().empty()) << "each has its turn";
+  return most;
+}
+
+TEST_F(Machines, MeasureForOneWorkerAtATime) {
+  EXPECT_EQ(most_at_once(service, store, kOne, kOne, std::chrono::milliseconds(100)), 1);
+}
+
+TEST_F(Machines, MeasureBesideEachOther) {
+  EXPECT_EQ(most_at_once(service, store, kOne, kOther, std::chrono::minutes(1)), 2);
 }
 
 TEST_F(Machines, AreNamedByDigests) {
