@@ -56,7 +56,7 @@ struct CoordinatorOptions {
   std::string ranker;
   // Of blobs and answers of Inspect that arrive or leave at once; no less than a blob may have.
   int64_t max_transfer_bytes = 256ll << 20;
-  int64_t max_waiting_calls = 10'000;  // long polls and watches at once
+  int64_t max_waiting_calls = 20'000;  // long polls, watches and attending workers at once
   int64_t reply_bytes = 64 << 20;      // of records that were asked for, kept as they go over the wire
   UpkeepOptions upkeep;                // backups, and bounds of the store
   int64_t max_store_pages = 0;         // tests: the store is full beyond so many 4 KiB pages; 0 = no limit

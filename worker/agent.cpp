@@ -7,6 +7,7 @@
 #include <chrono>
 #include <condition_variable>
 #include <mutex>
+#include <optional>
 #include <set>
 #include <thread>
 
@@ -99,6 +100,7 @@ class Agent {
           continue;
         }
         registered_ = true;
+        attendance_.emplace(&calls_);
         logged_.clear();
         backoff_.reset();
         log_line(spdlog::level::info, "registered", {{"worker", calls_.name()}});
@@ -107,6 +109,7 @@ class Agent {
       if (!answer.ok()) {
         // The coordinator is gone, or it does not know this process: it has restarted.
         registered_ = false;
+        attendance_.reset();
         state_.rest();
         if (idle_too_long()) return absl::OkStatus();
         if (!absl::IsFailedPrecondition(answer.status())) back_off();
@@ -232,6 +235,7 @@ class Agent {
   std::mutex mutex_;
   std::condition_variable stopped_;
   std::stop_callback<std::function<void()>> wake_;
+  std::optional<Attendance> attendance_;  // while registered
 };
 
 std::string own_name() {

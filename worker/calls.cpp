@@ -5,12 +5,18 @@
 
 #include "compiler/base/names.h"
 #include "compiler/base/sha256.h"
+#include "proto/backoff.h"
 #include "proto/limits.h"
 #include "proto/rpc.h"
 #include "proto/transfer.h"
 #include "proto/wire.h"
 
 namespace wl {
+namespace {
+
+constexpr auto kAttendAgain = std::chrono::milliseconds(100), kMostAttendAgain = std::chrono::milliseconds(2000);
+
+}  // namespace
 
 Calls::Calls(const std::shared_ptr<grpc::Channel>& channel, std::string name, milliseconds patience,
              std::stop_token stop)
@@ -123,11 +129,41 @@ void Calls::release(const v1::Lease& lease, const std::string& reason, bool unab
   (void)workers_->ReleaseLeases(&context, request, &answer);
 }
 
+absl::Status Calls::attend(grpc::ClientContext* context) const {
+  const auto stream = workers_->Attend(context, from_me<v1::AttendRequest>());
+  v1::AttendResponse nothing;
+  while (stream->Read(&nothing)) {
+  }
+  return from_grpc(stream->Finish());
+}
+
 std::string own_machine() {
   std::ifstream file("/proc/sys/kernel/random/boot_id");
   std::string boot;
   std::getline(file, boot);
   return boot.empty() ? "" : sha256_hex("warploom machine " + boot);
+}
+
+Attendance::Attendance(const Calls* calls)
+    : calls_(calls), thread_([this](const std::stop_token& stop) { attend(stop); }) {}
+
+Attendance::~Attendance() = default;  // The thread is told to stop, and joined.
+
+void Attendance::attend(const std::stop_token& stop) const {
+  Backoff backoff(kAttendAgain, kMostAttendAgain);
+  std::mutex mutex;
+  std::condition_variable_any waits;
+  while (!stop.stop_requested()) {
+    grpc::ClientContext context;
+    const std::stop_callback cancel(stop, [&] { context.TryCancel(); });
+    const auto begun = std::chrono::steady_clock::now();
+    const absl::Status end = calls_->attend(&context);
+    // Of another process, or of an older coordinator: this process registers again if it is to go on.
+    if (absl::IsUnimplemented(end) || absl::IsFailedPrecondition(end)) return;
+    if (std::chrono::steady_clock::now() - begun > kMostAttendAgain) backoff.reset();  // it was let in
+    std::unique_lock lock(mutex);
+    waits.wait_for(lock, stop, backoff.next(), [] { return false; });
+  }
 }
 
 Renewer::Renewer(Calls* calls, const v1::Lease& lease, std::stop_token stop)

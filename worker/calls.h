@@ -45,6 +45,9 @@ class Calls {
   // Best effort: a lease that is not released expires by itself. `unable`: this worker cannot do the work; otherwise it
   // has to stop.
   void release(const v1::Lease& lease, const std::string& reason, bool unable);
+  // Lets the coordinator know at once when this process ends, however it ends. Returns when the call has ended: for
+  // Unimplemented by an older coordinator.
+  absl::Status attend(grpc::ClientContext* context) const;
 
  private:
   template <typename Call>
@@ -65,6 +68,21 @@ class Calls {
 // The machine on which this process runs, as a digest: of what the kernel says of its last start, which is the same in
 // all containers of the machine and in no other machine. Empty: it says nothing.
 std::string own_machine();
+
+// Attends (Calls::attend) while one of these lives, again whenever the connection comes back.
+class Attendance {
+ public:
+  explicit Attendance(const Calls* calls);
+  ~Attendance();
+  Attendance(const Attendance&) = delete;
+  Attendance& operator=(const Attendance&) = delete;
+
+ private:
+  void attend(const std::stop_token& stop) const;
+
+  const Calls* const calls_;
+  std::jthread thread_;
+};
 
 // Renews a lease while one of these lives, with the progress that it is told.
 class Renewer {

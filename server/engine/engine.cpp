@@ -53,6 +53,7 @@ absl::Status Engine::start() {
   impl->loop.start(
       impl->options.check_threads, [impl](int64_t search_id) { impl->searches.step(search_id); },
       [impl] {
+        impl->end_lost();
         impl->leases.expire();
         impl->workers.forget_dead();
         impl->searches.tick();
@@ -72,6 +73,7 @@ bool Engine::draining() {
 
 void Engine::leave() {
   impl_->loop.leave();
+  impl_->leaving = true;
   impl_->leases.leave();
   impl_->views.leave();
 }
@@ -193,6 +195,29 @@ absl::StatusOr<RevokedRows> Engine::revoke(const std::string& principal) {
   });
   refuted.get_future().wait();
   return impl_->store->revoke(principal);
+}
+
+absl::Status Engine::attend(const std::string& name, uint64_t epoch) {
+  return impl_->workers.attend(name, epoch);
+}
+
+absl::Status Engine::may_attend(const std::string& name, uint64_t epoch) {
+  if (impl_->leaving) return absl::UnavailableError("the coordinator is going down; ask again");
+  return impl_->workers.may_attend(name, epoch);
+}
+
+void Engine::left(const std::string& name, uint64_t epoch) {
+  if (!impl_->leaving) impl_->workers.left(name, epoch);
+}
+
+// What workers had that have gone without a word need not wait for the end of their leases.
+void Engine::Impl::end_lost() {
+  for (const auto& [name, epoch] : workers.take_lost()) {
+    const std::vector<Leases::Owned> left = leases.of_process(name, epoch);
+    log_line(left.empty() ? spdlog::level::info : spdlog::level::warn, "the connection of a worker has ended",
+             {{"worker", name}});
+    for (const Leases::Owned& owned : left) leases.end(owned, LeaseEnd::kExpired);
+  }
 }
 
 std::shared_ptr<LeaseCall> Engine::acquire(const std::string& name, uint64_t epoch, int max,

@@ -139,6 +139,11 @@ class Engine {
   // newer process has the name.
   absl::StatusOr<uint64_t> register_worker(const std::string& name, uint64_t epoch, const std::vector<Device>& devices,
                                            const std::string& team = "", const std::string& machine = "");
+  // A process attends until left() is called, once for each attend(). If it is not heard from within a second after
+  // that, it is lost. FailedPrecondition: it is not registered under this epoch.
+  absl::Status attend(const std::string& name, uint64_t epoch);
+  void left(const std::string& name, uint64_t epoch);
+  absl::Status may_attend(const std::string& name, uint64_t epoch);            // Unavailable: leave() was called
   absl::Status put_blob(const std::string& digest, const std::string& bytes);  // as Store::put_blob
   // Waits up to `wait` for work without blocking: `done` is called exactly once, on another thread or before this
   // returns. FailedPrecondition: not registered under this epoch. Cancelled: by cancel_acquire(). May return null.

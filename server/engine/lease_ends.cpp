@@ -89,7 +89,7 @@ bool Leases::can_be_had(const std::string& batch_id) const {
     if (at == items_.end() || at->second.state != Item::State::kReady) return true;
     item = at->second;
   }
-  if (Clock::now() - item.offered < workers_->away()) return true;
+  if (Clock::now() - begun_ < workers_->away()) return true;
   const std::vector<std::string> here = workers_->names_here(item.offer.device, item.offer.team);
   return std::any_of(here.begin(), here.end(),
                      [&](const std::string& name) { return !bars(item, name, workers_->machine_of(name)); });

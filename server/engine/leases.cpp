@@ -297,12 +297,20 @@ std::map<std::string, std::vector<WorkerDoing>> Leases::doing() const {
 }
 
 std::vector<Leases::Owned> Leases::of_older_processes(const std::string& name, uint64_t epoch) const {
-  const std::string process = process_of(name, epoch), prefix = cat(name, "#");
+  return owned_by([process = process_of(name, epoch), prefix = cat(name, "#")](const std::string& owner) {
+    return owner.starts_with(prefix) && owner != process;
+  });
+}
+
+std::vector<Leases::Owned> Leases::of_process(const std::string& name, uint64_t epoch) const {
+  return owned_by([process = process_of(name, epoch)](const std::string& owner) { return owner == process; });
+}
+
+std::vector<Leases::Owned> Leases::owned_by(const std::function<bool(const std::string&)>& is_of) const {
   std::vector<Owned> out;
   const std::lock_guard lock(mutex_);
   for (const auto& [id, item] : items_) {
-    if (item.state == Item::State::kLeased && item.worker.starts_with(prefix) && item.worker != process)
-      out.push_back({id, {item.lease_id, item.attempt}});
+    if (item.state == Item::State::kLeased && is_of(item.worker)) out.push_back({id, {item.lease_id, item.attempt}});
   }
   return out;
 }

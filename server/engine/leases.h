@@ -73,8 +73,8 @@ class Leases {
   bool take_back(const std::string& batch_id, const std::string& known_lease, bool leased_too);
   // From now on these rules say when a batch has its turn, if it was not leased yet.
   void set_rules(const std::string& batch_id, const TeamRules& rules);
-  // Whether some live worker may be given the batch, or has it. Also true for some seconds after it was offered:
-  // workers of a coordinator that has just started come back.
+  // Whether some live worker may be given the batch, or has it. Also true in the first seconds of a coordinator:
+  // workers come back.
   bool can_be_had(const std::string& batch_id) const;
   // Until arrived(), renewals of unknown leases may concern this search.
   void expect(int64_t search_id);
@@ -92,6 +92,7 @@ class Leases {
   void release(const LeaseRef& lease, LeaseEnd why);
   std::map<std::string, std::vector<WorkerDoing>> doing() const;  // what is leased, by process, the oldest first
   std::vector<Owned> of_older_processes(const std::string& name, uint64_t epoch) const;
+  std::vector<Owned> of_process(const std::string& name, uint64_t epoch) const;
 
   void drain(bool on) { ready_.drain(on); }  // Gives no new lease while it is on.
   bool draining() const { return ready_.draining(); }
@@ -137,6 +138,7 @@ class Leases {
                           .priority = item.offer.rules.priority,
                           .candidates = static_cast<int64_t>(item.offer.batch->candidates.size())});
   }
+  std::vector<Owned> owned_by(const std::function<bool(const std::string& process)>& is_of) const;
   static bool bars(const Item& item, const std::string& name, const std::string& machine);
   // lease_ends.cpp
   std::vector<std::string> others_for(const Item& item) const;
@@ -150,6 +152,7 @@ class Leases {
   Store* const store_;
   Workers* const workers_;
   const Clock::duration term_, stuck_;
+  const Clock::time_point begun_ = Clock::now();
   const LeaseCallbacks callbacks_;
 
   mutable std::mutex mutex_;                                                  // guards the rest

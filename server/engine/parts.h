@@ -15,6 +15,8 @@
 //   Leases, never the other way round.
 #pragma once
 
+#include <atomic>
+
 #include "server/engine/job_views.h"
 #include "server/engine/jobs.h"
 #include "server/engine/leases.h"
@@ -75,6 +77,8 @@ struct Engine::Impl {
   // Any thread; reads many records. Makes jobs for the winners of a worker's device and team, of one target or of all.
   absl::StatusOr<std::vector<std::string>> queue_winners(const Device& device, const std::string& team,
                                                          const std::string& target, bool again);
+  void end_lost();  // the engine's thread
+  std::atomic<bool> leaving = false;
   std::map<std::string, Clock::time_point> looked;  // when, by class of worker; the engine's thread only
 };
 

@@ -9,6 +9,8 @@
 namespace wl {
 namespace {
 
+constexpr auto kReturns = std::chrono::seconds(1);
+constexpr int kMostAttending = 8;  // calls of a process: connections that broke are noticed late
 constexpr auto kForgotten = std::chrono::hours(1);
 constexpr auto kAway = std::chrono::seconds(10);  // who measures renews its lease every third of a term
 
@@ -28,10 +30,20 @@ absl::Status library_fits(const TuneOptions& asked) {
                  asked.target, other == nullptr ? "" : cat("; for that there is ", other->name));
 }
 
+absl::Status not_under(const std::string& name, uint64_t epoch) {
+  return absl::FailedPreconditionError(cat("worker ", name, ": is not registered under epoch ", epoch));
+}
+
 }  // namespace
 
 bool Workers::is_here(const State& worker, Clock::duration silence) {
+  if (has_left(worker)) return false;
   return worker.waiting > 0 || Clock::now() - worker.heard < silence;
+}
+
+// A connection that breaks is there again within a moment, if its worker is.
+bool Workers::has_left(const State& worker) {
+  return worker.left && worker.waiting == 0 && Clock::now() - *worker.left >= kReturns;
 }
 
 bool Workers::alive(const State& worker) const {
@@ -49,8 +61,9 @@ absl::StatusOr<uint64_t> Workers::add(const std::string& name, uint64_t epoch, c
   WL_ASSIGN_OR_RETURN(const uint64_t given, store_->put_worker(name, epoch, devices, machine, now_ms));
   const std::lock_guard lock(mutex_);
   State& worker = workers_[name];
-  if (worker.epoch > given) return given;         // A newer process has come meanwhile.
-  if (worker.epoch != given) worker.waiting = 0;  // Calls of the older process do not count for the new one.
+  if (worker.epoch > given) return given;  // A newer process has come meanwhile.
+  if (worker.epoch != given)
+    worker.waiting = worker.attending = 0;  // The older process does not count for the new one.
   worker.epoch = given;
   worker.serves = {devices, team, machine};
   note(&worker);
@@ -73,6 +86,8 @@ std::optional<Workers::Served> Workers::heard(const std::string& name, uint64_t 
 void Workers::note(State* worker) {
   worker->heard = Clock::now();
   worker->heard_ms = unix_ms_now();
+  worker->left.reset();
+  worker->lost = false;
 }
 
 // A name of a row is never what a worker says, which is a digest.
@@ -96,6 +111,39 @@ bool Workers::may_be_one(const std::string& a, const std::string& b) const {
   if (principal_of(a) == principal_of(b)) return true;
   const std::string machine = machine_of(a), other = machine_of(b);
   return machine.empty() || other.empty() || machine == other;
+}
+
+absl::Status Workers::may_attend(const std::string& name, uint64_t epoch) {
+  const std::lock_guard lock(mutex_);
+  return registered(name, epoch) != nullptr ? absl::OkStatus() : not_under(name, epoch);
+}
+
+absl::Status Workers::attend(const std::string& name, uint64_t epoch) {
+  const std::lock_guard lock(mutex_);
+  State* const worker = registered(name, epoch);
+  if (worker == nullptr) return not_under(name, epoch);
+  if (worker->attending >= kMostAttending)
+    return absl::ResourceExhaustedError(cat("worker ", name, ": has ", kMostAttending, " open calls of Attend"));
+  ++worker->attending;
+  note(worker);
+  return absl::OkStatus();
+}
+
+void Workers::left(const std::string& name, uint64_t epoch) {
+  const std::lock_guard lock(mutex_);
+  State* const worker = registered(name, epoch);
+  if (worker != nullptr && worker->attending > 0 && --worker->attending == 0) worker->left = Clock::now();
+}
+
+std::vector<std::pair<std::string, uint64_t>> Workers::take_lost() {
+  const std::lock_guard lock(mutex_);
+  std::vector<std::pair<std::string, uint64_t>> lost;
+  for (auto& [name, worker] : workers_) {
+    if (worker.lost || !has_left(worker)) continue;
+    worker.lost = true;
+    lost.emplace_back(name, worker.epoch);
+  }
+  return lost;
 }
 
 void Workers::renewed(const std::string& name) {
@@ -144,7 +192,7 @@ std::vector<std::string> Workers::names(const Device& device, const std::string&
 void Workers::forget_dead() {
   const std::lock_guard lock(mutex_);
   std::erase_if(workers_, [&](const auto& entry) {
-    return entry.second.waiting == 0 && Clock::now() - entry.second.heard > kForgotten;
+    return entry.second.waiting == 0 && entry.second.attending == 0 && Clock::now() - entry.second.heard > kForgotten;
   });
 }
 

@@ -47,6 +47,14 @@ class Workers {
   // itself.
   bool may_be_one(const std::string& a, const std::string& b) const;
 
+  // A process begins or ends to attend. FailedPrecondition: it is not registered under this epoch. ResourceExhausted:
+  // it attends several times already.
+  absl::Status attend(const std::string& name, uint64_t epoch);
+  void left(const std::string& name, uint64_t epoch);
+  absl::Status may_attend(const std::string& name, uint64_t epoch);
+  // The processes that have left without a word since the last call, by name and epoch.
+  std::vector<std::pair<std::string, uint64_t>> take_lost();
+
   // While one of these lives, the worker waits for work and so is alive.
   class Waiting {
    public:
@@ -80,9 +88,13 @@ class Workers {
     Clock::time_point heard;
     int64_t heard_ms = 0;
     int waiting = 0;
+    int attending = 0;
+    std::optional<Clock::time_point> left;  // it attends no more, and was not heard from since
+    bool lost = false;                      // take_lost() has said so
   };
   static bool is_here(const State& worker, Clock::duration silence);  // waits for work, or was silent for less
-  static void note(State* worker);                                    // it was heard from
+  static bool has_left(const State& worker);
+  static void note(State* worker);  // it was heard from
   bool alive(const State& worker) const;
   std::vector<std::string> names(const Device& device, const std::string& team, Clock::duration silence) const;
   State* registered(const std::string& name, uint64_t epoch);

@@ -61,7 +61,7 @@ struct Serving {
   const SigningKey* signing;           // of records; null: they are not signed
   Upstream* upstream;                  // null: none
   const std::vector<Signer>* signers;  // whose records are taken from other coordinators; empty: nobody's are offered
-  Budget* waiting;                     // long polls and watches
+  Budget* waiting;                     // long polls, watches and attending workers
   Budget* transfers;                   // bytes of blobs and of answers of Inspect
   double lease_s;
   // For those who count, on any thread: records that were asked for by key or digest, and were or were not there.

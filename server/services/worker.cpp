@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <atomic>
 
 #include "proto/limits.h"
 #include "proto/rpc.h"
@@ -20,6 +21,12 @@ std::string name_here(const Serving& serving, const grpc::CallbackServerContext&
   return name == owner || name.starts_with(owner + "/") ? name : cat(owner, "/", name);
 }
 
+absl::Status check_owner(const Serving& serving, const grpc::CallbackServerContext& context, const std::string& name) {
+  if (name.empty() || name_here(serving, context, name) == name) return absl::OkStatus();
+  return absl::PermissionDeniedError(
+      cat("worker: \"", name, "\" is a worker of another caller; register, and use the name given"));
+}
+
 // A long poll. It deletes itself once gRPC is done with it.
 class AcquireCall final : public grpc::ServerUnaryReactor {
  public:
@@ -34,9 +41,8 @@ class AcquireCall final : public grpc::ServerUnaryReactor {
       Finish(to_grpc(fields));
       return;
     }
-    if (!request.worker().empty() && name_here(serving, *context, request.worker()) != request.worker()) {
-      Finish(to_grpc(absl::PermissionDeniedError(
-          cat("worker: \"", request.worker(), "\" is a worker of another caller; register, and use the name given"))));
+    if (const absl::Status own = check_owner(serving, *context, request.worker()); !own.ok()) {
+      Finish(to_grpc(own));
       return;
     }
     const double wait_s = request.wait_s() > 0 ? std::min(request.wait_s(), kMaxWaitS) : 0;
@@ -85,6 +91,47 @@ class AcquireCall final : public grpc::ServerUnaryReactor {
   std::unique_ptr<OpenCalls::Held> held_;
 };
 
+// A process that attends. It deletes itself once gRPC is done with it.
+class AttendCall final : public grpc::ServerWriteReactor<v1::AttendResponse> {
+ public:
+  AttendCall(const Serving& serving, OpenCalls* open, grpc::CallbackServerContext* context,
+             const v1::AttendRequest& request)
+      : serving_(serving), name_(request.worker()), epoch_(request.epoch()), counted_(serving.waiting->take(1)) {
+    absl::Status status = counted_ ? check_fields(request) : from_grpc(too_busy());
+    if (status.ok()) status = check_owner(serving, *context, name_);
+    if (status.ok()) status = serving.engine->may_attend(name_, epoch_);
+    if (status.ok()) status = serving.engine->attend(name_, epoch_);
+    attends_ = status.ok();
+    if (!status.ok()) {
+      finish(to_grpc(status));
+      return;
+    }
+    held_ = hold_call(serving, context, "/warploom.v1.WorkerService/Attend", kLongestWait);
+    replaced_ =
+        open->hold([engine = serving.engine, name = name_, epoch = epoch_] { return engine->may_attend(name, epoch); },
+                   [this](const absl::Status& why) { finish(to_grpc(why)); });
+  }
+  void OnCancel() override { finish(grpc::Status::CANCELLED); }
+  void OnDone() override {
+    if (attends_) serving_.engine->left(name_, epoch_);
+    if (counted_) serving_.waiting->give(1);
+    delete this;
+  }
+
+ private:
+  void finish(const grpc::Status& status) {
+    if (!finished_.exchange(true)) Finish(status);
+  }
+
+  const Serving serving_;
+  const std::string name_;
+  const uint64_t epoch_;
+  const bool counted_;
+  bool attends_ = false;
+  std::atomic<bool> finished_ = false;
+  std::unique_ptr<OpenCalls::Held> held_, replaced_;
+};
+
 class WorkerServiceImpl final : public v1::WorkerService::CallbackService {
  public:
   explicit WorkerServiceImpl(const Serving& serving) : serving_(serving) {}
@@ -93,6 +140,10 @@ class WorkerServiceImpl final : public v1::WorkerService::CallbackService {
                                            v1::RegisterWorkerResponse* out) override;
   grpc::ServerUnaryReactor* AcquireLeases(grpc::CallbackServerContext*, const v1::AcquireLeasesRequest*,
                                           v1::AcquireLeasesResponse*) override;
+  grpc::ServerWriteReactor<v1::AttendResponse>* Attend(grpc::CallbackServerContext* context,
+                                                       const v1::AttendRequest* request) override {
+    return new AttendCall(serving_, &attending_, context, *request);
+  }
   WL_ANSWER_ON(serving_.quick, RenewLeases, v1::RenewLeasesRequest, v1::RenewLeasesResponse);
   WL_ANSWER_ON(serving_.quick, ReportResults, v1::ReportResultsRequest, v1::ReportResultsResponse);
   WL_ANSWER_ON(serving_.quick, ReleaseLeases, v1::ReleaseLeasesRequest, v1::ReleaseLeasesResponse);
@@ -103,6 +154,7 @@ class WorkerServiceImpl final : public v1::WorkerService::CallbackService {
 
   const Serving serving_;
   Engine* const engine_ = serving_.engine;
+  OpenCalls attending_;
 };
 
 grpc::ServerUnaryReactor* WorkerServiceImpl::RegisterWorker(grpc::CallbackServerContext* context,

@@ -1,10 +1,16 @@
-// Machines: who runs on one confirms nothing of the others there and takes turns with them.
+// Machines: who runs on one confirms nothing of the others there and takes turns with them, and who has gone without a
+// word is noticed at once.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
+#include <list>
+#include <memory>
 #include <thread>
+#include <vector>
 
+#include "absl/strings/str_replace.h"
 #include "compiler/base/sha256.h"
 #include "tests/server/outside.h"
 #include "tests/server/scratch.h"
@@ -19,6 +25,14 @@ const std::string kOne = sha256_hex("one machine"), kOther = sha256_hex("another
 
 class Machines : public ::testing::Test {
  protected:
+  bool is_alive(const std::string& name) {
+    grpc::ClientContext context;
+    v1::ListWorkersResponse page;
+    EXPECT_TRUE(service.admin->ListWorkers(&context, {}, &page).ok());
+    return std::any_of(page.workers().begin(), page.workers().end(),
+                       [&](const v1::WorkerInfo& worker) { return worker.name() == name && worker.alive(); });
+  }
+
   Scratch scratch;
   const std::string store = scratch.path("a.db");
   Service service{store, 600};
@@ -116,6 +130,106 @@ TEST_F(Machines, MeasureForOneWorkerAtATime) {
 
 TEST_F(Machines, MeasureBesideEachOther) {
   EXPECT_EQ(most_at_once(service, store, kOne, kOther, std::chrono::minutes(1)), 2);
+}
+
+// A process that attends until it is cut off.
+class Attending {
+ public:
+  Attending(Service& service, const std::string& name, uint64_t epoch = 1) {
+    v1::AttendRequest request;
+    request.set_worker(name);
+    request.set_epoch(epoch);
+    stream_ = service.workers->Attend(&context_, request);
+  }
+  ~Attending() { end(); }
+  void cut() { context_.TryCancel(); }
+  grpc::Status end() {
+    if (ended_) return {};
+    cut();
+    return wait();
+  }
+  // Until the coordinator ends it.
+  grpc::Status wait() {
+    ended_ = true;
+    v1::AttendResponse nothing;
+    while (stream_->Read(&nothing)) {
+    }
+    return stream_->Finish();
+  }
+
+ private:
+  grpc::ClientContext context_;
+  std::unique_ptr<grpc::ClientReader<v1::AttendResponse>> stream_;
+  bool ended_ = false;
+};
+
+// The term of the lease is ten minutes here: nobody waits for it. The two are on one machine, so the turn of the one
+// that is lost ends as well.
+TEST_F(Machines, LoseWorkersWhoseConnectionEnds) {
+  service.register_worker("lost");
+  Attending attending(service, "lost");
+  const auto job = service.create("r", trials(16));
+  ASSERT_TRUE(job.ok()) << job.status();
+  ASSERT_NE(service.acquire("lost").lease_id(), "");
+  EXPECT_TRUE(is_alive("lost"));
+  {
+    FakeWorker idle(service.channel, "idle", {}, fake_device(), sha256_hex("machine of lost"));
+    wait_for_workers(store, 2);
+    attending.cut();
+    EXPECT_EQ(service.watch(job->name).back().state, JobState::kSucceeded);
+    EXPECT_FALSE(is_alive("lost"));
+    EXPECT_TRUE(is_alive("idle"));
+  }
+  // It was cut off only, and works on without registering.
+  const auto next = service.create("s", trials(16), absl::StrReplaceAll(kGraph, {{"exp", "tanh"}}));
+  ASSERT_TRUE(next.ok()) << next.status();
+  EXPECT_NE(service.acquire("lost").lease_id(), "");
+  EXPECT_TRUE(is_alive("lost"));
+}
+
+TEST_F(Machines, KeepWorkersThatComeBackAtOnce) {
+  for (const char* name : {"back", "gone"}) service.register_worker(name);
+  const auto job = service.create("r", trials(16));
+  ASSERT_TRUE(job.ok()) << job.status();
+  Attending broken(service, "back"), other(service, "gone"), again(service, "back");
+  const v1::Lease lease = service.acquire("back");
+  ASSERT_NE(lease.lease_id(), "");
+  broken.end();
+  other.end();
+  while (is_alive("gone")) std::this_thread::yield();
+  EXPECT_TRUE(is_alive("back"));
+  grpc::ClientContext context;
+  v1::RenewLeasesRequest renewal;
+  renewal.set_worker("back");
+  renewal.set_epoch(1);
+  auto* item = renewal.add_items();
+  item->set_lease_id(lease.lease_id());
+  item->set_attempt(lease.attempt());
+  v1::RenewLeasesResponse answer;
+  ASSERT_TRUE(service.workers->RenewLeases(&context, renewal, &answer).ok());
+  EXPECT_EQ(answer.outcomes(0), v1::RenewLeasesResponse::OK);
+}
+
+TEST_F(Machines, AreAttendedUnderTheirOwnEpoch) {
+  service.register_worker("w");
+  EXPECT_EQ(Attending(service, "w", 7).wait().error_code(), grpc::StatusCode::FAILED_PRECONDITION);
+}
+
+TEST_F(Machines, AreAttendedByFewCalls) {
+  service.register_worker("w");
+  std::list<Attending> calls;
+  for (int i = 0; i < 9; ++i) calls.emplace_back(service, "w");
+  // Which of them is refused is chance, since they began together.
+  std::atomic<int> refused = 0;
+  std::vector<std::thread> waits;
+  for (Attending& call : calls)
+    waits.emplace_back([&] {
+      if (call.wait().error_code() != grpc::StatusCode::RESOURCE_EXHAUSTED) return;
+      ++refused;
+      for (Attending& other : calls) other.cut();
+    });
+  for (std::thread& wait : waits) wait.join();
+  EXPECT_EQ(refused, 1);
 }
 
 TEST_F(Machines, AreNamedByDigests) {

@@ -1,0 +1,55 @@
+#!/usr/bin/env python3
+"""A job that no worker serves says so, and for how long it waits is bounded; a worker that is killed is lost at once, and what it had goes to
+an idle one long before the end of its lease."""
+
+import json
+import os
+
+import graphs
+from harness import Scratch, expect, until
+
+LEASE_S = 600
+
+
+def workers(scratch):
+    listed = json.loads(scratch.run("warploom", "workers", "--server", "unix:s", "--json", "-").out)["workers"]
+    return {worker["name"]: worker for worker in listed}
+
+
+def alone(scratch):
+    done = scratch.run("warploom", "tune", "g.graph", "--server", "unix:s", "--trials", 2, "--wait-for-worker", "4s", expect=4)
+    for says in ("waiting: no worker serves", "no worker is there", "start one with `warploom-worker --server unix:s`"):
+        expect(says in done.err, done.err)
+    jobs = json.loads(scratch.run("warploom", "jobs", "--server", "unix:s", "--json", "-").out)["jobs"]
+    expect([job["state"] for job in jobs] == ["cancelled"], jobs)
+
+
+def killed(scratch):
+    """The two are on one machine, and stand for two."""
+    made = {}
+    for name in ("a", "b"):
+        made[name] = scratch.start("warploom-worker", "--server", "unix:s", "--devices", "fake", "--name", name, name=name)
+    until(lambda: len(workers(scratch)) == 2, 60, "the workers are there")
+    tune = scratch.start("warploom", "tune", "g.graph", "--server", "unix:s", "--trials", 100_000, "--budget", "60s", name="tune")
+    until(lambda: workers(scratch)["a"]["leases"] == 1, 60, "a measures")
+    made["a"].kill()
+    until(lambda: not workers(scratch)["a"]["alive"], 10, "a is lost")
+    expect("lost" in scratch.run("warploom", "workers", "--server", "unix:s").out, "the table says lost")
+    expect(workers(scratch)["b"]["alive"], "b is there")
+    until(lambda: workers(scratch)["a"]["leases"] == 0, 10, "what a had is given back")
+    expect(tune.wait(120) == 0, (scratch.root / "tune.log").read_text())
+
+
+def main():
+    with Scratch() as scratch:
+        (scratch.root / "g.graph").write_text(graphs.EXP)
+        (scratch.root / "callers").write_text("machine one a\nmachine two b\n")
+        os.chmod(scratch.path("callers"), 0o600)
+        scratch.start("warploomd", "--store", "a.db", "--listen", "unix:s", "--callers", "callers", "--lease-seconds", LEASE_S, name="coordinator")
+        scratch.logged("coordinator", r"listening on (\S+)", "it listens")
+        alone(scratch)
+        killed(scratch)
+
+
+if __name__ == "__main__":
+    main()
