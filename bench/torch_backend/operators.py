@@ -83,7 +83,8 @@ class Sample:
         name = f"{self._one.name}/{self._one.variant_test_name}" if self._one.variant_test_name else self._one.name
         return excused(name, given, got, want)
 
-    def run(self, given, after=lambda value: value):
+    def run(self, given, after=lambda value: value, by_rule=False):
+        """The results; what differs by rule is of by_rule(), as no other operator goes on with it."""
         leaves = list(self._flat)
         for place, tensor in zip(self.places, given):
             leaves[place] = tensor
