@@ -106,6 +106,16 @@ def local_response(node, dtypes):
     return x / (node.get("bias", 1.0) + np.float64(node.get("alpha", np.float32(1e-4))) / size * sums) ** np.float64(node.get("beta", 0.75))
 
 
+def group_normalization(node, dtypes):
+    """From differences from the mean; the peers' sums of squares overflow earlier. Scale and bias are of groups up to opset 20."""
+    x, scale, bias = (node.input(i) for i in range(3))
+    groups = x.reshape(x.shape[0], node.get("num_groups", 1), -1)
+    centred = groups - groups.mean(-1, keepdims=True)
+    normal = (centred / np.sqrt((centred**2).mean(-1, keepdims=True) + np.float64(node.get("epsilon", np.float32(1e-5))))).reshape(x.shape)
+    along = [np.repeat(v, x.shape[1] // v.size).reshape([-1] + [1] * (x.ndim - 2)) for v in (scale, bias)]
+    return normal * along[0] + along[1]
+
+
 def lp_normalization(node, dtypes):
     x, axis = node.input(0), node.get("axis", -1)
     size = np.abs(x).sum(axis, keepdims=True) if node.get("p", 2) == 1 else np.sqrt((x**2).sum(axis, keepdims=True))
@@ -351,6 +361,7 @@ FORMULAS = {
     "Cast": cast, "CastLike": cast, "Pow": power, "QuantizeLinear": quantized, "DequantizeLinear": dequantized, "Gelu": gelu, "BiasGelu": bias_gelu,
     "FastGelu": lambda node, dtypes: tanh_gelu(biased(node)), "QuickGelu": quick_gelu, "Erf": lambda node, dtypes: erf(node.input(0)),
     "HardSwish": lambda node, dtypes: node.input(0) * np.clip(node.input(0) / 6 + 0.5, 0, 1), "LRN": local_response, "LpNormalization": lp_normalization,
+    "GroupNormalization": group_normalization,
     "Hardmax": hardmax, "Gemm": gemm, "AveragePool": average_pool, "LpPool": lp_pool, "MaxPool": max_pool, "OneHot": one_hot, "ReduceLogSumExp": log_sum_exp,
     "ReduceSum": of_integers(lambda x, how, dtype: x.sum(**how, dtype=dtype)), "ReduceProd": of_integers(lambda x, how, dtype: x.prod(**how, dtype=dtype)),
     "ReduceSumSquare": of_integers(lambda x, how, dtype: (x * x).sum(**how, dtype=dtype)),
