@@ -56,15 +56,19 @@ class Expected:
 
     def nearer(self, i, got):
         """Which elements are what f64 results in: sums in another order overflow elsewhere."""
-        torch = self._torch
+        torch, usual = self._torch, self._torch.get_default_dtype()
         try:
+            torch.set_default_dtype(torch.float64)  # of what is computed of integers
             exact = self._program.run([x.double() if x.dtype.is_floating_point else x for x in self._given])[i]
         except RuntimeError:
             return torch.zeros_like(got, dtype=torch.bool)
+        finally:
+            torch.set_default_dtype(usual)
         exact = exact.to(got.dtype)
         if not got.dtype.is_floating_point:
             return got == exact
-        return (got == exact) | (got.isnan() & exact.isnan()) | ((got - exact).abs() <= 16 * torch.finfo(got.dtype).eps * exact.abs())
+        info = torch.finfo(got.dtype)
+        return (got == exact) | (got.isnan() & exact.isnan()) | ((got - exact).abs() <= 16 * info.eps * exact.abs() + 4 * info.tiny * info.eps)
 
     def wrong(self, i, got):
         """Which elements of a result cannot be explained."""
