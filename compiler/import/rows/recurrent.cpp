@@ -17,7 +17,8 @@ class Activations {
     alpha_ = c.attr_numbers("activation_alpha");
     beta_ = c.attr_numbers("activation_beta");
     clip_ = c.has_attr("clip") ? c.attr_number("clip", 0) : 0;
-    if (!(clip_ >= 0)) c.fail("clip is ", clip_, "; it bounds magnitudes, so it must not be negative");
+    if (c.has_attr("clip") && !(clip_ > 0))
+      c.fail("clip is ", clip_, "; it bounds magnitudes, so it must be more than 0");
   }
 
   Function operator()(int direction, size_t number) {

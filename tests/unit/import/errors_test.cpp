@@ -51,6 +51,7 @@ TEST(ImportErrors, AttributesThatContradictRecurrentWeights) {
   };
   EXPECT_EQ(said({"clip", 2.0}), "no error");
   EXPECT_THAT(said({"clip", -1.0}), HasSubstr("clip is -1; it bounds magnitudes"));
+  EXPECT_THAT(said({"clip", 0.0}), HasSubstr("clip is 0; it bounds magnitudes"));
   onnx::ModelProto model = empty_model();
   add_input(model, "x", kFloat, {5, 2, 3});
   add_input(model, "w", kFloat, {1, 4, 3});
