@@ -147,7 +147,7 @@ class ThisMachine final : public wl::Local {
   absl::StatusOr<wl::Limits> limits_of(const wl::Device& device) override {
     WL_ASSIGN_OR_RETURN(const wl::Machine machine, wl::machine_of(device));
     wl::Ceilings ceilings = wl::ceilings_of(machine);
-    return wl::Limits{ceilings.gflops, std::move(ceilings.memories)};
+    return wl::Limits{ceilings.gflops, std::move(ceilings.memories), /*measured=*/false};
   }
 
   std::vector<TargetRow> targets() override;

@@ -88,6 +88,7 @@ constexpr TextRow kTexts[] = {
     {"ResultBuffer.dtype", TextKind::kWord, kWordBytes},
     {"TimedCover.name", TextKind::kWord, kWordBytes},
     {"TimedCover.why", TextKind::kText, kMostMessage},
+    {"MeasuredRates.Memory.name", TextKind::kWord, kWordBytes},
     {"JobResult.graph_hash", TextKind::kDigest, kWordBytes},
     {"JobResult.warploom_version", TextKind::kWord, kWordBytes},
     {"InspectRequest.graph", TextKind::kText, kMostGraph},
@@ -181,7 +182,9 @@ constexpr ItemsRow kItems[] = {
     {"JobResult.inputs", kMostNodes},
     {"JobResult.outputs", kMostNodes},
     {"InspectResponse.groups", kMostGroups},
+    {"MeasuredRates.memories", 8},
     {"RegisterWorkerRequest.devices", 64},
+    {"RegisterWorkerRequest.rates", 64},
     {"WorkerInfo.devices", 64},
     {"ListWorkersResponse.workers", kMostGroups},
 };
@@ -191,7 +194,7 @@ struct RangeRow {
   double least, most;
 };
 
-constexpr double kBytes = 1LL << 46, kCount = 1e15, kSeconds = 1e12, kTrials = 1e9;
+constexpr double kBytes = 1LL << 46, kCount = 1e15, kSeconds = 1e12, kTrials = 1e9, kRate = 1e9;
 
 constexpr RangeRow kRanges[] = {
     {"Source.grid", 0, kBytes},
@@ -219,6 +222,9 @@ constexpr RangeRow kRanges[] = {
     {"Device.l1_bytes", 0, kBytes},
     {"Device.l2_bytes", 0, kBytes},
     {"Device.l3_bytes", 0, kBytes},
+    {"MeasuredRates.gflops", 0, kRate},
+    {"MeasuredRates.Memory.bytes", 0, kBytes},
+    {"MeasuredRates.Memory.gbps", 0, kRate},
     {"KernelRecord.samples_ns", 0, kCount},
     {"KernelRecord.default_samples_ns", 0, kCount},
     {"OutcomeCount.count", 0, kCount},

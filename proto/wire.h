@@ -27,6 +27,8 @@ v1::Candidate to_proto(const Candidate& candidate);
 v1::Trial to_proto(const Trial& trial);
 v1::Batch to_proto(const Batch& batch);
 v1::Device to_proto(const Device& device);
+v1::MeasuredRates to_proto(const MeasuredRates& rates);
+MeasuredRates from_proto(const v1::MeasuredRates& message);  // its fields must have been checked (limits.h)
 v1::TuneOptions to_proto(const TuneOptions& options);
 v1::KernelRecord to_proto(const KernelRecord& record);
 v1::JobResult to_proto(const JobResult& result);

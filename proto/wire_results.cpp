@@ -87,6 +87,25 @@ absl::StatusOr<OutcomeCounts> counts_from_wire(const google::protobuf::RepeatedP
   return out;
 }
 
+v1::MeasuredRates to_proto(const MeasuredRates& rates) {
+  v1::MeasuredRates out;
+  out.set_gflops(rates.gflops);
+  for (const MeasuredRates::Memory& memory : rates.memories) {
+    v1::MeasuredRates::Memory& item = *out.add_memories();
+    item.set_name(memory.name);
+    item.set_bytes(memory.bytes);
+    item.set_gbps(memory.gbps);
+  }
+  return out;
+}
+
+MeasuredRates from_proto(const v1::MeasuredRates& message) {
+  MeasuredRates out{.gflops = message.gflops()};
+  for (const v1::MeasuredRates::Memory& item : message.memories())
+    out.memories.push_back({item.name(), item.bytes(), item.gbps()});
+  return out;
+}
+
 v1::KernelRecord to_proto(const KernelRecord& record) {
   v1::KernelRecord out;
   out.set_digest(record.digest);
@@ -216,6 +235,7 @@ v1::JobResult to_proto(const JobResult& result) {
     item->set_chosen(cover.chosen);
     item->set_why(message_for_wire(cover.why));
   }
+  if (result.rates.gflops > 0) *out.mutable_rates() = to_proto(result.rates);
   return out;
 }
 
@@ -264,6 +284,7 @@ absl::StatusOr<JobResult> convert(const v1::JobResult& in) {
   WL_ASSIGN_OR_RETURN(out.device, convert(in.device()));
   out.environment = in.environment();
   out.warploom_version = in.warploom_version();
+  out.rates = from_proto(in.rates());
   out.cover_rounds = in.cover_rounds();
   out.cover_certified = in.cover_certified();
   for (const v1::TimedCover& item : in.covers()) {

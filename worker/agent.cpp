@@ -10,6 +10,7 @@
 #include <optional>
 #include <set>
 #include <thread>
+#include <utility>
 
 #include "proto/backoff.h"
 #include "proto/log.h"
@@ -90,7 +91,7 @@ class Agent {
     worked_ = Clock::now();
     while (!stop_.stop_requested()) {
       if (!registered_) {
-        absl::Status status = calls_.register_process(options_.devices, options_.machine);
+        absl::Status status = calls_.register_process(options_.devices, options_.machine, rates_);
         if (absl::IsUnavailable(status) && options_.explained) status = options_.explained(status);
         if (absl::IsFailedPrecondition(status) || absl::IsInvalidArgument(status)) return status;
         if (!status.ok()) {
@@ -182,6 +183,7 @@ class Agent {
       machine_->begin(alone);
       measured = options_.measure_with ? options_.measure_with(*batch, options)
                                        : measure_soundly(*batch, options_.devices.front(), options, &sound_);
+      if (measured.ok() && !measured->cancelled) tell_rates(options);
       machine_->end(alone);
       lost = renewer.lost();
     }
@@ -196,6 +198,21 @@ class Agent {
     }
     report(lease, *measured);
     return absl::OkStatus();
+  }
+
+  // Measures how fast the device is at most, once, with the first batch, which has shown that kernels run here at all,
+  // and tells the coordinator before that batch is reported. Reports are poorer without it, and nothing else is.
+  void tell_rates(const MeasureOptions& options) {
+    if (std::exchange(told_rates_, true) || options_.measure_with || options.fake) return;
+    const absl::StatusOr<MeasuredRates> rates = measure_rates(options_.devices.front(), options);
+    absl::Status told = rates.status();
+    if (rates.ok()) {
+      rates_ = {*rates};
+      told = calls_.register_process(options_.devices, options_.machine, rates_);
+    }
+    if (!told.ok())
+      log_line(spdlog::level::warn, cat("what the device reaches is not known: ", told.message()),
+               {{"worker", calls_.name()}});
   }
 
   // Reports until the coordinator has the results, or they are of no use any more: another attempt owns the batch, the
@@ -225,6 +242,8 @@ class Agent {
   const AgentOptions& options_;
   Machine* const machine_;
   ReusedState state_;
+  std::vector<MeasuredRates> rates_;  // of the device; empty: not measured yet
+  bool told_rates_ = false;
   bool sound_ = false;  // the machine has run a kernel that is known to be right
   const std::stop_token stop_;
   Calls calls_;

@@ -42,12 +42,14 @@ Request Calls::from_me() const {
   return request;
 }
 
-absl::Status Calls::register_process(const std::vector<Device>& devices, const std::string& machine) {
+absl::Status Calls::register_process(const std::vector<Device>& devices, const std::string& machine,
+                                     const std::vector<MeasuredRates>& rates) {
   v1::RegisterWorkerRequest request;
   request.set_machine(machine);
   request.set_name(name_);
   request.set_epoch(epoch_);
   for (const Device& device : devices) *request.add_devices() = to_proto(device);
+  for (const MeasuredRates& known : rates) *request.add_rates() = to_proto(known);
   v1::RegisterWorkerResponse answer;
   WL_RETURN_IF_ERROR(
       limited(patience_, [&](auto* context) { return workers_->RegisterWorker(context, request, &answer); }));

@@ -14,6 +14,7 @@
 #include <thread>
 #include <vector>
 
+#include "compiler/base/rates.h"
 #include "compiler/base/records.h"
 #include "compiler/base/status.h"
 #include "warploom/v1/blob.grpc.pb.h"
@@ -33,8 +34,9 @@ class Calls {
   milliseconds renew_interval() const { return renew_; }
   // Registers this process, under the epoch that it has or for the first time. FailedPrecondition: a newer process has
   // the name.
-  // `machine`: own_machine().
-  absl::Status register_process(const std::vector<Device>& devices, const std::string& machine);
+  // `machine`: own_machine(). `rates`: what is known of these devices, in their order.
+  absl::Status register_process(const std::vector<Device>& devices, const std::string& machine,
+                                const std::vector<MeasuredRates>& rates);
   // Waits for work. FailedPrecondition: this process has to register again.
   absl::StatusOr<v1::AcquireLeasesResponse> acquire(double wait_s);
   absl::StatusOr<v1::RenewLeasesResponse::Outcome> renew(const v1::Lease& lease, const std::string& phase,

@@ -48,26 +48,16 @@ void fill_copy(Probe* probe, int64_t elements) {
 
 // --- the CPU
 
-Source cpu_source(const Device& device, const std::string& entry, const std::string& body) {
-  Source source;
-  source.target = device.target;
-  source.compiler = device.compilers.empty() ? "gcc" : device.compilers[0];
-  source.entry = entry;
-  source.threads = device.threads;
-  source.text = cat("typedef float V __attribute__((vector_size(", 4 * cpu_row(device).lanes,
-                    ")));\nextern \"C\" void ", entry, "(long block, void* const* args, char*) {\n", body, "}\n");
-  return source;
-}
-
 Probe cpu_copy(const Device& device, bool small) {
   // Far more than the caches have, and no more than a small machine has room for.
   const int64_t bytes = small ? kMib : std::clamp(4 * last_level_cache_bytes(), 64 * kMib, 256 * kMib);
   const int64_t vectors = 4096;  // of a block
   const int64_t elements_of_block = vectors * cpu_row(device).lanes;
   Probe probe;
-  probe.source = cpu_source(device, "wl_check_copy",
-                            cat("  const long n = ", vectors, ";\n  const V* p = (const V*)args[0] + block * n;\n",
-                                "  V* q = (V*)args[1] + block * n;\n  for (long i = 0; i < n; ++i) q[i] = p[i];\n"));
+  probe.source =
+      cpu_probe_source(device, "wl_check_copy",
+                       cat("  const long n = ", vectors, ";\n  const V* p = (const V*)args[0] + block * n;\n",
+                           "  V* q = (V*)args[1] + block * n;\n  for (long i = 0; i < n; ++i) q[i] = p[i];\n"));
   probe.source.grid = bytes / (4 * elements_of_block);
   fill_copy(&probe, probe.source.grid * elements_of_block);
   return probe;
@@ -84,7 +74,7 @@ Probe cpu_multiply_adds(const Device& device) {
   for (int i = 1; i < kChains; ++i) append(&body, " + a", i);
   body += ";\n";
   Probe probe;
-  probe.source = cpu_source(device, "wl_check_multiply_adds", body);
+  probe.source = cpu_probe_source(device, "wl_check_multiply_adds", body);
   probe.source.grid = device.threads;
   fill_multiply_adds(&probe, static_cast<int64_t>(device.threads) * lanes);
   probe.amount = 2.0 * kChains * static_cast<double>(kCpuSteps) * device.threads * lanes;
@@ -177,6 +167,17 @@ bool may_be_the_machine(const Measured& measured, bool gpu) {
 
 }  // namespace
 
+Source cpu_probe_source(const Device& device, const std::string& entry, const std::string& body) {
+  Source source;
+  source.target = device.target;
+  source.compiler = device.compilers.empty() ? "gcc" : device.compilers[0];
+  source.entry = entry;
+  source.threads = device.threads;
+  source.text = cat("typedef float V __attribute__((vector_size(", 4 * cpu_row(device).lanes,
+                    ")));\nextern \"C\" void ", entry, "(long block, void* const* args, char*) {\n", body, "}\n");
+  return source;
+}
+
 const CpuTarget& cpu_row(const Device& device) {
   const std::vector<CpuTarget>& rows = cpu_targets();
   return *std::find_if(rows.begin(), rows.end(), [&](const CpuTarget& row) { return row.name == device.target; });
@@ -243,6 +244,128 @@ absl::StatusOr<Measured> measure_soundly(const Batch& batch, const Device& devic
   if (absl::IsCancelled(works)) return Measured{.trials = {}, .objects = {}, .cancelled = true};
   WL_RETURN_IF_ERROR(works);
   return out;
+}
+
+// --- how fast a device is at most
+
+namespace {
+
+constexpr int kSums = 8;                  // independent sums, enough for two loads in a clock
+constexpr int64_t kReadByRun = 2 * kMib;  // bytes that each thread reads, so few that other load rarely disturbs a run
+
+Recipe short_recipe() {
+  Recipe recipe;
+  recipe.max_repeats = 40;
+  recipe.budget_ns = 300'000'000;  // the more samples, the sooner one of them is undisturbed
+  recipe.deadline_ns = 5'000'000'000;
+  return recipe;
+}
+
+// The least time: other load on the machine makes what it reaches no less.
+double least_ns(const Trial& trial) {
+  if (trial.outcome != Outcome::kCorrect || trial.samples_ns.empty()) return 0;
+  return static_cast<double>(*std::min_element(trial.samples_ns.begin(), trial.samples_ns.end()));
+}
+
+// Every thread reads a part of its own of so many bytes, again and again; all values are 0, and so are the sums.
+struct Read {
+  std::string name;
+  int64_t bytes = 0;  // of all threads
+  Probe probe = {};
+};
+
+Read read_of(const Device& device, const std::string& name, int64_t bytes_of_thread) {
+  const int64_t vector = 4 * cpu_row(device).lanes, step = vector * kSums;
+  // What is larger than a run is read in parts, in the next run the next one, so that the caches have left each of
+  // them.
+  const int64_t parts = std::max<int64_t>(1, bytes_of_thread / kReadByRun);
+  const int64_t bytes = std::max(step, bytes_of_thread / parts / step * step);
+  const int64_t passes = std::max<int64_t>(1, kReadByRun / bytes);
+  std::string body =
+      cat("  static long runs[", device.threads, "];\n  const long n = ", bytes / vector,
+          ";\n  const V* p = (const V*)args[0] + (block * ", parts, " + runs[block]++ % ", parts, ") * n;\n  V ");
+  for (int i = 0; i < kSums; ++i) append(&body, i == 0 ? "" : ", ", "a", i, " = V{}");
+  append(&body, ";\n  for (long pass = 0; pass < ", passes, "; ++pass) {\n    for (long i = 0; i < n; i += ", kSums,
+         ") {\n     ");
+  for (int i = 0; i < kSums; ++i) append(&body, " a", i, " += p[i + ", i, "];");
+  // No pass may be left out because it reads what the one before has read.
+  body += "\n    }\n    __asm__ volatile(\"\" ::: \"memory\");\n  }\n  ((V*)args[1])[block] = a0";
+  for (int i = 1; i < kSums; ++i) append(&body, " + a", i);
+  Read out{name, bytes * parts * device.threads};
+  out.probe.source = cpu_probe_source(device, cat("wl_read_", name), body + ";\n");
+  out.probe.source.grid = device.threads;
+  out.probe.amount = static_cast<double>(bytes * passes * device.threads);
+  return out;
+}
+
+// From memory, and from the caches that are there: each is larger than the one before it.
+std::vector<Read> reads_of(const Device& device) {
+  const int64_t threads = device.threads;
+  std::vector<Read> out = {
+      read_of(device, "memory", std::clamp(2 * last_level_cache_bytes(), 64 * kMib, 256 * kMib) / threads)};
+  if (device.l3_bytes / threads > device.l2_bytes) out.push_back(read_of(device, "L3", device.l3_bytes / 2 / threads));
+  if (device.l2_bytes > device.l1_bytes) out.push_back(read_of(device, "L2", device.l2_bytes / 2));
+  if (device.l1_bytes > 0) out.push_back(read_of(device, "L1", device.l1_bytes / 2));
+  return out;
+}
+
+absl::StatusOr<MeasuredRates> rates_of_cpu(const Device& device, const MeasureOptions& options) {
+  const std::vector<Read> reads = reads_of(device);
+  const Probe adds = multiply_add_probe(device);
+  Batch batch;
+  batch.id = "rates";
+  batch.recipe = short_recipe();
+  batch.problem = {std::string(64, '0'), adds.buffers};
+  BufferSpec& in = batch.problem.buffers[0];
+  in.shape = {
+      std::max_element(reads.begin(), reads.end(), [](const Read& a, const Read& b) { return a.bytes < b.bytes; })
+          ->bytes /
+      4};
+  in.fill.mean = in.fill.stddev = 0;
+  Check check;
+  check.seed = adds.check.seed;
+  check.samples = adds.check.samples;
+  for (Check::Sample& sample : check.samples) sample.expected = 0;
+  batch.checks = {check};
+  batch.candidates = {{0, "", adds.source}};
+  for (const Read& read : reads)
+    batch.candidates.push_back({static_cast<int64_t>(batch.candidates.size()), "", read.probe.source});
+  WL_ASSIGN_OR_RETURN(const Measured measured, measure(batch, options));
+  if (measured.cancelled || measured.trials.size() != batch.candidates.size())
+    return absl::CancelledError("measuring the device was given up");
+  MeasuredRates out;
+  const double ns = least_ns(measured.trials[0]);
+  if (ns <= 0) return absl::UnavailableError(cat("multiply-adds cannot be timed: ", measured.trials[0].message));
+  out.gflops = adds.amount / ns;
+  for (size_t i = 0; i < reads.size(); ++i)
+    if (const double took = least_ns(measured.trials[i + 1]); took > 0) {
+      // A cache is no slower than what lies behind it, whatever other load did to its samples.
+      const double behind = out.memories.empty() ? 0 : out.memories.back().gbps;
+      out.memories.push_back({reads[i].name, reads[i].bytes, std::max(behind, reads[i].probe.amount / took)});
+    }
+  return out;
+}
+
+absl::StatusOr<MeasuredRates> rates_of_gpu(const Device& device, const Gpus::Gpu& gpu, const MeasureOptions& options) {
+  const Probe adds = multiply_add_probe(device), copy = copy_probe(device, /*small=*/false);
+  MeasuredRates out;
+  WL_ASSIGN_OR_RETURN(const Trial added, measured(adds, &gpu, options));
+  const double ns = least_ns(added);
+  if (ns <= 0) return absl::UnavailableError(cat("multiply-adds cannot be timed: ", added.message));
+  out.gflops = adds.amount / ns;
+  WL_ASSIGN_OR_RETURN(const Trial copied, measured(copy, &gpu, options));
+  if (const double took = least_ns(copied); took > 0)
+    out.memories.push_back({"memory", static_cast<int64_t>(copy.amount), copy.amount / took});
+  return out;
+}
+
+}  // namespace
+
+absl::StatusOr<MeasuredRates> measure_rates(const Device& device, const MeasureOptions& options) {
+  MeasureOptions own = options;
+  own.state = nullptr;
+  own.compiled = nullptr;
+  return own.gpus.empty() ? rates_of_cpu(device, own) : rates_of_gpu(device, own.gpus.front(), own);
 }
 
 }  // namespace wl

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "compiler/base/rates.h"
 #include "worker/drivers/cpu/tables.h"
 #include "worker/measure.h"
 
@@ -17,6 +18,10 @@ struct Probe {
   Check check;
   double amount = 0;  // bytes or operations of one run
 };
+
+// A kernel of a CPU: its body in C++, in which `V` is a vector of f32, `args` are the buffers and `block` is the number
+// of the thread's block. Its grid is the caller's to set.
+Source cpu_probe_source(const Device& device, const std::string& entry, const std::string& body);
 
 // Copies memory: far more than the caches have or, if `small`, little, so that all of it takes no time.
 Probe copy_probe(const Device& device, bool small);
@@ -37,6 +42,12 @@ absl::Status known_kernel_works(const Device& device, const MeasureOptions& opti
 // is Unavailable and has no trials.
 absl::StatusOr<Measured> measure_soundly(const Batch& batch, const Device& device, const MeasureOptions& options,
                                          bool* sound);
+
+// Times multiply-adds of f32, and reads: of a CPU from memory and from each of its caches, of a GPU, whose copies are
+// timed, from memory alone. Takes less than a second on a machine that does nothing else, and at most some seconds for
+// each kernel. `options` are those of a batch, and options.gpus has the device if it is a GPU. A memory whose kernel
+// fails is left out; the error is that of the multiply-adds, or of measure().
+absl::StatusOr<MeasuredRates> measure_rates(const Device& device, const MeasureOptions& options);
 
 const CpuTarget& cpu_row(const Device& device);
 // A detail of a device as a number; 0 if it has none.

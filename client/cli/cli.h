@@ -21,7 +21,8 @@ namespace wl {
 // What a machine reaches at most.
 struct Limits {
   double gflops = 0;                                  // of f32; 0: nothing is known
-  std::vector<std::pair<std::string, double>> rates;  // GB/s by the name of the memory
+  std::vector<std::pair<std::string, double>> rates;  // GB/s by the name of the memory, the farthest first
+  bool measured = false;                              // by a worker; else they are the rates of the cost model
 };
 
 // This machine, used without a remote coordinator. Each part starts when it is first needed, so that an answer from the

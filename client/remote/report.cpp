@@ -29,6 +29,13 @@ Json device_json(const Device& device) {
           {"l2_bytes", device.l2_bytes}, {"l3_bytes", device.l3_bytes}, {"sandbox", sandbox_of(device)}};
 }
 
+Json rates_json(const MeasuredRates& rates) {
+  Json json = {{"gflops", rates.gflops}, {"memories", Json::array()}};
+  for (const MeasuredRates::Memory& memory : rates.memories)
+    json["memories"].push_back({{"name", memory.name}, {"bytes", memory.bytes}, {"gbps", memory.gbps}});
+  return json;
+}
+
 }  // namespace
 
 std::set<std::string> cached_keys(const Job& job) {
@@ -120,6 +127,7 @@ std::string report_json(const Job& job, const Bind& bind, const std::string& fil
                            {"compiler", result.environment},
                            {"driver", ""},
                            {"host", device_json(result.device)}};
+  if (result.rates.gflops > 0) report["environment"]["rates"] = rates_json(result.rates);
   return text_of(report);
 }
 

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "compiler/base/rates.h"
 #include "compiler/base/records.h"
 
 namespace wl {
@@ -174,6 +175,7 @@ struct JobResult {
   int64_t cover_rounds = 0;             // how often measured times changed the cover
   bool cover_certified = false;         // true when no unmeasured candidate could improve the cover
   std::vector<TimedCover> covers = {};  // those that were timed whole before one was chosen; empty: none
+  MeasuredRates rates = {};             // of the device, as a worker that was there when the job ended found them
   // ns of the whole program as it runs, its kernels one after another: the undisturbed time (undisturbed_ns) of the
   // cover that was chosen, or of its only kernel; 0: it was not timed whole.
   double whole_ns() const;

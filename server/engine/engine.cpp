@@ -164,10 +164,10 @@ void Engine::unwatch(const std::shared_ptr<JobWatch>& watch) {
 
 absl::StatusOr<uint64_t> Engine::register_worker(const std::string& name, uint64_t epoch,
                                                  const std::vector<Device>& devices, const std::string& team,
-                                                 const std::string& machine) {
+                                                 const std::string& machine, const std::vector<MeasuredRates>& rates) {
   if (name.empty() || devices.empty()) return invalid("worker \"", name, "\": needs a name and at least one device");
   for (const Device& device : devices) WL_RETURN_IF_ERROR(target_named(device.target).status());
-  const auto added = impl_->workers.add(name, epoch, devices, team, machine);
+  const auto added = impl_->workers.add(name, epoch, devices, team, machine, rates);
   if (!added.ok()) {
     if (!absl::IsFailedPrecondition(added.status()))
       impl_->loop.post(

@@ -135,10 +135,11 @@ class Engine {
   // --- workers
   // Registers a process of a worker and returns its epoch. `epoch`: the one that it was given before, or 0. A worker of
   // a team measures for that team alone. `machine`: on which it says that it runs; workers of one machine confirm
-  // nothing of each other and take turns, and one of an unknown machine ("") confirms nobody. FailedPrecondition: a
-  // newer process has the name.
+  // nothing of each other and take turns, and one of an unknown machine ("") confirms nobody. `rates`: of the
+  // devices, in their order; there may be fewer. FailedPrecondition: a newer process has the name.
   absl::StatusOr<uint64_t> register_worker(const std::string& name, uint64_t epoch, const std::vector<Device>& devices,
-                                           const std::string& team = "", const std::string& machine = "");
+                                           const std::string& team = "", const std::string& machine = "",
+                                           const std::vector<MeasuredRates>& rates = {});
   // A process attends until left() is called, once for each attend(). If it is not heard from within a second after
   // that, it is lost. FailedPrecondition: it is not registered under this epoch.
   absl::Status attend(const std::string& name, uint64_t epoch);

@@ -338,6 +338,7 @@ void Jobs::finish(ActiveJob& job, JobState state, absl::Status error) {
       result->cover_rounds = job.cover_rounds;
       result->cover_certified = job.cover_certified;
       result->covers = job.whole.timed;
+      result->rates = workers_->rates_of(*job.row.device, job.row.team);
       result->total_s = std::chrono::duration<double>(Clock::now() - job.begun).count();
       job.row.result = *std::move(result);
       if (state == JobState::kSucceeded && !job.reverifying)

@@ -56,7 +56,8 @@ Workers::State* Workers::registered(const std::string& name, uint64_t epoch) {
 }
 
 absl::StatusOr<uint64_t> Workers::add(const std::string& name, uint64_t epoch, const std::vector<Device>& devices,
-                                      const std::string& team, const std::string& machine) {
+                                      const std::string& team, const std::string& machine,
+                                      const std::vector<MeasuredRates>& rates) {
   const int64_t now_ms = unix_ms_now();
   WL_ASSIGN_OR_RETURN(const uint64_t given, store_->put_worker(name, epoch, devices, machine, now_ms));
   const std::lock_guard lock(mutex_);
@@ -65,7 +66,7 @@ absl::StatusOr<uint64_t> Workers::add(const std::string& name, uint64_t epoch, c
   if (worker.epoch != given)
     worker.waiting = worker.attending = 0;  // The older process does not count for the new one.
   worker.epoch = given;
-  worker.serves = {devices, team, machine};
+  worker.serves = {devices, team, machine, rates};
   note(&worker);
   return given;
 }
@@ -233,6 +234,22 @@ absl::StatusOr<Device> Workers::device_for(const TuneOptions& asked, const std::
                                              " on one and start its worker again, or ask with --libraries none"));
   WL_RETURN_IF_ERROR(check_target(asked.target));
   return absl::NotFoundError(cat("no worker for target ", asked.target, " has registered yet; start one"));
+}
+
+MeasuredRates Workers::rates_of(const Device& device, const std::string& team) const {
+  const std::lock_guard lock(mutex_);
+  MeasuredRates found;
+  int64_t heard_ms = -1;
+  for (const auto& [name, worker] : workers_) {
+    if (!alive(worker) || !serves_team(worker.serves.team, team) || worker.heard_ms <= heard_ms) continue;
+    const std::vector<MeasuredRates>& rates = worker.serves.rates;
+    for (size_t i = 0; i < std::min(rates.size(), worker.serves.devices.size()); ++i) {
+      if (rates[i].gflops <= 0 || !any_serves({worker.serves.devices[i]}, device)) continue;
+      found = rates[i];
+      heard_ms = worker.heard_ms;
+    }
+  }
+  return found;
 }
 
 std::vector<WorkerView> Workers::views() const {

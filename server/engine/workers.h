@@ -32,11 +32,13 @@ class Workers {
   // Registers a process and returns its epoch. `epoch`: the one that it had before, or 0. Errors as Store::put_worker.
   // A worker of a team serves that team alone, one of none serves all.
   absl::StatusOr<uint64_t> add(const std::string& name, uint64_t epoch, const std::vector<Device>& devices,
-                               const std::string& team = "", const std::string& machine = "");
+                               const std::string& team = "", const std::string& machine = "",
+                               const std::vector<MeasuredRates>& rates = {});
   // Notes that the worker asked for work. Returns what it serves; nullopt when it is not registered under this epoch.
   struct Served {
     std::vector<Device> devices;
     std::string team, machine = {};
+    std::vector<MeasuredRates> rates = {};  // of the devices, in their order; there may be fewer
   };
   std::optional<Served> heard(const std::string& name, uint64_t epoch);
   void renewed(const std::string& name);  // Notes that it renewed a lease.
@@ -79,6 +81,8 @@ class Workers {
   // The device that `asked` means: the one that is given, else of the team's live worker that was heard from last, else
   // of the machine that the store saw last. NotFound: none ever registered.
   absl::StatusOr<Device> device_for(const TuneOptions& asked, const std::string& team) const;
+  // What the live worker that was heard from last has measured of this device; without figures: none has.
+  MeasuredRates rates_of(const Device& device, const std::string& team) const;
   std::vector<WorkerView> views() const;  // without their leases
 
  private:

@@ -180,9 +180,11 @@ grpc::Status WorkerServiceImpl::register_as(const std::string& name, const std::
     if (!device.ok()) return to_grpc(device.status());
     devices.push_back(*std::move(device));
   }
+  std::vector<MeasuredRates> rates;
+  for (const v1::MeasuredRates& item : request.rates()) rates.push_back(from_proto(item));
   out->set_lease_s(serving_.lease_s);
   out->set_renew_s(serving_.lease_s / 3);
-  const auto epoch = engine_->register_worker(name, request.epoch(), devices, team, request.machine());
+  const auto epoch = engine_->register_worker(name, request.epoch(), devices, team, request.machine(), rates);
   if (!epoch.ok()) return to_grpc(epoch.status());
   out->set_epoch(*epoch);
   out->set_name(name);

@@ -82,7 +82,14 @@ absl::StatusOr<WebJson> kernels_json(WebData& data, const WebQuery& query) {
   WebJson json = {{"machine", WebJson()}, {"rates", WebJson::array()}, {"kernels", WebJson::array()}};
   if (!job.device) return json;
   WL_ASSIGN_OR_RETURN(const Machine machine, machine_of(*job.device));
-  const Ceilings ceilings = ceilings_of(machine);
+  Ceilings ceilings = ceilings_of(machine);
+  const bool measured = job.result && job.result->rates.gflops > 0 && !job.result->rates.memories.empty();
+  if (measured) {
+    ceilings = {job.result->rates.gflops, {}};
+    for (const MeasuredRates::Memory& memory : job.result->rates.memories)
+      ceilings.memories.emplace_back(memory.name, memory.gbps);
+  }
+  json["measured"] = measured;
   json["machine"] = device_json(*job.device);
   json["gflops"] = ceilings.gflops;
   for (const auto& [name, rate] : ceilings.memories) json["rates"].push_back({{"name", name}, {"gbps", rate}});

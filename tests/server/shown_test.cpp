@@ -109,6 +109,33 @@ TEST_F(Shown, IsTheCoverThatWasChosen) {
   EXPECT_EQ(drawings.find(row.id, false), nullptr) << "of the cover that the job began with";
 }
 
+TEST_F(Shown, AResultHasWhatAWorkerMeasuredOfTheDevice) {
+  const Job before = service.run("before", asked());
+  ASSERT_EQ(before.state, JobState::kSucceeded) << before.error;
+  EXPECT_EQ(before.result->rates, MeasuredRates()) << "workers of older versions say nothing";
+
+  MeasuredRates rates{.gflops = 250, .memories = {{"memory", 64 << 20, 11}, {"L2", 1 << 20, 90}}};
+  v1::RegisterWorkerRequest request;
+  request.set_name("w");  // the same process, again
+  request.set_epoch(1);
+  *request.add_devices() = to_proto(fake_device());
+  *request.add_rates() = to_proto(rates);
+  v1::RegisterWorkerResponse answer;
+  grpc::ClientContext context;
+  ASSERT_TRUE(service.workers->RegisterWorker(&context, request, &answer).ok());
+  TuneOptions again = asked();
+  again.retune = true;
+  const Job job = service.run("again", again);
+  ASSERT_EQ(job.state, JobState::kSucceeded) << job.error;
+  EXPECT_EQ(job.result->rates, rates);
+  EXPECT_EQ(decode_result(encode(*job.result)).value(), *job.result);
+
+  request.mutable_rates(0)->set_gflops(-1);
+  grpc::ClientContext another;
+  EXPECT_EQ(service.workers->RegisterWorker(&another, request, &answer).error_code(),
+            grpc::StatusCode::INVALID_ARGUMENT);
+}
+
 TEST_F(Shown, AResultThatDoesNotFitTogetherIsRefused) {
   const Job job = service.run("r", asked());
   ASSERT_EQ(job.state, JobState::kSucceeded) << job.error;

@@ -18,8 +18,10 @@ absl::Status write_page(Context& context, const SizedReport& report, const JobRe
             .report = Json::parse(report.report, nullptr, /*allow_exceptions=*/false),
             .curves = context.curves.all()};
   if (!page.report.is_object()) return absl::DataLossError(cat("the report of ", options.input, " is no report"));
+  page.limits = measured_limits(page.report);
   // A target of a later version has no rates here; its page has no limits.
-  if (const auto limits = context.local.limits_of(result.device); limits.ok()) page.limits = *limits;
+  if (!page.limits.measured)
+    if (const auto limits = context.local.limits_of(result.device); limits.ok()) page.limits = *limits;
   auto inspection = context.service.inspect(result, "graph", /*why=*/true);
   if (inspection.ok()) {
     page.picture = std::move(inspection->picture);

@@ -155,7 +155,37 @@ std::string graph_section(const Page& page) {
   return section("The graph", out);
 }
 
+// What the lines of the roofline are, and which marks may be above one.
+std::string roof_text(const Limits& limits) {
+  std::string out = "<p>";
+  if (limits.gflops <= 0)
+    out += "Nothing is known of what this machine reaches.";
+  else if (limits.measured)
+    out +=
+        "The lines are what the worker measured of this machine: reads from its memory and from each of its caches, "
+        "and "
+        "multiply-adds of f32. Other load at that moment makes them lower.";
+  else
+    out += "No worker has measured this machine: the lines are rates of the cost model, which kernels may exceed.";
+  return out +
+         " A kernel is timed again and again, so what it reads lies in the nearest cache that has room for it: it may "
+         "be "
+         "above the lines of the memories behind that one. Products of narrower types by matrix instructions may be "
+         "above "
+         "the line of multiply-adds.</p>\n";
+}
+
 }  // namespace
+
+Limits measured_limits(const Json& report) {
+  const Json& rates = part(part(report, "environment"), "rates");
+  Limits out;
+  out.gflops = number_in(rates, "gflops");
+  for (const Json& memory : part(rates, "memories"))
+    if (const double gbps = number_in(memory, "gbps"); gbps > 0) out.rates.emplace_back(text_in(memory, "name"), gbps);
+  out.measured = out.gflops > 0;
+  return out.measured ? out : Limits();
+}
 
 std::string page_html(const Page& page) {
   static const Json kNone = Json::array();
@@ -175,7 +205,7 @@ std::string page_html(const Page& page) {
               "all occurrences of a group together</p>\n",
               bars_svg(groups), groups_table(groups), schedules(groups))),
       watched ? section("The search", curves_svg(page.curves) + curves_table(page.curves)) : "",
-      roofline.empty() ? "" : section("What the machine allows, by the rates of the cost model", roofline),
+      roofline.empty() ? "" : section("What the machine allows", roof_text(page.limits) + roofline),
       section("Covers", covers_table(part(page.report, "covers"))), graph_section(page),
       section("Environment", environment_table(page.report)), "</main>\n</body>\n</html>\n");
 }

@@ -20,6 +20,9 @@ struct Page {
               why = {};  // of the graph with its groups, SVG, and why they are what they are; may be empty
 };
 
+// What the report says that a worker has measured of its device; not `measured` if it says nothing of use.
+Limits measured_limits(const Json& report);
+
 // Everything in a report that others have named is text here, never markup; only `picture`, which the compiler draws,
 // is taken as it is.
 std::string page_html(const Page& page);

@@ -163,7 +163,7 @@ export function roofline(data) {
   });
   const fastest = data.rates[data.rates.length - 1].gbps;
   parts.push(line("roof", [x(Math.min(peak / fastest, right)), y(peak)], [x(right), y(peak)]),
-    text(WIDTH - RIGHT, y(peak) - 5, "end", `nominal ${Math.round(peak)} GFLOP/s`));
+    text(WIDTH - RIGHT, y(peak) - 5, "end", `${data.measured ? "" : "nominal "}${Math.round(peak)} GFLOP/s`));
   for (const {kernel, number} of marks) {
     const [after, rate] = at(kernel, kernel.bytes, kernel.best_ns);
     if (kernel.default_ns !== null) {
@@ -179,6 +179,7 @@ export function roofline(data) {
   const drawing = picture(WIDTH, HEIGHT + 60, "Roofline of the job's kernels", ...parts);
   drawing.setAttribute("role", "group");  // it has links
   return el("figure", {}, drawing, el("figcaption", {}, "Filled marks are the kernels by their number in the table, " +
-    "hollow ones the same work with the default schedule and one kernel per operation. Lines are nominal rates of " +
-    "the machine."));
+    "hollow ones the same work with the default schedule and one kernel per operation. Lines are " +
+    (data.measured ? "what a worker measured of the machine: reads and multiply-adds of f32. What fits a cache may be above the " +
+    "lines of the memories behind it." : "nominal rates of the machine, which kernels may exceed.")));
 }

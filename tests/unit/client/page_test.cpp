@@ -64,6 +64,28 @@ TEST(Page, LeavesOutWhatNobodyKnows) {
   EXPECT_THAT(unlimited, Not(HasSubstr("Gflop/s of multiply-adds")));
 }
 
+TEST(Page, SaysWhoseTheLimitsAre) {
+  Json report = report_of("softmax");
+  EXPECT_FALSE(measured_limits(report).measured);
+  EXPECT_THAT(page_html({"t", report, {}, {500, {{"memory", 20}}}}), HasSubstr("rates of the cost model"));
+  report["environment"]["rates"] = Json::parse(
+      R"({"gflops": 250, "memories": [{"name": "memory", "bytes": 1, "gbps": 11}, {"name": "L1", "gbps": 15}]})");
+  const Limits limits = measured_limits(report);
+  EXPECT_TRUE(limits.measured);
+  EXPECT_EQ(limits.gflops, 250);
+  EXPECT_EQ(limits.rates, (std::vector<std::pair<std::string, double>>{{"memory", 11}, {"L1", 15}}));
+  const std::string page = page_html({"t", report, {}, limits});
+  for (const char* part : {"what the worker measured of this machine", "memory 11 GB/s", "L1 15 GB/s", "250 Gflop/s"})
+    EXPECT_THAT(page, HasSubstr(part));
+  // A report of anybody's.
+  for (const char* rates : {"5", "[]", R"({"gflops": -1})", R"({"gflops": "x", "memories": 3})"}) {
+    report["environment"]["rates"] = Json::parse(rates);
+    EXPECT_FALSE(measured_limits(report).measured) << rates;
+  }
+  report["environment"] = "none";
+  EXPECT_FALSE(measured_limits(report).measured);
+}
+
 TEST(Page, TakesNoNameForMarkup) {
   const std::string evil = "</title><script>alert('1')</script>\"&";
   Json report = report_of(evil);
