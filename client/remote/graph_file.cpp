@@ -109,7 +109,7 @@ absl::StatusOr<Program> fetch_program(Service& service, const FetchObject& objec
   std::vector<std::string> digests;
   for (const GroupResult& group : result.groups) digests.push_back(group.record_digest);
   WL_ASSIGN_OR_RETURN(std::vector<KernelRecord> records, service.get_records(digests));
-  // Two groups of the graph may share a kernel.
+  // Equal groups of the graph share a kernel.
   std::map<std::string, int> by_entry;
   std::vector<int> kernel_of;
   for (size_t i = 0; i < records.size(); ++i) {
@@ -122,6 +122,10 @@ absl::StatusOr<Program> fetch_program(Service& service, const FetchObject& objec
     if (!fresh) {
       if (program.kernels[at->second].source.text != record.source.text)
         return wrong_answer(cat("two kernels have the name ", record.source.entry));
+      if (program.kernels[at->second].graph != record.graph)
+        return wrong_answer(cat("the kernel ", record.source.entry,
+                                " of an older version is that of two groups; `warploom tune --retune` makes "
+                                "two of it"));
       continue;
     }
     ProgramKernel kernel;

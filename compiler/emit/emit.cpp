@@ -6,7 +6,7 @@
 
 namespace wl {
 
-absl::StatusOr<Source> emit(const Kernel& kernel, const Machine& machine) {
+absl::StatusOr<Source> emit(const Kernel& kernel, const Machine& machine, std::string_view group) {
   static constexpr std::string_view kPlaceholder = "WL_ENTRY";
   Printer printer(kernel, std::string(kPlaceholder), machine.target->lanes);
   WL_ASSIGN_OR_RETURN(std::string text, printer.print());
@@ -15,14 +15,10 @@ absl::StatusOr<Source> emit(const Kernel& kernel, const Machine& machine) {
   source.compiler = kernel.compiler;
   source.prelude = prelude_text(*machine.target, kernel.wave > 0 ? kernel.vector_lanes() : machine.target->lanes);
   // The entry is named after everything that makes the kernel, so that equal kernels are equal symbols.
-  const std::string identity = Encoder("kernel", 1)
-                                   .text(text)
-                                   .text(source.prelude)
-                                   .text(source.compiler)
-                                   .integer(kernel.grid)
-                                   .integer(kernel.threads)
-                                   .hash();
-  source.entry = cat("wl_", identity.substr(0, 16));
+  Encoder identity("kernel", 1);
+  identity.text(text).text(source.prelude).text(source.compiler).integer(kernel.grid).integer(kernel.threads);
+  if (!group.empty()) identity.text(group);
+  source.entry = cat("wl_", identity.hash().substr(0, 16));
   absl::StrReplaceAll({{std::string(kPlaceholder), source.entry}}, &text);
   source.text = std::move(text);
   source.grid = kernel.grid;

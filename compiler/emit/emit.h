@@ -8,7 +8,9 @@
 
 namespace wl {
 
-// The kernel's text with its prelude, entry symbol and launch sizes. Same kernel, same bytes.
-absl::StatusOr<Source> emit(const Kernel& kernel, const Machine& machine);
+// The kernel's text with its prelude, entry symbol and launch sizes. Same arguments, same bytes. `group`: the hash of
+// the graph that it computes, by which kernels of the same text have different symbols: what one reads of a part of a
+// larger input another reads of a whole one.
+absl::StatusOr<Source> emit(const Kernel& kernel, const Machine& machine, std::string_view group = {});
 
 }  // namespace wl

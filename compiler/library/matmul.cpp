@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "compiler/base/sha256.h"
+#include "compiler/ir/text.h"
 #include "compiler/library/rows.h"
 
 namespace wl {
@@ -129,7 +130,8 @@ absl::StatusOr<Source> matmul_source(const Graph& group, const Domain& domain, c
   source.text = matmul_text(*call);
   source.library = std::string(machine.library->name);
   source.work_bytes = kCounterBytes + kMatmulWorkBytes;
-  source.entry = cat("wl_", Encoder("library", 1).text(source.text).text(source.library).hash().substr(0, 16));
+  source.entry = cat(
+      "wl_", Encoder("library", 1).text(source.text).text(source.library).text(graph_hash(group)).hash().substr(0, 16));
   return source;
 }
 

@@ -5,6 +5,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "compiler/base/sha256.h"
+#include "compiler/ir/text.h"
 #include "compiler/library/rows.h"
 #include "compiler/target/prelude/prelude.h"
 
@@ -300,8 +301,13 @@ absl::StatusOr<Source> onednn_source(const Graph& group, const Domain& domain, c
   source.grid = static_cast<int64_t>(parts.size());
   source.threads = static_cast<int>(parts.size());
   source.library = std::string(machine.library->name);
-  source.entry =
-      cat("wl_", Encoder("library", 1).text(text).text(source.prelude).text(source.compiler).hash().substr(0, 16));
+  source.entry = cat("wl_", Encoder("library", 1)
+                                .text(text)
+                                .text(source.prelude)
+                                .text(source.compiler)
+                                .text(graph_hash(group))
+                                .hash()
+                                .substr(0, 16));
   source.text = absl::StrReplaceAll(text, {{"WL_ENTRY", source.entry}});
   return source;
 }

@@ -228,7 +228,7 @@ def check_errors(torch):
 def child(*names):
     sys.path.insert(0, str(BIN.parent / "python"))
     import torch
-    import warploom.torch  # noqa: F401
+    import warploom.torch
 
     wrong = []
     for case in CASES:
@@ -241,6 +241,8 @@ def child(*names):
                 if found:
                     wrong.append(f"{case.__name__} {number}, result {place}: {found}")
     expect(not wrong, "\n".join(wrong))
+    unusable = [reason for part in warploom.torch.report() for reason in part["eager"] if "cannot be used" in reason]
+    expect(not unusable, f"left to eager, but not by a rule: {unusable}")
     if not names:
         check_warnings(torch)
         check_errors(torch)

@@ -42,6 +42,32 @@ TEST(Keys, AreThoseOfExistingStores) {
   }
 }
 
+// A kernel that reads a part of a larger input may have the text of one that reads a whole input. They are two in a
+// program, where each is called with arguments of its own.
+TEST(Entries, DifferWhereTheGroupsDo) {
+  const char* const whole =
+      "graph {\n  %0 = input \"x\" : f32[4,16]\n  %1 = input \"w\" : f32[16,16]\n"
+      "  %2 = contract %0 %1 \"mk,nk->mn\" : f32[4,16]\n  output \"y\" %2\n}\n";
+  const char* const part =
+      "graph {\n  %0 = input \"x\" : f32[4,16]\n  %1 = input \"w\" : f32[48,16]\n"
+      "  %2 = slice %1 starts=[0,0] steps=[1,1] : f32[16,16]\n"
+      "  %3 = contract %0 %2 \"mk,nk->mn\" : f32[4,16]\n  output \"y\" %3\n}\n";
+  Device device = fake_device();
+  device.target = "cpu:avx2";
+  std::set<std::string> entries;
+  for (const char* const text : {whole, part}) {
+    const auto plan = make_plan(text, {}, device, warploom_compiler());
+    ASSERT_TRUE(plan.ok()) << plan.status();
+    ASSERT_EQ(plan->groups.size(), 1u);
+    const auto group = warploom_compiler().open(plan->groups[0].graph, plan->machine);
+    ASSERT_TRUE(group.ok()) << group.status();
+    const auto source = (*group)->generate((*group)->seeds().front());
+    ASSERT_TRUE(source.ok()) << source.status();
+    entries.insert(source->entry);
+  }
+  EXPECT_EQ(entries.size(), 2u);
+}
+
 // What calls a library is of other keys and of another environment, whichever version it is.
 TEST(Keys, OfJobsWithALibraryDiffer) {
   const Graph graph =
