@@ -104,7 +104,7 @@ class ThisMachine final : public wl::Local {
     return wl::panels_for(target == "cpu" && here ? device().target : target);
   }
 
-  absl::Status start_worker() override {
+  absl::Status start_worker(bool rates) override {
     if (worker_.joinable()) return absl::OkStatus();
     const std::string runner = default_runner();
     if (runner.empty()) {
@@ -122,6 +122,7 @@ class ThisMachine final : public wl::Local {
     options.measure.gpus = found_.found;
     options.wait_s = 2;
     options.end_together = true;  // the job's device has no other worker, so nobody should wait for one
+    options.rates = rates;
     options.measure.runner = runner;
     options.measure.sandbox = sandbox();
     WL_ASSIGN_OR_RETURN(options.measure.work_dir, wl::temporary_folder());

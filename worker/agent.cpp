@@ -203,7 +203,7 @@ class Agent {
   // Measures how fast the device is at most, once, with the first batch, which has shown that kernels run here at all,
   // and tells the coordinator before that batch is reported. Reports are poorer without it, and nothing else is.
   void tell_rates(const MeasureOptions& options) {
-    if (std::exchange(told_rates_, true) || options_.measure_with || options.fake) return;
+    if (!options_.rates || std::exchange(told_rates_, true) || options_.measure_with || options.fake) return;
     const absl::StatusOr<MeasuredRates> rates = measure_rates(options_.devices.front(), options);
     absl::Status told = rates.status();
     if (rates.ok()) {

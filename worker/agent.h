@@ -27,6 +27,7 @@ struct AgentOptions {
   double exit_when_idle_s = -1;  // return after this long without work; negative = never
   double wait_s = 20;            // duration of one long poll
   bool end_together = false;     // a device that cannot measure ends the work with the others, too
+  bool rates = false;            // measure how fast the devices are with the first batch, which takes a second
   MeasureOptions measure;        // runner and work folder; the agent sets cancel and progress
   // A more exact error of a call that did not reach the coordinator, where one is known; for the log.
   std::function<absl::Status(const absl::Status&)> explained;

@@ -169,6 +169,7 @@ int main(int argc, char** argv) {
   wl::AgentOptions options;
   options.name = arguments.name;
   options.exit_when_idle_s = arguments.exit_when_idle_s;
+  options.rates = true;
   options.measure = measure_options(arguments);
   if (const absl::Status works =
           arguments.sandbox == "none" ? absl::OkStatus() : wl::sandbox_serves(arguments.work_dir);

@@ -42,8 +42,9 @@ class Local {
   // Columns of the panels in which products of a target find their weights; none: in their own order. `here`: "cpu" is
   // this machine's CPU; otherwise nobody knows which machine will run a job, and the widest are taken.
   virtual std::vector<int64_t> panels(const std::string& target, bool here) = 0;
-  // Starts a worker for the coordinator of open(). Repeated calls do nothing.
-  virtual absl::Status start_worker() = 0;
+  // Starts a worker for the coordinator of open(), which measures first how fast this machine is if `rates` asks for
+  // it. Repeated calls do nothing.
+  virtual absl::Status start_worker(bool rates) = 0;
   // Requested once that worker has ended by itself, since it cannot measure; worker_error() then says why.
   virtual std::stop_token worker_ended() const { return {}; }
   virtual absl::Status worker_error() const { return absl::OkStatus(); }

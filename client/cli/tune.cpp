@@ -218,7 +218,7 @@ absl::StatusOr<Job> ask(Context& context, const GraphFile& file, bool search) {
                                                           trace_of_job(context.options.trace)));
   if (is_done(job.state)) return job;
   if (context.embedded) WL_RETURN_IF_ERROR(end_orphans(context, job.name));
-  if (context.embedded && search) WL_RETURN_IF_ERROR(context.local.start_worker());
+  if (context.embedded && search) WL_RETURN_IF_ERROR(context.local.start_worker(!context.options.html.empty()));
   return follow(context, job, begun, OnInterrupt::kEndJob);
 }
 
@@ -240,7 +240,8 @@ FetchObject objects_of(Context& context) {
 absl::StatusOr<int> tune_command(Context& context) {
   if (context.options.command == "watch") {
     WL_ASSIGN_OR_RETURN(Job job, context.service.get_job(context.options.input));
-    if (!is_done(job.state) && context.embedded) WL_RETURN_IF_ERROR(context.local.start_worker());
+    if (!is_done(job.state) && context.embedded)
+      WL_RETURN_IF_ERROR(context.local.start_worker(!context.options.html.empty()));
     const auto on_interrupt = context.options.cancel_on_interrupt ? OnInterrupt::kEndJob : OnInterrupt::kEndWatch;
     WL_ASSIGN_OR_RETURN(job, follow(context, job, Clock::now(), on_interrupt));
     return conclude(context, {{std::move(job), nullptr}});

@@ -177,7 +177,7 @@ class BatchWork {
     TuneOptions options = run.options;
     if (context_.embedded) {
       WL_ASSIGN_OR_RETURN(options.device, context_.local.device_for(options.target, /*must_run=*/true));
-      WL_RETURN_IF_ERROR(context_.local.start_worker());
+      WL_RETURN_IF_ERROR(context_.local.start_worker(/*rates=*/false));
     }
     const auto begun = Clock::now();
     Backoff backoff(kFirstRetry, kLastRetry);

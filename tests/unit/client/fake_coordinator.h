@@ -30,7 +30,7 @@ class NoMachine final : public Local {
   const Device& device() override { return here; }
   absl::StatusOr<Device> device_for(const std::string&, bool) override { return error(); }
   std::vector<int64_t> panels(const std::string&, bool) override { return {64, 32, 48}; }
-  absl::Status start_worker() override { return error(); }
+  absl::Status start_worker(bool) override { return error(); }
   absl::StatusOr<std::string> assemble(const Source&) override { return error(); }
   absl::StatusOr<std::string> build(const Source&) override {
     return built.empty() ? absl::StatusOr<std::string>(error()) : built;
