@@ -73,6 +73,7 @@ def strides(torch, run):
     yield run(lambda t: t.as_strided((2, 3), (3, 1), 2) * 2)(x[1:])
     yield run(lambda t: (torch.nn.functional.logsigmoid(t), torch.nn.functional.logsigmoid(t[0])))(x.mT)
     yield run(lambda t: (t.exp()[:, -1], t.exp()[:, :1].expand(2, 3, 4, 5)))(x)
+    yield run(lambda t: torch.nn.functional.channel_shuffle(t, 2))(torch.randn(2, 4, 3, 5).to(memory_format=torch.channels_last))
 
 
 def aliases(torch, run):

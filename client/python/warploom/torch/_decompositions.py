@@ -76,6 +76,7 @@ _OWN = {
 _IN_FORMAT = {
     aten.native_batch_norm, aten._native_batch_norm_legit, aten._native_batch_norm_legit_no_training, aten._native_batch_norm_legit_functional,
     aten._batch_norm_with_update, aten._batch_norm_with_update_functional, aten._batch_norm_no_update, aten._adaptive_avg_pool2d,
+    aten.channel_shuffle,
 }  # fmt: skip
 
 
