@@ -128,7 +128,7 @@ class RealGroup : public GroupCompiler {
       return library_source(graph_, domain_, *library_, library_->space.schedule(point), machine_);
     }
     WL_ASSIGN_OR_RETURN(const Kernel kernel, kernel_of(plan));
-    return emit(kernel, machine_, graph_hash(graph_));
+    return emit(kernel, machine_, hash_);
   }
 
   absl::StatusOr<Check> check(uint64_t seed) const override { return make_check(graph_, seed); }
@@ -182,6 +182,7 @@ class RealGroup : public GroupCompiler {
   }
 
   Graph graph_;
+  const std::string hash_ = graph_hash(graph_);  // by which its kernels are named
   Machine machine_;
   Domain domain_;
   Space space_;

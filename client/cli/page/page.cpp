@@ -163,16 +163,13 @@ std::string roof_text(const Limits& limits) {
   else if (limits.measured)
     out +=
         "The lines are what the worker measured of this machine: reads from its memory and from each of its caches, "
-        "and "
-        "multiply-adds of f32. Other load at that moment makes them lower.";
+        "and multiply-adds of f32. Other load at that moment makes them lower.";
   else
     out += "No worker has measured this machine: the lines are rates of the cost model, which kernels may exceed.";
   return out +
          " A kernel is timed again and again, so what it reads lies in the nearest cache that has room for it: it may "
-         "be "
-         "above the lines of the memories behind that one. Products of narrower types by matrix instructions may be "
-         "above "
-         "the line of multiply-adds.</p>\n";
+         "be above the lines of the memories behind that one. Products of narrower types by matrix instructions may "
+         "be above the line of multiply-adds.</p>\n";
 }
 
 }  // namespace
