@@ -71,7 +71,9 @@ def strides(torch, run):
         yield run(lambda t: (t * 2 + 1, t.relu().transpose(0, -1), t.exp()[..., 1:], t.sum(0), torch.cat([t, t]), t.abs().unsqueeze(0)))(make(x))
     yield run(lambda t: (t.relu().as_strided((3, 4), (1, 2), 5), t[1].mul(2).mT.as_strided((5, 2), (2, 1)), t.tanh()[1:].as_strided((2, 2), (1, 1), 0)))(x)
     yield run(lambda t: t.as_strided((2, 3), (3, 1), 2) * 2)(x[1:])
-    yield run(lambda t: (torch.nn.functional.logsigmoid(t), torch.nn.functional.logsigmoid(t[0])))(x.mT)
+    yield run(lambda t: (torch.nn.functional.logsigmoid(t), torch.nn.functional.logsigmoid(t[0]), 2.0**t))(x.mT)
+    y = torch.arange(1, x.mT.numel() + 1).reshape(x.mT.shape)
+    yield run(lambda t, u: (t // u, torch.div(t, 2, rounding_mode="floor"), t.copysign(u[0, 0]), t.logaddexp(u.float()[:1]), t.logical_and(u[:1])))(x.mT, y)
     yield run(lambda t: (t.exp()[:, -1], t.exp()[:, :1].expand(2, 3, 4, 5)))(x)
     yield run(lambda t: torch.nn.functional.channel_shuffle(t, 2))(torch.randn(2, 4, 3, 5).to(memory_format=torch.channels_last))
 

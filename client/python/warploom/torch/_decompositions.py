@@ -91,10 +91,58 @@ def _in_format(function):
     return formatted
 
 
-def _log_sigmoid(x):
-    """Contiguous, as eager's kernel has it; the second result is for the gradient, and empty on GPUs."""
-    made, buffer = get_decompositions([aten.log_sigmoid_forward])[aten.log_sigmoid_forward.default](x)
-    return made.contiguous(), buffer
+# Whose results are contiguous in eager: the second one of the first is for the gradient, and empty on GPUs.
+_CONTIGUOUS = {aten.log_sigmoid_forward.default, aten.pow.Scalar}
+
+
+def _contiguous(function):
+    @functools.wraps(function)
+    def laid(*arguments, **named):
+        made = function(*arguments, **named)
+        if isinstance(made, tuple):
+            return (made[0].contiguous(), *made[1:])
+        return made if made is NotImplemented else made.contiguous()
+
+    return laid
+
+
+# Whose result eager lays out as any that has an element for each pair, which PyTorch's definitions in Python do not.
+_OF_PAIRS = {
+    aten.copysign.Tensor, aten.div.Tensor_mode, aten.floor_divide.default, aten.heaviside.default, aten.logaddexp.default, aten.logaddexp2.default,
+    aten.logical_and.default, aten.logical_or.default, aten.logical_xor.default,
+}  # fmt: skip
+
+
+def _of_pairs(function):
+    @functools.wraps(function)
+    def laid(x, y, **named):
+        made = function(x, y, **named)
+        if made is NotImplemented:
+            return made
+        usual = aten.eq(x, y)
+        if made.is_contiguous() and usual.is_contiguous():
+            return made
+        order = sorted(range(made.dim()), key=usual.stride().__getitem__, reverse=True)
+        back = [order.index(axis) for axis in range(made.dim())]
+        return made.permute(order).contiguous().permute(back)
+
+    return laid
+
+
+def _itself(operator):
+    """An operator that has a row, as a function that takes it apart: the call that it makes is left whole."""
+    inside = []
+
+    def call(*arguments, **named):
+        if inside:
+            return NotImplemented
+        inside.append(True)
+        try:
+            return operator(*arguments, **named)
+        finally:
+            inside.pop()
+
+    return call
 
 
 # Random numbers are those of eager: its kernels draw them, from its generators.
@@ -105,6 +153,9 @@ _RANDOM = {overload for name in ("bernoulli", "native_dropout", "normal_function
 @functools.cache
 def decompositions():
     """PyTorch's definitions of operators that have no row, and those of this file. PyTorch takes a tenth of a second to list them."""
-    known = dict(core_aten_decompositions().items()) | get_decompositions(_FURTHER) | _OWN | {aten.log_sigmoid_forward.default: _log_sigmoid}
+    known = dict(core_aten_decompositions().items()) | get_decompositions([*_FURTHER, aten.log_sigmoid_forward]) | _OWN
+    known = {operator: function for operator, function in known.items() if operator not in TABLE and operator not in _RANDOM}
     known |= {operator: _in_format(function) for operator, function in known.items() if operator.overloadpacket in _IN_FORMAT}
-    return {operator: function for operator, function in known.items() if operator not in TABLE and operator not in _RANDOM}
+    for laid, operators in ((_contiguous, _CONTIGUOUS), (_of_pairs, _OF_PAIRS)):
+        known |= {operator: laid(known.get(operator) or _itself(operator)) for operator in operators}
+    return known
