@@ -27,6 +27,9 @@ void fill_tensor(onnx::TensorProto& proto, const CaseInput& tensor) {
       case onnx::TensorProto::INT64:
         proto.add_int64_data(static_cast<int64_t>(value));
         break;
+      case onnx::TensorProto::UINT32:
+        proto.add_uint64_data(static_cast<uint32_t>(value));
+        break;
       default:
         proto.add_int32_data(static_cast<int32_t>(value));
     }

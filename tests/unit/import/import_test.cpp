@@ -134,6 +134,16 @@ TEST(Import, IntegersAreMultipliedWithFactorsThatAreNotWhole) {
   EXPECT_THAT(all_values(import_model(model).graph, 0), ElementsAre(4, -5));
 }
 
+TEST(Import, NaturalNumbersAreMultipliedWithNegativeFactors) {
+  auto model = empty_model();
+  add_initializer(model, "a", {.type = TensorProto::UINT32, .shape = {1, 2}, .values = {3, 4}});
+  add_initializer(model, "b", {.type = TensorProto::UINT32, .shape = {2, 1}, .values = {1, 1}});
+  add_initializer(model, "c", {.type = TensorProto::UINT32, .shape = {1}, .values = {9}});
+  add_node(model, "Gemm", {"a", "b", "c"}, {"y"}, {{"alpha", -1.0}, {"beta", 2.0}});
+  add_output(model, "y", TensorProto::UINT32);
+  EXPECT_THAT(all_values(import_model(model).graph, 0), ElementsAre(11));
+}
+
 TEST(Import, DequantisingToATypeThatIsNotTheScales) {
   onnx::ModelProto model = empty_model(23);
   add_input(model, "x", TensorProto::INT8, {2});
