@@ -97,13 +97,15 @@ def quick_gelu(node, dtypes):
 
 
 def local_response(node, dtypes):
-    """Of the standard: a window of channels from floor((size - 1) / 2) before to ceil((size - 1) / 2) behind each."""
+    """Of the standard: a window of channels from floor((size - 1) / 2) before to ceil((size - 1) / 2) behind each. Sums of squares may overflow as
+    those of f32 do."""
     x, size = node.input(0), node.get("size", 1)
     sums = np.zeros_like(x)
     for channel in range(x.shape[1]):
         window = x[:, max(0, channel - (size - 1) // 2) : channel + size // 2 + 1]
         sums[:, channel] = (window**2).sum(axis=1)
-    return x / (node.get("bias", 1.0) + np.float64(node.get("alpha", np.float32(1e-4))) / size * sums) ** np.float64(node.get("beta", 0.75))
+    scale, bias, beta = np.float64(node.get("alpha", np.float32(1e-4))) / size, node.get("bias", 1.0), np.float64(node.get("beta", 0.75))
+    return [x / (bias + scale * squares) ** beta for squares in (sums, sums.astype(np.float32).astype(WIDER))]
 
 
 def group_normalization(node, dtypes):
@@ -225,10 +227,16 @@ def resize(node, dtypes):
     return made if values.is_float(x.dtype) else saturated(np.rint(made), dtypes[0])
 
 
+def cubic_weight(far, a=-0.75):
+    """Of an element at a distance of up to 2, in Keys' interpolation."""
+    return np.where(far <= 1, ((a + 2) * far - (a + 3)) * far * far + 1, ((far - 5) * far + 8) * far * a - 4 * a)
+
+
 def grid_sample(node, dtypes):
-    """Linear, of images: the reference has coordinates of f32, whatever the grid has."""
-    x, grid, padding = node.input(0), node.input(1), node.get("padding_mode", b"zeros")
-    if x.ndim != 4 or node.get("mode", b"linear") not in (b"linear", b"bilinear"):
+    """Linear and cubic, of images: the reference has coordinates of f32, whatever the grid has."""
+    x, grid, padding, mode = node.input(0), node.input(1), node.get("padding_mode", b"zeros"), node.get("mode", b"linear")
+    cubic = mode in (b"cubic", b"bicubic")
+    if x.ndim != 4 or mode == b"nearest" or (cubic and padding == b"border"):
         return None
     align, taps = node.get("align_corners", 0), []
 
@@ -244,7 +252,9 @@ def grid_sample(node, dtypes):
         at = (at + 1) / 2 * (n - 1) if align else ((at + 1) * n - 1) / 2
         at = np.clip(at, 0, n - 1) if padding == b"border" else reflected(at, low, high) if padding == b"reflection" else at
         pairs = []
-        for place, weight in ((np.floor(at), 1 - (at - np.floor(at))), (np.floor(at) + 1, at - np.floor(at))):
+        first, rest = np.floor(at), at - np.floor(at)
+        for by in range(-1, 3) if cubic else range(2):
+            place, weight = first + by, cubic_weight(np.abs(rest - by)) if cubic else 1 - np.abs(rest - by)
             inside = (place >= 0) & (place <= n - 1) | (padding != b"zeros")
             place = np.rint(reflected(place, low, high)) if padding == b"reflection" else place
             pairs.append((saturated(np.clip(place, 0, n - 1), np.dtype(np.int64)), weight, inside))
@@ -294,7 +304,6 @@ class Windows:
                 behind = total - before
             else:
                 room = extent + before + behind - reach
-                ceil = ceil if auto == b"NOTSET" else 0
                 out = (-(-room // self.strides[d]) if ceil else room // self.strides[d]) + 1
                 if ceil and (out - 1) * self.strides[d] >= extent + before:
                     out -= 1
