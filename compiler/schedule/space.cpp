@@ -9,8 +9,8 @@
 namespace wl {
 namespace {
 
-// Points of a walk for a legal one, and of one that counts, as for each group of a graph that is shown. Large groups cost
-// 25 us for each point.
+// Points of a walk for a legal one, and of one that counts, as for each group of a graph that is shown. Large groups
+// cost 25 us for each point.
 constexpr uint64_t kMostLookedAt = 100'000, kMostTold = 40'000;
 constexpr std::string_view kPlan1 = "plan 1 ", kPlan2 = "plan 2 ";
 
