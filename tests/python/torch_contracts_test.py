@@ -153,6 +153,8 @@ def arithmetic(torch, run):
     x = torch.randn(4, 4)
     with torch.autocast("cpu", torch.bfloat16):
         yield run(lambda x: ((x @ x).float() * 0, (x @ x).relu().argmax(0) * 0, (x @ x).softmax(0).sum(0).round()))(x)
+    small = torch.tensor([0, 7, 200], dtype=torch.uint8)  # whose bounds saturate
+    yield run(lambda t: (t.clamp(min=-1), t.clamp(max=300), torch.clamp(t, -5, 300), torch.nn.functional.hardtanh(t, -1, 300)))(small)
 
 
 def encoder_layers(torch, run):

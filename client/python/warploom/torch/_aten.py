@@ -6,7 +6,7 @@ import math
 import torch
 from torch._prims_common import ELEMENTWISE_TYPE_PROMOTION_KIND, elementwise_dtypes
 
-from ._text import FLOATS, NARROW, Unsupported, Value, dtype_name, in_range
+from ._text import FLOATS, NARROW, Unsupported, Value, dtype_name, in_range, saturated
 
 aten = torch.ops.aten
 TABLE = {}
@@ -193,7 +193,7 @@ def clamp(g, node, x, low=None, high=None):
         low, high = -1 if low is None else low, 1 if high is None else high
     for name, bound in (("max", low), ("min", high)):
         if bound is not None:
-            x = pointwise(g, name, node, [x, bound])
+            x = pointwise(g, name, node, [x, bound if isinstance(bound, Value) else saturated(bound, result_of(node)[0])])
     return pointwise(g, "mul", node, [x, 1]) if low is None and high is None else x
 
 

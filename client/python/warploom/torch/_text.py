@@ -65,6 +65,14 @@ def in_range(number, dtype):
     return low <= number <= high
 
 
+def saturated(number, dtype):
+    """The nearest number that a dtype of integers has; floats stay."""
+    if dtype in FLOATS or dtype == "b1":
+        return number
+    low, high = _range(dtype)
+    return min(max(number, low), high)
+
+
 def _number(value, dtype):
     """The text of a number as an element. Integers wrap, as PyTorch's do."""
     if dtype == "b1":
