@@ -9,9 +9,8 @@
 namespace wl {
 namespace {
 
-// Points of a walk for a legal one, and of one that counts, as for each group of a graph that is shown. Large groups
-// cost 25 us for each point.
-constexpr uint64_t kMostLookedAt = 100'000, kMostTold = 40'000;
+constexpr uint64_t kMostLookedAt = 1'000'000;  // points of a walk for a legal one; about a second
+constexpr uint64_t kMostTold = 200'000;        // and of one that counts, as for each group of a graph that is shown
 constexpr std::string_view kPlan1 = "plan 1 ", kPlan2 = "plan 2 ";
 
 std::string value_text(const Axis& axis, int64_t value) {
@@ -136,13 +135,16 @@ Point Space::settled(Point point) const {
 uint64_t Space::count(uint64_t limit) const {
   uint64_t legal_points = 0;
   if (limit == 0) return 0;
-  if (counted) return std::min(limit, counted());
+  if (const auto known = counted ? counted() : std::nullopt) return std::min(limit, *known);
   enumerate([&](const Point&) { return ++legal_points < limit; });
   return legal_points;
 }
 
 std::string Space::count_text() const {
-  if (counted) return cat(counted(), " legal points");
+  if (counted) {
+    const std::optional<uint64_t> known = counted();
+    return known ? cat(*known, " legal points") : "too many legal points to count";
+  }
   uint64_t legal_points = 0;
   const bool all = enumerate([&](const Point&) { return ++legal_points > 0; }, kMostTold);
   return cat(all ? "" : "more than ", legal_points, " legal points");

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -47,7 +48,8 @@ struct Space {
   // Whether an axis matters under the values of the axes before it; those that do not are at their first values. Empty:
   // `legal` alone knows.
   std::function<bool(const Point&, size_t axis)> matters;
-  std::function<uint64_t()> counted;  // the number of legal points, where it takes no walk over them
+  // The number of legal points, where it takes no walk over all of them; nothing where it would take too long.
+  std::function<std::optional<uint64_t>()> counted;
   // A legal point, where it takes no walk to find one or to know that there is none, which is an empty point.
   std::function<Point()> first;
   std::vector<Point> seeds;  // analytic first choices, best first; seeds[0] is the default schedule
@@ -61,7 +63,8 @@ struct Space {
   };
   std::vector<Part> parts;
   uint64_t count(uint64_t limit = 10'000'000) const;  // number of legal points, at most `limit`
-  std::string count_text() const;  // "12 legal points"; "more than 12 legal points" where a walk would be long
+  // "12 legal points"; "more than 12 legal points" or "too many legal points to count" where a walk would be long
+  std::string count_text() const;
   // Calls visit for every legal point in lexicographic order until it returns false, or `most` points were looked at,
   // legal or not. Whether it came to the end.
   bool enumerate(const std::function<bool(const Point&)>& visit, uint64_t most = UINT64_MAX) const;

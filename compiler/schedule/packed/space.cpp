@@ -11,7 +11,7 @@ namespace wl {
 namespace {
 
 constexpr size_t kSeeds = 8;
-constexpr uint64_t kMostCounted = 1'000'000;  // points of a kind
+constexpr uint64_t kMostCounted = 200'000;  // points of a kind that are looked at
 
 bool is_common(const Axis& axis, bool teams) {
   return axis.path.empty() && info(*axis.choice).packed[teams ? 1 : 0] == InGroup::kShared;
@@ -179,16 +179,14 @@ class PackedSpace {
       space_.seeds.push_back(std::move(point));
   }
 
-  // The sum over all values of the shared axes of the product of each kind's legal schedules.
-  uint64_t count() const {
+  // The sum over all values of the shared axes of the product of each kind's legal schedules; nothing where a kind has
+  // too many points.
+  std::optional<uint64_t> count() const {
     std::vector<std::map<SharedValues, uint64_t>> tallies;
     for (const Space& own : own_) {
       std::map<SharedValues, uint64_t>& tally = tallies.emplace_back();
-      uint64_t visited = 0;
-      own.enumerate([&](const Point& point) {
-        ++tally[shared_of(own, own.schedule(point), teams_)];
-        return ++visited < kMostCounted;
-      });
+      const auto add = [&](const Point& point) { return ++tally[shared_of(own, own.schedule(point), teams_)] > 0; };
+      if (!own.enumerate(add, kMostCounted)) return std::nullopt;
     }
     uint64_t all = 0;
     std::vector<size_t> at(shared_, 0);

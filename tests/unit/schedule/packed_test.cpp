@@ -1,4 +1,5 @@
 // Packed groups: every sampled plan computes what the graph says, and no block does the work of another member.
+#include <absl/strings/str_replace.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -72,6 +73,17 @@ TEST(Packed, PointsAreCountedWithoutAWalk) {
     space.counted = nullptr;
     EXPECT_EQ(space.count(200'000), counted) << target;
   }
+}
+
+// The products of this target have millions of points, which took seconds to look at.
+TEST(Packed, LargeSpacesAreNotCounted) {
+  const Machine machine = machine_with("cuda:sm_80");
+  const std::string text = absl::StrReplaceAll(testing::kThreeProducts, {{"f32", "bf16"}, {"24", "512"}});
+  const Graph group = parsed(text.c_str());
+  const Space space = space_of(group, analyze_group(group, machine).value(), machine).value();
+  EXPECT_EQ(space.counted(), std::nullopt);
+  EXPECT_EQ(space.count_text(), "too many legal points to count");
+  EXPECT_EQ(space.count(100), 100u);
 }
 
 // Walking the space part by part gives the same points as walking it as a whole.
