@@ -320,6 +320,8 @@ class Program:
                 if name.startswith(("gelu", "tanhshrink")):  # 1 + erf(x), and 1 - tanh(x) / x, are moved by units of 1 where they are small, too
                     x = known[operands[0]]
                     value = value + torch.where(x.abs() < 20, x, 0) * (after(torch.ones_like(x)) - 1) / 2
+                if name.startswith("log_softmax"):  # log(sum) is near 0 where the sum is near 1, and the result with it
+                    value = value + (after(torch.ones_like(value)) - 1)
                 if name.startswith("layer_norm"):  # differences from a mean: moved by units of the largest, and what is as small as that may be 0
                     by, largest = after(torch.ones_like(value)) - 1, value.nan_to_num(0, 0, 0).abs().max()
                     value = torch.where((by > 0) & (value.abs() <= 8 * torch.finfo(value.dtype).eps * largest), 0, value + by * largest)
