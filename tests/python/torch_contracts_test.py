@@ -73,9 +73,10 @@ def strides(torch, run):
     yield run(lambda t: t.as_strided((2, 3), (3, 1), 2) * 2)(x[1:])
     yield run(lambda t: (torch.nn.functional.logsigmoid(t), torch.nn.functional.logsigmoid(t[0]), 2.0**t))(x.mT)
     y = torch.arange(1, x.mT.numel() + 1).reshape(x.mT.shape)
-    yield run(lambda t, u: (t // u, torch.div(t, 2, rounding_mode="floor"), t.copysign(u[0, 0]), t.logaddexp(u.float()[:1]), t.logical_and(u[:1])))(x.mT, y)
+    yield run(lambda t, u: (t // u, torch.div(t, 2, rounding_mode="floor"), t.copysign(u[0, 0]), t.logaddexp(u.float()[:1]), t.logical_and(u[:1]), t.xlogy(u)))(x.mT, y)
     yield run(lambda t: (t.exp()[:, -1], t.exp()[:, :1].expand(2, 3, 4, 5)))(x)
-    yield run(lambda t: torch.nn.functional.channel_shuffle(t, 2))(torch.randn(2, 4, 3, 5).to(memory_format=torch.channels_last))
+    last = torch.randn(2, 4, 3, 5).to(memory_format=torch.channels_last)
+    yield run(lambda t: (torch.nn.functional.channel_shuffle(t, 2), t.roll(1, 0), t.roll((1, 2), (1, 3)), t.roll(5)))(last)
 
 
 def aliases(torch, run):

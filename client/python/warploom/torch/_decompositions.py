@@ -109,7 +109,7 @@ def _contiguous(function):
 # Whose result eager lays out as any that has an element for each pair, which PyTorch's definitions in Python do not.
 _OF_PAIRS = {
     aten.copysign.Tensor, aten.div.Tensor_mode, aten.floor_divide.default, aten.heaviside.default, aten.logaddexp.default, aten.logaddexp2.default,
-    aten.logical_and.default, aten.logical_or.default, aten.logical_xor.default,
+    aten.logical_and.default, aten.logical_or.default, aten.logical_xor.default, aten.xlogy.Tensor, aten.special_xlog1py.default,
 }  # fmt: skip
 
 
@@ -145,6 +145,15 @@ def _itself(operator):
     return call
 
 
+_roll = _itself(aten.roll.default)
+
+
+def _rolled(x, shifts, dims=()):
+    """Channels last where the operand is, as in eager; contiguous where all elements are rolled as one axis."""
+    made = _roll(x, shifts, dims)
+    return made if made is NotImplemented or not dims else made.contiguous(memory_format=suggest_memory_format(x))
+
+
 # Random numbers are those of eager: its kernels draw them, from its generators.
 _RANDOM = {overload for name in ("bernoulli", "native_dropout", "normal_functional", "uniform", "rrelu_with_noise", "rrelu_with_noise_functional")
            if hasattr(aten, name) for overload in map(getattr(aten, name).__getattr__, getattr(aten, name).overloads())}  # fmt: skip
@@ -158,4 +167,4 @@ def decompositions():
     known |= {operator: _in_format(function) for operator, function in known.items() if operator.overloadpacket in _IN_FORMAT}
     for laid, operators in ((_contiguous, _CONTIGUOUS), (_of_pairs, _OF_PAIRS)):
         known |= {operator: laid(known.get(operator) or _itself(operator)) for operator in operators}
-    return known
+    return known | {aten.roll.default: _rolled}
