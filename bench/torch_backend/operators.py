@@ -73,6 +73,7 @@ class Sample:
         self._flat, self._spec = torch.utils._pytree.tree_flatten(((sample.input, *sample.args), sample.kwargs))
         self._one, self._torch = one, torch
         self.sums = not hasattr(one, "ref") or one.ref is None or not type(one).__name__.endswith("UfuncInfo")
+        self.products = "prod" in one.name
         self.places = [i for i, leaf in enumerate(self._flat) if isinstance(leaf, torch.Tensor)]
         self.given = [self._flat[i] for i in self.places]
 

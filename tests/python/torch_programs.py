@@ -273,6 +273,11 @@ class Program:
             self._grow()
 
     @property
+    def products(self):
+        """Whether elements are multiplied with each other, so that numbers above 1 may overflow."""
+        return any(name.startswith(("prod ", "cumprod")) for name in self.names)
+
+    @property
     def sums(self):
         """Whether an operator adds several elements up, in an order of its own."""
         return any(name.split()[0] not in _ONE_BY_ONE for name in self.names)
@@ -320,6 +325,12 @@ class Program:
                 if name.startswith(("gelu", "tanhshrink")):  # 1 + erf(x), and 1 - tanh(x) / x, are moved by units of 1 where they are small, too
                     x = known[operands[0]]
                     value = value + torch.where(x.abs() < 20, x, 0) * (after(torch.ones_like(x)) - 1) / 2
+                if name.startswith(("mish", "silu")):  # what x is multiplied with is moved by units of the smallest number
+                    tiny = torch.full_like(value, torch.finfo(value.dtype).tiny)
+                    value = value + known[operands[0]].clamp(-200, 200).nan_to_num(0) * (after(tiny) - tiny)
+                if name.startswith(("std", "var")):  # squares underflow
+                    info = torch.finfo(value.dtype)
+                    value = value + (after(torch.ones_like(value)) - 1) / info.eps * info.tiny
                 if name.startswith("log_softmax"):  # log(sum) is near 0 where the sum is near 1, and the result with it
                     value = value + (after(torch.ones_like(value)) - 1)
                 if name.startswith("layer_norm"):  # differences from a mean: moved by units of the largest, and what is as small as that may be 0
