@@ -22,6 +22,7 @@ MODELS = SOURCE / "tests/data"
 SKIPPED = 77
 SCALE = float(os.environ.get("WARPLOOM_TEST_SCALE", "1"))
 WHOLE = SCALE >= 1  # below, repeats that add little are left out (tests/unit/fuzz.h)
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell ignores it for what runs in the background, and children would inherit that
 PATIENCE = float(os.environ.get("WARPLOOM_PATIENCE", "1"))  # times every deadline: the sanitizers are slow
 
 
