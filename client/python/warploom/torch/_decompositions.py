@@ -79,32 +79,8 @@ _IN_FORMAT = {
     aten.channel_shuffle,
 }  # fmt: skip
 
-
-def _in_format(function):
-    @functools.wraps(function)
-    def formatted(x, *arguments, **named):
-        made = function(x, *arguments, **named)
-        first, *others = made if isinstance(made, tuple) else (made,)
-        first = first.contiguous(memory_format=suggest_memory_format(x))
-        return (first, *others) if isinstance(made, tuple) else first
-
-    return formatted
-
-
 # Whose results are contiguous in eager: the second one of the first is for the gradient, and empty on GPUs.
 _CONTIGUOUS = {aten.log_sigmoid_forward.default, aten.pow.Scalar}
-
-
-def _contiguous(function):
-    @functools.wraps(function)
-    def laid(*arguments, **named):
-        made = function(*arguments, **named)
-        if isinstance(made, tuple):
-            return (made[0].contiguous(), *made[1:])
-        return made if made is NotImplemented else made.contiguous()
-
-    return laid
-
 
 # Whose result eager lays out as any that has an element for each pair, which PyTorch's definitions in Python do not.
 _OF_PAIRS = {
@@ -113,18 +89,39 @@ _OF_PAIRS = {
 }  # fmt: skip
 
 
-def _of_pairs(function):
+def _in_format(made, x, *_, **__):
+    return made.contiguous(memory_format=suggest_memory_format(x))
+
+
+def _contiguous(made, *_, **__):
+    return made.contiguous()
+
+
+def _of_pairs(made, x, y, **__):
+    usual = aten.eq(x, y)
+    if made.is_contiguous() and usual.is_contiguous():
+        return made
+    order = sorted(range(made.dim()), key=usual.stride().__getitem__, reverse=True)
+    back = [order.index(axis) for axis in range(made.dim())]
+    return made.permute(order).contiguous().permute(back)
+
+
+def _rolled(made, x, shifts, dims=()):
+    """Channels last where the operand is, as in eager; contiguous where all elements are rolled as one axis."""
+    return _in_format(made, x) if dims else made
+
+
+def _laid_out(function, lay):
+    """A function that takes an operator apart, whose first result is laid out by `lay`, which gets that result and the arguments."""
+
     @functools.wraps(function)
-    def laid(x, y, **named):
-        made = function(x, y, **named)
+    def laid(*arguments, **named):
+        made = function(*arguments, **named)
         if made is NotImplemented:
             return made
-        usual = aten.eq(x, y)
-        if made.is_contiguous() and usual.is_contiguous():
-            return made
-        order = sorted(range(made.dim()), key=usual.stride().__getitem__, reverse=True)
-        back = [order.index(axis) for axis in range(made.dim())]
-        return made.permute(order).contiguous().permute(back)
+        if isinstance(made, tuple):
+            return (lay(made[0], *arguments, **named), *made[1:])
+        return lay(made, *arguments, **named)
 
     return laid
 
@@ -145,15 +142,6 @@ def _itself(operator):
     return call
 
 
-_roll = _itself(aten.roll.default)
-
-
-def _rolled(x, shifts, dims=()):
-    """Channels last where the operand is, as in eager; contiguous where all elements are rolled as one axis."""
-    made = _roll(x, shifts, dims)
-    return made if made is NotImplemented or not dims else made.contiguous(memory_format=suggest_memory_format(x))
-
-
 # Random numbers are those of eager: its kernels draw them, from its generators.
 _RANDOM = {overload for name in ("bernoulli", "native_dropout", "normal_functional", "uniform", "rrelu_with_noise", "rrelu_with_noise_functional")
            if hasattr(aten, name) for overload in map(getattr(aten, name).__getattr__, getattr(aten, name).overloads())}  # fmt: skip
@@ -164,7 +152,6 @@ def decompositions():
     """PyTorch's definitions of operators that have no row, and those of this file. PyTorch takes a tenth of a second to list them."""
     known = dict(core_aten_decompositions().items()) | get_decompositions([*_FURTHER, aten.log_sigmoid_forward]) | _OWN
     known = {operator: function for operator, function in known.items() if operator not in TABLE and operator not in _RANDOM}
-    known |= {operator: _in_format(function) for operator, function in known.items() if operator.overloadpacket in _IN_FORMAT}
-    for laid, operators in ((_contiguous, _CONTIGUOUS), (_of_pairs, _OF_PAIRS)):
-        known |= {operator: laid(known.get(operator) or _itself(operator)) for operator in operators}
-    return known | {aten.roll.default: _rolled}
+    lays = {operator: _in_format for operator in known if operator.overloadpacket in _IN_FORMAT} | {aten.roll.default: _rolled}
+    lays |= dict.fromkeys(_CONTIGUOUS, _contiguous) | dict.fromkeys(_OF_PAIRS, _of_pairs)
+    return known | {operator: _laid_out(known.get(operator) or _itself(operator), lay) for operator, lay in lays.items()}
