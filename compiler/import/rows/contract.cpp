@@ -200,7 +200,7 @@ T gemm(Call& c) {
   const bool in_parts = !is_float(dtype) && (alpha != std::trunc(alpha) || (has_bias && beta != std::trunc(beta)));
   const auto scaled = [&](T x, double by) {
     if (in_parts) x = cast(x, DType::f64);
-    if (by < 0 && !is_float(x.dtype())) return c.constant(0, x.dtype(), x.shape()) - x * -by;  // as wrapping does
+    if (by < 0 && !is_float(x.dtype())) return 0.0 - x * -by;  // as wrapping does
     return by == 1 ? x : x * by;
   };
   y = scaled(y, alpha);
