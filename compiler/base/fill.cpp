@@ -166,7 +166,30 @@ double rounded_to(DType dtype, double value) {
   return load_element(dtype, &memory, 0);
 }
 
+// One of the least and the largest numbers, and of 2^n - 1, 2^n and 2^n + 1 and their negatives. A power of two that a
+// double does not tell from its neighbours stands for itself.
+double extreme_of(DType dtype, uint64_t hash) {
+  const int bits = static_cast<int>(size_of(dtype)) * 8;
+  const auto n = static_cast<int>(hash % static_cast<uint64_t>(bits));
+  const double power = std::ldexp(1.0, n) + static_cast<double>(static_cast<int64_t>(hash >> 8 & 3) - 1);
+  const bool negative = hash >> 16 & 1, last = (hash >> 17 & 3) == 0;
+  const double magnitude = last ? std::numeric_limits<double>::infinity() : power;
+  return rounded_to(dtype, negative ? -magnitude : magnitude);
+}
+
+bool is_whole(const Fill& fill, DType dtype) {
+  const WholeRange whole = whole_fill(dtype);
+  return size_of(dtype) > 1 && fill.low == whole.low && fill.high == whole.high;
+}
+
 }  // namespace
+
+WholeRange whole_fill(DType dtype) {
+  const double infinity = std::numeric_limits<double>::infinity();
+  const double high = rounded_to(dtype, infinity);
+  return {static_cast<int64_t>(rounded_to(dtype, -infinity)),
+          high >= 0x1p63 ? std::numeric_limits<int64_t>::max() : static_cast<int64_t>(high) + 1};
+}
 
 double load_element(DType dtype, const void* data, uint64_t index) {
   switch (dtype) {
@@ -248,6 +271,7 @@ double fill_value(const Fill& fill, DType dtype, uint64_t seed, uint64_t stream,
   const uint64_t hash = hash_at(key_of(seed, stream), index);
   if (is_float(dtype)) return rounded_to(dtype, fill.mean + scale_of(fill) * centred(hash));
   if (dtype == DType::b1) return static_cast<double>(hash >> 63);
+  if (hash & 1 && is_whole(fill, dtype)) return extreme_of(dtype, mix(hash));
   const uint64_t range = fill.high > fill.low ? static_cast<uint64_t>(fill.high) - static_cast<uint64_t>(fill.low) : 1;
   const auto offset = static_cast<uint64_t>((static_cast<unsigned __int128>(hash) * range) >> 64);
   return rounded_to(dtype, static_cast<double>(static_cast<int64_t>(static_cast<uint64_t>(fill.low) + offset)));

@@ -11,7 +11,9 @@
 namespace wl {
 
 // How an input is generated. Floats are approximately normal (the sum of four 16-bit uniforms: exact, portable, bounded
-// by 3.5 standard deviations), rounded to the dtype. Integers are uniform in [low, high), b1 is uniform in {0, 1}.
+// by 3.5 standard deviations), rounded to the dtype. Integers are uniform in [low, high), b1 is uniform in {0, 1}. Of
+// integers of 16 bits or more whose range is that of their dtype, half are instead what arithmetic goes wrong with: the
+// least and largest numbers, small ones, and the neighbours of powers of two.
 struct Fill {
   double mean = 0;
   double stddev = 1;
@@ -20,6 +22,13 @@ struct Fill {
   std::vector<double> literal = {};  // if not empty, the values themselves in row-major order
   bool operator==(const Fill&) const = default;
 };
+
+// The range of a dtype of integers, as far as a Fill can say it: the largest number of 64 bits is left out.
+struct WholeRange {
+  int64_t low;
+  int64_t high;
+};
+WholeRange whole_fill(DType dtype);
 
 // The value of element `index` of the tensor generated as `stream` from `seed`, already rounded to `dtype`.
 double fill_value(const Fill& fill, DType dtype, uint64_t seed, uint64_t stream, uint64_t index);

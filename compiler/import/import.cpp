@@ -56,7 +56,7 @@ absl::StatusOr<Imported> Importer::run() {
   }
   WL_RETURN_IF_ERROR(add_outputs());
   WL_ASSIGN_OR_RETURN(auto graph, builder_.finish());
-  draw_indices_inside(graph);
+  draw_integers(graph);
   Imported result{std::move(graph), {}, metadata_.source};
   const std::set<std::string> listed(metadata_.weights.begin(), metadata_.weights.end());
   for (const NodeId id : result.graph.inputs()) {

@@ -248,6 +248,22 @@ class Wishes {
   NodeLookup lookup_;
 };
 
+// Comparisons apart, whose results are 0 or 1 whatever is compared.
+void draw_whole_ranges(Graph& graph) {
+  std::vector<bool> narrow(graph.nodes.size(), false);  // what an index or a float is computed from
+  for (size_t i = graph.nodes.size(); i-- > 0;) {
+    Node& at = graph.nodes[i];
+    if (at.op == Op::input && !narrow[i] && !is_float(at.dtype) && at.dtype != DType::b1 && at.fill == Fill{}) {
+      const WholeRange whole = whole_fill(at.dtype);
+      at.fill.low = whole.low;
+      at.fill.high = whole.high;
+    }
+    const bool passes = (narrow[i] || is_float(at.dtype)) && at.dtype != DType::b1;
+    for (size_t k = 0; k < at.operands.size(); ++k)
+      if (passes || (at.op == Op::take_along && k == 1)) narrow[static_cast<size_t>(at.operands[k])] = true;
+  }
+}
+
 }  // namespace
 
 Range range_of(const NodeLookup& node, NodeId id) {
@@ -259,10 +275,11 @@ bool takes_inside(const NodeLookup& node, const Node& take) {
   return range_of(node, take.operands[1]).within({-extent, extent - 1});
 }
 
-void draw_indices_inside(Graph& graph) {
+void draw_integers(Graph& graph) {
   const bool takes =
       std::any_of(graph.nodes.begin(), graph.nodes.end(), [](const Node& node) { return node.op == Op::take_along; });
   if (takes) Wishes(graph).run();
+  draw_whole_ranges(graph);
 }
 
 }  // namespace wl

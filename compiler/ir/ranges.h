@@ -25,9 +25,10 @@ Range range_of(const NodeLookup& node, NodeId id);
 // Whether every index of a take_along is known to select an element: it lies in [-extent, extent).
 bool takes_inside(const NodeLookup& node, const Node& take);
 
-// Lets inputs of integers that are indices, or that indices are computed from by sums, products, quotients and views,
-// be generated where the indices lie inside their axes as far as one range for each input can do that. Changes only
-// inputs with the default fill.
-void draw_indices_inside(Graph& graph);
+// Decides how inputs of integers are generated. Those that are indices, or that indices are computed from by sums,
+// products, quotients and views, lie inside the axes as far as one range for each input can do that. Those that neither
+// an index nor a float is computed from have the whole range of their dtype: kernels are right for all integers, while
+// floats that are made of extreme ones, such as masks, say little. Changes only inputs with the default fill.
+void draw_integers(Graph& graph);
 
 }  // namespace wl

@@ -41,7 +41,7 @@ class Extraction {
 
   Graph graph() {
     Graph graph = prune(result_);
-    draw_indices_inside(graph);
+    draw_integers(graph);
     return graph;
   }
 

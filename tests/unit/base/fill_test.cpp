@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <map>
 #include <tuple>
 #include <vector>
 
@@ -88,6 +89,31 @@ TEST(Fill, IntegersCoverTheirRangeAndNothingElse) {
   }
   for (int n : seen) EXPECT_GT(n, 100);
   EXPECT_EQ(fill_value(integers(4, 4), DType::i32, 5, 0, 0), 4);  // an empty range gives its lower end
+}
+
+double saturated(DType dtype, double value) {
+  uint64_t memory = 0;
+  store_element(dtype, &memory, 0, value);
+  return load_element(dtype, &memory, 0);
+}
+
+TEST(Fill, IntegersOfTheWholeRangeAreOftenExtreme) {
+  for (const DType dtype : {DType::i16, DType::i32, DType::i64, DType::u16, DType::u32, DType::u64}) {
+    const WholeRange whole = whole_fill(dtype);
+    const Fill fill = integers(whole.low, whole.high);
+    std::map<double, int> seen;
+    for (uint64_t i = 0; i < 4000; ++i) ++seen[fill_value(fill, dtype, 5, 0, i)];
+    const double infinity = std::numeric_limits<double>::infinity();
+    for (const double wanted :
+         {saturated(dtype, -infinity), saturated(dtype, infinity), 0.0, 1.0, 2.0, 127.0, 128.0, 129.0})
+      EXPECT_GT(seen[wanted], 0) << name_of(dtype) << " " << wanted;
+    EXPECT_GT(seen.size(), 1000u) << name_of(dtype);
+  }
+  const WholeRange narrow = whole_fill(DType::i8), wide = whole_fill(DType::i64);
+  EXPECT_EQ(narrow.low, -128);
+  EXPECT_EQ(narrow.high, 128);
+  EXPECT_EQ(wide.low, std::numeric_limits<int64_t>::min());
+  EXPECT_EQ(wide.high, std::numeric_limits<int64_t>::max());
 }
 
 TEST(Fill, LiteralIsTheValueItself) {

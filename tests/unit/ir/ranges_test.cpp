@@ -58,7 +58,7 @@ TEST(Ranges, SayWhichIndicesCannotBeOutside) {
 // The fills of the inputs that a graph's text declares without one.
 std::string filled(const std::string& text) {
   Graph graph = parse(cat("graph {", text, "}")).value();
-  draw_indices_inside(graph);
+  draw_integers(graph);
   return print(graph);
 }
 
@@ -96,6 +96,30 @@ TEST(Ranges, InputsThatAreIndicesAreDrawnInside) {
     output "y" %2
   )");
   EXPECT_NE(given.find("uniform(3,5)"), std::string::npos) << given;
+}
+
+TEST(Ranges, IntegersThatOnlyIntegersAreMadeOfAreDrawnFromAll) {
+  const std::string text = filled(R"(
+    %0 = input "x" : i32[9]
+    %1 = input "mask" : i64[9]
+    %2 = input "compared" : i16[9]
+    %3 = input "index" : i64[9]
+    %4 = input "given" : i32[9] uniform(3,5)
+    %5 = input "table" : i32[7]
+    %6 = cast %1 : f32[9]
+    %7 = take_along %5 %3 axis=[0] : i32[9]
+    %8 = add %0 %7 : i32[9]
+    %9 = add %8 %4 : i32[9]
+    %10 = eq %2 %2 : b1[9]
+    %11 = select %10 %6 %6 : f32[9]
+    output "y" %9
+    output "z" %11
+  )");
+  for (const std::string wanted :
+       {"\"x\" : i32[9] uniform(-2147483648,2147483648)", "\"mask\" : i64[9] uniform(0,2)",
+        "\"compared\" : i16[9] uniform(-32768,32768)", "\"index\" : i64[9] uniform(0,7)",
+        "\"given\" : i32[9] uniform(3,5)", "\"table\" : i32[7] uniform(-2147483648,2147483648)"})
+    EXPECT_NE(text.find(wanted), std::string::npos) << wanted << " is not in " << text;
 }
 
 }  // namespace
