@@ -91,10 +91,11 @@ class Expected:
         return ~(near | (at == exact) | (at.isnan() & exact.isnan())) & self._alike[i]
 
 
-def tame(torch, x, products):
-    """The same with no finite number beyond 8; for products of several elements, with none beyond 1, since what is infinite may meet what underflows."""
+def tame(torch, x, products, integers):
+    """The same with no finite number beyond 8; for products of several elements, with none beyond 1, since what is infinite may meet what underflows.
+    integers: those too, since what is computed of them may be floats."""
     if not x.dtype.is_floating_point:
-        return x
+        return x.clamp(max=1 if products else 8).clamp(min=-1 if x.dtype.is_signed else 0) if integers and x.dtype is not torch.bool else x
     return x.nan_to_num(0, 1, -1).clamp(-1, 1) if products else torch.where(x.isfinite(), x.clamp(-8, 8), x)
 
 
@@ -123,8 +124,8 @@ def faults(torch, compiled, program, given, seed):
         wrong = expected.wrong(i, ours) & ~expected.nearer(i, ours) & ~program.by_rule(given, ours, theirs)
         if not bool(wrong.any()):
             continue
-        smaller = [tame(torch, x, program.products) for x in given]
-        if program.sums and any(not torch.equal(a.nan_to_num(), b.nan_to_num()) for a, b in zip(given, smaller) if a.dtype.is_floating_point):
+        smaller = [tame(torch, x, program.products, ours.dtype.is_floating_point) for x in given]
+        if program.sums and any(not torch.equal(a.nan_to_num(), b.nan_to_num()) for a, b in zip(given, smaller)):
             return faults(torch, compiled, program, smaller, seed)
         place = tuple(wrong.nonzero()[0].tolist())
         arguments = [x[tuple(p % n for p, n in zip(place[-x.dim() :] if x.dim() else (), x.shape))] if x.dim() <= len(place) else "" for x in given]

@@ -3,6 +3,7 @@ extents, with values where arithmetic ends. All follow from a seed."""
 
 import math
 
+import numpy as np
 import torch
 
 F = torch.nn.functional
@@ -246,8 +247,9 @@ _ONE_BY_ONE = {*REAL, *ACTIVATIONS, *WHOLE, *PAIRS, *PAIRS_OF_INTEGERS, *PAIRS_O
 
 def _exact_where_nan(name, value, x, y):
     """A remainder, exact where eager's quotient overflows, and its result is NaN."""
-    x, y = x.double(), y.double() if isinstance(y, torch.Tensor) else y
-    rest = torch.fmod(x, y)
+    y = y if isinstance(y, torch.Tensor) else torch.tensor(y)
+    with np.errstate(invalid="ignore"):
+        rest = torch.from_numpy(np.asarray(np.fmod(x.double().numpy(), y.double().numpy())))  # eager's own is by a quotient, in f64 too
     if name == "remainder":
         rest = torch.where((rest != 0) & ((rest < 0) != (y < 0)), rest + y, rest)
     return torch.where(value.isnan() & rest.isfinite(), rest.to(value.dtype), value)
@@ -325,7 +327,7 @@ class Program:
                 if name.startswith(("gelu", "tanhshrink")):  # 1 + erf(x), and 1 - tanh(x) / x, are moved by units of 1 where they are small, too
                     x = known[operands[0]]
                     value = value + torch.where(x.abs() < 20, x, 0) * (after(torch.ones_like(x)) - 1) / 2
-                if name.startswith(("mish", "silu")):  # what x is multiplied with is moved by units of the smallest number
+                if name.startswith(("mish", "silu", "glu")):  # what x is multiplied with is moved by units of the smallest number
                     tiny = torch.full_like(value, torch.finfo(value.dtype).tiny)
                     value = value + known[operands[0]].clamp(-200, 200).nan_to_num(0) * (after(tiny) - tiny)
                 if name.startswith(("std", "var")):  # squares underflow
