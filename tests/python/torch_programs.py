@@ -327,9 +327,10 @@ class Program:
                 if name.startswith(("gelu", "tanhshrink")):  # 1 + erf(x), and 1 - tanh(x) / x, are moved by units of 1 where they are small, too
                     x = known[operands[0]]
                     value = value + torch.where(x.abs() < 20, x, 0) * (after(torch.ones_like(x)) - 1) / 2
-                if name.startswith(("mish", "silu", "glu")):  # what x is multiplied with is moved by units of the smallest number
-                    tiny = torch.full_like(value, torch.finfo(value.dtype).tiny)
-                    value = value + known[operands[0]].clamp(-200, 200).nan_to_num(0) * (after(tiny) - tiny)
+                if name.startswith(("sigmoid", "mish", "silu", "glu")):  # 1 / (1 + exp(-x)) is 0 where exp(-x) overflows: below a quarter of the smallest normal number
+                    info, x = torch.finfo(torch.promote_types(value.dtype, torch.float32)), known[operands[0]].clamp(-1000, 1000).nan_to_num(0)
+                    by = (after(torch.ones_like(value)) - 1) / torch.finfo(value.dtype).eps
+                    value = value + (1 if name.startswith("sigmoid") else x) * by * (info.tiny / 16)
                 if name.startswith(("std", "var")):  # squares underflow
                     info = torch.finfo(value.dtype)
                     value = value + (after(torch.ones_like(value)) - 1) / info.eps * info.tiny
