@@ -36,7 +36,11 @@ class Expected:
         signs = torch.rand(value.shape, generator=self._generator) < self._negative
         at = torch.where(value.isnan(), torch.where(signs, -value.abs(), value.abs()), value).double()  # whose sign is nobody's
         moved = torch.where(torch.isfinite(at), at * (1 + by * info.eps) + by * info.tiny * info.eps * (at != 0), at)
-        return torch.where(at == 0, torch.copysign(torch.zeros((), dtype=torch.float64), by), moved).to(value.dtype)
+        moved = torch.where(at == 0, torch.copysign(torch.zeros((), dtype=torch.float64), by), moved).to(value.dtype)
+        if value.dtype is not torch.bfloat16:
+            return moved
+        bits = moved.view(torch.int16)  # a conversion to bf16 gives all NaN one sign
+        return torch.where(value.isnan(), torch.where(signs, bits | -32768, bits & 32767), bits).view(torch.bfloat16)
 
     def look(self, runs):
         """Widens the ranges of results by further runs."""
