@@ -255,6 +255,14 @@ def _exact_where_nan(name, value, x, y):
     return torch.where(value.isnan() & rest.isfinite(), rest.to(value.dtype), value)
 
 
+def _attention_is_nan(value, x):
+    """Attention, NaN where eager makes 0 of scores that are NaN or of infinite ones, whose differences are."""
+    x = x.flatten(1)[:16, :16].double()
+    scores = (x @ x.mT).float().where((x[:, :1] > 0).mT, 0)
+    bad = (scores.isnan() | (scores == math.inf)).any(-1)
+    return value.where((value != 0) | ~bad[:, None], math.nan)
+
+
 class Program:
     """A chain of operators. inputs: the shape and dtype of each argument: two of one kind, and one that broadcasts."""
 
@@ -323,6 +331,8 @@ class Program:
             if by_rule and name.startswith(("remainder", "fmod")) and value.dtype.is_floating_point:
                 word, *number = name.split()
                 value = _exact_where_nan(word, value, known[operands[0]], known[operands[1]] if len(operands) > 1 else float(number[0]))
+            if by_rule and name.startswith("attention"):
+                value = _attention_is_nan(value, known[operands[0]])
             if after is not None:
                 if name.startswith(("gelu", "tanhshrink")):  # 1 + erf(x), and 1 - tanh(x) / x, are moved by units of 1 where they are small, too
                     x = known[operands[0]]
