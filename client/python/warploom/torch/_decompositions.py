@@ -107,8 +107,11 @@ def _of_pairs(made, x, y, **__):
 
 
 def _rolled(made, x, shifts, dims=()):
-    """Channels last where the operand is, as in eager; contiguous where all elements are rolled as one axis."""
-    return _in_format(made, x) if dims else made
+    """Channels last where the operand is, as in eager, which joins two parts; contiguous where all elements are rolled as one axis, and where a part is
+    empty."""
+    if not dims or any(shift % max(x.shape[axis], 1) == 0 for shift, axis in zip(shifts, dims)):
+        return made.contiguous()
+    return _in_format(made, x)
 
 
 def _laid_out(function, lay):
