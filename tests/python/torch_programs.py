@@ -255,12 +255,13 @@ def _exact_where_nan(name, value, x, y):
     return torch.where(value.isnan() & rest.isfinite(), rest.to(value.dtype), value)
 
 
-def _attention_is_nan(value, x):
-    """Attention, NaN where eager makes 0 of scores that are NaN or of infinite ones, whose differences are."""
+def _attention_by_rule(value, x):
+    """Attention, NaN where eager makes 0 of scores that are NaN or of infinite ones, whose differences are; and 0 without a key, where eager multiplies 0 with
+    values that are not finite."""
     x = x.flatten(1)[:16, :16].double()
-    scores = (x @ x.mT).float().where((x[:, :1] > 0).mT, 0)
-    bad = (scores.isnan() | (scores == math.inf)).any(-1)
-    return value.where((value != 0) | ~bad[:, None], math.nan)
+    scores = (x @ x.mT).float() + torch.zeros(1, len(x)).masked_fill((x[:, :1] <= 0).mT | x[:, :1].isnan().mT, -math.inf)
+    bad, alone = (scores.isnan() | (scores == math.inf)).any(-1, keepdim=True), (scores == -math.inf).all(-1, keepdim=True)
+    return value.where((value != 0) | ~bad, math.nan).where(~(value.isnan() & alone), 0)
 
 
 class Program:
@@ -332,7 +333,7 @@ class Program:
                 word, *number = name.split()
                 value = _exact_where_nan(word, value, known[operands[0]], known[operands[1]] if len(operands) > 1 else float(number[0]))
             if by_rule and name.startswith("attention"):
-                value = _attention_is_nan(value, known[operands[0]])
+                value = _attention_by_rule(value, known[operands[0]])
             if after is not None:
                 if name.startswith(("gelu", "tanhshrink")):  # 1 + erf(x), and 1 - tanh(x) / x, are moved by units of 1 where they are small, too
                     x = known[operands[0]]
@@ -341,6 +342,9 @@ class Program:
                     info, x = torch.finfo(torch.promote_types(value.dtype, torch.float32)), known[operands[0]].clamp(-1000, 1000).nan_to_num(0)
                     by = (after(torch.ones_like(value)) - 1) / torch.finfo(value.dtype).eps
                     value = value + (1 if name.startswith("sigmoid") else x) * by * (info.tiny / 16)
+                if name.startswith("add alpha"):  # two operations
+                    x = known[operands[0]]
+                    value = value + (after(x) - x).nan_to_num(0, 0, 0) if x.dtype.is_floating_point else value
                 if name.startswith(("std", "var")):  # squares underflow
                     info = torch.finfo(value.dtype)
                     value = value + (after(torch.ones_like(value)) - 1) / info.eps * info.tiny
