@@ -334,6 +334,9 @@ class Program:
                 value = _exact_where_nan(word, value, known[operands[0]], known[operands[1]] if len(operands) > 1 else float(number[0]))
             if by_rule and name.startswith("attention"):
                 value = _attention_by_rule(value, known[operands[0]])
+            if by_rule and name.startswith("layer_norm"):  # of equal elements whose squares overflow
+                x = known[operands[0]]
+                value = value.where(~(value.isnan() & x.isfinite() & (x.amax(-1, keepdim=True) == x.amin(-1, keepdim=True))), 0)
             if after is not None:
                 if name.startswith(("gelu", "tanhshrink")):  # 1 + erf(x), and 1 - tanh(x) / x, are moved by units of 1 where they are small, too
                     x = known[operands[0]]
