@@ -173,9 +173,8 @@ void Jobs::cancel(int64_t id) {
 void Jobs::tick() {
   std::vector<int64_t> ids;
   for (const auto& [id, job] : jobs_) ids.push_back(id);
-  for (int64_t id : ids) {
+  for (int64_t id : ids)
     if (const auto found = jobs_.find(id); found != jobs_.end()) tick(found->second);
-  }
 }
 
 void Jobs::tick(ActiveJob& job) {
@@ -196,7 +195,8 @@ void Jobs::tick(ActiveJob& job) {
     stop_searches(job, false);
   }
   const bool over = job.row.cancelling || (job.deadline && Clock::now() > *job.deadline);
-  if (over && workers_->serving(*job.row.device, job.row.team) == 0) {
+  const bool late = job.promotes_until && Clock::now() > *job.promotes_until;
+  if (late || (over && workers_->serving(*job.row.device, job.row.team) == 0)) {
     job.deserted = true;
     let_go(job);
     advance(job.row.id);
@@ -372,6 +372,7 @@ bool Jobs::goes_on(int64_t id) const {
 
 // What other jobs want goes on after it has promoted what it has.
 void Jobs::stop_searches(ActiveJob& job, bool leased_too) {
+  if (job.row.cancelling) job.promotes_until = Clock::now() + kPromotesFor;
   for (const auto& [key, id] : job.searches) {
     Search& search = searches_->at(id);
     if (search.end != Search::End::kOpen || search.stop) continue;

@@ -23,6 +23,8 @@
 
 namespace wl {
 
+constexpr auto kPromotesFor = std::chrono::seconds(5);  // what a job that was cancelled has
+
 struct ActiveJob {
   JobRow row;
   std::optional<JobPlan> plan;
@@ -35,6 +37,7 @@ struct ActiveJob {
   // Key of a fused group with the key of a part that was compared with it, or with a plan that won for one.
   std::set<std::pair<std::string, std::string>> compared;
   std::optional<Clock::time_point> deadline;
+  std::optional<Clock::time_point> promotes_until;  // it was cancelled
   Clock::time_point begun;
   Clock::time_point published;  // when its view was last made
   struct Planning {

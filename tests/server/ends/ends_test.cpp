@@ -1,7 +1,9 @@
-// What is planned ends with whoever waits for it. The compiler of these tests plans for ever.
+// What is planned or promoted ends with whoever waits for it. Compilers and workers of these tests take for ever.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
+#include <latch>
 #include <thread>
 
 #include "tests/server/scratch.h"
@@ -114,6 +116,25 @@ TEST(Ends, WithTheCoordinatorAndGoesOnWithTheNext) {
   Service service(scratch.path("a.db"));
   FakeWorker worker(service.channel, "w");
   EXPECT_EQ(service.watch(name).back().state, JobState::kSucceeded);
+}
+
+// A worker may take minutes for the promotions of a large graph; this one never ends.
+TEST(Ends, AJobThatIsCancelledHasLittleTimeToPromote) {
+  Scratch scratch;
+  Service service(scratch.path("a.db"));
+  std::latch promoting(1), over(1);
+  std::atomic<bool> held = false;
+  FakeWorker worker(service.channel, "w", {.before = [&](const Batch& batch) {
+                      if (!batch.promotion() || held.exchange(true)) return;
+                      promoting.count_down();
+                      over.wait();
+                    }});
+  const auto job = service.create("r", trials(8));
+  ASSERT_TRUE(job.ok());
+  promoting.wait();
+  EXPECT_TRUE(service.cancel(job->name));
+  EXPECT_EQ(service.watch(job->name).back().state, JobState::kCancelled);  // for ever, if promotions have no bound
+  over.count_down();
 }
 
 }  // namespace
