@@ -182,6 +182,14 @@ bool is_whole(const Fill& fill, DType dtype) {
   return size_of(dtype) > 1 && fill.low == whole.low && fill.high == whole.high;
 }
 
+// `whole`: is_whole(fill, dtype), which is the same for all elements.
+double integer_value(const Fill& fill, DType dtype, bool whole, uint64_t hash) {
+  if (whole && hash & 1) return extreme_of(dtype, mix(hash));
+  const uint64_t range = fill.high > fill.low ? static_cast<uint64_t>(fill.high) - static_cast<uint64_t>(fill.low) : 1;
+  const auto offset = static_cast<uint64_t>((static_cast<unsigned __int128>(hash) * range) >> 64);
+  return rounded_to(dtype, static_cast<double>(static_cast<int64_t>(static_cast<uint64_t>(fill.low) + offset)));
+}
+
 }  // namespace
 
 WholeRange whole_fill(DType dtype) {
@@ -271,10 +279,7 @@ double fill_value(const Fill& fill, DType dtype, uint64_t seed, uint64_t stream,
   const uint64_t hash = hash_at(key_of(seed, stream), index);
   if (is_float(dtype)) return rounded_to(dtype, fill.mean + scale_of(fill) * centred(hash));
   if (dtype == DType::b1) return static_cast<double>(hash >> 63);
-  if (hash & 1 && is_whole(fill, dtype)) return extreme_of(dtype, mix(hash));
-  const uint64_t range = fill.high > fill.low ? static_cast<uint64_t>(fill.high) - static_cast<uint64_t>(fill.low) : 1;
-  const auto offset = static_cast<uint64_t>((static_cast<unsigned __int128>(hash) * range) >> 64);
-  return rounded_to(dtype, static_cast<double>(static_cast<int64_t>(static_cast<uint64_t>(fill.low) + offset)));
+  return integer_value(fill, dtype, is_whole(fill, dtype), hash);
 }
 
 void fill_range(const Fill& fill, DType dtype, uint64_t seed, uint64_t stream, uint64_t begin, uint64_t end,
@@ -289,6 +294,12 @@ void fill_range(const Fill& fill, DType dtype, uint64_t seed, uint64_t stream, u
     else
       normal_blocks(key, begin, blocks, fill.mean, scale_of(fill), static_cast<float*>(out));
     done = begin + blocks * kBlock;
+  }
+  if (!is_float(dtype) && dtype != DType::b1 && fill.literal.empty()) {
+    const uint64_t key = key_of(seed, stream);
+    const bool whole = is_whole(fill, dtype);
+    for (; done < end; ++done)
+      store_element(dtype, out, done - begin, integer_value(fill, dtype, whole, hash_at(key, done)));
   }
   for (uint64_t i = done; i < end; ++i) store_element(dtype, out, i - begin, fill_value(fill, dtype, seed, stream, i));
 }
