@@ -259,7 +259,7 @@ def _attention_by_rule(value, x):
     """Attention, NaN where eager makes 0 of scores that are NaN or of infinite ones, whose differences are; and 0 without a key, where eager multiplies 0 with
     values that are not finite."""
     x = x.flatten(1)[:16, :16].double()
-    scores = (x @ x.mT).float() + torch.zeros(1, len(x)).masked_fill((x[:, :1] <= 0).mT | x[:, :1].isnan().mT, -math.inf)
+    scores = (x @ x.mT).float() + torch.zeros(1, len(x)).masked_fill(~(x[:, :1] > 0).mT, -math.inf)
     bad, alone = (scores.isnan() | (scores == math.inf)).any(-1, keepdim=True), (scores == -math.inf).all(-1, keepdim=True)
     return value.where((value != 0) | ~bad, math.nan).where(~(value.isnan() & alone), 0)
 
@@ -292,10 +292,6 @@ class Program:
     def sums(self):
         """Whether an operator adds several elements up, in an order of its own."""
         return any(name.split()[0] not in _ONE_BY_ONE for name in self.names)
-
-    def by_rule(self, given, got, want):
-        """Which elements of a result differ by a rule of an operator: none."""
-        return torch.zeros_like(got, dtype=torch.bool)
 
     def other(self, x):
         """The place of a second operand."""
