@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "compiler/kernel/interp/number.h"
 #include "compiler/kernel/kernel.h"
 
 namespace wl {
@@ -16,8 +17,8 @@ class PendingCopies {
   explicit PendingCopies(size_t teams) : groups_(teams, std::vector<Group>(1)) {}
 
   // `to` stays where it is.
-  void start(size_t team, double* to, double value) {
-    *to = std::numeric_limits<double>::quiet_NaN();
+  void start(size_t team, Number* to, Number value) {
+    *to = std::numeric_limits<Number>::quiet_NaN();
     groups_[team].back().emplace_back(to, value);
   }
   void commit(size_t team) { groups_[team].emplace_back(); }
@@ -42,7 +43,7 @@ class PendingCopies {
   }
 
  private:
-  using Group = std::vector<std::pair<double*, double>>;  // places in shared buffers and their new values
+  using Group = std::vector<std::pair<Number*, Number>>;  // places in shared buffers and their new values
 
   static void land(const Group& group) {
     for (const auto& [to, value] : group) *to = value;

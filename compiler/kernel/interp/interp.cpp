@@ -18,7 +18,7 @@ namespace {
 
 class Interpreter {
  public:
-  Interpreter(const Kernel& kernel, std::vector<std::vector<double>>& globals)
+  Interpreter(const Kernel& kernel, std::vector<std::vector<Number>>& globals)
       : kernel_(kernel), globals_(globals), vars_(kernel), tiles_(kernel) {}
 
   absl::Status run() {
@@ -39,10 +39,10 @@ class Interpreter {
 
  private:
   // The buffers of a level, holding nothing.
-  std::vector<std::vector<double>> empty(Level level) const {
-    std::vector<std::vector<double>> out;
+  std::vector<std::vector<Number>> empty(Level level) const {
+    std::vector<std::vector<Number>> out;
     for (const KernelBuffer& b : kernel_.buffers)
-      out.emplace_back(b.level == level ? elements(b.shape) : 0, std::numeric_limits<double>::quiet_NaN());
+      out.emplace_back(b.level == level ? elements(b.shape) : 0, std::numeric_limits<Number>::quiet_NaN());
     return out;
   }
 
@@ -66,17 +66,17 @@ class Interpreter {
     return absl::OkStatus();
   }
 
-  std::vector<double>& tile(TileId id) { return tiles_.tile(id); }
+  std::vector<Number>& tile(TileId id) { return tiles_.tile(id); }
 
-  absl::StatusOr<double*> cell(const Instr& instr, Index index, int64_t extra) {
+  absl::StatusOr<Number*> cell(const Instr& instr, Index index, int64_t extra) {
     return cell(instr, instr.slice, index, extra);
   }
-  absl::StatusOr<double*> cell(const Instr& instr, const Slice& slice, Index index, int64_t extra) {
+  absl::StatusOr<Number*> cell(const Instr& instr, const Slice& slice, Index index, int64_t extra) {
     int64_t at = vars_.value(slice.offset) + extra;
     for (size_t axis = 0; axis < index.size(); ++axis) at += slice.strides[axis] * index[axis];
     const BufferId id = slice.buffer;
     const Level level = kernel_.buffers[id].level;
-    std::vector<double>& data = level == Level::kShared    ? scratch_[now_ / std::max(1, kernel_.teams)][id]
+    std::vector<Number>& data = level == Level::kShared    ? scratch_[now_ / std::max(1, kernel_.teams)][id]
                                 : level == Level::kCluster ? cluster_[id]
                                 : level == Level::kWork    ? work_[id]
                                                            : globals_[id];
@@ -94,13 +94,13 @@ class Interpreter {
     });
   }
 
-  double evaluate(const Instr& instr, int64_t at) {
+  Number evaluate(const Instr& instr, int64_t at) {
     scratch_values_.clear();
     for (const ExprNode& node : instr.expr) {
-      double operand[3] = {};
+      Number operand[3] = {};
       for (int k = 0; k < 3; ++k)
         if (node.operands[k] >= 0) operand[k] = scratch_values_[node.operands[k]];
-      double result = node.value;
+      Number result = is_float(node.dtype) ? node.value : held_as(node.dtype, node.value);
       if (node.kind == ExprNode::Kind::kArg) result = tiles_.held(instr.args[node.arg], instr.result, at);
       if (node.kind == ExprNode::Kind::kOp)
         result = result_of(node.op, node.dtype, instr.expr[node.operands[0]].dtype, operand[0], operand[1], operand[2]);
@@ -109,26 +109,20 @@ class Interpreter {
     return scratch_values_.back();
   }
 
-  static double combine(Op op, DType dtype, double a, double b) { return result_of(op, dtype, dtype, a, b, 0); }
-  static void add_products(DType a_element, double a, DType b_element, double b, DType sum, double& to) {
-    for (int i = 0; i < elements_of_word(a_element); ++i)
-      to = combine(Op::add, sum, to, factor_of(a_element, a, i) * factor_of(b_element, b, i));
-  }
-
   // Meanings, as the rows of instrs.def name them; for the team that runs.
 
   absl::Status nothing(const Instr&) { return absl::OkStatus(); }
 
   absl::Status load(const Instr& instr) {
-    const std::vector<double> other = instr.args.empty() ? std::vector<double>() : tile(instr.args[0]);
-    const double value = round_to(kernel_.tiles[instr.result].dtype, instr.value);
-    std::vector<double>& result = tile(instr.result);
+    const std::vector<Number> other = instr.args.empty() ? std::vector<Number>() : tile(instr.args[0]);
+    const Number value = held_as(kernel_.tiles[instr.result].dtype, instr.value);
+    std::vector<Number>& result = tile(instr.result);
     return each(instr.result, [&](Index index, int64_t at) -> absl::Status {
       if (!holds(instr, index)) {
         result[at] = instr.args.empty() ? value : other[at];
         return absl::OkStatus();
       }
-      WL_ASSIGN_OR_RETURN(const double* from, cell(instr, index, 0));
+      WL_ASSIGN_OR_RETURN(const Number* from, cell(instr, index, 0));
       result[at] = *from;
       return absl::OkStatus();
     });
@@ -137,14 +131,15 @@ class Interpreter {
   absl::Status store(const Instr& instr) {
     return each(instr.args[0], [&](Index index, int64_t at) -> absl::Status {
       if (!tiles_.places(instr.args[0]).stores(at) || !holds(instr, index)) return absl::OkStatus();
-      WL_ASSIGN_OR_RETURN(double* to, cell(instr, index, 0));
-      *to = round_to(kernel_.buffers[instr.slice.buffer].dtype, tile(instr.args[0])[at]);
+      WL_ASSIGN_OR_RETURN(Number * to, cell(instr, index, 0));
+      const DType dtype = kernel_.buffers[instr.slice.buffer].dtype;
+      *to = is_float(dtype) ? round_to(dtype, static_cast<double>(tile(instr.args[0])[at])) : tile(instr.args[0])[at];
       return absl::OkStatus();
     });
   }
 
   absl::Status map(const Instr& instr) {
-    std::vector<double> result = tile(instr.result);
+    std::vector<Number> result = tile(instr.result);
     WL_RETURN_IF_ERROR(each(instr.result, [&](Index, int64_t at) {
       result[at] = evaluate(instr, at);
       return absl::OkStatus();
@@ -156,23 +151,23 @@ class Interpreter {
   // In each thread, for each element of its vectors.
   absl::Status fold(const Instr& instr) {
     const TilePlaces &from = tiles_.places(instr.args[0]), &to = tiles_.places(instr.result);
-    const std::vector<double> input = tile(instr.args[0]);
-    std::vector<double>& result = tile(instr.result);
+    const std::vector<Number> input = tile(instr.args[0]);
+    std::vector<Number>& result = tile(instr.result);
     return each(instr.args[0], [&](Index, int64_t at) {
       const int64_t number = from.folded(from.register_of(at), instr.axes);
-      double& sum = result[to.at(from.thread_of(at), number, at % from.vector())];
+      Number& sum = result[to.at(from.thread_of(at), number, at % from.vector())];
       sum = combine(instr.combine, kernel_.tiles[instr.result].dtype, sum, input[at]);
       return absl::OkStatus();
     });
   }
 
   absl::Status words(const Instr& instr) {
-    std::vector<double>& result = tile(instr.result);
+    std::vector<Number>& result = tile(instr.result);
     const DType dtype = instr.elements[0];
     return each(instr.result, [&](Index index, int64_t at) -> absl::Status {
-      std::vector<double> elements;
+      std::vector<Number> elements;
       for (int i = 0; i < elements_of_word(dtype); ++i) {
-        WL_ASSIGN_OR_RETURN(const double* from, cell(instr, index, i * instr.gap));
+        WL_ASSIGN_OR_RETURN(const Number* from, cell(instr, index, i * instr.gap));
         elements.push_back(*from);
       }
       result[at] = word_of(dtype, elements);
@@ -181,9 +176,9 @@ class Interpreter {
   }
 
   absl::Status join(const Instr& instr) {
-    std::vector<double>& result = tile(instr.result);
+    std::vector<Number>& result = tile(instr.result);
     return each(instr.result, [&](Index, int64_t at) {
-      std::vector<double> elements;
+      std::vector<Number> elements;
       for (TileId arg : instr.args) elements.push_back(tile(arg)[at]);
       result[at] = word_of(instr.elements[0], elements);
       return absl::OkStatus();
@@ -196,10 +191,10 @@ class Interpreter {
     if (from.empty())
       from = packed_positions(tiles_.places(instr.args[0]), tiles_.places(instr.result), instr.axis,
                               instr.slice.offset.base, size);
-    const std::vector<double>& input = tile(instr.args[0]);
-    std::vector<double>& result = tile(instr.result);
+    const std::vector<Number>& input = tile(instr.args[0]);
+    std::vector<Number>& result = tile(instr.result);
     for (size_t at = 0; at < result.size(); ++at) {
-      std::vector<double> elements;
+      std::vector<Number> elements;
       for (int i = 0; i < size; ++i) elements.push_back(input[from[at * size + i]]);
       result[at] = word_of(instr.elements[0], elements);
     }
@@ -207,8 +202,8 @@ class Interpreter {
   }
 
   absl::Status part(const Instr& instr) {
-    const std::vector<double>& words = tile(instr.args[0]);
-    std::vector<double>& result = tile(instr.result);
+    const std::vector<Number>& words = tile(instr.args[0]);
+    std::vector<Number>& result = tile(instr.result);
     return each(instr.result, [&](Index, int64_t at) {
       result[at] = element_of(instr.elements[0], words[at], instr.part);
       return absl::OkStatus();
@@ -217,9 +212,9 @@ class Interpreter {
 
   absl::Status dot(const Instr& instr) {
     const DType sum = kernel_.tiles[instr.result].dtype;
-    std::vector<double>& result = tile(instr.result);
+    std::vector<Number>& result = tile(instr.result);
     return each(instr.result, [&](Index, int64_t at) {
-      const double a = tiles_.held(instr.args[0], instr.result, at), b = tiles_.held(instr.args[1], instr.result, at);
+      const Number a = tiles_.held(instr.args[0], instr.result, at), b = tiles_.held(instr.args[1], instr.result, at);
       add_products(instr.elements[0], a, instr.elements[1], b, sum, result[at]);
       return absl::OkStatus();
     });
@@ -229,8 +224,8 @@ class Interpreter {
   absl::Status mma(const Instr& instr) {
     const MatrixInfo& row = info(instr.matrix);
     const int64_t words = kernel_.tiles[instr.args[0]].layout.shape[1];
-    const std::vector<double> a = tiles_.whole(instr.args[0]), b = tiles_.whole(instr.args[1]);
-    std::vector<double>& result = tile(instr.result);
+    const std::vector<Number> a = tiles_.whole(instr.args[0]), b = tiles_.whole(instr.args[1]);
+    std::vector<Number>& result = tile(instr.result);
     return each(instr.result, [&](Index index, int64_t at) {
       for (int64_t w = 0; w < words; ++w)
         add_products(row.left, a[index[0] * words + w], row.right, b[index[1] * words + w], row.sum, result[at]);
@@ -242,14 +237,14 @@ class Interpreter {
   absl::Status cross(const Instr& instr) {
     const TilePlaces &from = tiles_.places(instr.args[0]), &to = tiles_.places(instr.result);
     const int64_t lanes = from.thread_bits(instr.axes) & (std::max(1, kernel_.wave) - 1);
-    const std::vector<double> input = tile(instr.args[0]);
-    std::vector<double>& result = tile(instr.result);
+    const std::vector<Number> input = tile(instr.args[0]);
+    std::vector<Number>& result = tile(instr.result);
     for (int64_t at = 0; at < to.size(); ++at) {
       const int64_t thread = to.thread_of(at), number = to.register_of(at);
       bool seen = false;
       for (int64_t lane = lanes;; lane = (lane - 1) & lanes) {  // every subset of the bits, the highest first
         for (int64_t v = 0; v < from.vector(); ++v) {
-          const double one = input[from.at(thread ^ lane, number, v)];
+          const Number one = input[from.at(thread ^ lane, number, v)];
           result[at] = seen ? combine(instr.combine, kernel_.tiles[instr.result].dtype, result[at], one) : one;
           seen = true;
         }
@@ -260,27 +255,27 @@ class Interpreter {
   }
 
   absl::Status gather(const Instr& instr) {
-    std::vector<double>& result = tile(instr.result);
+    std::vector<Number>& result = tile(instr.result);
     return each(instr.result, [&](Index index, int64_t at) -> absl::Status {
       auto chosen = static_cast<int64_t>(tiles_.held(instr.args[0], instr.result, at));
       if (chosen < 0) chosen += instr.gather_extent;
       if (!instr.gather_inside) chosen = std::clamp<int64_t>(chosen, 0, instr.gather_extent - 1);
-      WL_ASSIGN_OR_RETURN(const double* from, cell(instr, index, chosen * instr.gather_stride));
+      WL_ASSIGN_OR_RETURN(const Number* from, cell(instr, index, chosen * instr.gather_stride));
       result[at] = *from;
       return absl::OkStatus();
     });
   }
 
   absl::Status fill(const Instr& instr) {
-    std::vector<double>& result = tile(instr.result);
-    std::fill(result.begin(), result.end(), round_to(kernel_.tiles[instr.result].dtype, instr.value));
+    std::vector<Number>& result = tile(instr.result);
+    std::fill(result.begin(), result.end(), held_as(kernel_.tiles[instr.result].dtype, instr.value));
     return absl::OkStatus();
   }
 
   absl::Status iota(const Instr& instr) {
-    std::vector<double>& result = tile(instr.result);
+    std::vector<Number>& result = tile(instr.result);
     return each(instr.result, [&](Index index, int64_t at) {
-      result[at] = static_cast<double>(vars_.value(instr.slice.offset) + index[instr.axis]);
+      result[at] = static_cast<Number>(vars_.value(instr.slice.offset) + index[instr.axis]);
       return absl::OkStatus();
     });
   }
@@ -298,12 +293,12 @@ class Interpreter {
   absl::Status async_load(const Instr& instr) {
     return each(instr.args[0], [&](Index index, int64_t at) -> absl::Status {
       if (!tiles_.places(instr.args[0]).stores(at)) return absl::OkStatus();
-      double value = 0;
+      Number value = 0;
       if (holds(instr, index)) {
-        WL_ASSIGN_OR_RETURN(const double* from, cell(instr, index, 0));
+        WL_ASSIGN_OR_RETURN(const Number* from, cell(instr, index, 0));
         value = *from;
       }
-      WL_ASSIGN_OR_RETURN(double* to, cell(instr, instr.into, index, 0));
+      WL_ASSIGN_OR_RETURN(Number * to, cell(instr, instr.into, index, 0));
       copies_.start(static_cast<size_t>(now_), to, value);
       return absl::OkStatus();
     });
@@ -373,27 +368,32 @@ class Interpreter {
   }
 
   const Kernel& kernel_;
-  std::vector<std::vector<double>>& globals_;
+  std::vector<std::vector<Number>>& globals_;
   VarValues vars_;
-  std::vector<std::vector<std::vector<double>>> scratch_;  // by block of the cluster
-  std::vector<std::vector<double>> cluster_, work_;
+  std::vector<std::vector<std::vector<Number>>> scratch_;  // by block of the cluster
+  std::vector<std::vector<Number>> cluster_, work_;
   int64_t first_ = 0;                                    // block of the cluster that runs
   std::map<const Instr*, std::vector<int64_t>> packed_;  // where the elements of its words are
   TeamTiles tiles_;
   PendingCopies copies_{1};
   int now_ = 0;  // the team that runs
-  std::vector<double> scratch_values_;
+  std::vector<Number> scratch_values_;
 };
 
 }  // namespace
 
 absl::Status interpret(const Kernel& kernel, std::vector<std::vector<double>>& buffers) {
-  int globals = 0;
-  for (const KernelBuffer& b : kernel.buffers) globals += b.level == Level::kGlobal;
-  if (static_cast<int>(buffers.size()) != globals)
+  const auto globals = static_cast<size_t>(std::count_if(
+      kernel.buffers.begin(), kernel.buffers.end(), [](const KernelBuffer& b) { return b.level == Level::kGlobal; }));
+  if (buffers.size() != globals)
     return invalid("kernel ", kernel.name, " takes ", globals, " buffers, not ", buffers.size());
   WL_RETURN_IF_ERROR(verify(kernel));
-  return Interpreter(kernel, buffers).run();
+  std::vector<std::vector<Number>> numbers;
+  for (size_t i = 0; i < buffers.size(); ++i)
+    numbers.push_back(numbers_of(kernel.buffers[i].dtype, kernel.buffers[i].output, buffers[i]));
+  const absl::Status ran = Interpreter(kernel, numbers).run();
+  std::transform(numbers.begin(), numbers.end(), buffers.begin(), doubles_of);
+  return ran;
 }
 
 }  // namespace wl

@@ -1,4 +1,5 @@
-// Single values as the interpreter computes them: in double, rounded as a register of the dtype rounds.
+// Single values as the interpreter computes them: floats in double, rounded as a register of the dtype rounds, integers
+// by their bits.
 #pragma once
 
 #include <cstdint>
@@ -6,27 +7,23 @@
 #include "compiler/base/fill.h"
 #include "compiler/ir/graph.h"
 #include "compiler/ir/ops.h"
+#include "compiler/kernel/interp/number.h"
 
 namespace wl {
 
-// The value rounded as a register rounds it.
-inline double kept(DType dtype, double value) {
-  if (is_float(dtype)) return round_to(size_of(dtype) < 4 ? DType::f32 : dtype, value);
-  return to_integer(dtype, DType::i64, value);
+// One op of an expression; `from` is the dtype of its first operand.
+inline Number result_of(Op op, DType dtype, DType from, Number x, Number y, Number z) {
+  if (!is_float(dtype) && !is_float(from)) {
+    const int64_t bits[3] = {bits_of(x), bits_of(y), bits_of(z)};
+    return number_of(dtype, integer_result(op, from, dtype, bits));
+  }
+  const double result = info(op).value(static_cast<double>(x), static_cast<double>(y), static_cast<double>(z));
+  if (!is_float(dtype)) return held_as(dtype, op == Op::cast ? to_integer(dtype, from, result) : result);
+  return round_to(op != Op::cast && size_of(dtype) < 4 ? DType::f32 : dtype, result);
 }
 
-// One op of an expression; `from` is the dtype of its first operand.
-inline double result_of(Op op, DType dtype, DType from, double x, double y, double z) {
-  if (!is_float(dtype) && (op == Op::mul || op == Op::fma)) {  // the product may exceed a double
-    const auto bits = [](double v) { return static_cast<uint64_t>(as_integer(v)); };
-    return to_integer(dtype, DType::i64,
-                      static_cast<double>(wrap(dtype, static_cast<int64_t>(bits(x) * bits(y) + bits(z)))));
-  }
-  const bool divides = op == Op::div || op == Op::mod || op == Op::fmod;
-  if (!is_float(dtype) && ((divides && y == 0) || (op == Op::pow && x == 0 && y < 0))) return 0;
-  const double result = info(op).value(x, y, z);
-  if (op != Op::cast) return kept(dtype, result);
-  return is_float(dtype) ? round_to(dtype, result) : to_integer(dtype, from, result);
+inline Number combine(Op op, DType dtype, Number a, Number b) {
+  return result_of(op, dtype, dtype, a, b, 0);
 }
 
 }  // namespace wl

@@ -7,7 +7,7 @@
 namespace wl {
 namespace {
 
-constexpr double kNothing = std::numeric_limits<double>::quiet_NaN();
+constexpr Number kNothing = std::numeric_limits<Number>::quiet_NaN();
 
 // The number of an element, row by row; -1: it lies beyond the shape.
 int64_t number_in(const std::vector<int64_t>& shape, std::span<const int64_t> index) {
@@ -27,15 +27,15 @@ TeamTiles::TeamTiles(const Kernel& kernel) : kernel_(kernel) {
 }
 
 void TeamTiles::start(size_t teams) {
-  values_.assign(teams, std::vector<std::vector<double>>(kernel_.tiles.size()));
+  values_.assign(teams, std::vector<std::vector<Number>>(kernel_.tiles.size()));
 }
 
-std::vector<double>& TeamTiles::tile(TileId id) {
+std::vector<Number>& TeamTiles::tile(TileId id) {
   values_[now_][id].resize(places_[id].size(), kNothing);
   return values_[now_][id];
 }
 
-double TeamTiles::held(TileId id, TileId by, int64_t at) {
+Number TeamTiles::held(TileId id, TileId by, int64_t at) {
   const Layout &from = kernel_.tiles[id].layout, &to = kernel_.tiles[by].layout;
   if (from == to) return tile(id)[at];
   std::vector<int64_t>& known = positions_[{id, by}];
@@ -44,17 +44,17 @@ double TeamTiles::held(TileId id, TileId by, int64_t at) {
   return tile(id)[known[at]];
 }
 
-std::vector<double> TeamTiles::whole(TileId id) {
+std::vector<Number> TeamTiles::whole(TileId id) {
   const std::vector<int64_t>& shape = kernel_.tiles[id].layout.shape;
-  const std::vector<double>& mine = tile(id);
-  std::vector<double> out(elements(shape), kNothing);
+  const std::vector<Number>& mine = tile(id);
+  std::vector<Number> out(elements(shape), kNothing);
   for (int64_t at = places_[id].size(); at-- > 0;)
     if (const int64_t number = number_in(shape, places_[id].index(at)); number >= 0) out[number] = mine[at];
   return out;
 }
 
-void TeamTiles::spread(TileId id, const std::vector<double>& elements) {
-  std::vector<double>& mine = tile(id);
+void TeamTiles::spread(TileId id, const std::vector<Number>& elements) {
+  std::vector<Number>& mine = tile(id);
   for (int64_t at = 0; at < places_[id].size(); ++at)
     if (const int64_t number = number_in(kernel_.tiles[id].layout.shape, places_[id].index(at)); number >= 0)
       mine[at] = elements[number];

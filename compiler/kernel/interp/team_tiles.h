@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "compiler/kernel/interp/number.h"
 #include "compiler/kernel/kernel.h"
 #include "compiler/kernel/tile_places.h"
 
@@ -21,19 +22,19 @@ class TeamTiles {
 
   const TilePlaces& places(TileId id) const { return places_[id]; }
   // By position; NaN where nothing is.
-  std::vector<double>& tile(TileId id);
+  std::vector<Number>& tile(TileId id);
   // What the thread at a position of tile `by` holds of the element of tile `id` that belongs there. Aborts where it
   // does not hold it, which verify() rules out.
-  double held(TileId id, TileId by, int64_t at);
+  Number held(TileId id, TileId by, int64_t at);
   // The elements of a tile, row by row, whichever thread holds them.
-  std::vector<double> whole(TileId id);
+  std::vector<Number> whole(TileId id);
   // Makes them the elements of a tile, in all threads that hold them.
-  void spread(TileId id, const std::vector<double>& elements);
+  void spread(TileId id, const std::vector<Number>& elements);
 
  private:
   const Kernel& kernel_;
   std::vector<TilePlaces> places_;                                       // by tile
-  std::vector<std::vector<std::vector<double>>> values_;                 // by team, tile and position
+  std::vector<std::vector<std::vector<Number>>> values_;                 // by team, tile and position
   std::map<std::pair<TileId, TileId>, std::vector<int64_t>> positions_;  // of one tile, for those of another
   size_t now_ = 0;
 };

@@ -1,4 +1,4 @@
-// Words as the interpreter holds them: u32 of narrow elements (compiler/base/dtype.h), as doubles.
+// Words as the interpreter holds them: u32 of narrow elements (compiler/base/dtype.h).
 #pragma once
 
 #include <cmath>
@@ -6,26 +6,34 @@
 #include <vector>
 
 #include "compiler/base/fill.h"
+#include "compiler/kernel/interp/scalars.h"
 
 namespace wl {
 
 // The word of these elements; those that are missing are zero. Words that nothing was stored to are NaN, as all
 // elements of fresh buffers are.
-inline double word_of(DType dtype, const std::vector<double>& elements) {
+inline Number word_of(DType dtype, const std::vector<Number>& elements) {
   uint32_t word = 0;
-  for (size_t i = 0; i < elements.size(); ++i) store_element(dtype, &word, i, round_to(dtype, elements[i]));
+  for (size_t i = 0; i < elements.size(); ++i)
+    store_element(dtype, &word, i, round_to(dtype, static_cast<double>(elements[i])));
   return word;
 }
-inline double element_of(DType dtype, double word, int index) {
+inline Number element_of(DType dtype, Number word, int index) {
   if (std::isnan(word)) return word;
   const auto bits = static_cast<uint32_t>(word);
   return load_element(dtype, &bits, static_cast<uint64_t>(index));
 }
 
 // What a matrix instruction multiplies of a word: of f32 the part that tf32 has.
-inline double factor_of(DType dtype, double word, int index) {
+inline Number factor_of(DType dtype, Number word, int index) {
   if (dtype != DType::f32 || std::isnan(word)) return element_of(dtype, word, index);
   return element_of(dtype, static_cast<uint32_t>(word) & 0xffffe000u, index);
+}
+
+// Adds the products of two words' elements.
+inline void add_products(DType a_element, Number a, DType b_element, Number b, DType sum, Number& to) {
+  for (int i = 0; i < elements_of_word(a_element); ++i)
+    to = combine(Op::add, sum, to, factor_of(a_element, a, i) * factor_of(b_element, b, i));
 }
 
 }  // namespace wl

@@ -1,0 +1,44 @@
+// A value as the interpreter holds it.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <vector>
+
+#include "compiler/ir/bound.h"
+
+namespace wl {
+
+// Holds every double and every integer of 64 bits. NaN where nothing was stored.
+using Number = long double;
+static_assert(std::numeric_limits<Number>::digits >= 64);
+
+// The number of an integer's bits.
+inline Number number_of(DType dtype, int64_t bits) {
+  return dtype == DType::u64 ? static_cast<Number>(static_cast<uint64_t>(bits)) : static_cast<Number>(bits);
+}
+
+// The bits of a number that number_of() made; 0 of NaN.
+inline int64_t bits_of(Number number) {
+  if (!(number < 0)) return number >= 0 ? static_cast<int64_t>(static_cast<uint64_t>(number)) : 0;
+  return static_cast<int64_t>(number);
+}
+
+// A double as a buffer or a register of the dtype holds it: rounded, integers saturated.
+inline Number held_as(DType dtype, double value) {
+  return is_float(dtype) ? round_to(dtype, value) : number_of(dtype, bits_of(dtype, round_to(dtype, value)));
+}
+
+// What a buffer of the dtype holds at first, and what is read of it at last. Outputs keep what no integer of their
+// dtype need be.
+inline std::vector<Number> numbers_of(DType dtype, bool output, const std::vector<double>& values) {
+  std::vector<Number> out(values.begin(), values.end());
+  if (!output && !is_float(dtype))
+    for (size_t i = 0; i < values.size(); ++i) out[i] = held_as(dtype, values[i]);
+  return out;
+}
+inline std::vector<double> doubles_of(const std::vector<Number>& numbers) {
+  return {numbers.begin(), numbers.end()};
+}
+
+}  // namespace wl
