@@ -192,12 +192,14 @@ void Jobs::tick(ActiveJob& job) {
   const double reserve = std::min(asked.budget_s / 10, 2.0 * static_cast<double>(job.searches.size()));
   if (job.deadline && !job.stopping && Clock::now() > *job.deadline - duration_of(reserve)) {
     job.stopping = true;
+    job.promotes_until =
+        *job.deadline + std::clamp<Clock::duration>(duration_of(asked.budget_s), kPromotesFor, kMostPromotes);
     stop_searches(job, false);
   }
   const bool over = job.row.cancelling || (job.deadline && Clock::now() > *job.deadline);
   const bool late = job.promotes_until && Clock::now() > *job.promotes_until;
   if (late || (over && workers_->serving(*job.row.device, job.row.team) == 0)) {
-    job.deserted = true;
+    job.let_go = true;
     let_go(job);
     advance(job.row.id);
   } else if (Clock::now() - job.published >= kTimesEvery) {
@@ -293,12 +295,7 @@ void Jobs::advance(int64_t job_id) {
   auto launches = choose_launches(*job.plan, job.records);
   if (!launches.ok()) {
     if (job.row.cancelling) return finish(job, JobState::kCancelled, absl::OkStatus());
-    if (!job.deserted) return finish(job, JobState::kFailed, launches.status());
-    const TuneOptions& asked = job.row.options;
-    return finish(job, JobState::kFailed,
-                  absl::UnavailableError(cat("the budget of ", asked.budget_s, " s is over before every group has a ",
-                                             "kernel, and no worker for target ", asked.target,
-                                             " is there; start one and ask again")));
+    return finish(job, JobState::kFailed, job.let_go ? why_unfinished(job) : launches.status());
   }
   if (!hurried) {
     const absl::Status status = want_parts_in_use(job, *launches);

@@ -23,7 +23,8 @@
 
 namespace wl {
 
-constexpr auto kPromotesFor = std::chrono::seconds(5);  // what a job that was cancelled has
+// A job that was cancelled promotes for so long, one whose budget is over as long as its budget again within these.
+constexpr auto kPromotesFor = std::chrono::seconds(5), kMostPromotes = std::chrono::seconds(30);
 
 struct ActiveJob {
   JobRow row;
@@ -37,7 +38,7 @@ struct ActiveJob {
   // Key of a fused group with the key of a part that was compared with it, or with a plan that won for one.
   std::set<std::pair<std::string, std::string>> compared;
   std::optional<Clock::time_point> deadline;
-  std::optional<Clock::time_point> promotes_until;  // it was cancelled
+  std::optional<Clock::time_point> promotes_until;  // it was cancelled, or its budget is over
   Clock::time_point begun;
   Clock::time_point published;  // when its view was last made
   struct Planning {
@@ -47,7 +48,7 @@ struct ActiveJob {
   std::shared_ptr<Planning> planning;  // while its plan is made
   std::stop_source over;               // requested once nobody waits for what the pool does for it
   bool stopping = false;               // budget over
-  bool deserted = false;               // there was no worker when it was over
+  bool let_go = false;                 // it was over before its searches had ended
 
   // It verifies winners of other environments again (reverify/job.cpp), which its plan has as groups.
   struct Reverifying {
@@ -139,6 +140,7 @@ class Jobs : public SearchObserver {
   absl::Status want_parts_in_use(ActiveJob& job, const std::vector<Chosen>& launches);
   void finish(ActiveJob& job, JobState state, absl::Status error);
   std::string why_none(const ActiveJob& job) const;
+  absl::Status why_unfinished(const ActiveJob& job) const;
   void stop_searches(ActiveJob& job, bool leased_too);
   void let_go(ActiveJob& job);
   bool goes_on(int64_t id) const;

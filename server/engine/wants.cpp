@@ -139,4 +139,18 @@ std::string Jobs::why_none(const ActiveJob& job) const {
   return "";
 }
 
+// The job was over before all of its groups had kernels.
+absl::Status Jobs::why_unfinished(const ActiveJob& job) const {
+  const TuneOptions& asked = job.row.options;
+  if (workers_->serving(*job.row.device, job.row.team) == 0)
+    return absl::UnavailableError(cat("the budget of ", asked.budget_s, " s is over before every group has a kernel, ",
+                                      "and no worker for target ", asked.target, " is there; start one and ask again"));
+  const std::vector<PlannedGroup>& groups = job.plan->groups;
+  const auto without = std::count_if(groups.begin(), groups.end(),
+                                     [&](const PlannedGroup& group) { return !job.records.contains(group.key); });
+  return absl::UnavailableError(cat("the budget of ", asked.budget_s, " s is over, and ", without, " of ",
+                                    groups.size(), " kernels were not verified; what was measured is kept: the same ",
+                                    "command continues from here, or give it a larger budget"));
+}
+
 }  // namespace wl

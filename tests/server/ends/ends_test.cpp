@@ -118,23 +118,48 @@ TEST(Ends, WithTheCoordinatorAndGoesOnWithTheNext) {
   EXPECT_EQ(service.watch(name).back().state, JobState::kSucceeded);
 }
 
-// A worker may take minutes for the promotions of a large graph; this one never ends.
+// A worker may take minutes for the promotions of a large graph; the first one of this one never ends while it lives.
+class StuckPromotion {
+ public:
+  explicit StuckPromotion(Service& service)
+      : worker_(service.channel, "w", {.before = [this](const Batch& batch) {
+                  if (!batch.promotion() || held_.exchange(true)) return;
+                  promoting_.count_down();
+                  over_.wait();
+                }}) {}
+  ~StuckPromotion() { over_.count_down(); }
+  void wait() { promoting_.wait(); }
+
+ private:
+  std::latch promoting_{1}, over_{1};
+  std::atomic<bool> held_ = false;
+  FakeWorker worker_;
+};
+
+// These two run for ever, if promotions have no bound.
 TEST(Ends, AJobThatIsCancelledHasLittleTimeToPromote) {
   Scratch scratch;
   Service service(scratch.path("a.db"));
-  std::latch promoting(1), over(1);
-  std::atomic<bool> held = false;
-  FakeWorker worker(service.channel, "w", {.before = [&](const Batch& batch) {
-                      if (!batch.promotion() || held.exchange(true)) return;
-                      promoting.count_down();
-                      over.wait();
-                    }});
+  StuckPromotion worker(service);
   const auto job = service.create("r", trials(8));
   ASSERT_TRUE(job.ok());
-  promoting.wait();
+  worker.wait();
   EXPECT_TRUE(service.cancel(job->name));
-  EXPECT_EQ(service.watch(job->name).back().state, JobState::kCancelled);  // for ever, if promotions have no bound
-  over.count_down();
+  EXPECT_EQ(service.watch(job->name).back().state, JobState::kCancelled);
+}
+
+TEST(Ends, AJobWhoseBudgetIsOverHasLittleTimeToPromote) {
+  Scratch scratch;
+  Service service(scratch.path("a.db"));
+  StuckPromotion worker(service);
+  TuneOptions options = trials(8);
+  options.budget_s = 1;
+  const auto job = service.create("r", options);
+  ASSERT_TRUE(job.ok());
+  const Job end = service.watch(job->name).back();
+  EXPECT_EQ(end.state, JobState::kFailed);
+  EXPECT_THAT(end.error.message(),
+              testing::HasSubstr("the budget of 1 s is over, and 4 of 4 kernels were not verified"));
 }
 
 }  // namespace
