@@ -161,7 +161,10 @@ void CompilePool::finish(Call& call, const Unit& unit, Runner& runner) {
       const size_t i = unit.members[m];
       CodeFacts code = answer->kernels[m];
       code.occupancy = occupancy_of(code, call.limits, call.candidates[i].source.threads);
-      std::string why = reject_reason(code, call.limits, call.candidates[i].source);
+      // A group needs a kernel: its first candidate, the default schedule, is run if it can be.
+      const Candidate& candidate = call.candidates[i];
+      std::string why = candidate.trial == 0 ? unfit_reason(code, call.limits, candidate.source)
+                                             : reject_reason(code, call.limits, candidate.source);
       const Outcome outcome = why.empty() ? Outcome::kCorrect : Outcome::kRejected;
       call.results[i] = {outcome, std::move(why), path, answer->seconds / static_cast<double>(unit.members.size()),
                          code};

@@ -157,6 +157,18 @@ TEST(FakeGpus, JudgementComesBeforeTheDevice) {
   EXPECT_EQ(measured.trials[1].code.registers, 32);
 }
 
+// What compilers leave out can make every plan of a group look worse than it promises.
+TEST(FakeGpus, TheFirstCandidateOfAGroupRunsIfItCan) {
+  const FakeGpu fake;
+  Batch batch = batch_of({good_specimen(), good_specimen()});
+  for (Candidate& candidate : batch.candidates) candidate.source.load_bytes = 32;
+  batch.candidates[1].source.text += "// another\n";
+  const Measured measured = run_all(batch, options_for());
+  ASSERT_EQ(measured.trials.size(), 2u);
+  EXPECT_EQ(measured.trials[0].outcome, Outcome::kCorrect) << measured.trials[0].message;
+  EXPECT_EQ(measured.trials[1].outcome, Outcome::kRejected);
+}
+
 TEST(FakeGpus, ACompileErrorIsOneTrial) {
   const FakeGpu fake;
   Batch batch = batch_of({good_specimen(), {"bad", "this is not C++", Outcome::kCompileError, ""}, good_specimen()});

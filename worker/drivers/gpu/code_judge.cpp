@@ -31,6 +31,19 @@ double occupancy_of(const CodeFacts& code, const CodeLimits& limits, int threads
   return static_cast<double>(blocks * lanes) / limits.unit_threads;
 }
 
+std::string unfit_reason(const CodeFacts& code, const CodeLimits& limits, const Source& source) {
+  if (limits.wave == 0) return "";
+  if (source.threads > limits.block_threads)
+    return absl::StrCat("a block has ", source.threads, " threads; the most are ", limits.block_threads);
+  if (code.static_shared + code.dynamic_shared > limits.block_shared)
+    return absl::StrCat("a block takes ", code.static_shared + code.dynamic_shared,
+                        " bytes of shared memory; the most are ", limits.block_shared);
+  if (occupancy_of(code, limits, source.threads) <= 0)
+    return absl::StrCat("not one block of ", source.threads, " threads with ", code.registers,
+                        " registers each fits a unit");
+  return "";
+}
+
 std::string reject_reason(const CodeFacts& code, const CodeLimits& limits, const Source& source) {
   if (code.spill_bytes > kMostSpill)
     return absl::StrCat("a lane spills ", code.spill_bytes, " bytes; at most ", kMostSpill, " pay");
@@ -42,16 +55,7 @@ std::string reject_reason(const CodeFacts& code, const CodeLimits& limits, const
     return narrow("loads", source.load_bytes, code.widest_load);
   if (code.widest_store > 0 && code.widest_store < source.store_bytes)
     return narrow("stores", source.store_bytes, code.widest_store);
-  if (limits.wave == 0) return "";
-  if (source.threads > limits.block_threads)
-    return absl::StrCat("a block has ", source.threads, " threads; the most are ", limits.block_threads);
-  if (code.static_shared + code.dynamic_shared > limits.block_shared)
-    return absl::StrCat("a block takes ", code.static_shared + code.dynamic_shared,
-                        " bytes of shared memory; the most are ", limits.block_shared);
-  if (occupancy_of(code, limits, source.threads) <= 0)
-    return absl::StrCat("not one block of ", source.threads, " threads with ", code.registers,
-                        " registers each fits a unit");
-  return "";
+  return unfit_reason(code, limits, source);
 }
 
 double promise_of(const CodeFacts& code) {
