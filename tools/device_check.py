@@ -2,7 +2,7 @@
 """Checks Warploom's GPU kernels on a machine that has a GPU but no Warploom.
 
     tools/device_check.py build FOLDER [--target cuda:sm_90a] [--quick] [--candidates N] [--only WORD]...
-          [--plans FILE]
+          [--plans FILE] [--random FIRST:COUNT]
         on this machine, without a GPU: writes compiled and judged candidates of every workload with the oracle's
         values, the programs and every library they need. At most 64 MiB.
     FOLDER/run.sh [RESULT]
@@ -106,6 +106,7 @@ def build(options):
     for word in options.only:
         command += ["--only", word]
     command += ["--plans", options.plans] if options.plans else []
+    command += ["--random", options.random] if options.random else []
     if subprocess.run(command).returncode != 0:
         fail(f"no plans for {options.target}")
     size = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
@@ -124,6 +125,7 @@ def main():
     make.add_argument("--candidates", type=int, default=12, metavar="N", help="of each workload, at most (default 12)")
     make.add_argument("--only", action="append", default=[], metavar="WORD", help="workloads whose name has this word")
     make.add_argument("--plans", metavar="FILE", help="lines 'WORD PLAN': candidates of the workloads whose name has the word")
+    make.add_argument("--random", metavar="FIRST:COUNT", help="check the groups of so many random graphs too, by seed")
     make.set_defaults(run=build)
     options = parser.parse_args()
     options.run(options)

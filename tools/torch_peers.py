@@ -29,6 +29,8 @@ def inputs_of(row):
         last = lambda x: x.to(memory_format=torch.channels_last)
         padded = side + window - 1
         return [last(new(batch, channels, padded, padded)), last(new(filters, channels, window, window))]
+    if row["op"] in ("attention", "causal_attention"):
+        return [new(1, *shape) for _ in range(3)]
     m, n = shape
     if row["op"] == "rotary":
         return [new(m, 32, 128), new(m, 128), new(m, 128)]
@@ -62,6 +64,8 @@ OPS = {
     "gemm_tf32": by_tf32,
     "gemm_bias_gelu": lambda a, b, bias: F.gelu(torch.addmm(bias, a, b)),
     "convolution": lambda x, w: F.conv2d(x, w),
+    "attention": lambda q, k, v: F.scaled_dot_product_attention(q, k, v),
+    "causal_attention": lambda q, k, v: F.scaled_dot_product_attention(q, k, v, is_causal=True),
 }
 
 
@@ -135,7 +139,7 @@ def main():
     l2 = getattr(properties, "L2_cache_size", 64 << 20)
     rows = {row["name"]: row for row in result["workloads"]}
     for row in index["workloads"]:
-        if row["name"] not in rows or time.monotonic() - begun > options.seconds:
+        if row["name"] not in rows or row["op"] not in OPS or time.monotonic() - begun > options.seconds:
             continue
         figures = measure(row, l2, not options.eager)
         rows[row["name"]]["torch_ns"] = figures

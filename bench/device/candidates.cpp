@@ -6,6 +6,7 @@
 #include "absl/strings/str_split.h"
 #include "compiler/base/libraries.h"
 #include "compiler/base/sha256.h"
+#include "compiler/cover/stitching.h"
 #include "compiler/emit/emit.h"
 #include "compiler/library/library.h"
 #include "compiler/plan/group.h"
@@ -41,7 +42,7 @@ bool has_one_of(const std::string& name, const std::vector<std::string>& words) 
 
 absl::StatusOr<std::vector<Candidate>> candidates_of(const DeviceWorkload& workload, const Graph& graph,
                                                      const Machine& machine, const Wishes& wishes) {
-  WL_ASSIGN_OR_RETURN(const Domain domain, analyze(graph, machine));
+  WL_ASSIGN_OR_RETURN(const Domain domain, analyze_group(graph, machine));
   WL_ASSIGN_OR_RETURN(const Space space, space_of(graph, domain, machine));
   std::vector<Point> points;
   for (const std::string& line : wishes.plans) {

@@ -1,8 +1,9 @@
 // Plans and measures the device check (tools/device_check.py is its front end):
 //   device_check plan TARGET RUNNER FOLDER [--quick] [--candidates N] [--only WORD]... [--plans FILE]
+//                   [--random FIRST:COUNT]
 //       on the machine with Warploom: compiles and judges candidates of every workload, or of those whose name has one
 //       of the words, and computes the oracle's values; needs no GPU. Each line of FILE is a word and a plan, which is
-//       a candidate of the workloads whose name has the word
+//       a candidate of the workloads whose name has the word. COUNT random graphs' groups are checked too
 //   device_check run FOLDER RUNNER RESULT
 //       on the machine with the GPU: checks and times the candidates; needs only the driver. RESULT is written anew
 //       after every workload
@@ -19,6 +20,7 @@
 
 #include "absl/strings/str_split.h"
 #include "bench/device/candidates.h"
+#include "bench/device/random_groups.h"
 #include "compiler/base/code.h"
 #include "compiler/base/libraries.h"
 #include "compiler/base/sha256.h"
@@ -71,7 +73,9 @@ absl::Status plan_one(Batch batch, const MeasureOptions& options, const std::str
   }
   for (const auto& entry : std::filesystem::directory_iterator(folder))
     if (entry.path().extension() == ".bin") std::filesystem::remove(entry.path());
-  if (kept.empty()) return invalid("no candidate of ", batch.id, " is worth running");
+  if (kept.empty())
+    return absl::FailedPreconditionError(cat("no candidate of ", batch.id, " is worth running",
+                                             compiled.empty() ? "" : cat("; the last one: ", compiled.back().message)));
   batch.candidates = std::move(kept);
   write_file(folder + "/facts", facts);
   write_file(folder + "/batch", encode(batch));
@@ -89,6 +93,7 @@ absl::Status plan_workload(const DeviceWorkload& workload, const Graph& graph, c
     batch.checks.push_back(std::move(check));
   }
   WL_ASSIGN_OR_RETURN(batch.candidates, candidates_of(workload, graph, machine, wishes));
+  if (workload.op == kRandomGroup) batch.recipe.budget_ns = 1'000'000;
   return plan_one(std::move(batch), options, cat(folder, "/", workload.name));
 }
 
@@ -103,15 +108,28 @@ int plan(const std::string& target, const std::string& runner, const std::string
   ReusedState state;
   options.state = &state;
   Json index = {{"format", 1}, {"target", target}, {"workloads", Json::array()}};
+  std::vector<DeviceWorkload> workloads = device_workloads(quick);
+  auto random = random_groups(wishes.random_first, wishes.random_count, machine);
+  if (!random.ok()) {
+    std::fprintf(stderr, "device_check: %s\n", std::string(random.status().message()).c_str());
+    return kFailed;
+  }
+  std::move(random->begin(), random->end(), std::back_inserter(workloads));
   Batch copy = copy_batch(machine, quick ? int64_t{1} << 20 : kCopyBytes);
   copy.limits = code_limits((*row)->gpu);
   absl::Status status = plan_one(std::move(copy), options, folder + "/copy");
   index["copy_bytes"] = quick ? int64_t{1} << 20 : kCopyBytes;
-  for (const DeviceWorkload& workload : device_workloads(quick)) {
+  for (const DeviceWorkload& workload : workloads) {
     if (!status.ok()) break;
-    if (!wishes.only.empty() && !has_one_of(workload.name, wishes.only)) continue;
+    const bool random_group = workload.op == kRandomGroup;
+    if (!random_group && !wishes.only.empty() && !has_one_of(workload.name, wishes.only)) continue;
     const auto graph = parse(workload.graph);
     status = graph.ok() ? plan_workload(workload, *graph, machine, options, folder, wishes) : graph.status();
+    if (random_group && absl::IsFailedPrecondition(status)) {
+      std::fprintf(stderr, "%s: %s\n", workload.name.c_str(), std::string(status.message()).c_str());
+      status = absl::OkStatus();
+      continue;
+    }
     if (!status.ok()) {
       status = invalid(workload.name, ": ", status.message());
       break;
@@ -287,7 +305,7 @@ int run(const std::string& folder, const std::string& runner, const std::string&
 int main(int argc, char** argv) {
   CLI::App app("plans and measures the device check; tools/device_check.py is its front end");
   app.require_subcommand(1);
-  std::string target, runner, folder, result, plans;
+  std::string target, runner, folder, result, plans, random;
   wl::Wishes wishes;
   CLI::App* const plan = app.add_subcommand("plan", "compile and judge candidates of every workload; needs no GPU");
   plan->add_option("TARGET", target, "a row of `warploom targets`")->required();
@@ -299,6 +317,7 @@ int main(int argc, char** argv) {
   plan->add_option("--only", wishes.only, "workloads whose name has this word")->allow_extra_args(false);
   plan->add_option("--plans", plans, "lines \"WORD PLAN\": candidates of the workloads whose name has the word")
       ->check(CLI::ExistingFile);
+  plan->add_option("--random", random, "FIRST:COUNT: the groups of so many random graphs too, by seed");
   CLI::App* const run = app.add_subcommand("run", "check and time the candidates; needs only the GPU's driver");
   run->add_option("FOLDER", folder, "with the plans")->required()->check(CLI::ExistingDirectory);
   run->add_option("RUNNER", runner, "starts the program warploom-runner")->required()->check(CLI::ExistingFile);
@@ -308,6 +327,13 @@ int main(int argc, char** argv) {
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? 0 : wl::kUsage;
   }
+  unsigned long long first = 0, count = 0;
+  if (!random.empty() && std::sscanf(random.c_str(), "%llu:%llu", &first, &count) != 2) {
+    std::fprintf(stderr, "device_check: --random %s: two numbers are expected, FIRST:COUNT\n", random.c_str());
+    return wl::kUsage;
+  }
+  wishes.random_first = first;
+  wishes.random_count = count;
   if (!plans.empty()) wishes.plans = absl::StrSplit(wl::read_file(plans), '\n');
   return plan->parsed() ? wl::plan(target, runner, folder, wishes) : wl::run(folder, runner, result);
 }

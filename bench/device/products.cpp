@@ -1,3 +1,5 @@
+#include <cmath>
+
 #include "bench/device/plans.h"
 #include "bench/device/text.h"
 
@@ -62,6 +64,34 @@ DeviceWorkload convolution(const std::string& dtype, int64_t batch, int64_t side
                   2.0 * batch * side * side * channels * filters * window * window, t.done_with(y));
 }
 
+// softmax(q k' / sqrt(channels)) v of each head; `causal`: a row has no key behind its own.
+DeviceWorkload attention(const std::string& dtype, int64_t heads, int64_t tokens, int64_t channels, bool causal) {
+  Text t(tokens, channels, dtype);
+  const std::string factor = list({heads, tokens, channels}), rows = list({heads, tokens}),
+                    scores = list({heads, tokens, tokens}), square = list({tokens, tokens});
+  const int q = t.stored("q", factor), k = t.stored("k", factor), v = t.stored("v", factor);
+  const auto full = [&](const std::string& what) { return t.add(what, "f32" + scores); };
+  const auto spread = [&](int row) { return full(cat("broadcast %", row, " dims=[0,1]")); };
+  int score = full(cat("cast %", t.add(cat("contract %", q, " %", k, " \"bmk,bnk->bmn\""), dtype + scores)));
+  const int scale = full(cat("constant ", absl::StrFormat("%.9g", 1 / std::sqrt(static_cast<double>(channels)))));
+  score = full(cat("mul %", score, " %", scale));
+  if (causal) {
+    const int row = t.add("iota axis=[0]", "i64" + square), column = t.add("iota axis=[1]", "i64" + square);
+    const int sees = t.add(cat("le %", column, " %", row), "b1" + square);
+    const int all = t.add(cat("broadcast %", sees, " dims=[1,2]"), "b1" + scores);
+    score = full(cat("select %", all, " %", score, " %", full("constant -inf")));
+  }
+  const int most = t.add(cat("reduce_max %", score, " axes=[2]"), "f32" + rows);
+  const int e = full(cat("exp %", full(cat("sub %", score, " %", spread(most)))));
+  const int sum = t.add(cat("reduce_sum %", e, " axes=[2]"), "f32" + rows);
+  const int weight = full(cat("div %", e, " %", spread(sum)));
+  const int y = t.add(cat("contract %", t.add(cat("cast %", weight), dtype + scores), " %", v, " \"bmn,bnk->bmk\""),
+                      dtype + factor);
+  const double products = 4.0 * heads * tokens * tokens * channels;
+  return workload(causal ? "causal_attention" : "attention", dtype, {heads, tokens, channels},
+                  causal ? products / 2 : products, t.done_with(y));
+}
+
 }  // namespace
 
 std::vector<DeviceWorkload> device_products(bool quick) {
@@ -71,6 +101,7 @@ std::vector<DeviceWorkload> device_products(bool quick) {
     out.push_back(gemm("f32", 32, 32, 32, false, true));
     out.push_back(gemm_bias_gelu("f16", 32, 32, 32));
     out.push_back(convolution("bf16", 1, 4, 16, 16, 3));
+    out.push_back(attention("bf16", 2, 64, 32, true));
     return out;
   }
   for (const char* dtype : {"bf16", "f16"}) out.push_back(gemm(dtype, 4096, 4096, 4096, false));
@@ -83,6 +114,7 @@ std::vector<DeviceWorkload> device_products(bool quick) {
   out.push_back(gemm_bias_gelu("bf16", 8192, 3072, 768));
   out.push_back(convolution("bf16", 32, 56, 256, 256, 3));
   out.push_back(convolution("bf16", 32, 28, 512, 128, 1));
+  for (const bool causal : {false, true}) out.push_back(attention("bf16", 32, 2048, 128, causal));
   return out;
 }
 
