@@ -170,21 +170,25 @@ void add_matrix_seeds(Space& space, const Machine& machine, const GpuProduct& pr
     choices.emplace_back(kStages, 3);
   }
   if (multiplies_in_memory(matrix)) {
+    const int64_t step = near_row(info(matrix).left);
+    // Blocks that take tile after tile, with waves that do nothing but copy, multiply fastest on an H200
+    // (bench/README.md).
+    const auto add_copying = [&](int64_t persistent) {
+      if (axis_of(space.axes, kCopyingWaves) == nullptr) return;
+      Chosen with = choices;
+      with.insert(with.end(), {{kMinBlocks, 1}, {kStages, 4}, {kCopyingWaves, 4}});
+      if (axis_of(space.axes, kTma) != nullptr) with.emplace_back(kTma, persistent);
+      if (persistent != 0 || axis_of(space.axes, kPersistent) != nullptr) with.emplace_back(kPersistent, persistent);
+      add_ranked(space, machine, product, 1, with, {step}, {64, 32, 16});
+    };
+    add_copying(1);
     // Where nothing but a block's own copies runs beside its products, another block on the multiprocessor helps.
     for (const int64_t blocks : {2, 1}) {
       Chosen with = choices;
       with.emplace_back(kMinBlocks, blocks);
-      add_ranked(space, machine, product, kMatrixSeeds, with, {near_row(info(matrix).left)}, {64, 32, 16});
+      add_ranked(space, machine, product, kMatrixSeeds, with, {step}, {64, 32, 16});
     }
-    // Not measured yet, so behind those that were.
-    for (const int64_t persistent : {1, 0}) {
-      if (axis_of(space.axes, kCopyingWaves) == nullptr) break;
-      Chosen with = choices;
-      for (const auto& [choice, value] :
-           Chosen{{kMinBlocks, 1}, {kStages, 4}, {kCopyingWaves, 4}, {kTma, persistent}, {kPersistent, persistent}})
-        if (axis_of(space.axes, choice) != nullptr || value != 0) with.emplace_back(choice, value);
-      add_ranked(space, machine, product, 1, with, {near_row(info(matrix).left)}, {64, 32, 16});
-    }
+    add_copying(0);
     return;
   }
   choices.emplace_back(kMinBlocks, 1);
