@@ -102,10 +102,11 @@ bool Space::enumerate(const std::function<bool(const Point&)>& visit, uint64_t m
     if (axis.values.empty()) return true;
   Point point(axes.size(), 0);
   Schedule current = schedule(point);
+  // The axis that was changed last. Those before it were judged then, and those behind it are at their first values.
+  size_t changed = axes.size();
   // Where a part is illegal, all points that begin with the same values are illegal too.
   const auto judged = [&] {
-    for (size_t i = 0; matters && i < point.size(); ++i)
-      if (point[i] != 0 && !matters(point, i)) return std::pair(false, i + 1);
+    if (matters && changed < axes.size() && !matters(point, changed)) return std::pair(false, changed + 1);
     for (const Part& part : parts)
       if (!part.legal(current)) return std::pair(false, part.end);
     return std::pair(!parts.empty() || admits(current, point), axes.size());
@@ -120,8 +121,9 @@ bool Space::enumerate(const std::function<bool(const Point&)>& visit, uint64_t m
       current.set(axes[i], axes[i].values[0]);
     }
     if (i == 0) return true;
-    ++point[i - 1];
-    current.set(axes[i - 1], axes[i - 1].values[static_cast<size_t>(point[i - 1])]);
+    changed = i - 1;
+    ++point[changed];
+    current.set(axes[changed], axes[changed].values[static_cast<size_t>(point[changed])]);
   }
   return false;
 }
