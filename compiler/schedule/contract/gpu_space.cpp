@@ -181,14 +181,14 @@ void add_matrix_seeds(Space& space, const Machine& machine, const GpuProduct& pr
       if (persistent != 0 || axis_of(space.axes, kPersistent) != nullptr) with.emplace_back(kPersistent, persistent);
       add_ranked(space, machine, product, 1, with, {step}, {64, 32, 16});
     };
-    add_copying(1);
+    if (!product.few_tiles) add_copying(1);
     // Where nothing but a block's own copies runs beside its products, another block on the multiprocessor helps.
     for (const int64_t blocks : {2, 1}) {
       Chosen with = choices;
       with.emplace_back(kMinBlocks, blocks);
       add_ranked(space, machine, product, kMatrixSeeds, with, {step}, {64, 32, 16});
     }
-    add_copying(0);
+    for (const int64_t persistent : {1, 0}) add_copying(persistent);
     return;
   }
   choices.emplace_back(kMinBlocks, 1);
