@@ -93,7 +93,7 @@ absl::Status plan_workload(const DeviceWorkload& workload, const Graph& graph, c
     batch.checks.push_back(std::move(check));
   }
   WL_ASSIGN_OR_RETURN(batch.candidates, candidates_of(workload, graph, machine, wishes));
-  if (workload.op == kRandomGroup) batch.recipe.budget_ns = 1'000'000;
+  if (wishes.quick || workload.op == kRandomGroup) batch.recipe.budget_ns = 1'000'000;
   return plan_one(std::move(batch), options, cat(folder, "/", workload.name));
 }
 

@@ -30,7 +30,7 @@ def main():
     with Scratch() as scratch:
         folder = scratch.path("check")
         # The code is for the fake driver, which can run it.
-        done = run(scratch, [sys.executable, SOURCE / "tools/device_check.py", "build", folder, "--quick"], 0, LD_LIBRARY_PATH=str(FAKE))
+        done = run(scratch, [sys.executable, SOURCE / "tools/device_check.py", "build", folder, "--quick", "--random", "1:3"], 0, LD_LIBRARY_PATH=str(FAKE))
         expect("MiB, for cuda:sm_90a" in done.stdout, done.stdout)
 
         absent = {"LD_LIBRARY_PATH": str(FAKE), "WARPLOOM_FAKE_ABSENT": "1"}
@@ -47,7 +47,7 @@ def main():
         expect(result["device"]["name"] == "Fake GPU" and result["copy_gb_per_s"] > 0, result)
         ops = {row["op"] for row in result["workloads"]}
         expected = {"softmax", "log_softmax", "layer_norm", "rms_norm", "residual_layer_norm", "bias_gelu", "rotary", "transpose_add"}
-        expect(expected | {"gemm", "gemm_tf32", "gemm_bias_gelu", "convolution"} == ops, ops)
+        expect(expected | {"gemm", "gemm_tf32", "gemm_bias_gelu", "convolution", "causal_attention", "random"} == ops, ops)
         for row in result["workloads"]:
             expect(not row["failed"] and row["values_checked"] > 0 and row["best"]["of_copy"] > 0, row)
             expect(" class=cublaslt " not in row["best"]["plan"], row)

@@ -95,7 +95,7 @@ def in_a_stream(scratch, family, target):
 
 
 def spilling(scratch, file):
-    """Candidates of 256 lanes spill. None is launched (they would trap), and strategies and the store know the reason."""
+    """Candidates of 256 lanes spill. None but the default schedule is launched, and strategies and the store know the reason."""
     store = scratch.path("spill.db")
     scratch.environment["WARPLOOM_FAKE_SPILL"] = ", 256, WL_IN(f32, p0"
     report = scratch.run("warploom", "tune", file, "--target", "cuda:sm_90a", "--trials", 10, "--store", store, "--json", "-").json()
@@ -103,18 +103,18 @@ def spilling(scratch, file):
     trials = report["groups"][0]["trials"]
     expect(trials["rejected"] > 0 and trials["correct"] > 0 and trials["runtime_error"] == 0, trials)
     with sqlite3.connect(store) as database:
-        rows = database.execute("SELECT message, code FROM trials WHERE code LIKE '% spill=8192 %'").fetchall()
+        rows = database.execute("SELECT message, code FROM trials WHERE code LIKE '% spill=8192 %' AND trial > 0").fetchall()
     expect(len(rows) >= trials["rejected"], rows)
     expect(all("a lane spills 8192 bytes; at most 32 pay" in message for message, _ in rows), rows)
 
 
 def unsound(scratch, file):
-    """A kernel that is known to be right is rejected, so the device is at fault: the job ends and says so, and nothing is stored."""
+    """A kernel that is known to be right fails, so the device is at fault: the job ends and says so, and nothing is stored."""
     store = scratch.path("unsound.db")
     scratch.environment["WARPLOOM_FAKE_SPILL"] = "wl_check_copy"
     done = scratch.run("warploom", "tune", file, "--target", "cuda:sm_90a", "--trials", 2, "--store", store, expect=4)
     del scratch.environment["WARPLOOM_FAKE_SPILL"]
-    expect("one that is known to be right failed (rejected: a lane spills" in done.err, done.err)
+    expect("one that is known to be right failed (" in done.err, done.err)
     expect(not rows_in(store, "SELECT * FROM trials"), "trials of a device that is at fault were stored")
 
 

@@ -138,7 +138,7 @@ def main():
     with Scratch() as scratch:
         (scratch.root / "g.graph").write_text(graphs.CONVOLUTIONS)
         counts = {cover: one_result(scratch, cover) for cover in ("channels-last", "one-per-op", "planned")}
-        expect(counts["channels-last"][1] != counts["one-per-op"][1], f"the covers have as many kernels: {counts}")
+        expect(len({count for _, count in counts.values()}) > 1, f"the covers have as many kernels: {counts}")
         print({cover: count for cover, (_, count) in counts.items()})
         broken(scratch, counts["channels-last"][0])
 
