@@ -6,6 +6,7 @@
 #include <set>
 
 #include "server/jobs/job_plan.h"
+#include "tests/server/outside.h"
 #include "tests/server/scratch.h"
 #include "tests/server/service.h"
 
@@ -120,6 +121,7 @@ TEST(Budget, StopsTheSearchAndKeepsTheBest) {
   Scratch scratch;
   Service service(scratch.path("a.db"));
   FakeWorker worker(service.channel, "w");
+  wait_for_workers(scratch.path("a.db"), 1);
   TuneOptions options = trials(1'000'000);
   options.budget_s = 0.5;
   const Job job = service.run("r", options);
