@@ -20,11 +20,24 @@ constexpr auto kAttendAgain = std::chrono::milliseconds(100), kMostAttendAgain =
 
 Calls::Calls(const std::shared_ptr<grpc::Channel>& channel, std::string name, milliseconds patience,
              std::stop_token stop)
-    : name_(std::move(name)),
-      patience_(patience),
+    : patience_(patience),
       stop_(std::move(stop)),
       workers_(v1::WorkerService::NewStub(channel)),
-      blobs_(v1::BlobStore::NewStub(channel)) {}
+      blobs_(v1::BlobStore::NewStub(channel)) {
+  registered_.name = std::move(name);
+}
+
+Calls::Registered Calls::registered() const {
+  const std::lock_guard lock(mutex_);
+  return registered_;
+}
+
+std::string Calls::name() const {
+  return registered().name;
+}
+Calls::milliseconds Calls::renew_interval() const {
+  return registered().renew;
+}
 
 template <typename Call>
 absl::Status Calls::limited(milliseconds limit, const Call& call) {
@@ -36,26 +49,30 @@ absl::Status Calls::limited(milliseconds limit, const Call& call) {
 
 template <typename Request>
 Request Calls::from_me() const {
+  const Registered me = registered();
   Request request;
-  request.set_worker(name_);
-  request.set_epoch(epoch_);
+  request.set_worker(me.name);
+  request.set_epoch(me.epoch);
   return request;
 }
 
 absl::Status Calls::register_process(const std::vector<Device>& devices, const std::string& machine,
                                      const std::vector<MeasuredRates>& rates) {
+  const Registered me = registered();
   v1::RegisterWorkerRequest request;
   request.set_machine(machine);
-  request.set_name(name_);
-  request.set_epoch(epoch_);
+  request.set_name(me.name);
+  request.set_epoch(me.epoch);
   for (const Device& device : devices) *request.add_devices() = to_proto(device);
   for (const MeasuredRates& known : rates) *request.add_rates() = to_proto(known);
   v1::RegisterWorkerResponse answer;
   WL_RETURN_IF_ERROR(
       limited(patience_, [&](auto* context) { return workers_->RegisterWorker(context, request, &answer); }));
-  renew_ = milliseconds(std::max<int64_t>(10, static_cast<int64_t>(answer.renew_s() * 1000)));
-  epoch_ = answer.epoch();
-  if (!answer.name().empty()) name_ = answer.name();  // Empty: an older coordinator, which keeps the name as it is.
+  const std::lock_guard lock(mutex_);
+  registered_.renew = milliseconds(std::max<int64_t>(10, static_cast<int64_t>(answer.renew_s() * 1000)));
+  registered_.epoch = answer.epoch();
+  // Empty: an older coordinator, which keeps the name as it is.
+  if (!answer.name().empty()) registered_.name = answer.name();
   return absl::OkStatus();
 }
 
@@ -78,7 +95,8 @@ absl::StatusOr<v1::RenewLeasesResponse::Outcome> Calls::renew(const v1::Lease& l
   item->set_phase(phase);
   item->set_done(counter);
   v1::RenewLeasesResponse answer;
-  WL_RETURN_IF_ERROR(limited(renew_, [&](auto* context) { return workers_->RenewLeases(context, request, &answer); }));
+  WL_RETURN_IF_ERROR(
+      limited(renew_interval(), [&](auto* context) { return workers_->RenewLeases(context, request, &answer); }));
   if (answer.outcomes().empty()) return absl::UnavailableError("the renewal was not answered");
   return answer.outcomes(0);
 }

@@ -30,8 +30,8 @@ class Calls {
   // `patience`: how long a call may take at most, beyond what it is asked to wait.
   Calls(const std::shared_ptr<grpc::Channel>& channel, std::string name, milliseconds patience, std::stop_token stop);
 
-  const std::string& name() const { return name_; }
-  milliseconds renew_interval() const { return renew_; }
+  std::string name() const;
+  milliseconds renew_interval() const;
   // Registers this process, under the epoch that it has or for the first time. FailedPrecondition: a newer process has
   // the name.
   // `machine`: own_machine(). `rates`: what is known of these devices, in their order.
@@ -58,13 +58,20 @@ class Calls {
   template <typename Request>
   Request from_me() const;
 
-  std::string name_;  // changes when the process registers, and never while it works
   const milliseconds patience_;
   const std::stop_token stop_;
   const std::unique_ptr<v1::WorkerService::Stub> workers_;
   const std::unique_ptr<v1::BlobStore::Stub> blobs_;
-  uint64_t epoch_ = 0;  // given by the coordinator; 0: none yet
-  milliseconds renew_{5000};
+  // Changes when the process registers, which it does again while another thread attends.
+  struct Registered {
+    std::string name;
+    uint64_t epoch = 0;  // given by the coordinator; 0: none yet
+    milliseconds renew{5000};
+  };
+  Registered registered() const;
+
+  mutable std::mutex mutex_;
+  Registered registered_;  // guarded by mutex_
 };
 
 // The machine on which this process runs, as a digest: of what the kernel says of its last start, which is the same in
