@@ -23,9 +23,8 @@ Calls::Calls(const std::shared_ptr<grpc::Channel>& channel, std::string name, mi
     : patience_(patience),
       stop_(std::move(stop)),
       workers_(v1::WorkerService::NewStub(channel)),
-      blobs_(v1::BlobStore::NewStub(channel)) {
-  registered_.name = std::move(name);
-}
+      blobs_(v1::BlobStore::NewStub(channel)),
+      registered_{.name = std::move(name)} {}
 
 Calls::Registered Calls::registered() const {
   const std::lock_guard lock(mutex_);

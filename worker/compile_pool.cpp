@@ -159,10 +159,10 @@ void CompilePool::finish(Call& call, const Unit& unit, Runner& runner) {
   } else if (answer.ok()) {
     for (size_t m = 0; m < unit.members.size(); ++m) {
       const size_t i = unit.members[m];
-      CodeFacts code = answer->kernels[m];
-      code.occupancy = occupancy_of(code, call.limits, call.candidates[i].source.threads);
-      // A group needs a kernel: its first candidate, the default schedule, is run if it can be.
       const Candidate& candidate = call.candidates[i];
+      CodeFacts code = answer->kernels[m];
+      code.occupancy = occupancy_of(code, call.limits, candidate.source.threads);
+      // A group needs a kernel: its first candidate, the default schedule, is run if it can be.
       std::string why = candidate.trial == 0 ? unfit_reason(code, call.limits, candidate.source)
                                              : reject_reason(code, call.limits, candidate.source);
       const Outcome outcome = why.empty() ? Outcome::kCorrect : Outcome::kRejected;

@@ -192,8 +192,6 @@ void Jobs::tick(ActiveJob& job) {
   const double reserve = std::min(asked.budget_s / 10, 2.0 * static_cast<double>(job.searches.size()));
   if (job.deadline && !job.stopping && Clock::now() > *job.deadline - duration_of(reserve)) {
     job.stopping = true;
-    job.promotes_until =
-        *job.deadline + std::clamp<Clock::duration>(duration_of(asked.budget_s), kPromotesFor, kMostPromotes);
     stop_searches(job, false);
   }
   const bool over = job.row.cancelling || (job.deadline && Clock::now() > *job.deadline);
@@ -369,7 +367,10 @@ bool Jobs::goes_on(int64_t id) const {
 
 // What other jobs want goes on after it has promoted what it has.
 void Jobs::stop_searches(ActiveJob& job, bool leased_too) {
-  if (job.row.cancelling) job.promotes_until = Clock::now() + kPromotesFor;
+  job.promotes_until = job.row.cancelling
+                           ? Clock::now() + kPromotesFor
+                           : *job.deadline + std::clamp<Clock::duration>(duration_of(job.row.options.budget_s),
+                                                                         kPromotesFor, kMostPromotes);
   for (const auto& [key, id] : job.searches) {
     Search& search = searches_->at(id);
     if (search.end != Search::End::kOpen || search.stop) continue;

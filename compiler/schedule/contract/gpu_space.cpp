@@ -188,7 +188,8 @@ void add_matrix_seeds(Space& space, const Machine& machine, const GpuProduct& pr
       with.emplace_back(kMinBlocks, blocks);
       add_ranked(space, machine, product, kMatrixSeeds, with, {step}, {64, 32, 16});
     }
-    for (const int64_t persistent : {1, 0}) add_copying(persistent);
+    if (product.few_tiles) add_copying(1);
+    add_copying(0);
     return;
   }
   choices.emplace_back(kMinBlocks, 1);
