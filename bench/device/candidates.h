@@ -2,7 +2,9 @@
 // everything is compared.
 #pragma once
 
+#include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -15,11 +17,12 @@ namespace wl {
 
 // What a plan asks for.
 struct Wishes {
-  bool quick = false;                           // small workloads
-  int candidates = 12;                          // of a workload, at most, beside the plans below
-  std::vector<std::string> only;                // words of the names of workloads; empty: all
-  std::vector<std::string> plans;               // lines "WORD PLAN": a plan for the workloads whose name has the word
-  uint64_t random_first = 0, random_count = 0;  // seeds of random graphs whose groups are workloads too
+  bool quick = false;              // small workloads
+  int candidates = 12;             // of a workload, at most, beside the plans below
+  std::vector<std::string> only;   // words of the names of workloads; empty: all
+  std::vector<std::string> plans;  // lines "WORD PLAN": a plan for the workloads whose name has the word
+  // The first seed and the number of random graphs whose groups are workloads too.
+  std::pair<uint64_t, uint64_t> random = {};
 };
 
 // Whether a name has one of the words.

@@ -74,8 +74,8 @@ absl::Status plan_one(Batch batch, const MeasureOptions& options, const std::str
   for (const auto& entry : std::filesystem::directory_iterator(folder))
     if (entry.path().extension() == ".bin") std::filesystem::remove(entry.path());
   if (kept.empty())
-    return absl::FailedPreconditionError(cat("no candidate of ", batch.id, " is worth running",
-                                             compiled.empty() ? "" : cat("; the last one: ", compiled.back().message)));
+    return invalid("no candidate of ", batch.id, " is worth running",
+                   compiled.empty() ? "" : cat("; the last one: ", compiled.back().message));
   batch.candidates = std::move(kept);
   write_file(folder + "/facts", facts);
   write_file(folder + "/batch", encode(batch));
@@ -109,7 +109,7 @@ int plan(const std::string& target, const std::string& runner, const std::string
   options.state = &state;
   Json index = {{"format", 1}, {"target", target}, {"workloads", Json::array()}};
   std::vector<DeviceWorkload> workloads = device_workloads(quick);
-  auto random = random_groups(wishes.random_first, wishes.random_count, machine);
+  auto random = random_groups(wishes.random.first, wishes.random.second, machine);
   if (!random.ok()) {
     std::fprintf(stderr, "device_check: %s\n", std::string(random.status().message()).c_str());
     return kFailed;
@@ -121,15 +121,9 @@ int plan(const std::string& target, const std::string& runner, const std::string
   index["copy_bytes"] = quick ? int64_t{1} << 20 : kCopyBytes;
   for (const DeviceWorkload& workload : workloads) {
     if (!status.ok()) break;
-    const bool random_group = workload.op == kRandomGroup;
-    if (!random_group && !wishes.only.empty() && !has_one_of(workload.name, wishes.only)) continue;
+    if (workload.op != kRandomGroup && !wishes.only.empty() && !has_one_of(workload.name, wishes.only)) continue;
     const auto graph = parse(workload.graph);
     status = graph.ok() ? plan_workload(workload, *graph, machine, options, folder, wishes) : graph.status();
-    if (random_group && absl::IsFailedPrecondition(status)) {
-      std::fprintf(stderr, "%s: %s\n", workload.name.c_str(), std::string(status.message()).c_str());
-      status = absl::OkStatus();
-      continue;
-    }
     if (!status.ok()) {
       status = invalid(workload.name, ": ", status.message());
       break;
@@ -305,7 +299,7 @@ int run(const std::string& folder, const std::string& runner, const std::string&
 int main(int argc, char** argv) {
   CLI::App app("plans and measures the device check; tools/device_check.py is its front end");
   app.require_subcommand(1);
-  std::string target, runner, folder, result, plans, random;
+  std::string target, runner, folder, result, plans;
   wl::Wishes wishes;
   CLI::App* const plan = app.add_subcommand("plan", "compile and judge candidates of every workload; needs no GPU");
   plan->add_option("TARGET", target, "a row of `warploom targets`")->required();
@@ -317,7 +311,8 @@ int main(int argc, char** argv) {
   plan->add_option("--only", wishes.only, "workloads whose name has this word")->allow_extra_args(false);
   plan->add_option("--plans", plans, "lines \"WORD PLAN\": candidates of the workloads whose name has the word")
       ->check(CLI::ExistingFile);
-  plan->add_option("--random", random, "FIRST:COUNT: the groups of so many random graphs too, by seed");
+  plan->add_option("--random", wishes.random, "FIRST:COUNT: the groups of so many random graphs too, by seed")
+      ->delimiter(':');
   CLI::App* const run = app.add_subcommand("run", "check and time the candidates; needs only the GPU's driver");
   run->add_option("FOLDER", folder, "with the plans")->required()->check(CLI::ExistingDirectory);
   run->add_option("RUNNER", runner, "starts the program warploom-runner")->required()->check(CLI::ExistingFile);
@@ -327,13 +322,6 @@ int main(int argc, char** argv) {
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? 0 : wl::kUsage;
   }
-  unsigned long long first = 0, count = 0;
-  if (!random.empty() && std::sscanf(random.c_str(), "%llu:%llu", &first, &count) != 2) {
-    std::fprintf(stderr, "device_check: --random %s: two numbers are expected, FIRST:COUNT\n", random.c_str());
-    return wl::kUsage;
-  }
-  wishes.random_first = first;
-  wishes.random_count = count;
   if (!plans.empty()) wishes.plans = absl::StrSplit(wl::read_file(plans), '\n');
   return plan->parsed() ? wl::plan(target, runner, folder, wishes) : wl::run(folder, runner, result);
 }
