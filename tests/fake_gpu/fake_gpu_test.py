@@ -104,8 +104,11 @@ def spilling(scratch, file):
     expect(trials["rejected"] > 0 and trials["correct"] > 0 and trials["runtime_error"] == 0, trials)
     with sqlite3.connect(store) as database:
         rows = database.execute("SELECT message, code FROM trials WHERE code LIKE '% spill=8192 %' AND trial > 0").fetchall()
+        default = database.execute("SELECT DISTINCT message FROM trials WHERE trial = 0").fetchall()
     expect(len(rows) >= trials["rejected"], rows)
     expect(all("a lane spills 8192 bytes; at most 32 pay" in message for message, _ in rows), rows)
+    expect(any("ERROR_LAUNCH_FAILED" in message for message, in default), default)  # the fake device traps what spills
+    expect(not any("a lane spills" in message for message, in default), default)
 
 
 def unsound(scratch, file):
@@ -114,7 +117,7 @@ def unsound(scratch, file):
     scratch.environment["WARPLOOM_FAKE_SPILL"] = "wl_check_copy"
     done = scratch.run("warploom", "tune", file, "--target", "cuda:sm_90a", "--trials", 2, "--store", store, expect=4)
     del scratch.environment["WARPLOOM_FAKE_SPILL"]
-    expect("one that is known to be right failed (" in done.err, done.err)
+    expect("one that is known to be right failed (runtime_error: CUDA error 719" in done.err, done.err)
     expect(not rows_in(store, "SELECT * FROM trials"), "trials of a device that is at fault were stored")
 
 

@@ -46,16 +46,20 @@ def inspected(scratch, *asked):
     return keys
 
 
+# A target on which the covers have different numbers of kernels; on cpu:amx they have not.
+ON = ("--target", "cpu:generic")
+
+
 def one_result(scratch, cover):
     """The covers of this graph differ by their number of kernels."""
     bundle, store = scratch.path(cover), ("--store", scratch.path(f"{cover}.db"))
-    tune = ("tune", "g.graph", "--cover", cover, "--trials", 2, "--out", bundle, "--html", "search.html", "--json", "-", *store)
+    tune = ("tune", "g.graph", *ON, "--cover", cover, "--trials", 2, "--out", bundle, "--html", "search.html", "--json", "-", *store)
     report = scratch.run("warploom", *tune).json()
     keys = [group["key"] for group in report["groups"]]
     page_is_of(report, scratch.path("search.html"), f"{cover}: the page of the search")
     scratch.run("warploom", "report", bundle, "--html", "bundle.html", *store)
     page_is_of(report, scratch.path("bundle.html"), f"{cover}: the page of the bundle")
-    for what, asked in (("the bundle", (bundle,)), ("the graph, whose result is stored", ("g.graph", "--cover", cover))):
+    for what, asked in (("the bundle", (bundle,)), ("the graph, whose result is stored", ("g.graph", *ON, "--cover", cover))):
         why = scratch.run("warploom", "inspect", *asked, *store, "--stage", "plan", "--why", "--svg", "p.svg").out
         is_of(report, (scratch.root / "p.svg").read_text(), why, f"{cover}: inspect of {what}")
         expect(inspected(scratch, *asked, *store) == keys, f"{cover}: {what} has other kernels than the report")
@@ -138,7 +142,7 @@ def main():
     with Scratch() as scratch:
         (scratch.root / "g.graph").write_text(graphs.CONVOLUTIONS)
         counts = {cover: one_result(scratch, cover) for cover in ("channels-last", "one-per-op", "planned")}
-        expect(len({count for _, count in counts.values()}) > 1, f"the covers have as many kernels: {counts}")
+        expect(counts["channels-last"][1] != counts["one-per-op"][1], f"the covers have as many kernels: {counts}")
         print({cover: count for cover, (_, count) in counts.items()})
         broken(scratch, counts["channels-last"][0])
 

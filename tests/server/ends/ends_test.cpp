@@ -6,6 +6,7 @@
 #include <latch>
 #include <thread>
 
+#include "tests/server/outside.h"
 #include "tests/server/scratch.h"
 #include "tests/server/service.h"
 
@@ -152,6 +153,7 @@ TEST(Ends, AJobWhoseBudgetIsOverHasLittleTimeToPromote) {
   Scratch scratch;
   Service service(scratch.path("a.db"));
   StuckPromotion worker(service);
+  wait_for_workers(scratch.path("a.db"), 1);
   TuneOptions options = trials(8);
   options.budget_s = 1;
   const auto job = service.create("r", options);
