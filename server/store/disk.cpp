@@ -200,6 +200,41 @@ absl::Status StoreLock::check_header(int64_t newest) const {
   return bare ? absl::OkStatus() : foreign_file(file_);
 }
 
+OwnFiles::OwnFiles(const std::string& file) {
+  database_.path = file;
+  log_.path = file + "-wal";
+  (void)look(/*changed=*/true);
+}
+
+bool OwnFiles::is_there(File* file, bool changed) {
+  struct stat now = {};
+  const bool found = stat(file->path.c_str(), &now) == 0;
+  if (!file->known) {
+    if (!found) return true;
+    file->known = true;
+    file->device = now.st_dev;
+    file->inode = now.st_ino;
+    file->bytes = now.st_size;
+    return true;
+  }
+  if (!found) {
+    why_ = cat(file->path, " was removed");
+  } else if (now.st_dev != file->device || now.st_ino != file->inode) {
+    why_ = cat(file->path, " was replaced");
+  } else if (!changed && now.st_size < file->bytes) {
+    why_ = cat(file->path, " was cut from ", file->bytes, " to ", now.st_size, " bytes");
+  } else {
+    file->bytes = now.st_size;
+    return true;
+  }
+  return false;
+}
+
+OwnFiles::Lost OwnFiles::look(bool changed) {
+  if (!is_there(&database_, changed)) return Lost::kDatabase;
+  return is_there(&log_, changed) ? Lost::kNothing : Lost::kLog;
+}
+
 std::optional<std::string> holder_in_turn(const absl::Status& status) {
   if (const auto holder = status.GetPayload(kHolder)) return std::string(*holder);
   return std::nullopt;
@@ -211,7 +246,7 @@ bool is_empty_file(const std::string& file) {
 }
 
 int FileCalls::open(const std::string& path, int flags) const {
-  return ::open(path.c_str(), flags | O_CLOEXEC, 0644);
+  return ::open(path.c_str(), flags | O_CLOEXEC, 0600);
 }
 ssize_t FileCalls::read(int file, void* out, size_t size) const {
   return ::read(file, out, size);
@@ -226,7 +261,7 @@ int FileCalls::close(int file) const {
   return ::close(file);
 }
 int FileCalls::make_folder(const std::string& path) const {
-  return ::mkdir(path.c_str(), 0755);
+  return ::mkdir(path.c_str(), 0700);
 }
 int FileCalls::rename(const std::string& from, const std::string& to) const {
   return ::rename(from.c_str(), to.c_str());

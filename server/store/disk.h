@@ -55,6 +55,35 @@ class StoreLock {
 // The id of the process that holds a store in turn, where `status` is of a lock that is Unavailable for that reason.
 std::optional<std::string> holder_in_turn(const absl::Status& status);
 
+// The files of a store that this process has open, by what the kernel says of their names: the database and its
+// write-ahead log. Another program may remove, replace or cut them (a clean-up, a restore, an editor), and nobody is
+// told: what is written from then on is gone with the next end of this process. Not safe for several threads.
+class OwnFiles {
+ public:
+  // `file`: as real_file() says. A file that is not there yet is noted once it is.
+  explicit OwnFiles(const std::string& file);
+
+  enum class Lost { kNothing, kLog, kDatabase };
+  // Looks at both names. `changed`: this process has just written them, so their sizes are as it left them; otherwise
+  // they have not become smaller since. The log alone is lost: this process can still read what it had in it.
+  Lost look(bool changed);
+  // What was found, for people; after something was lost.
+  const std::string& why() const { return why_; }
+
+ private:
+  struct File {
+    std::string path;
+    bool known = false;
+    dev_t device = 0;
+    ino_t inode = 0;
+    int64_t bytes = 0;
+  };
+  bool is_there(File* file, bool changed);
+
+  File database_, log_;
+  std::string why_;
+};
+
 // The system calls by which the files beside the database are made and read, each with its result and errno. Tests
 // derive from it and let them fail. Any thread.
 class FileCalls {

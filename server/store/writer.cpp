@@ -13,6 +13,7 @@ constexpr int64_t kWalLimitBytes = 16 << 20;  // the log is checkpointed beyond 
 constexpr int kCheckpointWaitMs = 100, kWriteWaitMs = 5000;
 constexpr int64_t kRetryBytes = 4 << 20;  // a checkpoint that could not finish is tried again after so much growth
 constexpr auto kWarnAgain = std::chrono::minutes(1);
+constexpr auto kLookAgain = std::chrono::seconds(1);
 
 // After these the kernel may have dropped what it had still to write, and a later fsync would not say so.
 bool is_failed_sync(int code) {
@@ -22,7 +23,7 @@ bool is_failed_sync(int code) {
 }  // namespace
 
 StoreWriter::StoreWriter(std::unique_ptr<Sql> sql, std::string file, Hooks hooks)
-    : sql_(std::move(sql)), file_(std::move(file)), hooks_(std::move(hooks)) {
+    : sql_(std::move(sql)), file_(std::move(file)), hooks_(std::move(hooks)), files_(file_) {
   thread_ = std::thread([this] { serve(); });
 }
 
@@ -153,10 +154,21 @@ void StoreWriter::break_down(const absl::Status& status) {
 }
 
 void StoreWriter::checkpoint_when_due() {
-  if (wal_bytes() > std::max(kWalLimitBytes, retry_beyond_)) checkpoint();
+  if (wal_bytes() <= std::max(kWalLimitBytes, retry_beyond_)) return;
+  checkpoint();
+  look_at_files(/*changed=*/true);
 }
 
-void StoreWriter::checkpoint() {
+void StoreWriter::look_at_files(bool changed) {
+  const OwnFiles::Lost lost = files_.look(changed);
+  if (lost == OwnFiles::Lost::kNothing || !broken().ok()) return;
+  // The log is still open here, whatever its name means now.
+  const bool moved = lost == OwnFiles::Lost::kLog && checkpoint();
+  break_down(absl::DataLossError(cat("store ", file_, ": ", files_.why(), " by another program while this one used it",
+                                     moved ? "; what the log had was moved into the file" : "")));
+}
+
+bool StoreWriter::checkpoint() {
   point("checkpoint");
   sqlite3_busy_timeout(sql_->connection(), kCheckpointWaitMs);
   const int code = sqlite3_wal_checkpoint_v2(sql_->connection(), nullptr, SQLITE_CHECKPOINT_TRUNCATE, nullptr, nullptr);
@@ -164,14 +176,18 @@ void StoreWriter::checkpoint() {
   point("checkpointed");
   ++checkpoints_;
   retry_beyond_ = code == SQLITE_OK ? 0 : wal_bytes() + kRetryBytes;
-  if (code == SQLITE_OK) return;
+  if (code == SQLITE_OK) return true;
   ++unfinished_;
   const absl::Status status = sql_->error("moving the write-ahead log into the file");
-  if (is_failed_sync(code)) return break_down(status);
-  if (Clock::now() < warned_ + kWarnAgain) return;
+  if (is_failed_sync(code)) {
+    break_down(status);
+    return false;
+  }
+  if (Clock::now() < warned_ + kWarnAgain) return false;
   warned_ = Clock::now();
   spdlog::warn("the write-ahead log of {} bytes could not be emptied and goes on growing: {}", wal_bytes(),
                std::string(status.message()));
+  return false;
 }
 
 void StoreWriter::serve() {
@@ -179,16 +195,23 @@ void StoreWriter::serve() {
     std::vector<Work*> batch;
     {
       std::unique_lock lock(mutex_);
-      queued_.wait(lock, [&] { return closing_ || !queue_.empty(); });
+      while (!closing_ && queue_.empty()) {
+        if (queued_.wait_for(lock, kLookAgain) == std::cv_status::no_timeout) continue;
+        lock.unlock();
+        look_at_files(/*changed=*/false);
+        lock.lock();
+      }
       if (queue_.empty()) return;
       batch.assign(queue_.begin(), queue_.end());
       queue_.clear();
     }
-    if (const absl::Status known = broken(); known.ok()) {
+    look_at_files(/*changed=*/false);
+    if (broken().ok()) {
       commit(batch);
-    } else {
-      for (Work* work : batch) work->status = known;
+      look_at_files(/*changed=*/true);
     }
+    if (const absl::Status known = broken(); !known.ok())
+      for (Work* work : batch) work->status = known;
     {
       const std::lock_guard lock(mutex_);
       for (Work* work : batch) work->done = true;

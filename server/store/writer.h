@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "compiler/base/status.h"
+#include "server/store/disk.h"
 #include "server/store/sql.h"
 
 namespace wl {
@@ -63,13 +64,16 @@ class StoreWriter {
   absl::Status run(const std::vector<Work*>& batch, Attempt* out);
   Attempt attempt(const std::vector<Work*>& batch);
   void checkpoint_when_due();
-  void checkpoint();
+  bool checkpoint();
+  // Breaks down if another program has taken the store's files away; at each transaction, and once a second.
+  void look_at_files(bool changed);
   void point(const char* name);
   int64_t wal_bytes() const;
 
   std::unique_ptr<Sql> sql_;
   const std::string file_;
   const Hooks hooks_;
+  OwnFiles files_;  // the writer's thread only
   mutable std::mutex mutex_;
   std::condition_variable queued_, finished_;
   std::deque<Work*> queue_;
