@@ -85,7 +85,11 @@ absl::StatusOr<int> dispatch(Options options, Local& local, const std::stop_toke
       WL_ASSIGN_OR_RETURN(signers, read_signers(options.signers));
     }
     WL_ASSIGN_OR_RETURN(service, Service::at(options.server, options.dial, std::move(signers)));
-    service = service.limited(kCallPatience, stop);
+    // What a store has does not take longer, however slowly it comes.
+    const bool only_asks = options.command == "get" || options.command == "run";
+    service =
+        service.limited(kCallPatience, stop,
+                        only_asks ? std::optional(std::chrono::system_clock::now() + kCallPatience) : std::nullopt);
     service.await_connection(kStarting);
   }
   Context context{std::move(options), local, std::move(service), embedded};

@@ -219,6 +219,10 @@ absl::StatusOr<Job> ask(Context& context, const GraphFile& file, bool search) {
   if (is_done(job.state)) return job;
   if (context.embedded) WL_RETURN_IF_ERROR(end_orphans(context, job.name));
   if (context.embedded && search) WL_RETURN_IF_ERROR(context.local.start_worker(!context.options.html.empty()));
+  if (!search)
+    return absl::DataLossError(cat(context.options.server, " answers with ", job.name,
+                                   ", which is not done, although nothing was to be searched; it is no coordinator of "
+                                   "this version"));
   return follow(context, job, begun, OnInterrupt::kEndJob);
 }
 

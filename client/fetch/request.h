@@ -1,6 +1,7 @@
 // What a program wants to run, and the coordinator that it may be had from.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <stop_token>
@@ -27,6 +28,8 @@ struct CoordinatorAddress {
   std::string signers;        // file of the keys that may sign records; empty: any
   std::string token_file;     // has the token, and is read for every call; empty: none; or:
   std::string token;
+  bool trust_workers = false;                  // objects are used for which nobody but their workers gives a word
+  std::chrono::milliseconds patience{60'000};  // with what a store has, to arrive in all; and a second for each kernel
 };
 
 // Asks a coordinator and writes the answer as a bundle to a folder that does not exist yet. Takes as long as a search;

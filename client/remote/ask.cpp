@@ -16,6 +16,11 @@ namespace wl {
 namespace {
 
 absl::StatusOr<Service> service_at(const CoordinatorAddress& address, std::stop_token stop) {
+using Clock = std::chrono::system_clock;
+
+// How much longer what a store has may take to arrive, for each kernel of it; and one call at most.
+constexpr std::chrono::seconds kEachArrives{1}, kCallPatience{120};
+
   DialOptions dial;
   dial.tls = {.cert = address.cert, .key = address.key, .ca = address.ca};
   dial.token_file = address.token_file;
@@ -25,11 +30,12 @@ absl::StatusOr<Service> service_at(const CoordinatorAddress& address, std::stop_
     WL_ASSIGN_OR_RETURN(signers, read_signers(address.signers));
   }
   WL_ASSIGN_OR_RETURN(const Service service, Service::at(address.server, dial, std::move(signers)));
-  return service.limited(std::chrono::minutes(2), std::move(stop));
+  return service.limited(kCallPatience, std::move(stop), Clock::now() + address.patience);
 }
 
-absl::StatusOr<Job> job_for(Service& service, const BundleRequest& request, const GraphFile& file,
-                            std::stop_token stop) {
+// A search takes as long as it takes; what the store has is there at once.
+absl::StatusOr<Job> job_for(Service& service, const CoordinatorAddress& address, const BundleRequest& request,
+                            const GraphFile& file, std::stop_token stop) {
   TuneOptions options;
   options.target = request.target;
   options.trials = request.trials;
@@ -37,7 +43,8 @@ absl::StatusOr<Job> job_for(Service& service, const BundleRequest& request, cons
   WL_ASSIGN_OR_RETURN(Job job, service.create_job(new_request_id(), file.text, options, file.label, trace_of_job("")));
   if (!is_done(job.state)) {
     WL_ASSIGN_OR_RETURN(job, service.watch_job(
-                                 job.name, [](const Job&) {}, [](bool) {}, {.stop = std::move(stop)}));
+    const auto until = options.require_cached ? std::optional(Clock::now() + address.patience) : std::nullopt;
+                                 job.name, [](const Job&) {}, [](bool) {}, {.until = until, .stop = std::move(stop)}));
   }
   if (!job.result) return why_no_result(job);
   return job;
@@ -84,7 +91,7 @@ absl::Status ask_coordinator(const CoordinatorAddress& address, const BundleRequ
   if (request.key.empty()) {
     WL_ASSIGN_OR_RETURN(
         file, read_graph(request.graph, request.bind, panels_for(request.target), request.weights, request.allow_tf32));
-    WL_ASSIGN_OR_RETURN(job, job_for(service, request, file, std::move(stop)));
+    WL_ASSIGN_OR_RETURN(job, job_for(service, address, request, file, stop));
   } else {
     WL_ASSIGN_OR_RETURN(const KernelRecord record, service.get_record(request.key));
     file.text = record.graph;
@@ -93,7 +100,14 @@ absl::Status ask_coordinator(const CoordinatorAddress& address, const BundleRequ
     job.label = record.key;
     job.result = result_of(record, file);
   }
-  const auto object_of = [&](const KernelRecord& record) { return service.get_blob(record.object_sha256); };
+  const auto groups = static_cast<int64_t>(job.result->groups.size());
+  service = service.limited(kCallPatience, std::move(stop), Clock::now() + address.patience + groups * kEachArrives);
+  const auto object_of = [&](const KernelRecord& record) -> absl::StatusOr<std::string> {
+    const std::string doubt = address.trust_workers ? std::string() : doubt_about(record, service.signers());
+    if (doubt.empty()) return service.get_blob(record.object_sha256);
+    return absl::PermissionDeniedError(
+        cat(doubt, "; `warploom tune` builds it from its source, and trust_workers uses it all the same"));
+  };
   WL_ASSIGN_OR_RETURN(const Program program, fetch_program(service, object_of, *job.result, file));
   return write_bundle(folder, program, report_json(job, file.bind, file.label, /*stable=*/true));
 }

@@ -40,7 +40,7 @@ absl::StatusOr<Response> call(Stub& stub, const Peer& peer,
                               grpc::Status (Stub::*method)(grpc::ClientContext*, const Request&, Response*),
                               const Request& request, std::optional<Clock::duration> patience = {}) {
   grpc::ClientContext context;
-  context.set_deadline(Clock::now() + patience.value_or(peer.patience));
+  context.set_deadline(peer.end_of_call(patience.value_or(peer.patience)));
   const std::stop_callback ends(peer.stop, [&context] { context.TryCancel(); });
   Response response;
   grpc::Status status = (stub.*method)(&context, request, &response);
@@ -70,7 +70,7 @@ absl::StatusOr<Inspection> read_inspection(const std::shared_ptr<grpc::Channel>&
   auto stub = v1::TuningService::NewStub(channel);
   grpc::ClientContext context;
   const std::stop_callback ends(peer.stop, [&context] { context.TryCancel(); });
-  context.set_deadline(Clock::now() + peer.patience);
+  context.set_deadline(peer.end_of_call(peer.patience));
   auto stream = stub->Inspect(&context, request);
   Inspection inspection;
   v1::InspectResponse part;
@@ -307,7 +307,7 @@ absl::StatusOr<std::string> Service::get_blob(const std::string& digest) {
   auto stub = v1::BlobStore::NewStub(channel_);
   grpc::ClientContext context;
   const std::stop_callback ends(peer_.stop, [&context] { context.TryCancel(); });
-  context.set_deadline(Clock::now() + peer_.patience);
+  context.set_deadline(peer_.end_of_call(peer_.patience));
   auto bytes = download(*stub, &context, digest, kMostObjectBytes, peer_.where);
   if (!bytes.ok()) return status_of(to_grpc(bytes.status()), peer_);
   return bytes;

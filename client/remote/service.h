@@ -2,6 +2,7 @@
 // machine, to a local socket, or into this process (embedded mode), without any difference here.
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <functional>
 #include <memory>
@@ -91,6 +92,14 @@ struct Peer {
   std::vector<Signer> signers = {};  // one of them must have signed what it gives; empty: anybody, or nobody
   std::chrono::seconds patience = std::chrono::seconds(120);  // with a call, unless that says another
   std::stop_token stop = {};                                  // requested: calls end at once, with Cancelled
+  // When every call ends, whatever arrives meanwhile; absent: never. A peer may send a little for ever.
+  std::optional<std::chrono::system_clock::time_point> until = {};
+
+  // When a call that is made now ends.
+  std::chrono::system_clock::time_point end_of_call(std::chrono::system_clock::duration allowed) const {
+    const auto end = std::chrono::system_clock::now() + allowed;
+    return until ? std::min(end, *until) : end;
+  }
 };
 
 // What it means that a call has failed, and what to do; OK if it has not.
@@ -107,11 +116,13 @@ class Service {
   // Waits until the coordinator is connected, and for `patience` at most: one that was started a moment ago, as in a
   // script, does not listen yet. Calls say what is wrong.
   void await_connection(std::chrono::milliseconds patience) const;
-  // The same coordinator, with another Peer::patience and Peer::stop.
-  Service limited(std::chrono::seconds patience, std::stop_token stop) const {
+  // The same coordinator, with another Peer::patience, Peer::stop and Peer::until.
+  Service limited(std::chrono::seconds patience, std::stop_token stop,
+                  std::optional<std::chrono::system_clock::time_point> until = {}) const {
     Service out = *this;
     out.peer_.patience = patience;
     out.peer_.stop = std::move(stop);
+    out.peer_.until = until;
     return out;
   }
 
