@@ -32,14 +32,13 @@ namespace {
 constexpr auto kDrain = std::chrono::seconds(8);
 constexpr auto kJobPatience = std::chrono::seconds(5);  // of a new job with the upstream, before it is searched
 // Calls that write to the store wait for its next commit together, so they are more than the cores.
-constexpr int kQuickThreads = 16, kSlowThreads = 4;
+constexpr int kQuickThreads = 16, kSlowThreads = 4, kHeavyThreads = 2, kHeavyNice = 10;
 constexpr size_t kMaxQueued = 4096;  // calls that wait for a thread
 
 // Limits of a connection. A peer that does not speak HTTP/2, or has gone without a word, is noticed.
 constexpr std::pair<const char*, int> kConnectionLimits[] = {
     {GRPC_ARG_MAX_CONCURRENT_STREAMS, 2'000},
     {GRPC_ARG_SERVER_HANDSHAKE_TIMEOUT_MS, 10'000},
-    {GRPC_ARG_MAX_CONNECTION_IDLE_MS, 300'000},  // without a call; callers connect again by themselves
     {GRPC_ARG_KEEPALIVE_TIME_MS, 30'000},
     {GRPC_ARG_KEEPALIVE_TIMEOUT_MS, 20'000},
     {GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1},
@@ -77,7 +76,7 @@ struct Coordinator::Impl {
   std::unique_ptr<Upkeep> upkeep;
   std::unique_ptr<Upstream> upstream;  // null: none
   std::unique_ptr<Engine> engine;
-  std::unique_ptr<WorkPool> quick, slow;
+  std::unique_ptr<WorkPool> quick, slow, heavy;
   std::unique_ptr<Budget> waiting, transfers;
   std::unique_ptr<ReplyCache> replies;
   std::vector<std::unique_ptr<grpc::Service>> services;
@@ -95,7 +94,8 @@ struct Coordinator::Impl {
   absl::Status open_trust(const CoordinatorOptions& options);
   absl::Status open_upstream(const UpstreamOptions& options);
   Elsewhere elsewhere() const;
-  bool build(bool tls);
+  EngineOptions engine_options(const CoordinatorOptions& options);
+  bool build(const CoordinatorOptions& options);
   absl::Status open_http(const CoordinatorOptions& options);
   CoordinatorState state() const;
   void close();
@@ -162,23 +162,7 @@ Elsewhere Coordinator::Impl::elsewhere() const {
   return out;
 }
 
-// The store and what answers from it.
-absl::Status Coordinator::Impl::open(const CoordinatorOptions& options) {
-  StoreOptions wanted;
-  wanted.file = options.store;
-  wanted.max_pages = options.max_store_pages;
-  wanted.on_broken = options.on_broken;
-  wanted.quick_check = !options.listen.empty();
-  wanted.in_turn = options.share_machine;
-  wanted.max_object_bytes = options.upkeep.bounds.object_bytes;
-  if (!options.http.empty()) metrics = std::make_unique<Metrics>(kLeaseEndNames);
-  if (metrics != nullptr) wanted.at_point = commit_timer(metrics.get());
-  WL_RETURN_IF_ERROR(Upkeep::check(options.upkeep));
-  WL_ASSIGN_OR_RETURN(store, Store::open(wanted));
-  upkeep = std::make_unique<Upkeep>(store.get(), options.upkeep);
-  WL_RETURN_IF_ERROR(open_trust(options));
-  replies = std::make_unique<ReplyCache>(options.reply_bytes);
-  WL_RETURN_IF_ERROR(open_upstream(options.upstream));
+EngineOptions Coordinator::Impl::engine_options(const CoordinatorOptions& options) {
   EngineOptions jobs;
   jobs.elsewhere = elsewhere();
   if (signing != nullptr) jobs.sign = [this](KernelRecord* record) { signing->sign(record); };
@@ -193,6 +177,7 @@ absl::Status Coordinator::Impl::open(const CoordinatorOptions& options) {
   };
   if (metrics != nullptr) {
     jobs.stored = [this](const std::vector<Trial>& trials) { metrics->trials_stored(trials); };
+  jobs.plan_memory_bytes = options.plan_memory_bytes;
     jobs.reverified = [this](Reverified outcome) { metrics->reverified(kReverifiedNames[static_cast<int>(outcome)]); };
     jobs.lease_ended = [this](LeaseEnd why) { metrics->lease_ended(kLeaseEndNames[static_cast<int>(why)]); };
     jobs.looked_up = [this](int64_t hits, int64_t misses) { metrics->looked_up(hits, misses); };
@@ -206,7 +191,8 @@ absl::Status Coordinator::Impl::open(const CoordinatorOptions& options) {
   }
   WL_ASSIGN_OR_RETURN(Ranker ranker, ranker_for(options));
   compiler = warploom_compiler(std::move(ranker));
-  engine = std::make_unique<Engine>(store.get(), options.compiler == nullptr ? compiler.get() : options.compiler, jobs);
+  engine = std::make_unique<Engine>(store.get(), options.compiler == nullptr ? compiler.get() : options.compiler,
+                                    engine_options(options));
   quick = std::make_unique<WorkPool>(kQuickThreads, kMaxQueued);
   slow = std::make_unique<WorkPool>(kSlowThreads, kMaxQueued);
   waiting = std::make_unique<Budget>(options.max_waiting_calls);
@@ -232,15 +218,17 @@ absl::Status Coordinator::Impl::open(const CoordinatorOptions& options) {
     services.push_back(make(serving));
   if (!options.http.empty() && authorizer != nullptr)
     web = std::make_unique<Web>(serving, authorizer.get(), options.tls.any());
-  for (WorkPool* pool : {quick.get(), slow.get()}) pool->start();
+  for (WorkPool* pool : {quick.get(), slow.get(), heavy.get()}) pool->start();
   return absl::OkStatus();
 }
+  heavy = std::make_unique<WorkPool>(kHeavyThreads, kMaxQueued, kHeavyNice);
 
-bool Coordinator::Impl::build(bool tls) {
+bool Coordinator::Impl::build(const CoordinatorOptions& options) {
   if (listener != nullptr) grpc::EnableDefaultHealthCheckService(true);
   grpc::ServerBuilder builder;
   builder.SetMaxReceiveMessageSize(kMaxRequestBytes);
   builder.SetMaxSendMessageSize(kMaxMessageBytes);
+                        .heavy = heavy.get(),
   for (const auto& [name, value] : kConnectionLimits) builder.AddChannelArgument(name, value);
   for (const auto& service : services) builder.RegisterService(service.get());
   if (listener != nullptr) {
@@ -268,6 +256,7 @@ absl::Status Coordinator::Impl::open_http(const CoordinatorOptions& options) {
                                               },
                                               .pages =
                                                   [this](const HttpQuestion& question) {
+  builder.AddChannelArgument(GRPC_ARG_MAX_CONNECTION_IDLE_MS, options.silence_ms);
                                                     return web == nullptr ? std::nullopt : web->answer(question);
                                                   }}));
   return absl::OkStatus();
@@ -336,8 +325,9 @@ absl::Status Coordinator::start(const CoordinatorOptions& options) {
                                                        .max_connections = options.max_connections}));
   }
   absl::Status status = impl.open(options);
-  if (status.ok() && !impl.build(options.tls.any())) status = absl::InternalError("gRPC could not start a server");
+  if (status.ok() && !impl.build(options)) status = absl::InternalError("gRPC could not start a server");
   if (status.ok()) status = impl.engine->start();
+  heavy.reset();
   if (status.ok()) status = impl.open_http(options);
   if (!status.ok()) {
     impl.close();

@@ -40,6 +40,8 @@ struct CoordinatorOptions {
   UpstreamOptions upstream;
   int max_connections = 0;  // at once (server/listener.h)
   // The worker shares this machine: hand out no lease while the coordinator itself computes, so that nothing disturbs
+  // A connection without a call for so long is closed, also before its first one. Callers leave sooner (proto/rpc.cpp).
+  int silence_ms = 10'000;
   // timing. The store is then held for one command, and in_use_by() tells others of that kind so.
   bool share_machine = false;
   // Kernels that other compilers or another driver made are verified again when a worker registers that has new ones.
@@ -51,6 +53,7 @@ struct CoordinatorOptions {
   // is served from it any more: the process is to stop() and end.
   std::function<void(const absl::Status&)> on_broken = {};
   const Compiler* compiler = nullptr;  // tests: another one (server/jobs/compiler.h)
+  int64_t plan_memory_bytes = 0;  // for the graphs of all open jobs and what is planned of them; 0: no limit
   // A learned cost model (server/training.h). Empty: the one beside the store, if there is one that can be read;
   // "none": none.
   std::string ranker;

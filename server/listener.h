@@ -62,7 +62,7 @@ class Listener {
   absl::Status listen_on(int family, const void* at, uint32_t size, size_t address, const std::string& name);
   void serve();
   bool accept_one(const End& end);
-  bool full() const;
+  bool full(const std::string& peer) const;
   bool has_enough(const std::string& peer) const;
   void count();
   void refuse(const char* why);

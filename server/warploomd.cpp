@@ -27,6 +27,7 @@
 #include "server/coordinator.h"
 #include "server/listener.h"
 #include "server/services/callers.h"
+#include "server/engine/bounds/plan_memory.h"
 #include "server/store/store.h"
 
 namespace {
@@ -73,8 +74,8 @@ struct Daemon {
   std::string log_format = wl::kLogFormatNames[0];
   bool verbose = false;
   double upstream_check_minutes = 10;
-  bool no_reverify = false;
-  double database_gb = 0, objects_gb = 0, cache_mb = 64;
+  bool no_reverify = false, no_build = false;
+  double database_gb = 0, objects_gb = 0, plan_memory_gb = 0, cache_mb = 64;
 
   std::vector<Setting> settings();
 };
@@ -127,6 +128,10 @@ std::vector<Setting> Daemon::settings() {
        "folder of the backups of this store, for `warploom backup` and --backup-hours"},
       {"--backup-hours", "backup_hours", &upkeep.backup_hours, "make a backup when the newest is so old", 0.01, 8760},
       {"--keep-backups", "keep_backups", &upkeep.keep_backups, "remove older backups than so many; 0: none", 0, 1e6},
+      {"--plan-memory-gb", "plan_memory_gb", &plan_memory_gb,
+       "memory for the graphs of all open jobs and what is planned of them; half of what this process may have, unless "
+       "said",
+       0.001, 1e6},
       {"--database-gb", "database_gb", &database_gb,
        "evict what is neither served, pinned nor needed beyond so many GB of the database", 0.001, 1e6},
       {"--objects-gb", "objects_gb", &objects_gb, "likewise of compiled objects", 0.001, 1e6},
@@ -287,6 +292,8 @@ std::optional<int> read_options(int argc, char** argv, Daemon* daemon) {
     if (daemon->options.store.empty()) return fail(wl::invalid("--restore BACKUP needs --store FILE"));
     const absl::Status restored = wl::Store::restore(daemon->restore, daemon->options.store);
     if (!restored.ok()) return fail(restored);
+  daemon->options.plan_memory_bytes =
+      daemon->plan_memory_gb > 0 ? static_cast<int64_t>(daemon->plan_memory_gb * kGb) : wl::default_plan_memory();
     std::printf("%s is now as in the backup %s\n", daemon->options.store.c_str(), daemon->restore.c_str());
     return 0;
   }

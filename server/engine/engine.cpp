@@ -48,7 +48,10 @@ absl::Status Engine::start() {
   WL_ASSIGN_OR_RETURN(std::vector<JobRow> unfinished, impl_->store->unfinished_jobs());
   Impl* const impl = impl_.get();
   // Who watches them finds a view from the start.
-  for (const JobRow& row : unfinished) impl->views.begin(row.id, job_of(row));
+  for (const JobRow& row : unfinished) {
+    impl->views.begin(row.id, job_of(row));
+    impl->memory.keep_anyway(row.id, plan_bytes(row.graph));
+  }
   impl->loop.post([impl, rows = std::move(unfinished)]() mutable { impl->jobs.recover(std::move(rows)); });
   impl->loop.start(
       impl->options.check_threads, [impl](int64_t search_id) { impl->searches.step(search_id); },
@@ -59,6 +62,10 @@ absl::Status Engine::start() {
         impl->searches.tick();
         impl->races.tick();
         impl->jobs.tick();
+        impl->memory.release_if([&](int64_t id) {
+          const auto job = impl->views.find(id);
+          return job == nullptr || is_done(job->state);
+        });
       });
   return absl::OkStatus();
 }
@@ -109,6 +116,7 @@ absl::StatusOr<Job> Engine::create(const std::string& request_id, const std::str
     WL_ASSIGN_OR_RETURN(JobRow same, impl_->store->create_job(row));
     return get(same.id);
   }
+  WL_ASSIGN_OR_RETURN(std::unique_ptr<PlanMemory::Held> memory, impl_->memory.take(caller, plan_bytes(graph)));
   std::optional<Clock::time_point> over;
   if (options.budget_s > 0) over = Clock::now() + duration_of(options.budget_s);
   Work work(waiting_for(options, over, impl_->loop, gone));
@@ -124,11 +132,17 @@ absl::StatusOr<Job> Engine::create(const std::string& request_id, const std::str
   } else {
     // A view from the start, so that nobody finds the job missing while the engine takes it up.
     impl_->views.begin(made.id, job_of(made));
+    impl_->memory.keep(made.id, std::move(memory));
     impl_->loop.post([impl = impl_.get(), made, plan = std::move(job.plan)]() mutable {
       impl->jobs.adopt(std::move(made), std::move(plan));
     });
   }
   return get(made.id);
+}
+
+absl::StatusOr<std::shared_ptr<const void>> Engine::memory_for(const std::string& graph, const std::string& caller) {
+  WL_ASSIGN_OR_RETURN(std::unique_ptr<PlanMemory::Held> held, impl_->memory.take(caller, plan_bytes(graph)));
+  return std::shared_ptr<const void>(std::move(held));
 }
 
 absl::StatusOr<Job> Engine::get(int64_t id) {

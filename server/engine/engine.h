@@ -36,7 +36,10 @@ struct EngineOptions {
   bool share_machine = false;  // no lease while the coordinator itself computes
   double lease_s = 15, stuck_s = 180;
   int check_threads = 2;
-  std::function<void(KernelRecord*)> sign = {};               // what is promoted; on the engine's thread
+  int64_t plan_memory_bytes = 0;  // of all jobs that are not done (plan_memory.h); 0: no limit
+  // Signs what is promoted; `built`: its object is what build() makes of its source. On the engine's thread.
+  std::function<void(KernelRecord*, bool built)> sign = {};
+  Build build = {};  // takes seconds; called on threads of the pool. Empty: this coordinator builds nothing
   std::function<void(const std::string& key)> promoted = {};  // a key has a new record; on the engine's thread
   RulesOf rules = [](const std::string&) { return TeamRules(); };
   MachineRow machine_row = [](const std::string&) { return std::string(); };  // called on any thread
@@ -120,7 +123,10 @@ class Engine {
   // job. DeadlineExceeded: planning took the whole budget.
   absl::StatusOr<Job> create(const std::string& request_id, const std::string& graph, const TuneOptions& options,
                              const std::string& label, const std::string& team = "", const std::string& trace = "",
-                             const std::function<bool()>& gone = {});
+                             const std::function<bool()>& gone = {}, const std::string& caller = "");
+  // Memory for what is planned of a graph beside any job, for as long as the result lives. ResourceExhausted as
+  // create().
+  absl::StatusOr<std::shared_ptr<const void>> memory_for(const std::string& graph, const std::string& caller);
   absl::StatusOr<Job> get(int64_t id);  // NotFound
   absl::StatusOr<Job> cancel(int64_t id);
   // Calls `tell` with the job, and again whenever it has changed, until unwatch(); not with version `seen`, unless the

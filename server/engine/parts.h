@@ -7,9 +7,10 @@
 //   JobViews   what clients see of jobs                 one mutex
 //   Searches   the live searches of groups              none: the engine's thread only
 //   Jobs       the jobs that are not done               none: the engine's thread only
+//   PlanMemory what their graphs and plans may take     one mutex
 //
 // The order of locks (docs/decisions/0023-locks-of-the-coordinator.md):
-//   The four mutexes are leaves: who holds one takes no other lock, calls no other part and runs no SQL. What is needed
+//   The five mutexes are leaves: who holds one takes no other lock, calls no other part and runs no SQL. What is needed
 //   of two parts is copied out of the first and then given to the second. EventLoop::busy() takes no lock and may be
 //   asked under any. Leases has its queue of ready batches below it: the mutex of ReadyQueue may be taken under that of
 //   Leases, never the other way round.
@@ -17,6 +18,7 @@
 
 #include <atomic>
 
+#include "server/engine/bounds/plan_memory.h"
 #include "server/engine/job_views.h"
 #include "server/engine/jobs.h"
 #include "server/engine/leases.h"
@@ -33,6 +35,7 @@ struct Engine::Impl {
   const Compiler* const compiler;
   const EngineOptions options;
 
+  PlanMemory memory{options.plan_memory_bytes};
   JobViews views;
   Workers workers{store, duration_of(options.lease_s), options.machine_row};
   EventLoop loop{[this] { leases.wake(); }};

@@ -14,6 +14,8 @@ namespace wl {
 namespace {
 
 constexpr const char* kText = "text/plain; charset=utf-8";
+constexpr const char* kForeignHost =
+    "Host: without TLS this is for programs of this machine, under the name localhost or 127.0.0.1\n";
 
 // Of the request that this thread answers: the library has no place for it.
 thread_local const HttpAsked* asked_now = nullptr;
@@ -75,6 +77,14 @@ bool is_health(std::string_view head) {
 }
 
 }  // namespace
+
+bool is_own_name(std::string_view host) {
+  if (host.empty()) return true;
+  const size_t colon = host.rfind(':');
+  const std::string name(host.ends_with(']') ? host : host.substr(0, colon));
+  return name == "localhost" || name == "[::1]" ||
+         (is_loopback(name) && name.find_first_not_of("0123456789.") == std::string::npos);
+}
 
 struct HttpServer::Impl {
   // The library reads requests, finds who answers them, and writes answers. Connections are the door's (http_door.h):
@@ -150,7 +160,12 @@ absl::StatusOr<std::unique_ptr<HttpServer>> HttpServer::open(const HttpOptions& 
     send(*answer, response);
     return Server::HandlerResponse::Handled;
   });
-  server.Get("/metrics", [metrics = options.metrics](const httplib::Request&, httplib::Response& answer) {
+  server.Get("/metrics", [metrics = options.metrics, tls](const httplib::Request& request, httplib::Response& answer) {
+    if (!tls && !is_own_name(request.get_header_value("Host"))) {
+      answer.status = 403;
+      answer.set_content(kForeignHost, kText);
+      return;
+    }
     answer.set_content(metrics(), "text/plain; version=0.0.4; charset=utf-8");
   });
   server.Get("/healthz",

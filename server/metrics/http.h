@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -32,6 +33,10 @@ struct HttpAnswer {
   std::vector<std::pair<std::string, std::string>> headers;
 };
 using AnswerHttp = std::function<std::optional<HttpAnswer>(const HttpQuestion&)>;
+
+// Whether the header Host is a name of this machine alone, or is missing. A page of another site may give its own name
+// this machine's address and make a browser ask, but the browser still says the name.
+bool is_own_name(std::string_view host);
 
 struct HttpOptions {
   std::string address;  // "HOST:PORT"

@@ -20,7 +20,9 @@ class TuningServiceImpl final : public v1::TuningService::CallbackService {
   explicit TuningServiceImpl(const Serving& serving) : serving_(serving) {}
   grpc::ServerUnaryReactor* CreateTuningJob(grpc::CallbackServerContext* context,
                                             const v1::CreateTuningJobRequest* request, v1::Job* out) override {
-    return answer_on(serving_.slow, context, [=, this] { return create(*context, *request, out); });
+    return answer_on(
+        pool_for_graph(serving_, request->graph().size()), context,
+        [=, this] { return create(*context, *request, out); }, caller_of(serving_, *context));
   }
   WL_ANSWER_READER_ON(serving_.quick, GetJob, v1::GetJobRequest, v1::Job);
   WL_ANSWER_READER_ON(serving_.quick, ListJobs, v1::ListJobsRequest, v1::ListJobsResponse);
@@ -46,8 +48,9 @@ grpc::Status TuningServiceImpl::create(const grpc::CallbackServerContext& contex
   if (!reader.ok()) return to_grpc(reader.status());
   const auto options = from_proto(request.options());
   if (!options.ok()) return to_grpc(options.status());
-  return answer(engine_->create(request.request_id(), request.graph(), *options, request.label(), reader->team,
-                                request.trace(), [&context] { return context.IsCancelled(); }),
+  return answer(engine_->create(
+                    request.request_id(), request.graph(), *options, request.label(), reader->team, request.trace(),
+                    [&context] { return context.IsCancelled(); }, caller_of(serving_, context)),
                 out);
 }
 

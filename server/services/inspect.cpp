@@ -63,7 +63,8 @@ class InspectCall final : public grpc::ServerWriteReactor<v1::InspectResponse> {
     held_ = hold_call(serving, context, "/warploom.v1.TuningService/Inspect", kLongestTransfer);
     if (const absl::Status fields = check_fields(request); !fields.ok()) {
       Finish(to_grpc(fields));
-    } else if (!serving_.slow->post([this] { answer(); })) {
+    } else if (!pool_for_graph(serving, request_.graph().size())
+                    ->post([this] { answer(); }, caller_of(serving, *context))) {
       Finish(too_busy());
     }
   }
@@ -79,10 +80,14 @@ class InspectCall final : public grpc::ServerWriteReactor<v1::InspectResponse> {
 
  private:
   void answer() {
-    if (const absl::Status made = make_parts(); made.ok())
-      write();
-    else
-      Finish(to_grpc(made));
+    try {
+      if (const absl::Status made = make_parts(); made.ok())
+        write();
+      else
+        Finish(to_grpc(made));
+    } catch (const std::bad_alloc&) {
+      Finish(no_memory());
+    }
   }
 
   void write() {
@@ -94,6 +99,7 @@ class InspectCall final : public grpc::ServerWriteReactor<v1::InspectResponse> {
     static const std::set<std::string> stages = {"graph", "space", "plan", "kernel", "source"};
     if (!stages.contains(request_.stage()))
       return invalid("stage: expected graph, space, plan, kernel or source, found \"", request_.stage(), "\"");
+    WL_ASSIGN_OR_RETURN(memory_, serving_.engine->memory_for(request_.graph(), caller_of(serving_, *context_)));
     if (request_.simplify_only()) {
       WL_ASSIGN_OR_RETURN(Graph graph, parse(request_.graph()));
       WL_ASSIGN_OR_RETURN(graph, compiler_.simplify(graph));
@@ -210,6 +216,7 @@ class InspectCall final : public grpc::ServerWriteReactor<v1::InspectResponse> {
     return context_->IsCancelled() || serving_.engine->leaving() ? absl::CancelledError("the caller has gone")
                                                                  : absl::OkStatus();
   }};
+  std::shared_ptr<const void> memory_;  // for what is planned
   std::deque<v1::InspectResponse> parts_;
   v1::InspectResponse part_;  // that groups are added to
   size_t part_bytes_ = 0;

@@ -7,7 +7,7 @@
 namespace wl {
 namespace {
 
-constexpr auto kLookEvery = std::chrono::milliseconds(500);
+constexpr auto kAskAgain = std::chrono::milliseconds(500);
 
 }  // namespace
 
@@ -42,7 +42,7 @@ OpenCalls::Held::~Held() {
 
 void OpenCalls::look() {
   std::unique_lock lock(mutex_);
-  while (!changed_.wait_for(lock, kLookEvery, [this] { return stopping_; })) {
+  while (!changed_.wait_for(lock, kAskAgain, [this] { return stopping_; })) {
     const std::vector<std::shared_ptr<Entry>> now(entries_.begin(), entries_.end());
     lock.unlock();
     for (const std::shared_ptr<Entry>& entry : now) {

@@ -55,6 +55,7 @@ struct Serving {
   Store* store;
   WorkPool* quick;  // calls that read or write the store
   WorkPool* slow;   // calls that may compile, or write a backup, for seconds
+  WorkPool* heavy;  // likewise about large graphs, which may take minutes; they give way to all others
   Upkeep* upkeep;
   ReplyCache* replies;
   const Authorizer* authorizer;        // who calls; null: embedded mode, whose calls are all its own
@@ -77,6 +78,17 @@ inline absl::StatusOr<Reader> reader_of(const Serving& serving, const grpc::Call
 // Whether a caller may know of a worker: those of a team are seen by the team and by operators alone.
 inline bool sees_worker(const Reader& reader, const WorkerView& worker) {
   return reader.every || worker.team.empty() || worker.team == reader.team;
+}
+
+// Who makes a call, for turns: all whose names are not known are one.
+inline std::string caller_of(const Serving& serving, const grpc::CallbackServerContext& context) {
+  return serving.authorizer == nullptr ? "" : serving.authorizer->principal_of(context);
+}
+
+// Where calls about a graph of so many bytes are answered. A small one never waits for large ones.
+inline constexpr size_t kSmallGraph = 32 << 10;
+inline WorkPool* pool_for_graph(const Serving& serving, size_t bytes) {
+  return bytes <= kSmallGraph ? serving.slow : serving.heavy;
 }
 
 // Lets a call that stays open end when its caller may no longer make it (Authorizer::hold()). Calls that only wait may

@@ -7,7 +7,10 @@
 #include <condition_variable>
 #include <deque>
 #include <functional>
+#include <map>
 #include <mutex>
+#include <new>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -15,34 +18,49 @@ namespace wl {
 
 class WorkPool {
  public:
-  WorkPool(int threads, size_t max_queued) : count_(threads), max_queued_(max_queued) {}
+  // `nice`: by how much its threads give way to others of the machine (nice(2)).
+  WorkPool(int threads, size_t max_queued, int nice = 0) : count_(threads), max_queued_(max_queued), nice_(nice) {}
   ~WorkPool();  // Runs what is queued first.
   WorkPool(const WorkPool&) = delete;
   WorkPool& operator=(const WorkPool&) = delete;
 
   void start();  // Call it once, when all that the work uses is there.
-  // Any thread. False: so much is queued that nothing more is taken, and `work` does not run.
-  bool post(std::function<void()> work);
+  // Callers have turns, however much each of them has queued. Any thread. False: so much is queued, in all or of this
+  // caller, that nothing more is taken, and `work` does not run.
+  bool post(std::function<void()> work, const std::string& caller = "");
 
  private:
   void serve();
 
   const int count_;
   const size_t max_queued_;
+  const int nice_;
   std::mutex mutex_;  // guards the rest
   std::condition_variable queued_;
-  std::deque<std::function<void()>> work_;
+  std::map<std::string, std::deque<std::function<void()>>> work_;  // by caller; of none that has nothing
+  std::deque<std::string> turns_;                                  // those callers; the first is next
+  size_t count_queued_ = 0;
   bool stopping_ = false;
   std::vector<std::thread> threads_;
 };
 
 grpc::Status too_busy();  // What a call hears that the pool did not take.
 
+grpc::Status no_memory();  // What a call hears whose answer did not fit into memory: others go on.
+
 // Answers a unary call with what `handle` returns. A call whose caller has gone by its turn is not handled.
 template <typename Handle>
-grpc::ServerUnaryReactor* answer_on(WorkPool* pool, grpc::CallbackServerContext* context, Handle handle) {
+grpc::ServerUnaryReactor* answer_on(WorkPool* pool, grpc::CallbackServerContext* context, Handle handle,
+                                    const std::string& caller = "") {
   grpc::ServerUnaryReactor* const reactor = context->DefaultReactor();
-  const bool taken = pool->post([=] { reactor->Finish(context->IsCancelled() ? grpc::Status::CANCELLED : handle()); });
+  const auto answer = [=]() -> grpc::Status {
+    try {
+      return context->IsCancelled() ? grpc::Status::CANCELLED : handle();
+    } catch (const std::bad_alloc&) {
+      return no_memory();
+    }
+  };
+  const bool taken = pool->post([=] { reactor->Finish(answer()); }, caller);
   if (!taken) reactor->Finish(too_busy());
   return reactor;
 }

@@ -99,16 +99,6 @@ int http_status(const absl::Status& status) {
   }
 }
 
-// Whether a page of another site made the browser ask: it may give its own name this machine's address, but the browser
-// still says the name.
-bool is_own_name(std::string_view host) {
-  if (host.empty()) return true;
-  const size_t colon = host.rfind(':');
-  const std::string name(host.ends_with(']') ? host : host.substr(0, colon));
-  return name == "localhost" || name == "[::1]" ||
-         (is_loopback(name) && name.find_first_not_of("0123456789.") == std::string::npos);
-}
-
 std::string tag_of(std::string_view text) {
   return cat("\"", sha256_hex(text).substr(0, 32), "\"");
 }

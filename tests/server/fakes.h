@@ -72,7 +72,7 @@ class FakeCompiler : public Compiler {
   absl::StatusOr<std::vector<Cover>> covers(const Graph& graph, const Machine&, const std::string& cover,
                                             const CoverPrices& prices, Work* work) const override {
     ++planning;
-    while (stuck && go_on(work, 1)) {
+    while (stuck && graph.nodes.size() > stuck_beyond && go_on(work, 1)) {
     }
     --planning;
     WL_RETURN_IF_ERROR(ended(work));
@@ -139,7 +139,8 @@ class FakeCompiler : public Compiler {
   }
   mutable std::atomic<int> opened = 0;
   bool halves = false, refining = false;
-  std::atomic<bool> stuck = false;  // plans for ever
+  std::atomic<bool> stuck = false;       // plans for ever
+  std::atomic<size_t> stuck_beyond = 0;  // graphs with more operations
   mutable std::atomic<int> planning = 0;
   std::vector<std::string> simpler_covers;
   bool known_plans = false;  // whether winners of similar groups are tried

@@ -1,6 +1,10 @@
 // What a coordinator refuses so that it goes on serving: connections, bytes that are on their way, calls that wait.
+#include <arpa/inet.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include <condition_variable>
 #include <list>
@@ -120,6 +124,58 @@ TEST(Connections, BeyondTheirNumberAreClosedAndTheOthersServed) {
     status = ask(connect());
   } while (!status.ok() && std::chrono::steady_clock::now() < give_up);
   EXPECT_TRUE(status.ok()) << status.error_message();
+}
+
+// A connection over TCP that says this and no more. `from`: an address of this machine, since each has a limit.
+int silent_connection(int port, const std::string& from, std::string_view says) {
+  const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  sockaddr_in own = {}, other = {};
+  own.sin_family = other.sin_family = AF_INET;
+  other.sin_port = htons(static_cast<uint16_t>(port));
+  EXPECT_EQ(inet_pton(AF_INET, from.c_str(), &own.sin_addr), 1);
+  EXPECT_EQ(inet_pton(AF_INET, "127.0.0.1", &other.sin_addr), 1);
+  EXPECT_EQ(bind(fd, reinterpret_cast<const sockaddr*>(&own), sizeof own), 0);
+  EXPECT_EQ(connect(fd, reinterpret_cast<const sockaddr*>(&other), sizeof other), 0);
+  EXPECT_EQ(send(fd, says.data(), says.size(), MSG_NOSIGNAL), static_cast<ssize_t>(says.size()));
+  return fd;
+}
+
+// Whoever runs the coordinator gets in when all that others may have is taken.
+TEST(Connections, OverTcpLeaveRoomForTheUnixSocket) {
+  Scratch scratch;
+  CoordinatorOptions options;
+  options.store = scratch.path("a.db");
+  options.listen = cat("127.0.0.1:0,unix:", scratch.path("s"));
+  options.max_connections = 16;
+  Coordinator coordinator;
+  ASSERT_TRUE(coordinator.start(options).ok());
+  std::vector<int> idle;
+  for (int i = 0; i < 32; ++i) idle.push_back(silent_connection(coordinator.port(), cat("127.0.0.", 1 + i % 4), ""));
+  grpc::ClientContext context;
+  context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(20));
+  v1::ServerInfo info;
+  const grpc::Status status = v1::Admin::NewStub(dial("unix:" + scratch.path("s")))->GetServerInfo(&context, {}, &info);
+  EXPECT_TRUE(status.ok()) << status.error_message();
+  for (int fd : idle) close(fd);
+}
+
+TEST(Connections, ThatMakeNoCallAreClosed) {
+  Scratch scratch;
+  CoordinatorOptions options;
+  options.store = scratch.path("a.db");
+  options.listen = "127.0.0.1:0";
+  options.silence_ms = 200;
+  Coordinator coordinator;
+  ASSERT_TRUE(coordinator.start(options).ok());
+  // The preface of HTTP/2 and settings without any: all that a peer must say before it makes a call.
+  const std::string_view hello("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\4\0\0\0\0\0", 33);
+  const int fd = silent_connection(coordinator.port(), "127.0.0.1", hello);
+  char said[4096];
+  ssize_t size = 0;
+  while ((size = recv(fd, said, sizeof said, 0)) > 0) {
+  }
+  EXPECT_TRUE(size == 0 || errno == ECONNRESET);
+  close(fd);
 }
 
 TEST(Connections, AreNoMoreThanTheDescriptorsAllow) {

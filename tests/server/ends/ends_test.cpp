@@ -3,9 +3,12 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <future>
 #include <latch>
+#include <mutex>
 #include <thread>
 
+#include "server/services/work_pool.h"
 #include "tests/server/outside.h"
 #include "tests/server/scratch.h"
 #include "tests/server/service.h"
@@ -100,6 +103,64 @@ TEST(Ends, WithTheJob) {
   EXPECT_EQ(service.watch(first->name).back().state, JobState::kCancelled);
   service.compiler.stuck = false;
   EXPECT_EQ(service.run("r2", trials(8)).state, JobState::kSucceeded) << "no thread of the pool is lost";
+}
+
+// However many callers plan large graphs, a small one has its turn.
+TEST(Ends, LateForLargeGraphsAndSoonForSmallOnes) {
+  Scratch scratch;
+  Service service(scratch.path("a.db"));
+  service.compiler.stuck = true;
+  service.compiler.stuck_beyond = 100;
+  std::string large = "graph {\n  %0 = input \"x\" : f32[64,32] normal(0,1)\n";
+  for (int i = 0; i < 2000; ++i) append(&large, "  %", i + 1, " = exp %", i, " : f32[64,32]\n");
+  large += "  output \"y\" %2000\n}\n";
+  constexpr int kCallers = 10;
+  std::vector<grpc::ClientContext> contexts(kCallers);
+  std::vector<std::thread> callers;
+  for (int i = 0; i < kCallers; ++i)
+    callers.emplace_back([&, i] {
+      v1::CreateTuningJobRequest request;
+      request.set_request_id(cat("large ", i));
+      request.set_graph(large);
+      *request.mutable_options() = to_proto(trials(8));
+      v1::Job job;
+      EXPECT_EQ(service.tuning->CreateTuningJob(&contexts[static_cast<size_t>(i)], request, &job).error_code(),
+                grpc::StatusCode::CANCELLED);
+    });
+  while (service.compiler.planning < 2) std::this_thread::yield();
+  FakeWorker worker(service.channel, "w");
+  EXPECT_EQ(service.run("small", trials(8)).state, JobState::kSucceeded);
+  for (grpc::ClientContext& context : contexts) context.TryCancel();
+  for (std::thread& caller : callers) caller.join();
+  expect_idle(service.compiler);
+}
+
+// Those who have queued much wait for those who have queued little.
+TEST(WorkPool, CallersHaveTurns) {
+  std::promise<void> go_on;
+  std::mutex mutex;
+  std::vector<std::string> order;
+  {
+    WorkPool pool(1, 100);
+    const auto note = [&](const std::string& caller) {
+      return pool.post(
+          [&, caller] {
+            const std::lock_guard lock(mutex);
+            order.push_back(caller);
+          },
+          caller);
+    };
+    EXPECT_TRUE(pool.post([&] { go_on.get_future().wait(); }, "first"));
+    for (int i = 0; i < 5; ++i) EXPECT_TRUE(note("many"));
+    for (int i = 0; i < 2; ++i) EXPECT_TRUE(note("few"));
+    for (int i = 5; i < 25; ++i) EXPECT_TRUE(note("many"));
+    EXPECT_FALSE(note("many")) << "it leaves room for others";
+    EXPECT_TRUE(note("another"));
+    pool.start();
+    go_on.set_value();
+  }
+  EXPECT_THAT(std::vector<std::string>(order.begin(), order.begin() + 6),
+              ::testing::ElementsAre("many", "few", "another", "many", "few", "many"));
 }
 
 TEST(Ends, WithTheCoordinatorAndGoesOnWithTheNext) {

@@ -110,11 +110,14 @@ TEST(Door, ThirtyThreeConnectionsAndMoreDoNotStopTheServer) {
     EXPECT_THAT(probe.hear("alive"), StartsWith("HTTP/1.1 200 OK")) << i;
   }
   const Wire another(port);
-  ASSERT_TRUE(another.say("GET /metrics HTTP/1.1\r\nHost: x\r\n\r\nGET /readyz HTTP/1.1\r\n\r\n"));
+  ASSERT_TRUE(another.say("GET /metrics HTTP/1.1\r\nHost: 127.0.0.1:1\r\n\r\nGET /readyz HTTP/1.1\r\n\r\n"));
   EXPECT_THAT(another.hear("ready\n"), HasSubstr("m 1\n")) << "one after the other";
   const Wire parts(port);
   ASSERT_TRUE(parts.say("GET /metrics HTTP/1.1\r\nRange: bytes=0-1,0-1,0-1\r\n\r\n"));
   EXPECT_THAT(parts.hear(), StartsWith("HTTP/1.1 416"));
+  const Wire foreign(port);
+  ASSERT_TRUE(foreign.say("GET /metrics HTTP/1.1\r\nHost: evil.example\r\n\r\n"));
+  EXPECT_THAT(foreign.hear("localhost"), StartsWith("HTTP/1.1 403")) << "a browser whose page is of another site";
 }
 
 TEST(Door, ARequestHasAnEnd) {
