@@ -139,6 +139,7 @@ class ThisMachine final : public wl::Local {
 
   absl::StatusOr<std::string> assemble(const wl::Source& source) override;
   absl::StatusOr<std::string> build(const wl::Source& source) override;
+  std::string compiler_for(const wl::Source& source) override { return wl::own_compiler(source); }
   absl::StatusOr<std::vector<std::string>> flags_of(const std::string& target) override {
     for (const wl::CpuTarget& row : wl::cpu_targets())
       if (row.name == target) return wl::code_flags(row);
@@ -277,20 +278,7 @@ absl::StatusOr<std::string> ThisMachine::assemble(const wl::Source& source) {
 }
 
 absl::StatusOr<std::string> ThisMachine::build(const wl::Source& source) {
-  wl::Batch batch;
-  batch.keep_objects = true;
-  batch.candidates.emplace_back().source = source;
-  wl::MeasureOptions options;
-  WL_ASSIGN_OR_RETURN(options.work_dir, wl::temporary_folder());
-  options.sandbox = sandbox();
-  WL_ASSIGN_OR_RETURN(const wl::PrivateFolder folder, wl::PrivateFolder::make(options.work_dir));
-  WL_ASSIGN_OR_RETURN(const std::vector<wl::Compiled> made,
-                      wl::compile_batch(batch, options, folder.path(), [](int) {}));
-  if (made.size() != 1 || made[0].outcome != wl::Outcome::kCorrect) {
-    return wl::invalid("the kernel ", source.entry,
-                       " does not compile on this machine: ", made.empty() ? "" : made[0].message);
-  }
-  return wl::PrivateFolder::read(made[0].object);
+  return wl::build_object(source, default_runner(), sandbox());
 }
 
 }  // namespace

@@ -58,6 +58,8 @@ constexpr TextRow kTexts[] = {
     {"KernelRecord.strategy", TextKind::kWord, kWordBytes},
     {"KernelRecord.signed_by", TextKind::kWord, kWordBytes},
     {"KernelRecord.signature", TextKind::kWord, kWordBytes},
+    {"KernelRecord.built_by", TextKind::kWord, kWordBytes},
+    {"KernelRecord.built_signature", TextKind::kWord, kWordBytes},
     {"KernelSummary.digest", TextKind::kDigest, kWordBytes},
     {"KernelSummary.key", TextKind::kDigest, kWordBytes},
     {"KernelSummary.plan", TextKind::kText, kMostPlan},
@@ -194,7 +196,7 @@ struct RangeRow {
   double least, most;
 };
 
-constexpr double kBytes = 1LL << 46, kCount = 1e15, kSeconds = 1e12, kTrials = 1e9, kRate = 1e9;
+constexpr double kBytes = 1LL << 46, kCount = 1e15, kSeconds = 1e12, kTrials = 1e9, kRate = 1e9, kClock = 1e6;
 
 constexpr RangeRow kRanges[] = {
     {"Source.grid", 0, kBytes},
@@ -213,6 +215,8 @@ constexpr RangeRow kRanges[] = {
     {"Check.Sample.index", 0, kCount},
     {"Trial.trial", 0, kTrials},
     {"Trial.samples_ns", 0, kCount},
+    {"Trial.clock_mhz", 0, kClock},
+    {"Trial.clocks_mhz", 0, kClock},
     {"Trial.compile_s", 0, kSeconds},
     {"Trial.check_s", 0, kSeconds},
     {"Trial.measure_s", 0, kSeconds},
@@ -237,6 +241,10 @@ constexpr RangeRow kRanges[] = {
     {"DownloadRequest.offset", 0, kBytes},
 };
 
+// A floating-point field without a row of kRanges is no less than 0 and no NaN, but for these, which are values of
+// data.
+constexpr const char* kAnyNumber[] = {"Fill.mean", "Fill.stddev", "Fill.literal", "Check.Sample.expected"};
+
 // The limits of one field.
 struct Limit {
   const pb::FieldDescriptor* field;
@@ -257,6 +265,9 @@ void add_message(const pb::Descriptor* message, LimitsByMessage& out) {
   for (int i = 0; i < message->field_count(); ++i) {
     limits.push_back({message->field(i)});
     if (message->field(i)->type() == pb::FieldDescriptor::TYPE_BYTES) limits.back().most_bytes = 1 << 20;
+    if (message->field(i)->cpp_type() != pb::FieldDescriptor::CPPTYPE_DOUBLE) continue;
+    limits.back().ranged = true;
+    limits.back().most = std::numeric_limits<double>::infinity();
   }
   for (int i = 0; i < message->nested_type_count(); ++i) add_message(message->nested_type(i), out);
 }
@@ -278,6 +289,7 @@ LimitsByMessage make_limits() {
   }
   for (const char* field : kNeeded) at(field).needed = true;
   for (const ItemsRow& row : kItems) at(row.field).most_items = row.most;
+  for (const char* field : kAnyNumber) at(field).ranged = false;
   for (const RangeRow& row : kRanges) {
     Limit& limit = at(row.field);
     limit.ranged = true;

@@ -31,6 +31,14 @@ std::string signed_text(const KernelRecord& record) {
   return cat("warploom record 1\n", record.digest, "\n");
 }
 
+std::string built_text(const KernelRecord& record) {
+  return cat("warploom object 1\n", record.digest, "\n");
+}
+
+bool is_one_of(const std::vector<Signer>& signers, const std::string& public_key) {
+  return std::any_of(signers.begin(), signers.end(), [&](const Signer& one) { return one.public_key == public_key; });
+}
+
 bool is_hex(const std::string& text, size_t bytes) {
   return text.size() == 2 * bytes && std::all_of(text.begin(), text.end(), [](char c) {
            return absl::ascii_isxdigit(static_cast<unsigned char>(c));
@@ -104,8 +112,7 @@ SigningKey::~SigningKey() {
   EVP_PKEY_free(key_);
 }
 
-void SigningKey::sign(KernelRecord* record) const {
-  const std::string text = signed_text(*record);
+std::string SigningKey::signature_of(const std::string& text) const {
   std::string raw(kSignatureBytes, '\0');
   size_t size = raw.size();
   const Digesting digesting(EVP_MD_CTX_new(), &EVP_MD_CTX_free);
@@ -113,8 +120,17 @@ void SigningKey::sign(KernelRecord* record) const {
                     EVP_DigestSign(digesting.get(), reinterpret_cast<unsigned char*>(raw.data()), &size, bytes_of(text),
                                    text.size()) == 1;
   WL_CHECK(done && size == kSignatureBytes, "Ed25519 signs nothing");
+  return absl::BytesToHexString(raw);
+}
+
+void SigningKey::sign(KernelRecord* record) const {
   record->signed_by = public_key_;
-  record->signature = absl::BytesToHexString(raw);
+  record->signature = signature_of(signed_text(*record));
+}
+
+void SigningKey::sign_as_built(KernelRecord* record) const {
+  record->built_by = public_key_;
+  record->built_signature = signature_of(built_text(*record));
 }
 
 absl::StatusOr<std::vector<Signer>> read_signers(const std::string& file) {
@@ -153,13 +169,16 @@ absl::Status check_signature(const KernelRecord& record, const std::vector<Signe
                                            " is not signed, and --signers asks for it: it was made before its "
                                            "coordinator signed records; `warploom tune --retune` makes another"));
   }
-  if (std::any_of(signers.begin(), signers.end(),
-                  [&](const Signer& one) { return one.public_key == record.signed_by; }))
-    return absl::OkStatus();
+  if (is_one_of(signers, record.signed_by)) return absl::OkStatus();
   return absl::PermissionDeniedError(
       cat(what, " is signed by ", record.signed_by,
           ", which is none of --signers: ask whoever runs the coordinator whether that is "
           "its key (`warploom signer`), and add it to the file"));
+}
+
+bool is_built(const KernelRecord& record, const std::vector<Signer>& signers) {
+  return is_signed_by(record.built_by, built_text(record), record.built_signature) &&
+         (signers.empty() || is_one_of(signers, record.built_by));
 }
 
 }  // namespace wl

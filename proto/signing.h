@@ -26,9 +26,12 @@ class SigningKey {
   const std::string& public_key() const { return public_key_; }  // 32 bytes in hexadecimal
   // Sets who signed the record, and the signature of its digest.
   void sign(KernelRecord* record) const;
+  // Sets who made the record's object of its source, and this key's word for it.
+  void sign_as_built(KernelRecord* record) const;
 
  private:
   SigningKey() = default;
+  std::string signature_of(const std::string& text) const;  // in hexadecimal
   evp_pkey_st* key_ = nullptr;
   std::string public_key_;
 };
@@ -45,5 +48,9 @@ absl::StatusOr<std::vector<Signer>> read_signers(const std::string& file);
 // Whether a record whose digest was checked may be used. DataLoss: its signature is not of its digest.
 // PermissionDenied: `signers` is not empty, and none of them signed it. Both say what to do.
 absl::Status check_signature(const KernelRecord& record, const std::vector<Signer>& signers);
+
+// Whether a coordinator gives its word that its own compilers made the record's object of its source: any one or, if
+// `signers` is not empty, one of them.
+bool is_built(const KernelRecord& record, const std::vector<Signer>& signers);
 
 }  // namespace wl

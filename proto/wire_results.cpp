@@ -27,6 +27,7 @@ v1::GroupResult group_to_proto(const GroupResult& group) {
   out.set_record_digest(group.record_digest);
   out.set_measured_by(group.measured_by);
   out.set_confirmed_by(group.confirmed_by);
+  out.set_built(group.built);
   return out;
 }
 
@@ -52,6 +53,7 @@ absl::StatusOr<GroupResult> group_from_proto(const v1::GroupResult& in) {
   out.record_digest = in.record_digest();
   out.measured_by = in.measured_by();
   out.confirmed_by = in.confirmed_by();
+  out.built = in.built();
   return out;
 }
 
@@ -137,6 +139,8 @@ v1::KernelRecord to_proto(const KernelRecord& record) {
   out.set_confirmed_by(record.confirmed_by);
   out.set_signed_by(record.signed_by);
   out.set_signature(record.signature);
+  out.set_built_by(record.built_by);
+  out.set_built_signature(record.built_signature);
   return out;
 }
 
@@ -171,6 +175,8 @@ absl::StatusOr<KernelRecord> convert_manifest(const v1::KernelRecord& in) {
   out.confirmed_by = in.confirmed_by();
   out.signed_by = in.signed_by();
   out.signature = in.signature();
+  out.built_by = in.built_by();
+  out.built_signature = in.built_signature();
   return out;
 }
 

@@ -46,8 +46,7 @@ constexpr std::pair<const char*, int> kConnectionLimits[] = {
     {GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, 10'000},
 };
 
-// A ranker that is named must be readable. One that only lies beside the store is left out when it is damaged or was
-// made by another version.
+// A ranker that is named must be readable. One beside the store that is not is left out.
 absl::StatusOr<Ranker> ranker_for(const CoordinatorOptions& options) {
   if (options.ranker == "none") return Ranker();
   if (!options.ranker.empty()) return read_ranker(options.ranker);
@@ -165,19 +164,26 @@ Elsewhere Coordinator::Impl::elsewhere() const {
 EngineOptions Coordinator::Impl::engine_options(const CoordinatorOptions& options) {
   EngineOptions jobs;
   jobs.elsewhere = elsewhere();
-  if (signing != nullptr) jobs.sign = [this](KernelRecord* record) { signing->sign(record); };
+  if (signing != nullptr) {
+    jobs.build = options.build;
+    jobs.sign = [this](KernelRecord* record, bool built) {
+      signing->sign(record);
+      if (built) signing->sign_as_built(record);
+    };
+  }
   jobs.share_machine = options.share_machine;
   jobs.reverify = options.reverify;
   jobs.lease_s = options.lease_s;
   jobs.stuck_s = options.stuck_s;
+  jobs.patience_s = options.patience_s;
   jobs.check_threads = options.check_threads;
+  jobs.plan_memory_bytes = options.plan_memory_bytes;
   jobs.promoted = [this](const std::string& key) {
     replies->drop(key);
     if (upstream != nullptr) upstream->wake();
   };
   if (metrics != nullptr) {
     jobs.stored = [this](const std::vector<Trial>& trials) { metrics->trials_stored(trials); };
-  jobs.plan_memory_bytes = options.plan_memory_bytes;
     jobs.reverified = [this](Reverified outcome) { metrics->reverified(kReverifiedNames[static_cast<int>(outcome)]); };
     jobs.lease_ended = [this](LeaseEnd why) { metrics->lease_ended(kLeaseEndNames[static_cast<int>(why)]); };
     jobs.looked_up = [this](int64_t hits, int64_t misses) { metrics->looked_up(hits, misses); };
@@ -189,18 +195,40 @@ EngineOptions Coordinator::Impl::engine_options(const CoordinatorOptions& option
     jobs.rules = [this](const std::string& team) { return authorizer->rules_of(team); };
     jobs.machine_row = [this](const std::string& principal) { return authorizer->machine_of(principal); };
   }
+  return jobs;
+}
+
+// The store and what answers from it.
+absl::Status Coordinator::Impl::open(const CoordinatorOptions& options) {
+  StoreOptions wanted;
+  wanted.file = options.store;
+  wanted.max_pages = options.max_store_pages;
+  wanted.on_broken = options.on_broken;
+  wanted.quick_check = !options.listen.empty();
+  wanted.in_turn = options.share_machine;
+  wanted.max_object_bytes = options.upkeep.bounds.object_bytes;
+  if (!options.http.empty()) metrics = std::make_unique<Metrics>(kLeaseEndNames);
+  if (metrics != nullptr) wanted.at_point = commit_timer(metrics.get());
+  WL_RETURN_IF_ERROR(Upkeep::check(options.upkeep));
+  WL_ASSIGN_OR_RETURN(store, Store::open(wanted));
+  upkeep = std::make_unique<Upkeep>(store.get(), options.upkeep);
+  WL_RETURN_IF_ERROR(open_trust(options));
+  replies = std::make_unique<ReplyCache>(options.reply_bytes);
+  WL_RETURN_IF_ERROR(open_upstream(options.upstream));
   WL_ASSIGN_OR_RETURN(Ranker ranker, ranker_for(options));
   compiler = warploom_compiler(std::move(ranker));
   engine = std::make_unique<Engine>(store.get(), options.compiler == nullptr ? compiler.get() : options.compiler,
                                     engine_options(options));
   quick = std::make_unique<WorkPool>(kQuickThreads, kMaxQueued);
   slow = std::make_unique<WorkPool>(kSlowThreads, kMaxQueued);
+  heavy = std::make_unique<WorkPool>(kHeavyThreads, kMaxQueued, kHeavyNice);
   waiting = std::make_unique<Budget>(options.max_waiting_calls);
   transfers = std::make_unique<Budget>(options.max_transfer_bytes);
   const Serving serving{.engine = engine.get(),
                         .store = store.get(),
                         .quick = quick.get(),
                         .slow = slow.get(),
+                        .heavy = heavy.get(),
                         .upkeep = upkeep.get(),
                         .replies = replies.get(),
                         .authorizer = authorizer.get(),
@@ -221,19 +249,18 @@ EngineOptions Coordinator::Impl::engine_options(const CoordinatorOptions& option
   for (WorkPool* pool : {quick.get(), slow.get(), heavy.get()}) pool->start();
   return absl::OkStatus();
 }
-  heavy = std::make_unique<WorkPool>(kHeavyThreads, kMaxQueued, kHeavyNice);
 
 bool Coordinator::Impl::build(const CoordinatorOptions& options) {
   if (listener != nullptr) grpc::EnableDefaultHealthCheckService(true);
   grpc::ServerBuilder builder;
   builder.SetMaxReceiveMessageSize(kMaxRequestBytes);
   builder.SetMaxSendMessageSize(kMaxMessageBytes);
-                        .heavy = heavy.get(),
   for (const auto& [name, value] : kConnectionLimits) builder.AddChannelArgument(name, value);
+  builder.AddChannelArgument(GRPC_ARG_MAX_CONNECTION_IDLE_MS, options.silence_ms);
   for (const auto& service : services) builder.RegisterService(service.get());
   if (listener != nullptr) {
     for (const std::string& address : addresses) {
-      const Door kind = address.starts_with("unix:") ? Door::kUnix : tls ? Door::kTls : Door::kLoopback;
+      const Door kind = address.starts_with("unix:") ? Door::kUnix : options.tls.any() ? Door::kTls : Door::kLoopback;
       doors.push_back(std::make_unique<Doors>(kind, authorizer.get(), &builder));
     }
   }
@@ -256,7 +283,6 @@ absl::Status Coordinator::Impl::open_http(const CoordinatorOptions& options) {
                                               },
                                               .pages =
                                                   [this](const HttpQuestion& question) {
-  builder.AddChannelArgument(GRPC_ARG_MAX_CONNECTION_IDLE_MS, options.silence_ms);
                                                     return web == nullptr ? std::nullopt : web->answer(question);
                                                   }}));
   return absl::OkStatus();
@@ -301,6 +327,7 @@ void Coordinator::Impl::close() {
   if (upstream != nullptr) upstream->stop();
   quick.reset();
   slow.reset();
+  heavy.reset();
   engine.reset();
   upstream.reset();
   server.reset();
@@ -327,7 +354,6 @@ absl::Status Coordinator::start(const CoordinatorOptions& options) {
   absl::Status status = impl.open(options);
   if (status.ok() && !impl.build(options)) status = absl::InternalError("gRPC could not start a server");
   if (status.ok()) status = impl.engine->start();
-  heavy.reset();
   if (status.ok()) status = impl.open_http(options);
   if (!status.ok()) {
     impl.close();

@@ -12,6 +12,7 @@
 
 #include "absl/status/status.h"
 #include "proto/tls.h"
+#include "server/engine/engine.h"
 #include "server/store/upkeep.h"
 #include "server/upstream/upstream.h"
 
@@ -39,21 +40,26 @@ struct CoordinatorOptions {
   std::string signers;
   UpstreamOptions upstream;
   int max_connections = 0;  // at once (server/listener.h)
-  // The worker shares this machine: hand out no lease while the coordinator itself computes, so that nothing disturbs
   // A connection without a call for so long is closed, also before its first one. Callers leave sooner (proto/rpc.cpp).
   int silence_ms = 10'000;
+  // The worker shares this machine: hand out no lease while the coordinator itself computes, so that nothing disturbs
   // timing. The store is then held for one command, and in_use_by() tells others of that kind so.
   bool share_machine = false;
   // Kernels that other compilers or another driver made are verified again when a worker registers that has new ones.
   bool reverify = false;
   double lease_s = 15;
   double stuck_s = 180;  // a lease of which the runner shows no progress for so long is lost, although it is renewed
+  // Another worker that waits is given what one has had for so long, or for several times what such work takes
+  // (server/engine/bounds/overdue.h).
+  double patience_s = 60;
   int check_threads = 2;
+  int64_t plan_memory_bytes = 0;  // for the graphs of all open jobs and what is planned of them; 0: no limit
   // Called once, on any thread, when the store no longer knows what is on the disk (StoreOptions::on_broken). Nothing
   // is served from it any more: the process is to stop() and end.
   std::function<void(const absl::Status&)> on_broken = {};
+  // Compiles the source of what is promoted on this machine (server/engine/engine.h); empty: nothing here can.
+  Build build = {};
   const Compiler* compiler = nullptr;  // tests: another one (server/jobs/compiler.h)
-  int64_t plan_memory_bytes = 0;  // for the graphs of all open jobs and what is planned of them; 0: no limit
   // A learned cost model (server/training.h). Empty: the one beside the store, if there is one that can be read;
   // "none": none.
   std::string ranker;

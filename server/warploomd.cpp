@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
+#include <filesystem>
 #include <future>
 #include <optional>
 #include <string>
@@ -19,16 +20,19 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_join.h"
+#include "compiler/base/sha256.h"
 #include "compiler/base/status.h"
 #include "compiler/base/suggest.h"
 #include "compiler/base/uncaught.h"
 #include "files/read.h"
 #include "proto/log.h"
 #include "server/coordinator.h"
+#include "server/engine/bounds/plan_memory.h"
 #include "server/listener.h"
 #include "server/services/callers.h"
-#include "server/engine/bounds/plan_memory.h"
 #include "server/store/store.h"
+#include "worker/compile.h"
+#include "worker/measure.h"
 
 namespace {
 
@@ -119,8 +123,15 @@ std::vector<Setting> Daemon::settings() {
       {"--lease-seconds", "lease_s", &options.lease_s, "a worker that is silent so long loses its work", 1, 600},
       {"--no-reverify", "no_reverify", &no_reverify,
        "leave what other compilers or drivers made as it is, until `warploom reverify` or a job asks for it"},
+      {"--no-build", "no_build", &no_build,
+       "do not compile what is promoted on this machine too; clients then compile themselves what nobody else agrees "
+       "on"},
       {"--check-threads", "check_threads", &options.check_threads, "threads that compute what outputs should be", 1,
        4096},
+      {"--plan-memory-gb", "plan_memory_gb", &plan_memory_gb,
+       "memory for the graphs of all open jobs and what is planned of them; half of what this process may have, unless "
+       "said",
+       0.001, 1e6},
       {"--max-connections", "max_connections", &options.max_connections,
        "connections at once, 4096 unless the limit of open files (ulimit -Hn) is lower; more are closed", 1, 1e6},
       {"--cache-mb", "cache_mb", &cache_mb, "memory for records that clients fetch again and again", 0, 1e6},
@@ -128,10 +139,6 @@ std::vector<Setting> Daemon::settings() {
        "folder of the backups of this store, for `warploom backup` and --backup-hours"},
       {"--backup-hours", "backup_hours", &upkeep.backup_hours, "make a backup when the newest is so old", 0.01, 8760},
       {"--keep-backups", "keep_backups", &upkeep.keep_backups, "remove older backups than so many; 0: none", 0, 1e6},
-      {"--plan-memory-gb", "plan_memory_gb", &plan_memory_gb,
-       "memory for the graphs of all open jobs and what is planned of them; half of what this process may have, unless "
-       "said",
-       0.001, 1e6},
       {"--database-gb", "database_gb", &database_gb,
        "evict what is neither served, pinned nor needed beyond so many GB of the database", 0.001, 1e6},
       {"--objects-gb", "objects_gb", &objects_gb, "likewise of compiled objects", 0.001, 1e6},
@@ -285,6 +292,8 @@ std::optional<int> read_options(int argc, char** argv, Daemon* daemon) {
   constexpr double kGb = 1e9, kMb = 1e6, kMinute = 60;
   daemon->options.upstream.offer = *offer;
   daemon->options.upstream.check_s = daemon->upstream_check_minutes * kMinute;
+  daemon->options.plan_memory_bytes =
+      daemon->plan_memory_gb > 0 ? static_cast<int64_t>(daemon->plan_memory_gb * kGb) : wl::default_plan_memory();
   daemon->options.reply_bytes = static_cast<int64_t>(daemon->cache_mb * kMb);
   daemon->options.upkeep.bounds = {.database_bytes = static_cast<int64_t>(daemon->database_gb * kGb),
                                    .object_bytes = static_cast<int64_t>(daemon->objects_gb * kGb)};
@@ -292,8 +301,6 @@ std::optional<int> read_options(int argc, char** argv, Daemon* daemon) {
     if (daemon->options.store.empty()) return fail(wl::invalid("--restore BACKUP needs --store FILE"));
     const absl::Status restored = wl::Store::restore(daemon->restore, daemon->options.store);
     if (!restored.ok()) return fail(restored);
-  daemon->options.plan_memory_bytes =
-      daemon->plan_memory_gb > 0 ? static_cast<int64_t>(daemon->plan_memory_gb * kGb) : wl::default_plan_memory();
     std::printf("%s is now as in the backup %s\n", daemon->options.store.c_str(), daemon->restore.c_str());
     return 0;
   }
@@ -302,6 +309,25 @@ std::optional<int> read_options(int argc, char** argv, Daemon* daemon) {
   }
   if (daemon->options.signing_key.empty()) daemon->options.signing_key = daemon->options.store + ".key";
   return std::nullopt;
+}
+
+// What the compilers of this machine make of a source, as a worker compiles what is promoted.
+wl::Build builder() {
+  std::error_code failed;
+  const std::string runner =
+      (std::filesystem::read_symlink("/proc/self/exe", failed).parent_path() / "warploom-runner").string();
+  const absl::StatusOr<std::string> folder = wl::temporary_folder();
+  const bool boxed = folder.ok() && wl::sandbox_serves(*folder).ok();
+  return [runner, sandbox = boxed ? wl::Sandbox::kBubblewrap : wl::Sandbox::kNone](const wl::Source& source) {
+    wl::Built made;
+    made.compiler = wl::own_compiler(source);
+    const absl::StatusOr<std::string> object = wl::build_object(source, runner, sandbox);
+    if (object.ok())
+      made.object_sha256 = wl::sha256_hex(*object);
+    else
+      made.why = std::string(object.status().message());
+    return made;
+  };
 }
 
 // Waits until the process is told to end. What threads have freed goes back to the system meanwhile: the parts that
@@ -332,6 +358,7 @@ int main(int argc, char** argv) {
   signal(SIGPIPE, SIG_IGN);
   wl::raise_descriptor_limit();
 
+  if (!daemon.no_build) options.build = builder();
   // What the store can no longer vouch for is not served: this process ends, and another one reads what the disk has.
   std::promise<absl::Status> broken;
   options.on_broken = [&](const absl::Status& status) {

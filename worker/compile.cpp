@@ -11,10 +11,12 @@
 #include "absl/strings/str_split.h"
 #include "compiler/base/batch_id.h"
 #include "compiler/base/status.h"
+#include "files/read.h"
 #include "runtime/gpu_device.h"
 #include "runtime/pool.h"
 #include "worker/device_runner.h"
 #include "worker/drivers/cpu/tables.h"
+#include "worker/drivers/gpu/code.h"
 #include "worker/drivers/gpu/code_judge.h"
 #include "worker/private_folder.h"
 
@@ -190,6 +192,30 @@ std::vector<size_t> order_of(const std::vector<Compiled>& compiled) {
   const auto promise = [&](size_t i) { return compiled[i].code.registers > 0 ? promise_of(compiled[i].code) : 0; };
   std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return promise(a) > promise(b); });
   return order;
+}
+
+absl::StatusOr<std::string> build_object(const Source& source, const std::string& runner, Sandbox sandbox) {
+  Batch batch;
+  batch.keep_objects = true;
+  batch.candidates.emplace_back().source = source;
+  MeasureOptions options;
+  options.runner = runner;
+  options.sandbox = sandbox;
+  options.compile_jobs = 1;
+  WL_ASSIGN_OR_RETURN(options.work_dir, temporary_folder());
+  WL_ASSIGN_OR_RETURN(const PrivateFolder folder, PrivateFolder::make(options.work_dir));
+  WL_ASSIGN_OR_RETURN(const std::vector<Compiled> made, compile_batch(batch, options, folder.path(), [](int) {}));
+  // Code that is not worth running has an object all the same.
+  if (made.size() != 1 || made[0].object.empty())
+    return invalid("the kernel ", source.entry,
+                   " does not compile on this machine: ", made.empty() ? "" : made[0].message);
+  return PrivateFolder::read(made[0].object);
+}
+
+std::string own_compiler(const Source& source) {
+  if (is_gpu_name(source.target)) return gpu_compiler_version(source.target);
+  static const std::string* const kHere = new std::string(describe_device().compiler_versions);
+  return compiler_of(*kHere, source);
 }
 
 }  // namespace wl

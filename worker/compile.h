@@ -35,4 +35,14 @@ absl::StatusOr<std::vector<Compiled>> compile_batch(const Batch& batch, const Me
 // otherwise as given.
 std::vector<size_t> order_of(const std::vector<Compiled>& compiled);
 
+// Compiles a source alone, in child processes: the compiler that a record's environment names makes the same bytes of
+// it on every machine. `runner`: the warploom-runner program, for kernels of GPUs. InvalidArgument: it does not compile
+// here, and the compiler's first lines. Unavailable: there is no such compiler here, no folder for files, or no
+// process.
+absl::StatusOr<std::string> build_object(const Source& source, const std::string& runner, Sandbox sandbox);
+
+// The compiler of this machine for a source, as compiler_of() finds it in an environment of this machine; "" when there
+// is none. Asks compilers for their versions, once in the life of the process.
+std::string own_compiler(const Source& source);
+
 }  // namespace wl

@@ -64,7 +64,8 @@ absl::StatusOr<ClientOptions> options_of(const warploom_client_options& given) {
                                    .key = text_of(given.key),
                                    .signers = text_of(given.signers),
                                    .token_file = text_of(given.token_file),
-                                   .token = text_of(given.token)};
+                                   .token = text_of(given.token),
+                                   .trust_workers = given.trust_workers != 0};
   if (!address.token.empty() && !address.token_file.empty())
     return invalid("a token and a token_file are given; give one");
   // Bundles that others signed are others' bundles.
@@ -77,6 +78,7 @@ absl::StatusOr<ClientOptions> options_of(const warploom_client_options& given) {
                          .text(address.token_file)
                          .text(address.token)
                          .text(signers)
+                         .text(address.trust_workers ? "trust workers" : "")
                          .hash();
   if (!address.server.empty()) {
     options.ask = [address](const BundleRequest& request, const std::string& folder, const std::stop_token& stop) {

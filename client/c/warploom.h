@@ -197,6 +197,8 @@ typedef struct warploom_client_options {
   const char* signers;   /* file of the keys that may sign records; NULL: any */
   int64_t fresh_seconds; /* what the cache on disk has is used at once, and asked for again in the background when it
                             is older; 0: a day; -1: it is never too old */
+  int64_t trust_workers; /* not 0: objects are used for which nobody but the workers that sent them gives a word: no
+                            coordinator has built them too, and no worker of another caller agrees */
 } warploom_client_options;
 
 typedef struct warploom_request {

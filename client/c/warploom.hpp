@@ -155,6 +155,7 @@ struct ClientOptions {
   std::string token_file = {}, token = {};    // empty: none
   std::string signers = {};                   // empty: any
   std::int64_t fresh_seconds = 0;             // 0: a day; -1: kernels are never too old
+  bool trust_workers = false;                 // use objects that their workers alone give a word for
 };
 
 struct Request {
@@ -185,6 +186,7 @@ class Client {
     given.token = or_null(options.token);
     given.signers = or_null(options.signers);
     given.fresh_seconds = options.fresh_seconds;
+    given.trust_workers = options.trust_workers ? 1 : 0;
     warploom_client* client = nullptr;
     check(warploom_client_open(&given, &client));
     client_.reset(client);

@@ -53,6 +53,8 @@ class Local {
   // Returns the object of a kernel, compiled on this machine as a worker compiles what is promoted: the same compiler
   // makes the same bytes of it. InvalidArgument, Unavailable: it cannot be compiled here, and why.
   virtual absl::StatusOr<std::string> build(const Source& source) = 0;
+  // The compiler of this machine for a source, as compiler_of() finds it in an environment; empty: there is none.
+  virtual std::string compiler_for(const Source& source) = 0;
   // The compilers' options for a target: those for the instructions of a CPU; for a GPU, all. InvalidArgument: kernels
   // of this target are not compiled by options.
   virtual absl::StatusOr<std::vector<std::string>> flags_of(const std::string& target) = 0;
@@ -99,8 +101,9 @@ absl::StatusOr<int> targets_command(const Options& options, Local& local);
 absl::StatusOr<std::string> folder_of_size(const Options& options);
 // Reads the graph in options.input, with these extents and as the options say.
 absl::StatusOr<GraphFile> read_input(const Context& context, const Bind& bind);
-// Where the objects of records come from: the coordinator or, with --build-locally, their sources. DataLoss: the same
-// compilers made other bytes of a source here.
+// Where the objects of records come from: the coordinator or, with --build-locally or where nobody but its workers
+// gives a word for one (client/remote/trust.h), their sources. DataLoss: the same compiler made other bytes of a source
+// here. FailedPrecondition: such an object cannot be built here, and --trust-workers was not said.
 FetchObject objects_of(Context& context);
 // Creates the job of a graph and returns it when it is done. If `search` is false, only the store is asked, and the Job
 // may be kNotCached.

@@ -26,6 +26,7 @@ struct Options {
   std::string html;                                  // path of the report as a page; empty: none
   std::string progress = "auto";                     // a ProgressForm, or "auto"
   bool build_locally = false;                        // compile kernels here, from their sources
+  bool trust_workers = false;                        // use objects for which nobody but their workers gives a word
   std::string out;                                   // folder in which to write the bundle or export
   std::string export_name;                           // of an export; empty: as `out` is named
   bool export_run = false;                           // whether an export may run the bundle's kernels

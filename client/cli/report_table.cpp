@@ -5,6 +5,7 @@
 
 #include "client/cli/table.h"
 #include "client/remote/report.h"
+#include "client/remote/trust.h"
 #include "compiler/base/libraries.h"
 
 namespace wl {
@@ -22,7 +23,7 @@ std::string rate_text(const GroupResult& group) {
 
 }  // namespace
 
-std::string report_table(const Job& job, bool colour) {
+std::string report_table(const Job& job, bool colour, bool trust_workers) {
   const JobResult& result = *job.result;
   std::set<std::string> cached = cached_keys(job);
   Table table({{"group"},
@@ -75,12 +76,20 @@ std::string report_table(const Job& job, bool colour) {
   // A run in one process has nobody else to ask, and nothing to say.
   const auto confirmed = std::count_if(result.groups.begin(), result.groups.end(),
                                        [](const GroupResult& group) { return !group.confirmed_by.empty(); });
+  const auto built =
+      std::count_if(result.groups.begin(), result.groups.end(), [](const GroupResult& group) { return group.built; });
+  const auto doubted = std::count_if(result.groups.begin(), result.groups.end(), is_doubted);
   const auto fleet = std::count_if(result.groups.begin(), result.groups.end(), [](const GroupResult& group) {
     return !group.measured_by.empty() && group.measured_by != kEmbeddedWorker;
   });
   if (fleet > 0)
     append(&text, "confirmed: ", confirmed, " of ", result.groups.size(),
-           " kernels were built to the same bytes and timed by a second worker\n");
+           " kernels were built to the same bytes and timed by a second worker, ", built,
+           " built to them by the coordinator itself\n");
+  if (doubted > 0)
+    append(&text, "not confirmed: ", doubted, " of ", result.groups.size(),
+           trust_workers ? " kernels, whose objects are used as their workers sent them (--trust-workers)\n"
+                         : " kernels; whoever uses them builds their objects from the sources\n");
   if (const double spread = spread_of(result); spread > kBusy)
     append(&text,
            absl::StrFormat("samples of one kernel spread by %.0f %%: other programs were using the machine, so faster "

@@ -8,6 +8,6 @@
 namespace wl {
 
 // `job` has a result.
-std::string report_table(const Job& job, bool colour);
+std::string report_table(const Job& job, bool colour, bool trust_workers);
 
 }  // namespace wl

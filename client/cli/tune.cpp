@@ -21,6 +21,7 @@
 #include "client/remote/ids.h"
 #include "client/remote/lonely.h"
 #include "client/remote/report.h"
+#include "client/remote/trust.h"
 #include "compiler/base/sha256.h"
 
 namespace wl {
@@ -108,14 +109,15 @@ absl::StatusOr<int> conclude(Context& context, const std::vector<Tuned>& all) {
     if (!job.result) return why_no_result(job);
     interrupted |= job.state == JobState::kCancelled;
     const Bind bind = file != nullptr ? file->bind : Bind();
-    reports.push_back({bind, report_json(job, bind, options.input, /*stable=*/false)});
+    reports.push_back({bind, report_json(job, bind, options.input, /*stable=*/false, options.trust_workers)});
     if (options.json != "-") {
       if (!bind.empty()) std::printf("tuned for %s\n", bind_text(bind).c_str());
-      std::fputs(report_table(job, wants_colour(STDOUT_FILENO)).c_str(), stdout);
+      std::fputs(report_table(job, wants_colour(STDOUT_FILENO), options.trust_workers).c_str(), stdout);
     }
     if (options.out.empty() || file == nullptr) continue;
     WL_ASSIGN_OR_RETURN(Program program, fetch_program(context.service, objects_of(context), *job.result, *file));
-    programs.push_back({std::move(program), report_json(job, bind, options.input, /*stable=*/true)});
+    programs.push_back(
+        {std::move(program), report_json(job, bind, options.input, /*stable=*/true, options.trust_workers)});
   }
   WL_RETURN_IF_ERROR(write_report(options.json, reports_json(reports)));
   // A page is of one size: the last, which the curves are of.
@@ -217,27 +219,40 @@ absl::StatusOr<Job> ask(Context& context, const GraphFile& file, bool search) {
   WL_ASSIGN_OR_RETURN(Job job, context.service.create_job(new_request_id(), file.text, options, file.label,
                                                           trace_of_job(context.options.trace)));
   if (is_done(job.state)) return job;
-  if (context.embedded) WL_RETURN_IF_ERROR(end_orphans(context, job.name));
-  if (context.embedded && search) WL_RETURN_IF_ERROR(context.local.start_worker(!context.options.html.empty()));
   if (!search)
     return absl::DataLossError(cat(context.options.server, " answers with ", job.name,
                                    ", which is not done, although nothing was to be searched; it is no coordinator of "
                                    "this version"));
+  if (context.embedded) WL_RETURN_IF_ERROR(end_orphans(context, job.name));
+  if (context.embedded && search) WL_RETURN_IF_ERROR(context.local.start_worker(!context.options.html.empty()));
   return follow(context, job, begun, OnInterrupt::kEndJob);
+}
+
+// The object of a record as this machine makes it of the source. DataLoss: the same compiler makes other bytes here.
+absl::StatusOr<std::string> object_built_here(Context& context, const KernelRecord& record) {
+  WL_ASSIGN_OR_RETURN(std::string object, context.local.build(record.source));
+  const std::string here = context.local.compiler_for(record.source);
+  if (sha256_hex(object) == record.object_sha256 || here.empty() ||
+      here != compiler_of(record.environment, record.source))
+    return object;
+  return absl::DataLossError(
+      cat("the kernel ", record.source.entry, " of key ", record.key,
+          ": its object in the store is not what its source compiles to here by the same compiler (", here,
+          "); it is not used: tell whoever runs the coordinator, and invalidate the key"));
 }
 
 FetchObject objects_of(Context& context) {
   return [&context](const KernelRecord& record) -> absl::StatusOr<std::string> {
-    if (!context.options.build_locally) return context.service.get_blob(record.object_sha256);
-    WL_ASSIGN_OR_RETURN(std::string object, context.local.build(record.source));
-    const std::string here = context.local.device().compiler_versions;
-    // A library is part of the environment, but not of an object that calls it.
-    const std::string same = record.device.libraries.empty() ? here : cat(here, "; ", record.device.libraries);
-    if (sha256_hex(object) == record.object_sha256 || record.environment != same) return object;
-    return absl::DataLossError(
-        cat("the kernel ", record.source.entry, " of key ", record.key,
-            ": its object in the store is not what its source compiles to here by the same compilers (", here,
-            "); it is not used: tell whoever runs the coordinator, and invalidate the key"));
+    if (context.options.build_locally) return object_built_here(context, record);
+    const std::string doubt =
+        context.options.trust_workers ? std::string() : doubt_about(record, context.service.signers());
+    if (doubt.empty()) return context.service.get_blob(record.object_sha256);
+    absl::StatusOr<std::string> object = object_built_here(context, record);
+    if (object.ok() || absl::IsDataLoss(object.status())) return object;
+    return absl::PermissionDeniedError(
+        cat(doubt, ", and it cannot be built here (", object.status().message(),
+            "); have its compiler on this machine or on the coordinator's, or say --trust-workers to use it all the "
+            "same"));
   };
 }
 

@@ -9,18 +9,19 @@
 #include "client/remote/ids.h"
 #include "client/remote/report.h"
 #include "client/remote/service.h"
+#include "client/remote/trust.h"
 #include "compiler/ir/text.h"
 #include "proto/signing.h"
 
 namespace wl {
 namespace {
 
-absl::StatusOr<Service> service_at(const CoordinatorAddress& address, std::stop_token stop) {
 using Clock = std::chrono::system_clock;
 
 // How much longer what a store has may take to arrive, for each kernel of it; and one call at most.
 constexpr std::chrono::seconds kEachArrives{1}, kCallPatience{120};
 
+absl::StatusOr<Service> service_at(const CoordinatorAddress& address, std::stop_token stop) {
   DialOptions dial;
   dial.tls = {.cert = address.cert, .key = address.key, .ca = address.ca};
   dial.token_file = address.token_file;
@@ -42,8 +43,8 @@ absl::StatusOr<Job> job_for(Service& service, const CoordinatorAddress& address,
   options.require_cached = request.trials == 0;
   WL_ASSIGN_OR_RETURN(Job job, service.create_job(new_request_id(), file.text, options, file.label, trace_of_job("")));
   if (!is_done(job.state)) {
-    WL_ASSIGN_OR_RETURN(job, service.watch_job(
     const auto until = options.require_cached ? std::optional(Clock::now() + address.patience) : std::nullopt;
+    WL_ASSIGN_OR_RETURN(job, service.watch_job(
                                  job.name, [](const Job&) {}, [](bool) {}, {.until = until, .stop = std::move(stop)}));
   }
   if (!job.result) return why_no_result(job);
@@ -109,7 +110,7 @@ absl::Status ask_coordinator(const CoordinatorAddress& address, const BundleRequ
         cat(doubt, "; `warploom tune` builds it from its source, and trust_workers uses it all the same"));
   };
   WL_ASSIGN_OR_RETURN(const Program program, fetch_program(service, object_of, *job.result, file));
-  return write_bundle(folder, program, report_json(job, file.bind, file.label, /*stable=*/true));
+  return write_bundle(folder, program, report_json(job, file.bind, file.label, /*stable=*/true, address.trust_workers));
 }
 
 }  // namespace wl

@@ -36,6 +36,21 @@ Json rates_json(const MeasuredRates& rates) {
   return json;
 }
 
+Json covers_json(const std::vector<TimedCover>& covers) {
+  Json json = Json::array();
+  for (const TimedCover& cover : covers)
+    json.push_back({{"name", cover.name},
+                    {"kernels", cover.kernels},
+                    {"bytes", cover.bytes},
+                    {"kernels_ns", cover.kernels_ns},
+                    {"least_ns", undisturbed_ns(cover.samples_ns)},
+                    {"median_ns", median_of(cover.samples_ns)},
+                    {"samples_ns", cover.samples_ns},
+                    {"chosen", cover.chosen},
+                    {"why", cover.why}});
+  return json;
+}
+
 }  // namespace
 
 std::set<std::string> cached_keys(const Job& job) {
@@ -50,7 +65,7 @@ std::string source_of(const Job& job, const GroupResult& group, const std::set<s
   return job.cached || cached.contains(group.key) ? "cached" : group.source;
 }
 
-std::string report_json(const Job& job, const Bind& bind, const std::string& file, bool stable) {
+std::string report_json(const Job& job, const Bind& bind, const std::string& file, bool stable, bool trust_workers) {
   const JobResult& result = *job.result;
   std::set<std::string> cached = cached_keys(job);
   Json report;
@@ -86,19 +101,11 @@ std::string report_json(const Job& job, const Bind& bind, const std::string& fil
     row["record"] = group.record_digest;
     row["measured_by"] = group.measured_by;
     row["confirmed_by"] = group.confirmed_by;
+    row["built"] = group.built;
     report["groups"].push_back(std::move(row));
   }
-  report["covers"] = Json::array();
-  for (const TimedCover& cover : result.covers)
-    report["covers"].push_back({{"name", cover.name},
-                                {"kernels", cover.kernels},
-                                {"bytes", cover.bytes},
-                                {"kernels_ns", cover.kernels_ns},
-                                {"least_ns", undisturbed_ns(cover.samples_ns)},
-                                {"median_ns", median_of(cover.samples_ns)},
-                                {"samples_ns", cover.samples_ns},
-                                {"chosen", cover.chosen},
-                                {"why", cover.why}});
+  if (trust_workers) report["trust_workers"] = true;
+  report["covers"] = covers_json(result.covers);
   Json& totals = report["totals"];
   totals = {{"kernels_default", result.kernels_default},
             {"kernels", result.kernels},
@@ -164,6 +171,7 @@ std::string record_json(const KernelRecord& record) {
   json["check_seeds"] = record.check_seeds;
   json["measured_by"] = record.measured_by;
   json["confirmed_by"] = record.confirmed_by;
+  json["built"] = !record.built_by.empty();
   json["source"] = {{"compiler", record.source.compiler},
                     {"entry", record.source.entry},
                     {"grid", record.source.grid},

@@ -16,8 +16,9 @@ inline constexpr int kReportFormat = 1;
 
 // Returns the report of a job with a result. `bind`: the extents given to symbolic dimensions. `file` is the path that
 // the user named. `stable` leaves out everything that is not stored (file, wall clock, whether the answer was cached),
-// so that the same records give the same bytes.
-std::string report_json(const Job& job, const Bind& bind, const std::string& file, bool stable);
+// so that the same records give the same bytes. `trust_workers`: whether objects were to be used for which nobody but
+// their workers gives a word (trust.h).
+std::string report_json(const Job& job, const Bind& bind, const std::string& file, bool stable, bool trust_workers);
 
 // The keys of the groups whose records were in the store, and where a group's record came from: as in GroupResult, or
 // "cached".

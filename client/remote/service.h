@@ -126,6 +126,8 @@ class Service {
     return out;
   }
 
+  const std::vector<Signer>& signers() const { return peer_.signers; }
+
   // Returns at once. The same request_id with the same body gives the same job. `trace`: its trace id.
   absl::StatusOr<Job> create_job(const std::string& request_id, const std::string& graph, const TuneOptions& options,
                                  const std::string& label, const std::string& trace);

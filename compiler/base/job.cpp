@@ -67,6 +67,11 @@ std::string record_digest(const KernelRecord& record) {
   return out.hash();
 }
 
+bool is_confirmed(const KernelRecord& record) {
+  return is_answered_for(record.measured_by) && is_answered_for(record.confirmed_by) &&
+         principal_of(record.measured_by) != principal_of(record.confirmed_by);
+}
+
 GroupResult group_of(const KernelRecord& record) {
   GroupResult group;
   group.key = record.key;
@@ -83,6 +88,7 @@ GroupResult group_of(const KernelRecord& record) {
   group.record_digest = record.digest;
   group.measured_by = record.measured_by;
   group.confirmed_by = record.confirmed_by;
+  group.built = !record.built_by.empty();
   return group;
 }
 

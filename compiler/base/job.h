@@ -62,6 +62,13 @@ struct PhaseTrial {
 inline std::string principal_of(std::string_view worker) {
   return std::string(worker.substr(0, worker.find('/')));
 }
+// The principal of all workers whose callers showed nothing that tells who they are. No caller can have this name.
+inline constexpr std::string_view kNobodyKnown = "local";
+// Whether somebody who is known answers for a worker. Of others, and of those whom older coordinators registered by
+// their own word, nobody can tell whether they are one.
+inline bool is_answered_for(std::string_view worker) {
+  return worker.find('/') != std::string_view::npos && principal_of(worker) != kNobodyKnown;
+}
 
 // Source, compiled object, measurements, checks and provenance of one kernel, under one digest.
 struct KernelRecord {
@@ -91,10 +98,14 @@ struct KernelRecord {
   // The public key of the coordinator that promoted it, and its signature of the digest (proto/signing.h), both in
   // hexadecimal; empty: it is not signed.
   std::string signed_by = {}, signature = {};
+  // Likewise of a coordinator whose own compilers made the same object of the source; empty: none has tried, or could.
+  std::string built_by = {}, built_signature = {};
   bool operator==(const KernelRecord&) const = default;
 };
-// Returns the SHA-256 over every field but `digest`, `signed_by` and `signature`.
+// Returns the SHA-256 over every field but `digest` and those of keys and signatures.
 std::string record_digest(const KernelRecord& record);
+// Whether two workers agree on a record, and each of them is answered for by somebody else who is known.
+bool is_confirmed(const KernelRecord& record);
 
 // What became of a kernel that was made by other compilers or another driver, once its plan was verified and timed
 // again: it is right and about as fast; it is right, but its time has changed or another plan is faster now; it is not
@@ -119,6 +130,7 @@ struct GroupResult {
   std::string plan;
   std::string record_digest;
   std::string measured_by = {}, confirmed_by = {};  // as in the record
+  bool built = false;                               // a coordinator's own compilers made the same object
   bool operator==(const GroupResult&) const = default;
 };
 

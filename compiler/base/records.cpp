@@ -21,6 +21,19 @@ std::string Device::detail(std::string_view detail_name) const {
   return "";
 }
 
+std::string compiler_of(const std::string& environment, const Source& source) {
+  // A GPU's names the driver too, by the family of the target; its compiler has no name in the source.
+  const std::string driver = absl::StrCat(source.target.substr(0, source.target.find(':')), "=");
+  for (size_t at = 0; at < environment.size();) {
+    const size_t end = std::min(environment.find("; ", at), environment.size());
+    std::string part = environment.substr(at, end - at);
+    if (source.compiler.empty() ? !part.starts_with(driver) : part.starts_with(absl::StrCat(source.compiler, "=")))
+      return part;
+    at = end + 2;
+  }
+  return "";
+}
+
 double median_of(std::vector<int64_t> samples) {
   if (samples.empty()) return 0;
   std::sort(samples.begin(), samples.end());

@@ -222,6 +222,10 @@ struct Device {
   bool operator==(const Device&) const = default;
 };
 
+// The part of an environment that names the compiler of a source, with its version and linker: "gcc=12.2.0, ..". Empty:
+// it names none.
+std::string compiler_of(const std::string& environment, const Source& source);
+
 // What kernels are compared by, wherever a program chooses among them: the least time that two samples confirm, which
 // is the second least sample. Other load on the machine only ever adds time, and a single sample may be false
 // (docs/decisions/0020-least-samples.md). The only sample where there is one; 0 when empty.

@@ -96,7 +96,7 @@ absl::StatusOr<Device> Engine::device_for(const TuneOptions& options, const std:
 
 absl::StatusOr<Job> Engine::create(const std::string& request_id, const std::string& graph, const TuneOptions& options,
                                    const std::string& label, const std::string& team, const std::string& trace,
-                                   const std::function<bool()>& gone) {
+                                   const std::function<bool()>& gone, const std::string& caller) {
   if (request_id.empty()) return invalid("request_id: expected a UUID, found nothing");
   JobRow row;
   row.team = team;
@@ -248,13 +248,19 @@ void Engine::cancel_acquire(const std::shared_ptr<LeaseCall>& call) {
 }
 
 RenewOutcome Engine::renew(const std::string& worker, const LeaseRef& lease, const std::string& phase, int64_t done) {
-  impl_->workers.renewed(worker);
-  return impl_->leases.renew(lease, phase, done);
+  const RenewOutcome outcome = impl_->leases.renew(worker, lease, phase, done);
+  // Only who holds a lease shows by it that it is there.
+  if (outcome == RenewOutcome::kOk) impl_->workers.renewed(worker);
+  return outcome;
 }
 
-absl::StatusOr<ReportOutcome> Engine::report(const std::string& batch_id, const LeaseRef& lease,
-                                             std::vector<Trial> trials) {
-  return impl_->leases.report(batch_id, lease, std::move(trials));
+absl::StatusOr<ReportOutcome> Engine::report(const std::string& worker, const std::string& batch_id,
+                                             const LeaseRef& lease, std::vector<Trial> trials) {
+  return impl_->leases.report(worker, batch_id, lease, std::move(trials));
+}
+
+bool Engine::has_lease(const std::string& principal) const {
+  return impl_->leases.held_by(principal);
 }
 
 absl::Status Engine::put_blob(const std::string& digest, const std::string& bytes) {
@@ -263,8 +269,8 @@ absl::Status Engine::put_blob(const std::string& digest, const std::string& byte
   return status;
 }
 
-void Engine::release(const LeaseRef& lease, LeaseEnd why) {
-  impl_->leases.release(lease, why);
+void Engine::release(const std::string& worker, const LeaseRef& lease, LeaseEnd why) {
+  impl_->leases.release(worker, lease, why);
 }
 
 std::vector<WorkerView> Engine::workers() {

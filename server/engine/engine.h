@@ -32,9 +32,17 @@ struct Elsewhere {
 // The machine of the workers of a principal, as whoever operates the coordinator says; empty: it is what they say.
 using MachineRow = std::function<std::string(const std::string& principal)>;
 
+// What the coordinator's own compilers make of a source.
+struct Built {
+  std::string object_sha256;  // empty: they cannot, and `why`
+  std::string compiler;  // the one of the source, as compiler_of() finds it in an environment; empty: it is not here
+  std::string why;
+};
+using Build = std::function<Built(const Source&)>;
+
 struct EngineOptions {
-  bool share_machine = false;  // no lease while the coordinator itself computes
-  double lease_s = 15, stuck_s = 180;
+  bool share_machine = false;                           // no lease while the coordinator itself computes
+  double lease_s = 15, stuck_s = 180, patience_s = 60;  // as CoordinatorOptions
   int check_threads = 2;
   int64_t plan_memory_bytes = 0;  // of all jobs that are not done (plan_memory.h); 0: no limit
   // Signs what is promoted; `built`: its object is what build() makes of its source. On the engine's thread.
@@ -120,7 +128,8 @@ class Engine {
   // At once. InvalidArgument: graph or options cannot be used. ResourceExhausted: the team has too many jobs.
   // `trace`: its trace id; empty: it gets a new one. Where the device is known, the job is planned first. `gone`:
   // whether the caller has gone meanwhile, asked again and again; planning then ends, with Cancelled, and there is no
-  // job. DeadlineExceeded: planning took the whole budget.
+  // job. DeadlineExceeded: planning took the whole budget. ResourceExhausted also: the graph needs more memory than is
+  // left, in all or for `caller`, who is known by that name; empty: by none.
   absl::StatusOr<Job> create(const std::string& request_id, const std::string& graph, const TuneOptions& options,
                              const std::string& label, const std::string& team = "", const std::string& trace = "",
                              const std::function<bool()>& gone = {}, const std::string& caller = "");
@@ -158,10 +167,14 @@ class Engine {
                                      AcquireDone done);
   // The caller has gone: the call gets no lease, unless it was answered already. Takes null.
   void cancel_acquire(const std::shared_ptr<LeaseCall>& call);
+  // A lease is the worker's that it was granted to: of another's nothing is renewed (kLost), stored (kStale) or
+  // released.
   RenewOutcome renew(const std::string& worker, const LeaseRef& lease, const std::string& phase, int64_t done);
   // Unavailable: the coordinator has just started and does not know yet; report again.
-  absl::StatusOr<ReportOutcome> report(const std::string& batch_id, const LeaseRef& lease, std::vector<Trial> trials);
-  void release(const LeaseRef& lease, LeaseEnd why);  // undone; another worker may have it
+  absl::StatusOr<ReportOutcome> report(const std::string& worker, const std::string& batch_id, const LeaseRef& lease,
+                                       std::vector<Trial> trials);
+  void release(const std::string& worker, const LeaseRef& lease, LeaseEnd why);  // undone; another worker may have it
+  bool has_lease(const std::string& principal) const;  // one of its workers measures something at present
   std::vector<WorkerView> workers();
   std::map<std::string, int64_t> ready_candidates();  // that wait for a worker, by target
   std::map<JobState, int64_t> unfinished_jobs();

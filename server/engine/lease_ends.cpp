@@ -77,8 +77,44 @@ std::vector<std::string> Leases::others_for(const Item& item) const {
 std::set<std::string> Leases::avoided(const Item& item) const {
   std::set<std::string> names = item.unable;
   names.insert(item.offer.not_by.begin(), item.offer.not_by.end());
-  if (!item.lost_on.empty() && !others_for(item).empty()) names.insert(item.lost_on.begin(), item.lost_on.end());
+  const std::vector<std::string> others = others_for(item);
+  if (!item.lost_on.empty() && !others.empty()) names.insert(item.lost_on.begin(), item.lost_on.end());
+  std::vector<std::string> slow;
+  {
+    const std::lock_guard lock(mutex_);
+    for (const std::string& name : others)
+      if (overdue_.is_noted(name, Clock::now())) slow.push_back(name);
+  }
+  if (slow.size() < others.size()) names.insert(slow.begin(), slow.end());
   return names;
+}
+
+// Leases that have lasted too long: for any worker, or for one while another has nothing to do.
+std::vector<Leases::Owned> Leases::overdue() const {
+  const Clock::time_point now = Clock::now();
+  std::vector<Owned> over;
+  std::vector<std::pair<Owned, Item>> slow;
+  {
+    const std::lock_guard lock(mutex_);
+    for (const auto& [id, item] : items_) {
+      if (item.state != Item::State::kLeased) continue;
+      const Batch& batch = *item.offer.batch;
+      const Owned owned{id, {item.lease_id, item.attempt}};
+      const double held_s = std::chrono::duration<double>(now - std::max(item.granted, item.offered)).count();
+      if (held_s > Overdue::most_seconds(batch))
+        over.push_back(owned);
+      else if (held_s > overdue_.patience(item.offer.device.fingerprint(), batch, item.overdue))
+        slow.emplace_back(owned, item);
+    }
+  }
+  for (const auto& [owned, item] : slow) {
+    const std::vector<std::string> waiting = workers_->names_waiting(item.offer.device, item.offer.team);
+    if (std::any_of(waiting.begin(), waiting.end(), [&, &item = item](const std::string& name) {
+          return name != name_of_process(item.worker) && !bars(item, name, workers_->machine_of(name));
+        }))
+      over.push_back(owned);
+  }
+  return over;
 }
 
 bool Leases::can_be_had(const std::string& batch_id) const {
@@ -125,6 +161,10 @@ void Leases::end(const Owned& owned, LeaseEnd why) {
       at->second.lost_on = *lost_on;
       losses_ += lost ? 1 : 0;
       if (why == LeaseEnd::kUnable && upload.ok()) at->second.unable.insert(name);
+      if (why == LeaseEnd::kOverdue) {
+        overdue_.noted(name, Clock::now());
+        ++at->second.overdue;
+      }
     } else {
       // NotFound: it has just been reported. After other errors the lease is ended again later.
       at->second.state = Item::State::kLeased;
@@ -135,8 +175,9 @@ void Leases::end(const Owned& owned, LeaseEnd why) {
   if (!upload.ok()) callbacks_.store_failed(item.offer.search_id, upload);
   if (!lost_on.ok()) return;
   callbacks_.ended(why);
-  if (lost)
-    log_line(spdlog::level::warn, "a worker was lost while it had a batch",
+  if (lost || why == LeaseEnd::kOverdue)
+    log_line(spdlog::level::warn,
+             lost ? "a worker was lost while it had a batch" : "a worker has had a batch for too long",
              {{"worker", name},
               {"batch", owned.batch_id},
               {"lease", owned.lease.lease_id},
@@ -229,8 +270,10 @@ void Leases::expire() {
       if (item.state == Item::State::kReady && !item.avoid.empty()) avoiding.push_back(item);
     }
     std::erase_if(cancelled_, [&](const auto& entry) { return entry.second + 4 * term_ < now; });
+    overdue_.forget(now);
   }
   for (const Owned& owned : over) end(owned, LeaseEnd::kExpired);
+  for (const Owned& owned : overdue()) end(owned, LeaseEnd::kOverdue);
   // The workers that others were preferred to may be the only ones by now.
   for (const Item& item : avoiding) {
     const std::set<std::string> avoid = avoided(item);

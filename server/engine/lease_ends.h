@@ -16,9 +16,10 @@ enum class LeaseEnd {
   kUnable,      // the worker gave it back because it cannot do it
   kExpired,     // nothing was heard of the worker, or of progress, for the term of the lease
   kSuperseded,  // a newer process took the name of the worker
+  kOverdue,     // the worker goes on, but has had it for too long (overdue.h)
 };
 
-inline constexpr const char* kLeaseEndNames[] = {"released", "unable", "expired", "superseded"};
+inline constexpr const char* kLeaseEndNames[] = {"released", "unable", "expired", "superseded", "overdue"};
 
 // What to do with a batch after a lease has ended.
 enum class LossVerdict {

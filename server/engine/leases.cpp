@@ -16,10 +16,30 @@ absl::Status not_registered(const std::string& name, uint64_t epoch) {
       cat("worker ", name, ": is not registered under epoch ", epoch, "; register again"));
 }
 
-// The trial, or an error in its place if any of its samples is below the floor: whatever took that time, it was not the
-// kernel, and what else the worker says of it is worth nothing.
-Trial believed(const PlannedTrial& of, const std::string& target, const Trial& trial, double floor_ns) {
-  if (trial.outcome != Outcome::kCorrect || trial.samples_ns.empty()) return trial;
+// Whether the checks of a batch have a sample of this bound; any will do where they have none.
+bool is_bound_of(const Batch& batch, double bound) {
+  bool any = false;
+  for (const Check& check : batch.checks) {
+    any |= !check.samples.empty();
+    if (std::any_of(check.samples.begin(), check.samples.end(),
+                    [&](const Check::Sample& sample) { return sample.bound == bound; }))
+      return true;
+  }
+  return !any;
+}
+
+// The trial, or an error in its place if what it says cannot be: a right result whose error is beyond the bound of its
+// sample, or a sample of time below the floor: whatever took that time, it was not the kernel. What else the worker
+// says of it is worth nothing then.
+Trial believed(const PlannedTrial& of, const Batch& batch, const Trial& trial, double floor_ns) {
+  if (trial.outcome != Outcome::kCorrect) return trial;
+  const bool exact = trial.max_error == 0 && trial.bound == 0;
+  if (!(trial.max_error <= trial.bound) || (!exact && !is_bound_of(batch, trial.bound)))
+    return failed_trial(of, absl::StrFormat("not believed: it is said to be right with an error of %g and a bound of "
+                                            "%g, which no sample of its check has; check the worker",
+                                            trial.max_error, trial.bound));
+  if (trial.samples_ns.empty()) return trial;
+  const std::string& target = batch.candidates.front().source.target;
   const int64_t least = *std::min_element(trial.samples_ns.begin(), trial.samples_ns.end());
   if (static_cast<double>(least) >= floor_ns) return trial;
   return failed_trial(of, absl::StrFormat("not believed: a sample of %d ns, while no kernel of this group can "
@@ -33,7 +53,7 @@ std::vector<Trial> one_for_each(const Batch& batch, const std::vector<Trial>& re
   for (const PlannedTrial& of : reported_of(batch)) {
     const auto found =
         std::find_if(reported.begin(), reported.end(), [&](const Trial& t) { return t.trial == of.trial; });
-    complete.push_back(found != reported.end() ? believed(of, batch.candidates.front().source.target, *found, floor_ns)
+    complete.push_back(found != reported.end() ? believed(of, batch, *found, floor_ns)
                                                : failed_trial(of, "the worker did not report it"));
     complete.back().plan = of.plan;
   }
@@ -72,15 +92,17 @@ Trial failed_trial(const PlannedTrial& of, std::string message) {
 }
 
 Leases::Leases(Store* store, Workers* workers, const EventLoop* loop, Clock::duration term, Clock::duration stuck,
-               bool quiet_while_busy, LeaseCallbacks callbacks)
+               double patience_s, bool quiet_while_busy, LeaseCallbacks callbacks)
     : store_(store),
       workers_(workers),
       term_(term),
       stuck_(stuck),
       callbacks_(std::move(callbacks)),
+      overdue_(patience_s),
       ready_({.paused = [=] { return quiet_while_busy && loop->busy(); },
               .lease = [this](const std::string& id, const ReadyQueue::Request& request) { return lease(id, request); },
-              .release = [this](const LeaseRef& lease) { release(lease, LeaseEnd::kReleased); }}) {}
+              .release = [this](const std::string& worker,
+                                const LeaseRef& lease) { release(worker, lease, LeaseEnd::kReleased); }}) {}
 
 void Leases::offer(Offer offer) {
   Item item;
@@ -97,7 +119,7 @@ void Leases::offer(Offer offer) {
   }
   const std::string id = offer.row.id;
   item.offer = std::move(offer);
-  item.avoid = item.offer.not_by;
+  item.avoid = avoided(item);
   const std::lock_guard lock(mutex_);
   const Item& added = items_.insert_or_assign(id, std::move(item)).first->second;
   if (added.state == Item::State::kReady) put_ready(id, added);
@@ -209,13 +231,21 @@ std::shared_ptr<LeaseCall> Leases::acquire(const std::string& name, uint64_t epo
                      std::move(answer));
 }
 
-RenewOutcome Leases::renew(const LeaseRef& lease, const std::string& phase, int64_t done) {
+bool Leases::held_by(const std::string& principal) const {
+  const std::lock_guard lock(mutex_);
+  return std::any_of(items_.begin(), items_.end(), [&](const auto& entry) {
+    return entry.second.state == Item::State::kLeased && principal_of(entry.second.worker) == principal;
+  });
+}
+
+RenewOutcome Leases::renew(const std::string& worker, const LeaseRef& lease, const std::string& phase, int64_t done) {
   const std::lock_guard lock(mutex_);
   const Clock::time_point now = Clock::now();
   if (cancelled_.contains(lease.lease_id)) return RenewOutcome::kCancel;
   for (auto& [id, item] : items_) {
     if (item.lease_id != lease.lease_id || item.attempt != lease.attempt || item.state != Item::State::kLeased)
       continue;
+    if (name_of_process(item.worker) != worker) return RenewOutcome::kLost;
     const std::string progress = cat(phase, " ", done);
     if (progress != item.progress) {
       item.step = phase;
@@ -230,7 +260,7 @@ RenewOutcome Leases::renew(const LeaseRef& lease, const std::string& phase, int6
   return waits_for_searches() ? RenewOutcome::kOk : RenewOutcome::kLost;
 }
 
-absl::StatusOr<ReportOutcome> Leases::report(const std::string& batch_id, const LeaseRef& lease,
+absl::StatusOr<ReportOutcome> Leases::report(const std::string& by, const std::string& batch_id, const LeaseRef& lease,
                                              std::vector<Trial> trials) {
   std::optional<int64_t> search_id;
   std::string worker;
@@ -239,6 +269,8 @@ absl::StatusOr<ReportOutcome> Leases::report(const std::string& batch_id, const 
     if (const auto item = items_.find(batch_id); item != items_.end()) {
       search_id = item->second.offer.search_id;
       worker = item->second.worker;
+      // It learns no more of it than who comes too late.
+      if (item->second.lease_id == lease.lease_id && name_of_process(worker) != by) return ReportOutcome::kStale;
       trials = one_for_each(*item->second.offer.batch, trials, item->second.offer.floor_ns);
     }
   }
@@ -257,18 +289,23 @@ absl::StatusOr<ReportOutcome> Leases::report(const std::string& batch_id, const 
     callbacks_.stored(*search_id, batch_id, trials, worker);
     const std::lock_guard lock(mutex_);
     ++reports_;
+    if (const auto item = items_.find(batch_id); item != items_.end() && !item->second.restored)
+      overdue_.reported(
+          item->second.offer.device.fingerprint(), *item->second.offer.batch,
+          std::chrono::duration<double>(Clock::now() - std::max(item->second.granted, item->second.offered)).count());
     items_.erase(batch_id);
     ready_.over(batch_id);
   }
   return outcome;
 }
 
-void Leases::release(const LeaseRef& lease, LeaseEnd why) {
+void Leases::release(const std::string& worker, const LeaseRef& lease, LeaseEnd why) {
   Owned owned{.batch_id = {}, .lease = lease};
   {
     const std::lock_guard lock(mutex_);
     for (const auto& [id, item] : items_) {
-      if (item.lease_id == lease.lease_id && item.attempt == lease.attempt) owned.batch_id = id;
+      if (item.lease_id == lease.lease_id && item.attempt == lease.attempt && name_of_process(item.worker) == worker)
+        owned.batch_id = id;
     }
   }
   if (!owned.batch_id.empty()) end(owned, why);

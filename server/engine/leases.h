@@ -10,6 +10,7 @@
 #include <mutex>
 #include <set>
 
+#include "server/engine/bounds/overdue.h"
 #include "server/engine/engine.h"
 #include "server/engine/event_loop.h"
 #include "server/engine/lease_ends.h"
@@ -60,10 +61,10 @@ class Leases {
     LeaseRef lease;
   };
 
-  // `stuck`: a lease without progress for so long is lost, renewed or not. `quiet_while_busy`: gives no lease while the
-  // loop is busy.
+  // `stuck`: a lease without progress for so long is lost, renewed or not. `patience_s`: one with progress lasts for so
+  // long although somebody else waits (overdue.h). `quiet_while_busy`: gives no lease while the loop is busy.
   Leases(Store* store, Workers* workers, const EventLoop* loop, Clock::duration term, Clock::duration stuck,
-         bool quiet_while_busy, LeaseCallbacks callbacks);
+         double patience_s, bool quiet_while_busy, LeaseCallbacks callbacks);
 
   // --- the searches' side
   void offer(Offer offer);
@@ -87,9 +88,12 @@ class Leases {
   std::shared_ptr<LeaseCall> acquire(const std::string& name, uint64_t epoch, int max, Clock::time_point deadline,
                                      AcquireDone done);
   void cancel(const std::shared_ptr<LeaseCall>& call) { ready_.cancel(call); }
-  RenewOutcome renew(const LeaseRef& lease, const std::string& phase, int64_t done);
-  absl::StatusOr<ReportOutcome> report(const std::string& batch_id, const LeaseRef& lease, std::vector<Trial> trials);
-  void release(const LeaseRef& lease, LeaseEnd why);
+  // As those of Engine: a lease is the worker's that it was granted to.
+  RenewOutcome renew(const std::string& worker, const LeaseRef& lease, const std::string& phase, int64_t done);
+  absl::StatusOr<ReportOutcome> report(const std::string& by, const std::string& batch_id, const LeaseRef& lease,
+                                       std::vector<Trial> trials);
+  void release(const std::string& worker, const LeaseRef& lease, LeaseEnd why);
+  bool held_by(const std::string& principal) const;               // A worker of this principal has a lease.
   std::map<std::string, std::vector<WorkerDoing>> doing() const;  // what is leased, by process, the oldest first
   std::vector<Owned> of_older_processes(const std::string& name, uint64_t epoch) const;
   std::vector<Owned> of_process(const std::string& name, uint64_t epoch) const;
@@ -124,6 +128,7 @@ class Leases {
     size_t lost_before = 0;                     // losses of the batches that it is a part of
     std::set<std::string> unable;               // workers that cannot do it
     std::set<std::string> avoid;                // workers that are not given it
+    int overdue = 0;                            // leases of it that lasted too long
   };
   using Items = std::map<std::string, Item>;
 
@@ -144,6 +149,7 @@ class Leases {
   std::vector<std::string> others_for(const Item& item) const;
   std::set<std::string> avoided(const Item& item) const;
   double usual_loss(const Item& item) const;
+  std::vector<Owned> overdue() const;
   void ready_again(const std::string& batch_id, std::set<std::string> avoid);
   void split(const Item& item);
   void condemn(const Item& item);
@@ -155,7 +161,8 @@ class Leases {
   const Clock::time_point begun_ = Clock::now();
   const LeaseCallbacks callbacks_;
 
-  mutable std::mutex mutex_;                                                  // guards the rest
+  mutable std::mutex mutex_;  // guards the rest
+  Overdue overdue_;
   Items items_;                                                               // by batch id
   std::map<std::string, Clock::time_point> cancelled_;                        // lease ids, and since when
   std::set<int64_t> expected_;                                                // searches

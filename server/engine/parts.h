@@ -44,6 +44,7 @@ struct Engine::Impl {
                 &loop,
                 duration_of(options.lease_s),
                 duration_of(options.stuck_s),
+                options.patience_s,
                 options.share_machine,
                 {.stored =
                      [this](int64_t search_id, const std::string& batch_id, const std::vector<Trial>& trials,

@@ -356,7 +356,8 @@ void ReadyQueue::answer(const std::shared_ptr<LeaseCall>& call) {
     out.drain = draining_ && out.leases.empty();
   }
   if (cancelled) {
-    for (const LeaseGrant& grant : out.leases) callbacks_.release({grant.lease_id, grant.attempt});
+    for (const LeaseGrant& grant : out.leases)
+      callbacks_.release(call->request.worker, {grant.lease_id, grant.attempt});
     call->done(absl::CancelledError("the caller has gone"));
   } else if (out.leases.empty() && !status.ok()) {
     call->done(status);

@@ -56,7 +56,7 @@ class ReadyQueue {
     // for the next one.
     std::function<absl::StatusOr<std::optional<LeaseGrant>>(const std::string& batch_id, const Request& request)> lease;
     // Takes a lease back whose call was cancelled meanwhile.
-    std::function<void(const LeaseRef& lease)> release;
+    std::function<void(const std::string& worker, const LeaseRef& lease)> release;
   };
 
   explicit ReadyQueue(Callbacks callbacks);

@@ -169,7 +169,10 @@ void Searches::set_up(Search& search) {
 
 void Searches::step(int64_t id) {
   Search* const found = find(id);
-  if (found == nullptr || found->end != Search::End::kOpen || found->working) return;
+  if (found == nullptr || found->end != Search::End::kOpen) return;
+  if (found->building && found->cancelled)
+    return on_built(*found, /*may_ask=*/false);  // or nearly: nobody waits for it
+  if (found->working) return;
   Search& search = *found;
   if (search.cancelled && search.open.empty() && !any_correct(search.input.trials))
     return finish(search, Search::End::kNothing);

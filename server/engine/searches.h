@@ -44,11 +44,12 @@ struct Search {
   std::optional<Clock::time_point> best_at;
   bool timed = false;  // it has said how long that took
   double budget_s = 0;
-  double bound_ns = 0;   // by nominal rates, no kernel of the group is faster
-  double floor_ns = 0;   // by peaks: what is faster is not believed
-  bool cold = false;     // kernels are timed with cold caches; part of the key
-  int64_t at_once = 0;   // rounds that are measured at once; 0: as many as there are workers for it
-  bool working = false;  // the pool has a task of this search
+  double bound_ns = 0;    // by nominal rates, no kernel of the group is faster
+  double floor_ns = 0;    // by peaks: what is faster is not believed
+  bool cold = false;      // kernels are timed with cold caches; part of the key
+  int64_t at_once = 0;    // rounds that are measured at once; 0: as many as there are workers for it
+  bool working = false;   // the pool has a task of this search
+  bool building = false;  // which compiles what is to be promoted
   struct OpenBatch {
     int64_t phase = 0;  // 0: of a round of the search; n: of the n-th promotion
     std::vector<PlannedTrial> candidates;
@@ -62,6 +63,9 @@ struct Search {
   bool interim = false;                   // promote what there is, and go on
   std::set<std::string> disputed;         // plans on whose promotion two workers did not agree, and no third decided
   std::string dispute;                    // the last such, for people
+  std::map<std::string, Built> built;     // what this coordinator makes of finalists, by plan
+  std::string default_plan;               // of its promotion
+  bool settle = false;                    // nothing is agreed on: the default schedule as it is built here will do
   std::set<std::string> refuted;          // principals whose promotions two others refuted: they get no batch of it
   bool gave_up_default = false;           // the default schedule is wrong: search for any that is right
   std::optional<KernelRecord> elsewhere;  // of the key under another environment: verified and timed before any search
@@ -142,6 +146,17 @@ class Searches {
   // confirmations.cpp
   enum class Confirmed { kYes, kAsked, kRefuted, kDisputed };
   Confirmed confirmed(Search& search, const std::vector<PhaseTrial>& finals, KernelRecord& record, bool may_ask);
+  std::vector<std::string> not_asked(const Search& search, const std::vector<Claim>& claims) const;
+  Confirmed refute_claims(Search& search, const std::string& what, const std::vector<Claim>& claims, size_t first,
+                          size_t second);
+  Confirmed dispute(Search& search, const KernelRecord& record, std::string what, std::string remedy);
+  // builds.cpp
+  bool awaits_build(Search& search, const KernelRecord& record, bool may_ask);
+  void on_built(Search& search, bool may_ask);
+  static std::optional<std::string> drop_foreign_objects(Search& search, const KernelRecord& record,
+                                                         std::vector<Claim>* claims);
+  static bool is_built_here(const Search& search, const KernelRecord& record);
+  static bool may_settle(const Search& search);
   static void take_confirmed(const Search& search, const Claim& first, const Claim& second, KernelRecord* record);
   void ask(Search& search, const std::vector<PhaseTrial>& finals, const KernelRecord& record);
   void refute(Search& search, const std::string& principal);
@@ -167,6 +182,7 @@ class Searches {
   const EngineOptions& options_;
   std::map<int64_t, Search> searches_;  // by id
   uint64_t last_token_ = 0;
+  bool said_why_not_built_ = false;
   std::map<std::string, int64_t> rounds_each_;  // most_rounds() by device, since the last tick
 };
 

@@ -109,7 +109,7 @@ std::string Workers::machine_of(const std::string& name) const {
 }
 
 bool Workers::may_be_one(const std::string& a, const std::string& b) const {
-  if (principal_of(a) == principal_of(b)) return true;
+  if (!is_answered_for(a) || !is_answered_for(b) || principal_of(a) == principal_of(b)) return true;
   const std::string machine = machine_of(a), other = machine_of(b);
   return machine.empty() || other.empty() || machine == other;
 }
@@ -169,22 +169,27 @@ int Workers::serving(const Device& device, const std::string& team) const {
 }
 
 std::vector<std::string> Workers::names_serving(const Device& device, const std::string& team) const {
-  return names(device, team, 2 * term_);
+  return names(device, team, [this](const State& worker) { return alive(worker); });
 }
 
 std::vector<std::string> Workers::names_here(const Device& device, const std::string& team) const {
-  return names(device, team, away());
+  return names(device, team, [this](const State& worker) { return is_here(worker, away()); });
+}
+
+std::vector<std::string> Workers::names_waiting(const Device& device, const std::string& team) const {
+  return names(device, team, [](const State& worker) { return worker.waiting > 0; });
 }
 
 Clock::duration Workers::away() const {
   return std::min<Clock::duration>(2 * term_, kAway);
 }
 
-std::vector<std::string> Workers::names(const Device& device, const std::string& team, Clock::duration silence) const {
+std::vector<std::string> Workers::names(const Device& device, const std::string& team,
+                                        const std::function<bool(const State&)>& which) const {
   const std::lock_guard lock(mutex_);
   std::vector<std::string> names;
   for (const auto& [name, worker] : workers_) {
-    if (is_here(worker, silence) && serves_team(worker.serves.team, team) && any_serves(worker.serves.devices, device))
+    if (which(worker) && serves_team(worker.serves.team, team) && any_serves(worker.serves.devices, device))
       names.push_back(name);
   }
   return names;

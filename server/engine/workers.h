@@ -2,6 +2,7 @@
 // called from any thread; none calls another part of the engine, and none holds the lock while it uses the store.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <mutex>
 #include <optional>
@@ -45,8 +46,8 @@ class Workers {
 
   // The machine of a worker, also of one that has gone; empty: not known. May read the store.
   std::string machine_of(const std::string& name) const;
-  // Whether these two can have been one: of one principal, or of one machine as far as is known. Nobody confirms
-  // itself.
+  // Whether these two can have been one: of one principal, or of one machine as far as is known, or one of them is
+  // nobody who is known. Nobody confirms itself.
   bool may_be_one(const std::string& a, const std::string& b) const;
 
   // A process begins or ends to attend. FailedPrecondition: it is not registered under this epoch. ResourceExhausted:
@@ -76,6 +77,7 @@ class Workers {
   std::vector<std::string> names_serving(const Device& device, const std::string& team) const;
   // Of these, who waits for work or was heard from in the last seconds: others may be gone although they count as live.
   std::vector<std::string> names_here(const Device& device, const std::string& team) const;
+  std::vector<std::string> names_waiting(const Device& device, const std::string& team) const;  // for work
   Clock::duration away() const;  // after so much silence a worker is not here
   void forget_dead();            // Workers that have been silent for long are no longer listed.
   // The device that `asked` means: the one that is given, else of the team's live worker that was heard from last, else
@@ -100,7 +102,8 @@ class Workers {
   static bool has_left(const State& worker);
   static void note(State* worker);  // it was heard from
   bool alive(const State& worker) const;
-  std::vector<std::string> names(const Device& device, const std::string& team, Clock::duration silence) const;
+  std::vector<std::string> names(const Device& device, const std::string& team,
+                                 const std::function<bool(const State&)>& which) const;
   State* registered(const std::string& name, uint64_t epoch);
   std::string placed(const std::string& name, std::string said) const;
 

@@ -1,10 +1,5 @@
 #include "server/services/authorizer.h"
 
-#include <grpcpp/security/auth_metadata_processor.h>
-#include <grpcpp/security/server_credentials.h>
-#include <grpcpp/security/tls_certificate_provider.h>
-#include <grpcpp/security/tls_credentials_options.h>
-
 #include <nlohmann/json.hpp>
 
 #include "absl/strings/ascii.h"
@@ -12,117 +7,16 @@
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "proto/log.h"
-#include "proto/rpc.h"
 
 namespace wl {
 namespace {
 
 constexpr const char kHealth[] = "/grpc.health.v1.Health/";  // for everybody to ask
-constexpr const char kToken[] = "authorization";
 constexpr std::string_view kBearer = "Bearer ";
-constexpr unsigned kReadTlsFilesAgainS = 1;
 constexpr int64_t kMostLinesPerSecond = 50;  // about refused calls
-
-std::string text_of(grpc::string_ref one) {
-  return {one.data(), one.size()};
-}
 
 const TokenRow* row_of(const Callers& callers, std::string_view bearer) {
   return bearer.starts_with(kBearer) ? callers.find_token(bearer.substr(kBearer.size())) : nullptr;
-}
-
-// Properties of a connection: its door, and of which user; and what its certificate says, read once.
-constexpr const char kConnectedBy[] = "warploom_connected_by";
-constexpr const char kCertificate[] = "warploom_certificate";
-
-std::string text_of(const Connection& connection) {
-  return cat(static_cast<int>(connection.door), " ", connection.uid.load(std::memory_order_acquire));
-}
-
-// False: the call came through no connection.
-bool read_connection(const grpc::AuthContext& context, Connection* out) {
-  const std::vector<grpc::string_ref> found = context.FindPropertyValues(kConnectedBy);
-  const std::pair<std::string, std::string> parts =
-      absl::StrSplit(found.empty() ? "" : text_of(found.front()), absl::MaxSplits(' ', 1));
-  int door = 0;
-  int64_t uid = 0;
-  if (!absl::SimpleAtoi(parts.first, &door) || !absl::SimpleAtoi(parts.second, &uid)) return false;
-  out->door = static_cast<Door>(door);
-  out->uid = uid;
-  return true;
-}
-
-// A peer's certificate is in the context only if it was verified: gRPC asks for one with --tls-ca alone, and a
-// connection whose certificate is not valid is never made. Its names in the context mix fields of all types, so it is
-// read anew.
-std::string print_certificate(const grpc::AuthContext& context) {
-  const std::vector<grpc::string_ref> pem = context.FindPropertyValues(GRPC_X509_PEM_CERT_PROPERTY_NAME);
-  if (pem.empty()) return "";
-  const PeerIdentity found = identity_in_pem(text_of(pem.front()));
-  return cat(found.until_unix_s, " ", found.uri, " ", found.problem);
-}
-
-std::optional<PeerIdentity> read_certificate(const grpc::AuthContext& context) {
-  const std::vector<grpc::string_ref> noted = context.FindPropertyValues(kCertificate);
-  const std::string text = noted.empty() ? "" : text_of(noted.front());
-  const std::vector<std::string> parts = absl::StrSplit(text, absl::MaxSplits(' ', 2));
-  PeerIdentity out;
-  if (parts.size() != 3 || !absl::SimpleAtoi(parts[0], &out.until_unix_s)) return std::nullopt;
-  out.uri = parts[1];
-  out.problem = parts[2];
-  return out;
-}
-
-template <typename Metadata>
-Shown shown_by(const Metadata& metadata, const grpc::AuthContext* context) {
-  Shown shown;
-  if (const auto found = metadata.find(kToken); found != metadata.end()) shown.token = text_of(found->second);
-  if (context != nullptr) shown.certificate = read_certificate(*context);
-  return shown;
-}
-
-// gRPC calls it with every call of a connection, on its own threads, and answers a call that is refused itself.
-class DoorGuard final : public grpc::AuthMetadataProcessor {
- public:
-  DoorGuard(Authorizer* authorizer, std::shared_ptr<const Connection> connection)
-      : authorizer_(authorizer), connection_(std::move(connection)) {}
-  bool IsBlocking() const override { return false; }
-  grpc::Status Process(const InputMetadata& metadata, grpc::AuthContext* context, OutputMetadata*,
-                       OutputMetadata*) override {
-    note_connection(context);
-    const auto path = metadata.find(":path");
-    return to_grpc(authorizer_->check(path == metadata.end() ? std::string() : text_of(path->second), *connection_,
-                                      shown_by(metadata, context)));
-  }
-
- private:
-  // The services read it in the context, which all calls of a connection share. It is written before the first of them
-  // gets past this and never again, so that nobody writes while another reads.
-  void note_connection(grpc::AuthContext* context) {
-    const std::lock_guard lock(mutex_);
-    if (!context->FindPropertyValues(kConnectedBy).empty()) return;
-    if (connection_->door == Door::kTls) context->AddProperty(kCertificate, print_certificate(*context));
-    context->AddProperty(kConnectedBy, text_of(*connection_));
-  }
-
-  std::mutex mutex_;
-  Authorizer* const authorizer_;
-  const std::shared_ptr<const Connection> connection_;
-};
-
-std::shared_ptr<grpc::ServerCredentials> tls_credentials(const TlsFiles& files) {
-  using grpc::experimental::FileWatcherCertificateProvider;
-  const bool certificates = !files.ca.empty();
-  grpc::experimental::TlsServerCredentialsOptions options(
-      certificates
-          ? std::make_shared<FileWatcherCertificateProvider>(files.key, files.cert, files.ca, kReadTlsFilesAgainS)
-          : std::make_shared<FileWatcherCertificateProvider>(files.key, files.cert, kReadTlsFilesAgainS));
-  options.watch_identity_key_cert_pairs();
-  if (certificates) options.watch_root_certs();
-  // Who has none may have a token. Who shows one must show a valid one.
-  options.set_cert_request_type(certificates ? GRPC_SSL_REQUEST_CLIENT_CERTIFICATE_AND_VERIFY
-                                             : GRPC_SSL_DONT_REQUEST_CLIENT_CERTIFICATE);
-  return grpc::experimental::TlsServerCredentials(options);
 }
 
 // The name of which Authorizer::as_principal made this.
@@ -164,14 +58,9 @@ absl::StatusOr<std::unique_ptr<Authorizer>> Authorizer::open(const AuthorizerOpt
 }
 
 std::shared_ptr<grpc::ServerCredentials> Authorizer::guarded(std::shared_ptr<const Connection> connection) {
-  // Local credentials exchange no bytes, so that a plaintext channel can talk to them. Unlike plaintext ones they ask
-  // the guard.
-  auto credentials =
-      connection->door == Door::kTls
-          ? tls_credentials(options_.tls)
-          : grpc::experimental::LocalServerCredentials(connection->door == Door::kUnix ? UDS : LOCAL_TCP);
-  credentials->SetAuthMetadataProcessor(std::make_shared<DoorGuard>(this, std::move(connection)));
-  return credentials;
+  return guarded_credentials(
+      std::move(connection), options_.tls,
+      [this](const std::string& path, const Connection& by, const Shown& shown) { return check(path, by, shown); });
 }
 
 absl::StatusOr<Authorizer::Caller> Authorizer::allowed(const std::string& path, Roles roles,
@@ -203,7 +92,7 @@ std::unique_ptr<OpenCalls::Held> Authorizer::hold(const grpc::CallbackServerCont
   auto connection = std::make_shared<Connection>();
   const auto rule = rules_.find(path);
   if (about == nullptr || rule == rules_.end() || !read_connection(*about, connection.get())) return nullptr;
-  const Shown shown = shown_by(context.client_metadata(), about.get());
+  const Shown shown = shown_in(context);
   const absl::StatusOr<Caller> first = caller_of(*connection, shown);
   const Reader reader = first.ok() ? reader_of(*first) : Reader{};
   const auto until = std::chrono::steady_clock::now() + longest;
@@ -224,20 +113,34 @@ std::string Authorizer::as_principal(const std::string& name) {
 }
 
 std::string Authorizer::principal_of(const grpc::CallbackServerContext& context) const {
-  const Shown shown = shown_by(context.client_metadata(), context.auth_context().get());
+  const std::shared_ptr<const grpc::AuthContext> about = context.auth_context();
+  Connection connection;
+  if (about == nullptr || !read_connection(*about, &connection)) return "";
+  const Shown shown = shown_in(context);
   if (shown.token) {
     const std::shared_ptr<const Callers> callers = callers_->now();
     const TokenRow* const row = row_of(*callers, *shown.token);
-    return row == nullptr ? "" : as_principal(row->name);
+    return row == nullptr ? std::string(kNobodyKnown) : as_principal(row->name);
   }
-  return shown.certificate ? as_principal(shown.certificate->uri) : "";
+  if (shown.certificate && !shown.certificate->uri.empty()) return as_principal(shown.certificate->uri);
+  if (connection.door == Door::kUnix && connection.uid != Connection::kUnknown)
+    return cat(kUserPrincipal, connection.uid.load());
+  return std::string(kNobodyKnown);
+}
+
+bool Authorizer::may_also(const grpc::CallbackServerContext& context, const std::string& path) const {
+  const std::shared_ptr<const grpc::AuthContext> about = context.auth_context();
+  Connection connection;
+  if (about == nullptr || !read_connection(*about, &connection)) return true;
+  const auto rule = rules_.find(path);
+  return rule != rules_.end() && allowed(path, rule->second, connection, shown_in(context)).ok();
 }
 
 absl::StatusOr<Reader> Authorizer::view_of(const grpc::CallbackServerContext& context) const {
   const std::shared_ptr<const grpc::AuthContext> about = context.auth_context();
   Connection connection;
   if (about == nullptr || !read_connection(*about, &connection)) return Reader{.every = true};
-  WL_ASSIGN_OR_RETURN(const Caller caller, caller_of(connection, shown_by(context.client_metadata(), about.get())));
+  WL_ASSIGN_OR_RETURN(const Caller caller, caller_of(connection, shown_in(context)));
   return reader_of(caller);
 }
 

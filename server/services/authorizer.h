@@ -7,9 +7,7 @@
 
 #include <grpcpp/grpcpp.h>
 
-#include <atomic>
 #include <memory>
-#include <optional>
 #include <set>
 #include <string>
 #include <unordered_map>
@@ -19,31 +17,11 @@
 #include "proto/tls.h"
 #include "server/engine/teams.h"
 #include "server/services/callers.h"
+#include "server/services/connection.h"
 #include "server/services/open_calls.h"
 #include "server/store/store.h"
 
 namespace wl {
-
-// How connections come in.
-enum class Door {
-  kUnix,      // by a unix socket: the kernel says which user connected
-  kLoopback,  // by TCP from this machine, in plain text: any of its users
-  kTls,       // by TCP from anywhere
-};
-
-// What the connection says of its callers.
-struct Connection {
-  static constexpr int64_t kUnknown = -1;
-
-  Door door = Door::kUnix;
-  std::atomic<int64_t> uid = kUnknown;  // of Door::kUnix: who connected
-};
-
-// What a call says of its caller.
-struct Shown {
-  std::optional<std::string> token;
-  std::optional<PeerIdentity> certificate;  // of a valid one
-};
 
 struct AuthorizerOptions {
   int64_t owner = Connection::kUnknown;  // the user that runs the coordinator
@@ -68,8 +46,13 @@ class Authorizer {
   absl::Status check(const std::string& path, const Connection& connection, const Shown& shown);
 
   // The principal (compiler/base/job.h) of the workers of a call: the name of its token, or of its certificate, without
-  // '/'. Empty: it came from this machine with neither, where callers are not told apart by name. Any thread.
+  // '/'; of a unix socket "uid:NUMBER" of the user; else kNobodyKnown. Empty: it came through no connection. Any
+  // thread.
   std::string principal_of(const grpc::CallbackServerContext& context) const;
+
+  // Whether the caller of a call may also make the call `path`. One through no connection may make every call. Any
+  // thread.
+  bool may_also(const grpc::CallbackServerContext& context, const std::string& path) const;
 
   // Who a call that may be made is from. A call through no connection is the operator's. Unauthenticated: what it came
   // with is no longer valid. Any thread.

@@ -67,13 +67,25 @@ class KnownObjects {
   std::deque<Sent::iterator> order_;
 };
 
+// Objects come from workers that measure, with their results, and from coordinators that offer records.
+absl::Status may_upload(const Serving& serving, const grpc::CallbackServerContext& context) {
+  if (serving.authorizer == nullptr || serving.engine->has_lease(serving.authorizer->principal_of(context)) ||
+      serving.authorizer->may_also(context, "/warploom.v1.KernelStore/OfferKernel"))
+    return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      "blob: no worker of this caller has a lease at present; objects are uploaded with what they were measured for");
+}
+
 // An upload. It deletes itself once gRPC is done with it.
 class UploadCall final : public grpc::ServerReadReactor<v1::UploadRequest> {
  public:
   UploadCall(const Serving& serving, KnownObjects* known, grpc::CallbackServerContext* context, v1::UploadResponse* out)
       : serving_(serving), known_(known), context_(context), out_(out) {
     held_ = hold_call(serving, context, "/warploom.v1.BlobStore/Upload", kLongestTransfer);
-    StartRead(&chunk_);
+    if (const absl::Status may = may_upload(serving, *context); !may.ok())
+      Finish(to_grpc(may));
+    else
+      StartRead(&chunk_);
   }
 
   void OnReadDone(bool ok) override {

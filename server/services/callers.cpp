@@ -66,6 +66,9 @@ absl::Status add_certificate(const Fields& fields, const CallerRow& row, Callers
 }
 
 absl::Status add_token(const Fields& fields, const CallerRow& row, Callers* out) {
+  if (fields[1] == kNobodyKnown || fields[1].starts_with(kUserPrincipal))
+    return invalid("expected a name other than ", kNobodyKnown, " and ", kUserPrincipal,
+                   "NUMBER, which stand for callers without a token, found \"", fields[1], "\"");
   const std::optional<int64_t> until = parse_time(fields[3]);
   if (!until) return invalid("expected the end of a token, such as 2026-12-31T00:00:00Z or never, found ", fields[3]);
   WL_RETURN_IF_ERROR(check_text("the SHA-256 of a token", fields[4], TextKind::kDigest, 64));

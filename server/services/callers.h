@@ -10,8 +10,8 @@
 //                                                    one of the other kinds may end with team=vision, and its callers
 //                                                    are then of that team
 //   machine   box1             spiffe://lab/gpu7     the machine of the workers of a caller, by the name of its
-//                                                    certificate or token, or else by what the names of the workers
-//                                                    begin with, up to a slash. Without a row it is what they say
+//                                                    certificate or token, or uid:NUMBER for a user over a unix
+//                                                    socket. Without a row it is what they say
 //                                                    (docs/decisions/0083-machines.md)
 //
 // Lines that begin with # are left out.
@@ -35,6 +35,9 @@
 #include "server/engine/teams.h"
 
 namespace wl {
+
+// The name of a user of this machine as a caller, before the number of the user.
+inline constexpr std::string_view kUserPrincipal = "uid:";
 
 // What a row says of its callers.
 struct CallerRow {

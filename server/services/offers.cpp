@@ -5,11 +5,6 @@
 namespace wl {
 namespace {
 
-bool is_confirmed(const KernelRecord& record) {
-  return !record.measured_by.empty() && !record.confirmed_by.empty() &&
-         principal_of(record.measured_by) != principal_of(record.confirmed_by);
-}
-
 OfferTaken refused(const KernelRecord& record, std::string why) {
   spdlog::warn("an offered record {} of key {} is refused: {}", record.digest, record.key, why);
   return {OfferTaken::kRefused, std::move(why)};
@@ -47,6 +42,8 @@ absl::StatusOr<OfferTaken> take_offer(const Serving& serving, const Reader& call
   if (std::string why = why_not_by_producer(serving.authorizer, record); !why.empty())
     return refused(record, std::move(why));
   if (undisturbed_ns(record.samples_ns) <= 0) return refused(record, "it has no samples");
+  if (!is_answered_for(record.measured_by))
+    return refused(record, "nobody who is known answers for the worker that measured it");
   const bool of_team = !caller.team.empty();
   const bool shared =
       is_confirmed(record) &&

@@ -12,17 +12,18 @@ namespace {
 
 constexpr double kMaxWaitS = 55;
 
-// The name that a worker has here: what it says, after the name of the certificate or token that it calls with. So
+// The name that a worker has here: what it says, after the principal of its caller (Authorizer::principal_of). So
 // nobody speaks for the workers of others, and all workers of a caller have one principal (compiler/base/job.h).
 std::string name_here(const Serving& serving, const grpc::CallbackServerContext& context, const std::string& name) {
   if (serving.authorizer == nullptr) return name;
   const std::string owner = serving.authorizer->principal_of(context);
   if (owner.empty()) return name;
-  return name == owner || name.starts_with(owner + "/") ? name : cat(owner, "/", name);
+  return name.starts_with(owner + "/") ? name : cat(owner, "/", name);
 }
 
 absl::Status check_owner(const Serving& serving, const grpc::CallbackServerContext& context, const std::string& name) {
-  if (name.empty() || name_here(serving, context, name) == name) return absl::OkStatus();
+  if (name.empty()) return invalid("worker: expected the name that RegisterWorker has given, found nothing");
+  if (name_here(serving, context, name) == name) return absl::OkStatus();
   return absl::PermissionDeniedError(
       cat("worker: \"", name, "\" is a worker of another caller; register, and use the name given"));
 }
@@ -32,7 +33,7 @@ class AcquireCall final : public grpc::ServerUnaryReactor {
  public:
   AcquireCall(const Serving& serving, grpc::CallbackServerContext* context, const v1::AcquireLeasesRequest& request,
               v1::AcquireLeasesResponse* out)
-      : serving_(serving), context_(context), out_(out), counted_(serving.waiting->take(1)) {
+      : serving_(serving), context_(context), worker_(request.worker()), out_(out), counted_(serving.waiting->take(1)) {
     if (!counted_) {
       Finish(too_busy());
       return;
@@ -77,14 +78,15 @@ class AcquireCall final : public grpc::ServerUnaryReactor {
   void release() {
     std::vector<LeaseRef> leases;
     for (const v1::Lease& lease : out_->leases()) leases.push_back({lease.lease_id(), lease.attempt()});
-    const auto work = [engine = serving_.engine, leases] {
-      for (const LeaseRef& lease : leases) engine->release(lease, LeaseEnd::kReleased);
+    const auto work = [engine = serving_.engine, leases, worker = worker_] {
+      for (const LeaseRef& lease : leases) engine->release(worker, lease, LeaseEnd::kReleased);
     };
     if (!serving_.quick->post(work)) work();
   }
 
   const Serving serving_;
   grpc::CallbackServerContext* const context_;
+  const std::string worker_;
   v1::AcquireLeasesResponse* const out_;
   const bool counted_;
   std::shared_ptr<LeaseCall> call_;
@@ -144,11 +146,33 @@ class WorkerServiceImpl final : public v1::WorkerService::CallbackService {
                                                        const v1::AttendRequest* request) override {
     return new AttendCall(serving_, &attending_, context, *request);
   }
-  WL_ANSWER_ON(serving_.quick, RenewLeases, v1::RenewLeasesRequest, v1::RenewLeasesResponse);
-  WL_ANSWER_ON(serving_.quick, ReportResults, v1::ReportResultsRequest, v1::ReportResultsResponse);
-  WL_ANSWER_ON(serving_.quick, ReleaseLeases, v1::ReleaseLeasesRequest, v1::ReleaseLeasesResponse);
+  grpc::ServerUnaryReactor* RenewLeases(grpc::CallbackServerContext* context, const v1::RenewLeasesRequest* request,
+                                        v1::RenewLeasesResponse* out) override {
+    return answer_owner(context, request, [=, this] { return renew(*request, out); });
+  }
+  grpc::ServerUnaryReactor* ReportResults(grpc::CallbackServerContext* context, const v1::ReportResultsRequest* request,
+                                          v1::ReportResultsResponse* out) override {
+    return answer_owner(context, request, [=, this] { return report(*request, out); });
+  }
+  grpc::ServerUnaryReactor* ReleaseLeases(grpc::CallbackServerContext* context, const v1::ReleaseLeasesRequest* request,
+                                          v1::ReleaseLeasesResponse*) override {
+    return answer_owner(context, request, [=, this] { return release(*request); });
+  }
 
  private:
+  // Answers a call of one of the caller's own workers.
+  template <typename Request>
+  grpc::ServerUnaryReactor* answer_owner(grpc::CallbackServerContext* context, const Request* request,
+                                         std::function<grpc::Status()> answer) {
+    return answer_on(serving_.quick, context, [=, this, answer = std::move(answer)] {
+      absl::Status status = check_fields(*request);
+      if (status.ok()) status = check_owner(serving_, *context, request->worker());
+      return status.ok() ? answer() : to_grpc(status);
+    });
+  }
+  grpc::Status renew(const v1::RenewLeasesRequest& request, v1::RenewLeasesResponse* out);
+  grpc::Status report(const v1::ReportResultsRequest& request, v1::ReportResultsResponse* out);
+  grpc::Status release(const v1::ReleaseLeasesRequest& request);
   grpc::Status register_as(const std::string& name, const std::string& team, const v1::RegisterWorkerRequest& request,
                            v1::RegisterWorkerResponse* out);
 
@@ -197,9 +221,9 @@ grpc::ServerUnaryReactor* WorkerServiceImpl::AcquireLeases(grpc::CallbackServerC
   return new AcquireCall(serving_, context, *request, out);
 }
 
-grpc::Status WorkerServiceImpl::RenewLeases(const v1::RenewLeasesRequest* request, v1::RenewLeasesResponse* out) {
-  for (const auto& item : request->items()) {
-    switch (engine_->renew(request->worker(), {item.lease_id(), item.attempt()}, item.phase(), item.done())) {
+grpc::Status WorkerServiceImpl::renew(const v1::RenewLeasesRequest& request, v1::RenewLeasesResponse* out) {
+  for (const auto& item : request.items()) {
+    switch (engine_->renew(request.worker(), {item.lease_id(), item.attempt()}, item.phase(), item.done())) {
       case RenewOutcome::kOk:
         out->add_outcomes(v1::RenewLeasesResponse::OK);
         break;
@@ -214,15 +238,16 @@ grpc::Status WorkerServiceImpl::RenewLeases(const v1::RenewLeasesRequest* reques
   return grpc::Status::OK;
 }
 
-grpc::Status WorkerServiceImpl::ReportResults(const v1::ReportResultsRequest* request, v1::ReportResultsResponse* out) {
-  for (const auto& item : request->items()) {
+grpc::Status WorkerServiceImpl::report(const v1::ReportResultsRequest& request, v1::ReportResultsResponse* out) {
+  for (const auto& item : request.items()) {
     std::vector<Trial> trials;
     for (const v1::Trial& message : item.trials()) {
       auto trial = from_proto(message);
       if (!trial.ok()) return to_grpc(trial.status());
       trials.push_back(*std::move(trial));
     }
-    const auto outcome = engine_->report(item.batch_id(), {item.lease_id(), item.attempt()}, std::move(trials));
+    const auto outcome =
+        engine_->report(request.worker(), item.batch_id(), {item.lease_id(), item.attempt()}, std::move(trials));
     if (!outcome.ok()) return to_grpc(outcome.status());
     switch (*outcome) {
       case ReportOutcome::kAccepted:
@@ -239,9 +264,9 @@ grpc::Status WorkerServiceImpl::ReportResults(const v1::ReportResultsRequest* re
   return grpc::Status::OK;
 }
 
-grpc::Status WorkerServiceImpl::ReleaseLeases(const v1::ReleaseLeasesRequest* request, v1::ReleaseLeasesResponse*) {
-  const LeaseEnd why = request->unable() ? LeaseEnd::kUnable : LeaseEnd::kReleased;
-  for (const auto& item : request->items()) engine_->release({item.lease_id(), item.attempt()}, why);
+grpc::Status WorkerServiceImpl::release(const v1::ReleaseLeasesRequest& request) {
+  const LeaseEnd why = request.unable() ? LeaseEnd::kUnable : LeaseEnd::kReleased;
+  for (const auto& item : request.items()) engine_->release(request.worker(), {item.lease_id(), item.attempt()}, why);
   return grpc::Status::OK;
 }
 

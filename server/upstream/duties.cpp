@@ -105,7 +105,8 @@ absl::Status Upstream::offer(const std::string& digest) {
   const auto row = parts_.store->record_by_digest(digest);
   if (!row.ok() || !*row) return absl::OkStatus();
   const KernelRecord& record = (*row)->record;
-  if (options_.offer == OfferRule::kConfirmed && record.confirmed_by.empty()) return absl::OkStatus();
+  if (!is_answered_for(record.measured_by)) return absl::OkStatus();
+  if (options_.offer == OfferRule::kConfirmed && !is_confirmed(record)) return absl::OkStatus();
   std::string object;
   if (!record.object_sha256.empty()) {
     const auto found = parts_.store->blob(record.object_sha256);

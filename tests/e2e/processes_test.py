@@ -82,7 +82,7 @@ def main():
         report = scratch.run("warploom", *tune_command(calm, graph), "--json", "-", deadline=240).json()
         expected = calm.trials()
         workers = scratch.run("warploom", "workers", "--server", calm.address, "--json", "-").json()["workers"]
-        expect({w["name"] for w in workers} >= {"w1", "w2"}, f"workers: {workers}")
+        expect({w["name"].split("/")[-1] for w in workers} >= {"w1", "w2"}, f"workers: {workers}")
         watched = scratch.run("warploom", "watch", "jobs/1", "--server", calm.address, "--json", "-").json()
         expect(watched["groups"] == report["groups"], "watch reports something else than tune")
         scratch.run("warploom", "cancel", "jobs/1", "--server", calm.address)

@@ -36,6 +36,9 @@ class Chain:
             with open(scratch.path(f"{name}.callers"), "a") as file:
                 file.write(f"machine box0 {name}0\nmachine box1 {name}1\n")
             os.chmod(scratch.path(f"{name}.callers"), 0o600)
+            for worker in (f"{name}0", f"{name}1"):
+                made = scratch.run("warploomd", "token", worker, "--callers", f"{name}.callers", "--role", "worker").out
+                (scratch.root / f"{worker}.token").write_text(made)
             self.start(name)
 
     def address(self, name):
@@ -80,7 +83,7 @@ class Chain:
     def workers(self, name, count=2):
         """So many that one confirms the kernels of another."""
         made = [
-            self.scratch.start("warploom-worker", "--server", self.address(name), "--devices", "fake", "--name", f"{name}{i}", name=f"{name}.worker{i}")
+            self.scratch.start("warploom-worker", "--server", self.address(name), "--devices", "fake", "--token-file", f"{name}{i}.token", "--name", "w", name=f"{name}.worker{i}")
             for i in range(count)
         ]
         until(lambda: len(rows_in(self.store(name), "SELECT name FROM workers")) >= count, 60, "the workers are there")

@@ -18,6 +18,9 @@ class Fleet:
         self.callers = scratch.root / folder / "callers"
         self.callers.write_text("" if one_machine else "machine box0 w0\nmachine box1 w1\n")
         self.callers.chmod(0o600)
+        for worker in ("w0", "w1"):
+            made = scratch.run("warploomd", "token", worker, "--callers", self.callers, "--role", "worker").out
+            (scratch.root / folder / f"{worker}.token").write_text(made)
 
     def start(self):
         self.begun += 1
@@ -29,7 +32,7 @@ class Fleet:
         daemon = self.scratch.start("warploomd", "--store", self.store, "--listen", address, "--callers", self.callers, name=f"warploomd.{name}")
         until(lambda: listening(self.socket), 30, "the coordinator listens")
         workers = [
-            self.scratch.start("warploom-worker", "--server", address, "--name", f"w{i}", "--devices", "fake", name=f"w{i}.{name}")
+            self.scratch.start("warploom-worker", "--server", address, "--token-file", f"{self.folder}/w{i}.token", "--name", "w", "--devices", "fake", name=f"w{i}.{name}")
             for i in range(2)
         ]
         self.parts = [client, daemon, *workers]

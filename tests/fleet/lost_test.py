@@ -28,15 +28,16 @@ def killed(scratch):
     """The two are on one machine, and stand for two."""
     made = {}
     for name in ("a", "b"):
-        made[name] = scratch.start("warploom-worker", "--server", "unix:s", "--devices", "fake", "--name", name, name=name)
+        known = ["--token-file", f"{name}.token", "--name", "w"]
+        made[name] = scratch.start("warploom-worker", "--server", "unix:s", "--devices", "fake", *known, name=name)
     until(lambda: len(workers(scratch)) == 2, 60, "the workers are there")
     tune = scratch.start("warploom", "tune", "g.graph", "--server", "unix:s", "--trials", 100_000, "--budget", "60s", name="tune")
-    until(lambda: workers(scratch)["a"]["leases"] == 1, 60, "a measures")
+    until(lambda: workers(scratch)["a/w"]["leases"] == 1, 60, "a measures")
     made["a"].kill()
-    until(lambda: not workers(scratch)["a"]["alive"], 10, "a is lost")
+    until(lambda: not workers(scratch)["a/w"]["alive"], 10, "a is lost")
     expect("lost" in scratch.run("warploom", "workers", "--server", "unix:s").out, "the table says lost")
-    expect(workers(scratch)["b"]["alive"], "b is there")
-    until(lambda: workers(scratch)["a"]["leases"] == 0, 10, "what a had is given back")
+    expect(workers(scratch)["b/w"]["alive"], "b is there")
+    until(lambda: workers(scratch)["a/w"]["leases"] == 0, 10, "what a had is given back")
     expect(tune.wait(120) == 0, (scratch.root / "tune.log").read_text())
 
 
@@ -45,6 +46,9 @@ def main():
         (scratch.root / "g.graph").write_text(graphs.EXP)
         (scratch.root / "callers").write_text("machine one a\nmachine two b\n")
         os.chmod(scratch.path("callers"), 0o600)
+        for name in ("a", "b"):
+            made = scratch.run("warploomd", "token", name, "--callers", "callers", "--role", "worker").out
+            (scratch.root / f"{name}.token").write_text(made)
         scratch.start("warploomd", "--store", "a.db", "--listen", "unix:s", "--callers", "callers", "--lease-seconds", LEASE_S, name="coordinator")
         scratch.logged("coordinator", r"listening on (\S+)", "it listens")
         alone(scratch)

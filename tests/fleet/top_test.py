@@ -125,7 +125,7 @@ def on_a_terminal(scratch, first):
     with Screen(scratch, *top) as screen:
         screen.shows(r"^jobs/1 .*evil\?\[2J\?\.graph$", "the job is there")
         worker = scratch.start("warploom-worker", *SERVER, "--devices", "fake", "--name", "somebody", name="worker")
-        screen.shows(r"^somebody +(begins|compile|check|measure), (search|promotion 1), \d+ candidates?", "the worker has a lease")
+        screen.shows(r"^\S*somebody +(begins|compile|check|measure), (search|promotion 1), \d+ candidates?", "the worker has a lease")
         screen.shows(r"^jobs/1 +search .*\[#*\.*\] +\d+% +[1-9]\d*/\d+", "trials are done")
         screen.shows(r"trials/s: [0-9.]+$", "there is a rate")
         narrow(screen)
@@ -156,7 +156,7 @@ def narrow(screen):
         expect(0 < len(screen.lines()) <= rows, screen.lines())
     screen.resize(8, 30)
     screen.shows(r"^jobs/1 ", "the name of the job stays")
-    screen.shows(r"^somebody ", "the name of the worker stays")
+    screen.shows(r"^uid:\d+/\w", "the name of the worker stays")
     screen.resize(24, 100)
     screen.shows(r"TRIALS/S", "what was left out comes back")
 

@@ -101,18 +101,19 @@ TEST(Confirmation, IsByAnotherWorker) {
     EXPECT_EQ(batch.recipe.interleave, batch.promotion());
     EXPECT_EQ(batch.keep_objects, batch.promotion());
   };
-  FakeWorker one(service.channel, "one", {.before = look}), two(service.channel, "two", {.before = look});
+  FakeWorker one(service.channel, "one/w", {.before = look}), two(service.channel, "two/w", {.before = look});
   wait_for_workers(scratch.path("a.db"), 2);
   const Job job = service.run("r", trials(24));
   ASSERT_EQ(job.state, JobState::kSucceeded) << job.error;
   for (const GroupResult& group : job.result->groups) {
     const KernelRecord record = service.record(group.key).value();
-    EXPECT_EQ(std::set<std::string>({record.measured_by, record.confirmed_by}), (std::set<std::string>{"one", "two"}));
+    EXPECT_EQ(std::set<std::string>({record.measured_by, record.confirmed_by}),
+              (std::set<std::string>{"one/w", "two/w"}));
     EXPECT_EQ(record.check_seeds.size(), 3u);
     EXPECT_EQ(std::set<uint64_t>(record.check_seeds.begin(), record.check_seeds.end()).size(), 3u);
     EXPECT_EQ(group.confirmed_by, record.confirmed_by);
     for (FakeWorker* worker : {&one, &two}) {
-      const std::string name = worker == &one ? "one" : "two";
+      const std::string name = worker == &one ? "one/w" : "two/w";
       for (const MeasuredPlan& each : worker->measured())
         EXPECT_TRUE(each.plan != record.plan || !confirms(each.phase) || name == record.confirmed_by) << each;
     }
@@ -122,12 +123,12 @@ TEST(Confirmation, IsByAnotherWorker) {
 TEST(Confirmation, IsNotWaitedForWhereThereIsOneWorker) {
   Scratch scratch;
   Service service(scratch.path("a.db"));
-  FakeWorker one(service.channel, "one");
+  FakeWorker one(service.channel, "one/w");
   const Job job = service.run("r", trials(24));
   ASSERT_EQ(job.state, JobState::kSucceeded) << job.error;
   for (const GroupResult& group : job.result->groups) {
     const KernelRecord record = service.record(group.key).value();
-    EXPECT_EQ(record.measured_by, "one");
+    EXPECT_EQ(record.measured_by, "one/w");
     EXPECT_EQ(record.confirmed_by, "");
   }
 }
@@ -136,8 +137,8 @@ TEST(Confirmation, IsNotWaitedForWhereThereIsOneWorker) {
 TEST(Confirmation, IsGivenUpWhenTheOtherWorkerHasGone) {
   Scratch scratch;
   Service service(scratch.path("a.db"), /*lease_s=*/0.5);
-  service.register_worker("gone");
-  FakeWorker one(service.channel, "one");
+  service.register_worker("gone/w");
+  FakeWorker one(service.channel, "one/w");
   const Job job = service.run("r", trials(8));
   ASSERT_EQ(job.state, JobState::kSucceeded) << job.error;
   for (const GroupResult& group : job.result->groups)
@@ -158,8 +159,8 @@ TEST_P(ConfirmationSurvives, ARestart) {
   const std::string open = cat("SELECT count(*) FROM batches WHERE state = 'ready' AND phase > ", kConfirmation);
   {
     Service service(file);
-    service.register_worker("two");
-    FakeWorker one(service.channel, "one");
+    service.register_worker("two/w");
+    FakeWorker one(service.channel, "one/w");
     ASSERT_TRUE(service.create("r", trials(8), graph).ok());
     while (number_in(file, open) == 0) std::this_thread::yield();
   }
@@ -168,14 +169,14 @@ TEST_P(ConfirmationSurvives, ARestart) {
   if (!GetParam()) run_in(file, cat("DELETE FROM batches WHERE phase > ", kConfirmation));
   const int64_t promoted = number_in(file, cat("SELECT max(phase) FROM trials WHERE phase < ", kConfirmation));
   Service service(file);
-  FakeWorker one(service.channel, "one"), two(service.channel, "two");
+  FakeWorker one(service.channel, "one/w"), two(service.channel, "two/w");
   const auto job = service.create("r", trials(8), graph);
   ASSERT_TRUE(job.ok()) << job.status();
   const Job done = service.watch(job->name).back();
   ASSERT_EQ(done.state, JobState::kSucceeded) << done.error;
   const KernelRecord record = service.record(done.result->groups.at(0).key).value();
-  EXPECT_EQ(record.measured_by, "one");
-  EXPECT_EQ(record.confirmed_by, "two");
+  EXPECT_EQ(record.measured_by, "one/w");
+  EXPECT_EQ(record.confirmed_by, "two/w");
   ASSERT_EQ(record.check_seeds.size(), 3u);
   EXPECT_EQ(record.check_seeds[1], seed);
   EXPECT_EQ(number_in(file, cat("SELECT max(phase) FROM trials WHERE phase < ", kConfirmation)), promoted);

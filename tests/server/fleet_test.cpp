@@ -107,7 +107,8 @@ TEST(Preemption, ACandidateThatKillsEveryWorkerIsFound) {
   int lost = 0;
   for (int i = 0; !is_done(service.create("r", trials(8))->state); ++i) {
     ASSERT_LT(i, 200);
-    const std::optional<v1::Lease> taken = lease_of_new_process(service, cat("w", i % 2), 0.2);
+    const std::string worker = cat("w", i % 2);
+    const std::optional<v1::Lease> taken = lease_of_new_process(service, worker, 0.2);
     if (!taken) continue;
     const v1::Lease& lease = *taken;
     if (poisonous(lease.batch()) && lease.batch().phase() == 0) {
@@ -118,6 +119,7 @@ TEST(Preemption, ACandidateThatKillsEveryWorkerIsFound) {
     ASSERT_TRUE(batch.ok()) << batch.status();
     grpc::ClientContext reporting;
     v1::ReportResultsRequest report;
+    report.set_worker(worker);
     auto* item = report.add_items();
     item->set_lease_id(lease.lease_id());
     item->set_attempt(lease.attempt());

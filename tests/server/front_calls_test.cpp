@@ -122,21 +122,22 @@ TEST(LongPoll, OfADeadClientGetsNoLease) {
   Scratch scratch;
   // With so short a term a worker counts as alive only while a call of it waits.
   Service service(scratch.path("a.db"), /*lease_s=*/0.01, "unix:" + scratch.path("s"));
-  service.register_worker("dead");
+  const std::string dead = cat("uid:", getuid(), "/dead");  // as it is called over the socket
+  service.register_worker(dead);
   service.register_worker("live");
-  ASSERT_TRUE(becomes(false, service, "dead"));
+  ASSERT_TRUE(becomes(false, service, dead));
 
   Relay relay(scratch.path("r"), scratch.path("s"));
   const auto own = v1::WorkerService::NewStub(dial("unix:" + scratch.path("r")));
   grpc::ClientContext context;
   v1::AcquireLeasesResponse answer;
   std::latch over(1);
-  const v1::AcquireLeasesRequest request = long_poll("dead");
+  const v1::AcquireLeasesRequest request = long_poll(dead);
   own->async()->AcquireLeases(&context, &request, &answer, [&](const grpc::Status&) { over.count_down(); });
-  ASSERT_TRUE(becomes(true, service, "dead"));
+  ASSERT_TRUE(becomes(true, service, dead));
   relay.cut();
   over.wait();
-  EXPECT_TRUE(becomes(false, service, "dead")) << "its call still waits";
+  EXPECT_TRUE(becomes(false, service, dead)) << "its call still waits";
 
   ASSERT_TRUE(service.create("r", trials(8)).ok());
   const v1::Lease lease = service.acquire("live");
@@ -230,7 +231,7 @@ TEST(Calls, ThatWaitNeedNoThreads) {
   std::list<Poll> polls;
   std::latch answered(polls_at_once);
   for (int i = 0; i < polls_at_once; ++i) {
-    const std::string name = cat("w", i);
+    const std::string name = cat("uid:", getuid(), "/w", i);
     service.register_worker(name);
     Poll& poll = polls.emplace_back();
     poll.request = long_poll(name);

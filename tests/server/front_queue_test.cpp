@@ -66,7 +66,7 @@ class Queue : public ::testing::Test {
   ReadyQueue queue{{.paused = [this] { return paused.load(); },
                     .lease = [this](const auto& id, const auto& by) { return lease(id, by); },
                     .release =
-                        [this](const LeaseRef& ref) {
+                        [this](const std::string&, const LeaseRef& ref) {
                           queue.put(ref.lease_id.substr(9), {fake_device(), {}});
                         }}};
 };

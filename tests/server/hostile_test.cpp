@@ -82,39 +82,39 @@ TEST(Hostile, TimesBelowTheFloorAreErrors) {
 TEST(Hostile, ItsOwnObjectIsNotPromoted) {
   Scratch scratch;
   Service service(scratch.path("a.db"));
-  FakeWorker hostile(service.channel, "hostile", {.forge = forge_objects});
-  FakeWorker one(service.channel, "one"), two(service.channel, "two");
+  FakeWorker hostile(service.channel, "hostile/w", {.forge = forge_objects});
+  FakeWorker one(service.channel, "one/w"), two(service.channel, "two/w");
   wait_for_workers(scratch.path("a.db"), 3);
-  expect_honest(service, service.run("r", trials(48)), "hostile");
+  expect_honest(service, service.run("r", trials(48)), "hostile/w");
 }
 
 TEST(Hostile, ItsTimesAreNotPromoted) {
   Scratch scratch;
   Service service(scratch.path("a.db"));
-  FakeWorker hostile(service.channel, "hostile", {.judge = [](const Batch&, Trial* trial) {
+  FakeWorker hostile(service.channel, "hostile/w", {.judge = [](const Batch&, Trial* trial) {
                        trial->outcome = Outcome::kCorrect;
                        trial->samples_ns = {100, 101, 102};
                      }});
-  FakeWorker one(service.channel, "one"), two(service.channel, "two");
+  FakeWorker one(service.channel, "one/w"), two(service.channel, "two/w");
   wait_for_workers(scratch.path("a.db"), 3);
-  expect_honest(service, service.run("r", trials(48)), "hostile");
+  expect_honest(service, service.run("r", trials(48)), "hostile/w");
 }
 
 // One word against another: nothing is promoted, and what is asked later is served by whoever is left.
 TEST(Hostile, NothingIsPromotedThatTheOnlyOtherWorkerDenies) {
   Scratch scratch;
   Service service(scratch.path("a.db"), /*lease_s=*/0.5);
-  FakeWorker honest(service.channel, "honest");
+  FakeWorker honest(service.channel, "honest/w");
   {
-    FakeWorker hostile(service.channel, "hostile", {.forge = forge_objects});
+    FakeWorker hostile(service.channel, "hostile/w", {.forge = forge_objects});
     wait_for_workers(scratch.path("a.db"), 2);
     const Job job = service.run("r", trials(24));
     EXPECT_EQ(job.state, JobState::kFailed);
     EXPECT_THAT(job.error.message(), HasSubstr("nothing is promoted that two workers do not agree on"));
     EXPECT_EQ(number_in(scratch.path("a.db"), "SELECT count(*) FROM records"), 0);
   }
-  wait_until_gone(service, "hostile");
-  expect_honest(service, service.run("again", trials(24)), "hostile");
+  wait_until_gone(service, "hostile/w");
+  expect_honest(service, service.run("again", trials(24)), "hostile/w");
 }
 
 // What a worker that has gone had promoted is denied by the one that is asked to confirm it, who then promotes alone.
@@ -123,7 +123,7 @@ TEST(Hostile, WhatItLeavesBehindIsRepeatedByOthers) {
   Service service(scratch.path("a.db"), /*lease_s=*/0.5);
   std::latch promoting(1), honest_is_here(1), hostile_has_gone(1);
   std::once_flag first;
-  FakeWorker hostile(service.channel, "hostile",
+  FakeWorker hostile(service.channel, "hostile/w",
                      {.before =
                           [&](const Batch& batch) {
                             if (batch.phase == 0) return;
@@ -134,32 +134,32 @@ TEST(Hostile, WhatItLeavesBehindIsRepeatedByOthers) {
   const auto job = service.create("r", trials(24));
   ASSERT_TRUE(job.ok()) << job.status();
   promoting.wait();
-  FakeWorker honest(service.channel, "honest", {.before = [&](const Batch&) { hostile_has_gone.wait(); }});
+  FakeWorker honest(service.channel, "honest/w", {.before = [&](const Batch&) { hostile_has_gone.wait(); }});
   wait_for_workers(scratch.path("a.db"), 2);
   honest_is_here.count_down();
   // Its promotion is stored, and the other worker is asked.
   while (number_in(scratch.path("a.db"), "SELECT count(*) FROM batches WHERE phase > 1000000") == 0)
     std::this_thread::yield();
   EXPECT_TRUE(hostile.stop().ok());
-  wait_until_gone(service, "hostile");
+  wait_until_gone(service, "hostile/w");
   hostile_has_gone.count_down();
-  expect_honest(service, service.watch(job->name).back(), "hostile");
+  expect_honest(service, service.watch(job->name).back(), "hostile/w");
 }
 
 // What is no digest, lease or batch of its own is refused, and nothing of it is written.
 TEST(Hostile, ForeignNamesAreRefused) {
   Scratch scratch;
   Service service(scratch.path("a.db"), /*lease_s=*/1);
-  service.register_worker("hostile");
+  service.register_worker("hostile/w");
   const auto job = service.create("r", trials(16));
   ASSERT_TRUE(job.ok()) << job.status();
-  const v1::Lease lease = service.acquire("hostile");
+  const v1::Lease lease = service.acquire("hostile/w");
   const absl::StatusOr<Batch> batch = from_proto(lease.batch());
   ASSERT_TRUE(batch.ok()) << batch.status();
   const auto report = [&](const std::string& batch_id, const std::string& lease_id, const std::string& digest) {
     grpc::ClientContext context;
     v1::ReportResultsRequest request;
-    request.set_worker("hostile");
+    request.set_worker("hostile/w");
     request.set_epoch(1);
     auto* item = request.add_items();
     item->set_lease_id(lease_id);
@@ -191,15 +191,16 @@ TEST(Hostile, ForeignNamesAreRefused) {
   (void)report(batch->id, std::string(32, '0'), good);
   EXPECT_EQ(stored(), 0) << "another batch, and another lease";
   EXPECT_FALSE(std::filesystem::exists(scratch.path("x")));
-  FakeWorker honest(service.channel, "honest");
+  FakeWorker honest(service.channel, "honest/w");
   grpc::ClientContext context;
   v1::ReleaseLeasesRequest release;
+  release.set_worker("hostile/w");
   auto* item = release.add_items();
   item->set_lease_id(lease.lease_id());
   item->set_attempt(lease.attempt());
   v1::ReleaseLeasesResponse released;
   EXPECT_TRUE(service.workers->ReleaseLeases(&context, release, &released).ok());
-  expect_honest(service, service.watch(job->name).back(), "hostile");
+  expect_honest(service, service.watch(job->name).back(), "hostile/w");
 }
 
 }  // namespace

@@ -75,7 +75,7 @@ class LeasesAlone : public ::testing::Test {
     for (int i = 0; i < count; ++i) {
       const std::string id = cat("kept ", i);
       offer(id, 0, 1000 + i);
-      EXPECT_EQ(leases_.report(id, ref(acquire().leases.at(0)), {}).value(), ReportOutcome::kAccepted);
+      EXPECT_EQ(leases_.report("w", id, ref(acquire().leases.at(0)), {}).value(), ReportOutcome::kAccepted);
     }
   }
   std::vector<std::string> open_batches() {
@@ -114,6 +114,7 @@ class LeasesAlone : public ::testing::Test {
       &loop_,
       milliseconds(60'000),
       stuck_,
+      /*patience_s=*/0,
       /*quiet_while_busy=*/true,
       {.stored = [this](int64_t, const std::string& id, const std::vector<Trial>& trials,
                         const std::string&) { stored_.emplace_back(id, trials); },
@@ -128,7 +129,7 @@ TEST_F(LeasesAlone, AFailedUploadIsToldAlthoughNothingCanBeWritten) {
   const LeaseGrant grant = acquire().leases.at(0);
   run_in(scratch_.path("a.db"), "CREATE TRIGGER full BEFORE UPDATE ON batches BEGIN SELECT RAISE(ABORT, 'full'); END");
   leases_.upload_failed(absl::ResourceExhaustedError("the disk is full"));
-  leases_.release(ref(grant), LeaseEnd::kUnable);
+  leases_.release("w", ref(grant), LeaseEnd::kUnable);
   ASSERT_EQ(store_failed_.size(), 1u);
   EXPECT_TRUE(absl::IsResourceExhausted(store_failed_[0])) << store_failed_[0];
   store_failed_.clear();
@@ -153,14 +154,14 @@ TEST_F(LeasesAlone, GiveWhatIsDueFirstAndEveryBatchOnce) {
 TEST_F(LeasesAlone, AReportCountsOnceAndHasATrialForEveryCandidate) {
   offer("a", 0, 0);
   const LeaseRef lease = ref(acquire().leases.at(0));
-  EXPECT_EQ(leases_.report("a", {"other", 1}, {}).value(), ReportOutcome::kStale);
-  EXPECT_EQ(leases_.report("a", lease, {}).value(), ReportOutcome::kAccepted);
-  EXPECT_EQ(leases_.report("a", lease, {}).value(), ReportOutcome::kDuplicate);
+  EXPECT_EQ(leases_.report("w", "a", {"other", 1}, {}).value(), ReportOutcome::kStale);
+  EXPECT_EQ(leases_.report("w", "a", lease, {}).value(), ReportOutcome::kAccepted);
+  EXPECT_EQ(leases_.report("w", "a", lease, {}).value(), ReportOutcome::kDuplicate);
   ASSERT_EQ(stored_.size(), 1u);
   ASSERT_EQ(stored_[0].second.size(), 1u);
   EXPECT_EQ(stored_[0].second[0].plan, "plan 0");
   EXPECT_EQ(stored_[0].second[0].outcome, Outcome::kRuntimeError) << "the worker said nothing of it";
-  EXPECT_EQ(leases_.renew(lease, "measure", 1), RenewOutcome::kLost);
+  EXPECT_EQ(leases_.renew("w", lease, "measure", 1), RenewOutcome::kLost);
 }
 
 class LeasesStuckAtOnce : public LeasesAlone {
@@ -171,11 +172,11 @@ class LeasesStuckAtOnce : public LeasesAlone {
 TEST_F(LeasesStuckAtOnce, AreRenewedWithProgressOnly) {
   offer("a", 0, 0);
   const LeaseRef lease = ref(acquire().leases.at(0));
-  EXPECT_EQ(leases_.renew(lease, "compile", 0), RenewOutcome::kOk);
-  EXPECT_EQ(leases_.renew(lease, "compile", 0), RenewOutcome::kLost);
-  EXPECT_EQ(leases_.renew(lease, "compile", 1), RenewOutcome::kOk);
-  EXPECT_EQ(leases_.renew(lease, "check", 1), RenewOutcome::kOk);
-  EXPECT_EQ(leases_.renew(lease, "check", 1), RenewOutcome::kLost);
+  EXPECT_EQ(leases_.renew("w", lease, "compile", 0), RenewOutcome::kOk);
+  EXPECT_EQ(leases_.renew("w", lease, "compile", 0), RenewOutcome::kLost);
+  EXPECT_EQ(leases_.renew("w", lease, "compile", 1), RenewOutcome::kOk);
+  EXPECT_EQ(leases_.renew("w", lease, "check", 1), RenewOutcome::kOk);
+  EXPECT_EQ(leases_.renew("w", lease, "check", 1), RenewOutcome::kLost);
 }
 
 // The runner of a worker hangs, and nothing that the worker does ends it. The process says all the while that it lives.
@@ -219,10 +220,10 @@ TEST_F(LeasesAlone, ABatchThatIsTakenBackCancelsItsLease) {
   offer("a", 0, 0);
   const LeaseRef lease = ref(acquire().leases.at(0));
   EXPECT_FALSE(leases_.take_back("a", "", /*leased_too=*/false));
-  EXPECT_EQ(leases_.renew(lease, "check", 0), RenewOutcome::kOk);
+  EXPECT_EQ(leases_.renew("w", lease, "check", 0), RenewOutcome::kOk);
   EXPECT_TRUE(leases_.take_back("a", "", /*leased_too=*/true));
-  EXPECT_EQ(leases_.renew(lease, "check", 0), RenewOutcome::kCancel);
-  EXPECT_EQ(leases_.report("a", lease, {}).value(), ReportOutcome::kStale);
+  EXPECT_EQ(leases_.renew("w", lease, "check", 0), RenewOutcome::kCancel);
+  EXPECT_EQ(leases_.report("w", "a", lease, {}).value(), ReportOutcome::kStale);
   EXPECT_TRUE(stored_.empty());
 }
 
@@ -247,7 +248,7 @@ TEST_F(LeasesAlone, ABatchThatWorkersAreLostWithIsHandedOutInHalves) {
   EXPECT_EQ(halves.leases[0].batch->candidates.size(), 4u);
   EXPECT_EQ(halves.leases[1].batch->candidates[0].plan, "plan 4");
   for (const LeaseGrant& half : halves.leases) {
-    EXPECT_EQ(leases_.report(half.batch->id, ref(half), {}).value(), ReportOutcome::kAccepted);
+    EXPECT_EQ(leases_.report("w", half.batch->id, ref(half), {}).value(), ReportOutcome::kAccepted);
     EXPECT_EQ(stored_.back().second.size(), 4u);
   }
 }
@@ -304,7 +305,7 @@ TEST_F(LeasesAlone, AWorkerThatCannotDoABatchIsNotGivenItAgain) {
 
 TEST_F(LeasesAlone, WhatTheOnlyOtherWorkerDidNotTakeIsForAnybodyOnceThatIsGone) {
   Workers short_lived(store_.get(), milliseconds(0));  // dead as soon as no call of theirs is open
-  Leases leases(store_.get(), &short_lived, &loop_, milliseconds(60'000), std::chrono::hours(1), false,
+  Leases leases(store_.get(), &short_lived, &loop_, milliseconds(60'000), std::chrono::hours(1), 0, false,
                 {.stored = [](int64_t, const std::string&, const std::vector<Trial>&, const std::string&) {},
                  .split = [](int64_t, const std::string&, const std::vector<BatchRow>&) {},
                  .store_failed = [](int64_t, const absl::Status&) {}});
@@ -331,12 +332,30 @@ TEST_F(LeasesAlone, LateReportsAreStaleEveryTime) {
     offer(id, 0, i);
     const LeaseGrant late = lose("w");
     const LeaseGrant now = acquire(1, "v").leases.at(0);
-    stale += leases_.report(id, ref(late), {}).value() == ReportOutcome::kStale;
-    ASSERT_EQ(leases_.report(id, ref(now), {}).value(), ReportOutcome::kAccepted);
-    stale += leases_.report(id, ref(late), {}).value() == ReportOutcome::kStale;
+    stale += leases_.report("w", id, ref(late), {}).value() == ReportOutcome::kStale;
+    ASSERT_EQ(leases_.report("v", id, ref(now), {}).value(), ReportOutcome::kAccepted);
+    stale += leases_.report("w", id, ref(late), {}).value() == ReportOutcome::kStale;
   }
   EXPECT_EQ(stale, 400) << "before the other report and after it";
   EXPECT_EQ(stored_.size(), 200u);
+}
+
+// A worker that only says that it goes on keeps nobody waiting who has nothing to do.
+TEST_F(LeasesAlone, AWorkerThatReportsNothingHasItsBatchUntilAnotherOneWaits) {
+  ASSERT_TRUE(workers_.add("v", 0, {fake_device()}).ok());
+  offer("a", 0, 0);
+  const LeaseGrant held = acquire(1, "w").leases.at(0);
+  leases_.expire();
+  EXPECT_EQ(leases_.renew("w", ref(held), "measure", 1), RenewOutcome::kOk) << "nobody else has asked";
+  std::promise<absl::StatusOr<Acquired>> given;
+  leases_.acquire("v", 1, 1, Clock::now() + std::chrono::hours(1), [&](auto out) { given.set_value(std::move(out)); });
+  leases_.expire();
+  EXPECT_EQ(given.get_future().get()->leases.size(), 1u);
+  EXPECT_EQ(leases_.renew("w", ref(held), "measure", 9), RenewOutcome::kLost);
+  offer("b", 0, 1);
+  EXPECT_TRUE(acquire(1, "w").leases.empty()) << "others come first for a while";
+  EXPECT_EQ(acquire(1, "v").leases.size(), 1u);
+  EXPECT_TRUE(store_->open_batches(search_id_)->at(0).lost_on.empty()) << "it says nothing about the candidates";
 }
 
 // What became of its worker while the coordinator was away, nobody knows.
@@ -367,13 +386,14 @@ TEST_F(LeasesAlone, NothingIsGivenWhileTheCoordinatorComputesOrIsDrained) {
 
 TEST_F(LeasesAlone, WhatIsNotKnownYetIsToComeAgain) {
   leases_.expect(search_id_);
-  EXPECT_EQ(leases_.renew({"l", 1}, "check", 0), RenewOutcome::kOk);
+  EXPECT_EQ(leases_.renew("w", {"l", 1}, "check", 0), RenewOutcome::kOk);
   single("b");
   const int64_t attempt = *store_->lease_batch("b", "l", "w#1");
-  EXPECT_TRUE(absl::IsUnavailable(leases_.report("b", {"l", attempt}, {}).status())) << "its search is not open yet";
-  EXPECT_EQ(leases_.report("b", {"m", attempt}, {}).value(), ReportOutcome::kStale);
+  EXPECT_TRUE(absl::IsUnavailable(leases_.report("w", "b", {"l", attempt}, {}).status()))
+      << "its search is not open yet";
+  EXPECT_EQ(leases_.report("w", "b", {"m", attempt}, {}).value(), ReportOutcome::kStale);
   leases_.arrived(search_id_);
-  EXPECT_EQ(leases_.renew({"l", 1}, "check", 0), RenewOutcome::kLost);
+  EXPECT_EQ(leases_.renew("w", {"l", 1}, "check", 0), RenewOutcome::kLost);
 }
 
 }  // namespace

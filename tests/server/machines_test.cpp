@@ -39,7 +39,8 @@ class Machines : public ::testing::Test {
 };
 
 TEST_F(Machines, DoNotConfirmThemselves) {
-  FakeWorker one(service.channel, "one", {}, fake_device(), kOne), two(service.channel, "two", {}, fake_device(), kOne);
+  FakeWorker one(service.channel, "one/w", {}, fake_device(), kOne),
+      two(service.channel, "two/w", {}, fake_device(), kOne);
   wait_for_workers(store, 2);
   const Job job = service.run("r", trials(24));
   ASSERT_EQ(job.state, JobState::kSucceeded) << job.error;
@@ -50,13 +51,14 @@ TEST_F(Machines, DoNotConfirmThemselves) {
 }
 
 TEST_F(Machines, ConfirmEachOther) {
-  FakeWorker one(service.channel, "one", {}, fake_device(), kOne), two(service.channel, "two", {}, fake_device(), kOne),
-      three(service.channel, "three", {}, fake_device(), kOther);
+  FakeWorker one(service.channel, "one/w", {}, fake_device(), kOne),
+      two(service.channel, "two/w", {}, fake_device(), kOne),
+      three(service.channel, "three/w", {}, fake_device(), kOther);
   wait_for_workers(store, 3);
   const Job job = service.run("r", trials(24));
   ASSERT_EQ(job.state, JobState::kSucceeded) << job.error;
   for (const KernelRecord& record : service.records_of(*job.result))
-    EXPECT_TRUE((record.measured_by == "three") != (record.confirmed_by == "three"))
+    EXPECT_TRUE((record.measured_by == "three/w") != (record.confirmed_by == "three/w"))
         << record.measured_by << " " << record.confirmed_by;
 }
 
@@ -64,11 +66,11 @@ TEST_F(Machines, ConfirmEachOther) {
 TEST_F(Machines, ThatAreNotKnownConfirmNobody) {
   grpc::ClientContext context;
   v1::RegisterWorkerRequest request;
-  request.set_name("older");
+  request.set_name("older/w");
   *request.add_devices() = to_proto(fake_device());
   v1::RegisterWorkerResponse answer;
   ASSERT_TRUE(service.workers->RegisterWorker(&context, request, &answer).ok());
-  FakeWorker one(service.channel, "one");
+  FakeWorker one(service.channel, "one/w");
   wait_for_workers(store, 2);
   const Job job = service.run("r", trials(24));
   ASSERT_EQ(job.state, JobState::kSucceeded) << job.error;
@@ -83,22 +85,22 @@ TEST_F(Machines, AreKnownAfterARestart) {
       "  output \"y\" %1\n}\n";
   {
     Service before(file, 600);
-    before.register_worker("gone");
-    FakeWorker one(before.channel, "one", {}, fake_device(), kOne);
+    before.register_worker("gone/w");
+    FakeWorker one(before.channel, "one/w", {}, fake_device(), kOne);
     ASSERT_TRUE(before.create("r", trials(8), graph).ok());
     const std::string asked = cat("SELECT count(*) FROM batches WHERE state = 'ready' AND phase > ", kConfirmation);
     while (number_in(file, asked) == 0) std::this_thread::yield();
   }
   Service after(file, 600);
-  FakeWorker two(after.channel, "two", {}, fake_device(), kOne);
+  FakeWorker two(after.channel, "two/w", {}, fake_device(), kOne);
   wait_for_workers(file, 3);
-  FakeWorker three(after.channel, "three", {}, fake_device(), kOther);
+  FakeWorker three(after.channel, "three/w", {}, fake_device(), kOther);
   const Job job = after.run("r", trials(8), graph);
   ASSERT_EQ(job.state, JobState::kSucceeded) << job.error;
   const std::vector<KernelRecord> records = after.records_of(*job.result);
   ASSERT_EQ(records.size(), 1u);
-  EXPECT_EQ(records[0].measured_by, "one");
-  EXPECT_EQ(records[0].confirmed_by, "three");
+  EXPECT_EQ(records[0].measured_by, "one/w");
+  EXPECT_EQ(records[0].confirmed_by, "three/w");
 }
 
 // How many measure at once when there are two workers, each of which waits for so long until another one has begun.

@@ -149,16 +149,17 @@ TEST(Workers, AreWhereTheRowsSayNow) {
   std::string row;
   const auto rows = [&](const std::string& principal) { return principal == "node" ? row : ""; };
   Workers workers(store.get(), milliseconds(0), rows);
-  for (const char* name : {"node/w", "other"}) ASSERT_TRUE(workers.add(name, 0, {fake_device()}, "", "said").ok());
+  for (const char* name : {"node/w", "other/w"}) ASSERT_TRUE(workers.add(name, 0, {fake_device()}, "", "said").ok());
   EXPECT_EQ(workers.machine_of("node/w"), "said");
-  EXPECT_TRUE(workers.may_be_one("node/w", "other"));
+  EXPECT_TRUE(workers.may_be_one("node/w", "other/w"));
   row = "box";
   EXPECT_EQ(workers.machine_of("node/w"), "row box");
   EXPECT_EQ(workers.heard("node/w", 1)->machine, "row box");
-  EXPECT_EQ(workers.heard("other", 1)->machine, "said");
-  EXPECT_FALSE(workers.may_be_one("node/w", "other"));
+  EXPECT_EQ(workers.heard("other/w", 1)->machine, "said");
+  EXPECT_FALSE(workers.may_be_one("node/w", "other/w"));
   EXPECT_TRUE(workers.may_be_one("node/w", "node/x")) << "they are of one principal";
-  EXPECT_TRUE(workers.may_be_one("other", "never seen"));
+  EXPECT_TRUE(workers.may_be_one("other/w", "never seen"));
+  EXPECT_TRUE(workers.may_be_one("node/w", "local/w")) << "nobody knows who that is";
   Workers later(store.get(), milliseconds(0));
   EXPECT_EQ(later.machine_of("node/w"), "said") << "the store knows what workers have said";
 }

@@ -160,7 +160,8 @@ class BatchWork {
       if (job.state == JobState::kCancelled) return absl::CancelledError(cat("job ", job.name, " was cancelled"));
       if (!job.result) return why_no_result(job);
       WL_ASSIGN_OR_RETURN(Program program, program_of(*job.result, size.file));
-      programs.push_back({std::move(program), report_json(job, size.file.bind, run.asked->file, /*stable=*/true)});
+      programs.push_back({std::move(program), report_json(job, size.file.bind, run.asked->file, /*stable=*/true,
+                                                          context_.options.trust_workers)});
       size.job = std::move(job);
     }
     return write_buckets(run.asked->out, programs);
@@ -303,7 +304,7 @@ std::string table_of(const std::vector<Run>& runs) {
   return table.text();
 }
 
-Json json_of(const std::vector<Run>& runs) {
+Json json_of(const std::vector<Run>& runs, bool trust_workers) {
   Json json = {{"format", kReportFormat}, {"runs", Json::array()}};
   for (const Run& run : runs) {
     Json row = {{"name", run.asked->name},
@@ -315,7 +316,8 @@ Json json_of(const std::vector<Run>& runs) {
                 {"sizes", Json::array()}};
     for (const Sized& size : run.sizes) {
       Json report;
-      if (size.job) report = Json::parse(report_json(*size.job, size.file.bind, run.asked->file, /*stable=*/false));
+      if (size.job)
+        report = Json::parse(report_json(*size.job, size.file.bind, run.asked->file, /*stable=*/false, trust_workers));
       row["sizes"].push_back({{"bind", Json(size.file.bind)}, {"report", std::move(report)}});
     }
     json["runs"].push_back(std::move(row));
@@ -335,7 +337,7 @@ absl::StatusOr<int> batch_command(Context& context) {
   // This machine measures one job at a time; others would only wait for it.
   work.run(context.embedded ? 1 : std::min(options.jobs_at_once, static_cast<int>(runs.size())));
 
-  WL_RETURN_IF_ERROR(write_report(options.json, text_of(json_of(runs))));
+  WL_RETURN_IF_ERROR(write_report(options.json, text_of(json_of(runs, options.trust_workers))));
   const auto failed = std::find_if(runs.begin(), runs.end(),
                                    [](const Run& run) { return !run.status.ok() && !absl::IsUnknown(run.status); });
   const auto done = std::count_if(runs.begin(), runs.end(), [](const Run& run) { return run.status.ok(); });

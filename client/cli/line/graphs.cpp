@@ -9,14 +9,21 @@
 namespace wl {
 namespace {
 
-CLI::Option* add_build_locally(CLI::App* sub, Options& options) {
-  return sub->add_flag("--build-locally", options.build_locally,
-                       "compile the kernels here, instead of using objects that others compiled");
+// Whose objects are used. Either flag needs `with`, if that is not null.
+void add_trust(CLI::App* sub, Options& options, CLI::Option* with = nullptr) {
+  CLI::Option* build = sub->add_flag("--build-locally", options.build_locally,
+                                     "compile the kernels here, instead of using objects that others compiled");
+  CLI::Option* trust =
+      sub->add_flag("--trust-workers", options.trust_workers,
+                    "use objects although nobody but the workers that sent them gives a word for them");
+  trust->excludes(build);
+  if (with == nullptr) return;
+  build->needs(with);
+  trust->needs(with);
 }
 
 void add_out(CLI::App* sub, Options& options, const std::string& says) {
-  CLI::Option* out = sub->add_option("--out", options.out, says)->type_name("DIR");
-  add_build_locally(sub, options)->needs(out);
+  add_trust(sub, options, sub->add_option("--out", options.out, says)->type_name("DIR"));
 }
 
 // Adds an option whose value one of our own functions parses. Its error message is shown as the command line's.
@@ -184,7 +191,7 @@ void add_bundle_commands(CLI::App& app, Options& options) {
                           "warploom run tuned --check --repeat 20");
   run->add_option("DIR|FILE", options.input, "the bundle or graph")->required();
   add_run(run, options);
-  add_build_locally(run, options);
+  add_trust(run, options);
   add_graph(run, options);
   add_connection(run, options);
   add_json(run, options);
@@ -233,7 +240,7 @@ void add_graph_commands(CLI::App& app, Options& options) {
   batch->add_option("--jobs", options.jobs_at_once, "jobs at once at a coordinator")
       ->capture_default_str()
       ->check(CLI::Range(1, 64));
-  add_build_locally(batch, options);
+  add_trust(batch, options);
   add_connection(batch, options);
   add_json(batch, options);
 

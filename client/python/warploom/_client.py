@@ -25,26 +25,28 @@ class Client:
     """A coordinator, called as a client or an operator. Every method makes calls of its own, so threads may share one.
 
     server: "HOST:PORT" or "unix:PATH". tls_ca, tls_cert and tls_key are files in PEM, signers a file of the keys that may have signed
-    records, token a token from `warploomd token`, cache the folder of what fetch() keeps (none: in the user's cache folder). Errors are ProgramError, with the words of the command line.
+    records, token a token from `warploomd token`, cache the folder of what fetch() keeps (none: in the user's cache folder),
+    trust_workers whether objects are used for which nobody but the workers that sent them gives a word. Errors are ProgramError, with the words of the command line.
     """
 
-    def __init__(self, server, *, tls_ca=None, tls_cert=None, tls_key=None, signers=None, token=None, token_file=None, cache=None):
+    def __init__(self, server, *, tls_ca=None, tls_cert=None, tls_key=None, signers=None, token=None, token_file=None, cache=None, trust_workers=False):
         owns(self)
         self.server = server
         self._cache, self._core, self._lock = str(cache or ""), None, threading.Lock()
         files = {"tls_ca": tls_ca, "tls_cert": tls_cert, "tls_key": tls_key, "signers": signers, "token_file": token_file}
         self._options = {"server": server, "token": token, **files}
+        self._trust = {"trust_workers": True} if trust_workers else {}
 
     def tune(self, model, *, out=None, threads=0, progress=None, **options):
         """As warploom.tune(), by this coordinator's workers."""
-        options |= self._options | {"progress": progress}
+        options |= self._options | self._trust | {"progress": progress}
         return open_bundle(model, out, threads=threads, make=lambda folder: run_tune_with_page(model, folder, **options))
 
     def get(self, model, *, out=None, threads=0, **options):
         """The model with the kernels that the coordinator has, or None where it lacks one. Searches nothing."""
 
         def make(folder):
-            return Report(call("get", model, out=folder, **options, **self._options))
+            return Report(call("get", model, out=folder, **options, **self._options, **self._trust))
 
         return _unless_missing(lambda: open_bundle(model, out, threads=threads, make=make))
 
@@ -77,7 +79,7 @@ class Client:
         with self._lock:
             if self._core is None:
                 given = {name.removeprefix("tls_"): value for name, value in self._options.items() if value}
-                self._core = _core.Client(cache=self._cache, **{name: str(value) for name, value in given.items()})
+                self._core = _core.Client(cache=self._cache, **{name: str(value) for name, value in given.items()}, **self._trust)
         return self._core
 
     def record(self, key):

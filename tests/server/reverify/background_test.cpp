@@ -159,6 +159,7 @@ TEST_F(Reverify, WhatWasLeasedBeforeARestartMayBeReportedAtOnce) {
   ASSERT_TRUE(batch.ok()) << batch.status();
   open(true);
   v1::ReportResultsRequest report;
+  report.set_worker("w2");
   auto* item = report.add_items();
   item->set_lease_id(lease.lease_id());
   item->set_attempt(lease.attempt());
@@ -195,7 +196,7 @@ TEST_F(Reverify, ACancelledJobLeavesTheOthersAsTheyWere) {
 // Where there are two workers, both must say that a winner is right.
 TEST_F(Reverify, ASecondWorkerConfirms) {
   open(true);
-  FakeWorker one(service_->channel, "one", {}, newer()), two(service_->channel, "two", {}, newer());
+  FakeWorker one(service_->channel, "one/w", {}, newer()), two(service_->channel, "two/w", {}, newer());
   wait_for_workers(file(), 3);
   settled();
   for (const v1::ReverifiedKernel& kernel : kernels()) {

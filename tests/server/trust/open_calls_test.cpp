@@ -17,7 +17,7 @@ using ::testing::HasSubstr;
 class Open : public WithTokens {
  protected:
   Open() {
-    for (const char* name : {"alice", "gpu7"}) add_token(name, kClient | kWorker);
+    for (const char* name : {"alice", "gpu7"}) add_token(name, kClient | kWorker | kCache);
     start();
     alice.call_by(by_token("alice"));
     gpu7.call_by(by_token("gpu7"));

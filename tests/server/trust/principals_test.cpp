@@ -1,7 +1,9 @@
 // Who answers for a worker: the certificate or token that it calls with, whatever names it takes.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
+#include "proto/transfer.h"
 #include "tests/server/outside.h"
 #include "tests/server/trust/with_tokens.h"
 
@@ -59,6 +61,166 @@ TEST_F(Principals, SpeakForTheirOwnWorkers) {
   EXPECT_EQ(acquire("lab/one").error_code(), grpc::StatusCode::PERMISSION_DENIED);
   EXPECT_THAT(acquire("lab/one").error_message(), HasSubstr("a worker of another caller"));
   EXPECT_EQ(acquire("guest%2Fx/one").error_code(), grpc::StatusCode::FAILED_PRECONDITION) << "never registered";
+}
+
+// The calls of a worker, by hand.
+struct Hand {
+  explicit Hand(const std::shared_ptr<grpc::Channel>& channel)
+      : workers(v1::WorkerService::NewStub(channel)), blobs(v1::BlobStore::NewStub(channel)) {}
+
+  v1::RegisterWorkerResponse enter(const std::string& name) const {
+    grpc::ClientContext context;
+    v1::RegisterWorkerRequest request;
+    request.set_name(name);
+    request.set_machine(sha256_hex("machine of " + name));
+    *request.add_devices() = to_proto(fake_device());
+    v1::RegisterWorkerResponse answer;
+    const grpc::Status status = workers->RegisterWorker(&context, request, &answer);
+    EXPECT_TRUE(status.ok()) << status.error_message();
+    return answer;
+  }
+  v1::Lease acquire(const std::string& worker, uint64_t epoch) const {
+    grpc::ClientContext context;
+    v1::AcquireLeasesRequest request;
+    request.set_worker(worker);
+    request.set_epoch(epoch);
+    request.set_max(1);
+    request.set_wait_s(30);
+    v1::AcquireLeasesResponse answer;
+    const grpc::Status status = workers->AcquireLeases(&context, request, &answer);
+    EXPECT_TRUE(status.ok()) << status.error_message();
+    return answer.leases().empty() ? v1::Lease() : answer.leases(0);
+  }
+  // The outcomes of calls about a lease in the name of a worker, or how they were refused.
+  template <typename Request>
+  Request about(const std::string& worker, const v1::Lease& lease) const {
+    Request request;
+    request.set_worker(worker);
+    request.set_epoch(1);
+    auto* item = request.add_items();
+    item->set_lease_id(lease.lease_id());
+    item->set_attempt(lease.attempt());
+    return request;
+  }
+  std::string renew(const std::string& worker, const v1::Lease& lease) const {
+    grpc::ClientContext context;
+    v1::RenewLeasesResponse answer;
+    const grpc::Status status = workers->RenewLeases(&context, about<v1::RenewLeasesRequest>(worker, lease), &answer);
+    if (!status.ok()) return cat("refused ", status.error_code());
+    return v1::RenewLeasesResponse::Outcome_Name(answer.outcomes(0));
+  }
+  std::string report(const std::string& worker, const v1::Lease& lease) const {
+    grpc::ClientContext context;
+    auto request = about<v1::ReportResultsRequest>(worker, lease);
+    request.mutable_items(0)->set_batch_id(lease.batch().id());
+    v1::ReportResultsResponse answer;
+    const grpc::Status status = workers->ReportResults(&context, request, &answer);
+    if (!status.ok()) return cat("refused ", status.error_code());
+    return v1::ReportResultsResponse::Outcome_Name(answer.outcomes(0));
+  }
+  std::string release(const std::string& worker, const v1::Lease& lease) const {
+    grpc::ClientContext context;
+    v1::ReleaseLeasesResponse answer;
+    const grpc::Status status =
+        workers->ReleaseLeases(&context, about<v1::ReleaseLeasesRequest>(worker, lease), &answer);
+    return status.ok() ? "ok" : cat("refused ", status.error_code());
+  }
+  grpc::StatusCode upload(const std::string& bytes) const {
+    grpc::ClientContext context;
+    return wl::upload(*blobs, &context, sha256_hex(bytes), bytes).error_code();
+  }
+
+  std::unique_ptr<v1::WorkerService::Stub> workers;
+  std::unique_ptr<v1::BlobStore::Stub> blobs;
+};
+
+// Callers without a token have a name that no token can have: they cannot be told apart, so they confirm nothing, and
+// take nobody's name.
+class Nameless : public Principals {
+ protected:
+  Nameless() {
+    service.reset();
+    CoordinatorOptions options;
+    options.listen = "127.0.0.1:0";
+    start(options);
+    stranger = dial(service->coordinator.addresses().back(), {}).value();
+  }
+  std::shared_ptr<grpc::Channel> stranger;
+};
+
+TEST_F(Nameless, TakeNobodysName) {
+  FakeWorker honest(by_token("lab"), "gpu7");
+  wait_for_workers(store, 1);
+  EXPECT_EQ(Hand(stranger).enter("lab/gpu7").name(), "local/lab/gpu7");
+  EXPECT_EQ(Hand(stranger).enter("local/gpu7").name(), "local/gpu7");
+  EXPECT_EQ(Hand(by_token("lab")).enter("lab").name(), "lab/lab");
+  const Job job = service->run("r", trials(24));
+  ASSERT_EQ(job.state, JobState::kSucceeded) << job.error;
+  for (const KernelRecord& record : service->records_of(*job.result)) EXPECT_EQ(record.measured_by, "lab/gpu7");
+  EXPECT_TRUE(honest.stop().ok()) << "nobody has told it to go";
+}
+
+TEST_F(Nameless, ConfirmNothing) {
+  FakeWorker one(stranger, "one"), two(stranger, "two"), three(dial("unix:" + scratch.path("s"), {}).value(), "three");
+  wait_for_workers(store, 3);
+  EXPECT_EQ(rows_of(store, "SELECT name FROM workers ORDER BY 1"),
+            (Rows{{"local/one"}, {"local/two"}, {cat("uid:", getuid(), "/three")}}));
+  const Job job = service->run("r", trials(24));
+  ASSERT_EQ(job.state, JobState::kSucceeded) << job.error;
+  for (const KernelRecord& record : service->records_of(*job.result)) {
+    EXPECT_FALSE(is_confirmed(record));
+    EXPECT_EQ(record.confirmed_by, "");
+  }
+}
+
+TEST(Callers, HaveNoNamesOfOthers) {
+  Scratch scratch;
+  for (const char* name : {"local", "uid:0"})
+    EXPECT_THAT(std::string(make_token(scratch.path("callers"), name, kWorker, 3600).status().message()),
+                HasSubstr("stand for callers without a token"));
+}
+
+// A lease is its worker's: who knows its number, and who knows the name of the worker, can do nothing with it.
+TEST_F(Principals, HoldTheirOwnLeases) {
+  const Hand lab(by_token("lab")), guest(by_token("guest/x"));
+  const std::string mine = lab.enter("w").name(), other = guest.enter("w").name();
+  ASSERT_TRUE(service->create("r", trials(16)).ok());
+  EXPECT_EQ(lab.upload("early"), grpc::StatusCode::FAILED_PRECONDITION) << "it measures nothing yet";
+  const v1::Lease lease = lab.acquire(mine, 1);
+  ASSERT_NE(lease.lease_id(), "");
+  const std::string refused = cat("refused ", grpc::StatusCode::PERMISSION_DENIED);
+  EXPECT_EQ(guest.renew(mine, lease), refused);
+  EXPECT_EQ(guest.report(mine, lease), refused);
+  EXPECT_EQ(guest.release(mine, lease), refused);
+  EXPECT_EQ(guest.renew("", lease), cat("refused ", grpc::StatusCode::INVALID_ARGUMENT));
+  EXPECT_EQ(guest.renew(other, lease), "LOST");
+  EXPECT_EQ(guest.report(other, lease), "STALE");
+  EXPECT_EQ(guest.release(other, lease), "ok") << "of nothing";
+  EXPECT_EQ(guest.upload("object"), grpc::StatusCode::FAILED_PRECONDITION);
+  EXPECT_EQ(lab.renew(mine, lease), "OK");
+  EXPECT_EQ(lab.upload("object"), grpc::StatusCode::OK);
+  EXPECT_EQ(lab.report(mine, lease), "ACCEPTED");
+  EXPECT_EQ(number_in(store, "SELECT count(*) FROM trials WHERE worker LIKE 'guest%'"), 0);
+}
+
+// Renewing what is not its own shows nobody that a worker is there.
+TEST_F(Principals, AreNotKeptAliveByEmptyCalls) {
+  CoordinatorOptions options;
+  options.lease_s = 0.3;
+  service.reset();
+  start(options);
+  const Hand lab(by_token("lab"));
+  const std::string mine = lab.enter("w").name();
+  const auto is_alive = [&] {
+    grpc::ClientContext context;
+    v1::ListWorkersResponse answer;
+    EXPECT_TRUE(service->admin->ListWorkers(&context, {}, &answer).ok());
+    return answer.workers_size() == 1 && answer.workers(0).alive();
+  };
+  v1::Lease none;
+  none.set_lease_id(std::string(32, '0'));
+  none.set_attempt(1);
+  while (is_alive()) EXPECT_EQ(lab.renew(mine, none), "LOST");
 }
 
 }  // namespace

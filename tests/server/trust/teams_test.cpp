@@ -20,8 +20,8 @@ class Teams : public WithTokens {
  protected:
   Teams() {
     add_row("team vision publish=confirmed\nteam speech jobs=2");
-    for (const char* team : {"vision", "speech"}) add_token(team, kClient | kWorker, team);
-    for (const char* caller : {"fleet", "second", "nobody"}) add_token(caller, kClient | kWorker);
+    for (const char* team : {"vision", "speech"}) add_token(team, kClient | kWorker | kCache, team);
+    for (const char* caller : {"fleet", "second", "nobody"}) add_token(caller, kClient | kWorker | kCache);
     start();
     vision.call_by(by_token("vision"));
     speech.call_by(by_token("speech"));

@@ -35,7 +35,7 @@ class WithTokens : public ::testing::Test {
   }
   void start(CoordinatorOptions options = {}) {
     options.store = store;
-    options.listen = "unix:" + scratch.path("s");
+    options.listen = cat("unix:", scratch.path("s"), options.listen.empty() ? "" : ",", options.listen);
     options.callers = callers;
     service.emplace(options);
   }

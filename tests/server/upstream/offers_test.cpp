@@ -76,7 +76,7 @@ TEST_F(Offers, WhatIsConfirmedArrivesOnce) {
   for (int start = 0; start < 2; ++start) {
     Service laptop(laptop_options(OfferRule::kConfirmed));
     if (start == 0) {
-      FakeWorker one(laptop.channel, "one"), two(laptop.channel, "two");
+      FakeWorker one(laptop.channel, "one/w"), two(laptop.channel, "two/w");
       wait_for_workers(store("laptop"), 2);
       const Job job = laptop.run("r", trials(16));
       ASSERT_EQ(job.state, JobState::kSucceeded) << job.error;
@@ -99,7 +99,7 @@ TEST_F(Offers, WhatIsConfirmedArrivesOnce) {
 TEST_F(Offers, SurviveARestart) {
   {
     Service laptop(laptop_options(OfferRule::kConfirmed));
-    FakeWorker one(laptop.channel, "one"), two(laptop.channel, "two");
+    FakeWorker one(laptop.channel, "one/w"), two(laptop.channel, "two/w");
     wait_for_workers(store("laptop"), 2);
     ASSERT_EQ(laptop.run("r", trials(16)).state, JobState::kSucceeded);
   }
@@ -115,7 +115,7 @@ TEST_F(Offers, FollowTheRulesOfBoth) {
   std::vector<std::string> objects;
   {
     Service laptop(options("laptop"));
-    FakeWorker one(laptop.channel, "one");
+    FakeWorker one(laptop.channel, "one/w");
     const Job job = laptop.run("r", trials(16));
     ASSERT_EQ(job.state, JobState::kSucceeded) << job.error;
     made = all_records(laptop);
@@ -123,7 +123,7 @@ TEST_F(Offers, FollowTheRulesOfBoth) {
   }
   ASSERT_TRUE(made[0].confirmed_by.empty());
   KernelRecord confirmed = made[0];
-  confirmed.confirmed_by = "spiffe:%2F%2Flab%2Ftwo";
+  confirmed.confirmed_by = "spiffe:%2F%2Flab%2Ftwo/w";
   const auto sign = [&](KernelRecord record, const std::string& by) {
     record.digest = record_digest(record);
     SigningKey::open(scratch.path(by + ".key")).value()->sign(&record);
@@ -180,7 +180,7 @@ TEST_F(Offers, AreMadeByTheRuleOfTheLowerOne) {
   Service site(site_options());
   for (const OfferRule rule : {OfferRule::kNone, OfferRule::kConfirmed}) {
     Service laptop(laptop_options(rule));
-    FakeWorker one(laptop.channel, "one");
+    FakeWorker one(laptop.channel, "one/w");
     TuneOptions asked = trials(8);
     asked.retune = true;
     ASSERT_EQ(laptop.run(cat("r", static_cast<int>(rule)), asked).state, JobState::kSucceeded);

@@ -131,7 +131,7 @@ Job sample_job() {
 }
 
 TEST(Report, HasTheDocumentedKeys) {
-  auto json = nlohmann::json::parse(report_json(sample_job(), {}, "m.onnx", false));
+  auto json = nlohmann::json::parse(report_json(sample_job(), {}, "m.onnx", false, false));
   EXPECT_EQ(json["format"], 1);
   EXPECT_EQ(json["input"]["file"], "m.onnx");
   EXPECT_EQ(json["groups"][0]["source"], "cached");
@@ -149,8 +149,10 @@ TEST(Report, TheStableOneSaysNothingOfThisRun) {
   other.cached = true;
   other.progress = {};
   other.state = JobState::kCancelled;
-  EXPECT_EQ(report_json(job, {{"n", 64}}, "a.onnx", true), report_json(other, {{"n", 64}}, "b.onnx", true));
-  EXPECT_NE(report_json(job, {{"n", 64}}, "a.onnx", false), report_json(other, {{"n", 64}}, "b.onnx", false));
+  EXPECT_EQ(report_json(job, {{"n", 64}}, "a.onnx", true, false),
+            report_json(other, {{"n", 64}}, "b.onnx", true, false));
+  EXPECT_NE(report_json(job, {{"n", 64}}, "a.onnx", false, false),
+            report_json(other, {{"n", 64}}, "b.onnx", false, false));
 }
 
 TEST(Progress, FitsTheTerminal) {

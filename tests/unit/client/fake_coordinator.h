@@ -10,6 +10,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "client/cli/cli.h"
@@ -32,6 +33,7 @@ class NoMachine final : public Local {
   std::vector<int64_t> panels(const std::string&, bool) override { return {64, 32, 48}; }
   absl::Status start_worker(bool) override { return error(); }
   absl::StatusOr<std::string> assemble(const Source&) override { return error(); }
+  std::string compiler_for(const Source& source) override { return compiler_of(here.compiler_versions, source); }
   absl::StatusOr<std::string> build(const Source&) override {
     return built.empty() ? absl::StatusOr<std::string>(error()) : built;
   }
@@ -91,9 +93,13 @@ struct FakeKernels final : v1::KernelStore::Service {
 
 struct FakeBlobs final : v1::BlobStore::Service {
   std::string bytes = "an object";
-  grpc::Status Download(grpc::ServerContext*, const v1::DownloadRequest*,
+  bool drips = false;  // for as long as its caller listens
+  grpc::Status Download(grpc::ServerContext* context, const v1::DownloadRequest*,
                         grpc::ServerWriter<v1::DownloadResponse>* writer) override {
     v1::DownloadResponse chunk;
+    chunk.set_data("x");
+    while (drips && !context->IsCancelled() && writer->Write(chunk))
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
     chunk.set_data(bytes);
     writer->Write(chunk);
     return grpc::Status::OK;
@@ -179,6 +185,8 @@ class FakeCoordinator : public testing::Test {
     record.source.text = "// text\n";
     record.object_sha256 = sha256_hex("an object");
     record.samples_ns = {5};
+    record.measured_by = "one/w";
+    record.confirmed_by = "two/w";
     record.digest = record_digest(record);
     return record;
   }

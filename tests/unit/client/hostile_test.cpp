@@ -2,8 +2,11 @@
 // to another question is none.
 #include <gmock/gmock.h>
 
+#include <fstream>
+
 #include "client/cli/exit_code.h"
 #include "client/program/files.h"
+#include "client/remote/ask.h"
 #include "client/remote/graph_file.h"
 #include "client/remote/service.h"
 #include "compiler/ir/text.h"
@@ -71,11 +74,63 @@ TEST_F(HostileCoordinator, WhatIsBuiltHereIsNotItsObject) {
   EXPECT_EQ(read_file(path("out/wl_k.so")).value(), "an object");
   machine_.built = "another object";
   EXPECT_EQ(get_built(), kExitBadInput);
-  EXPECT_THAT(said_, HasSubstr("is not what its source compiles to here by the same compilers (gcc 12)"));
+  EXPECT_THAT(said_, HasSubstr("is not what its source compiles to here by the same compiler (gcc 12)"));
   machine_.here.compiler_versions = "gcc 13";
   EXPECT_EQ(get_built(), kExitDone) << said_;
   EXPECT_EQ(read_file(path("out/wl_k.so")).value(), "another object");
   EXPECT_EQ(run({"get", std::string(64, 'a'), "--build-locally"}), kExitUsage) << "without --out nothing is built";
+}
+
+// What one worker alone says is an object is not loaded: this machine makes it, or somebody says that it is to be used.
+TEST_F(HostileCoordinator, ObjectsThatTheirWorkersAloneGiveAWordForAreNotUsed) {
+  const auto get_it = [&](const char* flag) {
+    std::vector<std::string> words = {"get", std::string(64, 'a'), "--out", path("out")};
+    if (*flag != 0) words.emplace_back(flag);
+    return run(words);
+  };
+  const std::string lone[][2] = {{"", ""},           {"host", "other"},   {"lab/w", ""}, {"local/a", "local/b"},
+                                 {"lab/w", "lab/x"}, {"lab/w", "local/a"}};
+  for (const auto& [measured_by, confirmed_by] : lone) {
+    machine_.built.clear();
+    serve([&, measured = measured_by, confirmed = confirmed_by](KernelRecord& record) {
+      record.measured_by = measured;
+      record.confirmed_by = confirmed;
+    });
+    EXPECT_EQ(get_it(""), kExitBadInput) << measured_by;
+    EXPECT_THAT(said_, HasSubstr("the coordinator has not built it itself, and no worker of another caller agrees"));
+    EXPECT_THAT(said_, HasSubstr("--trust-workers"));
+    EXPECT_THAT(files(), testing::IsEmpty());
+    EXPECT_EQ(get_it("--trust-workers"), kExitDone) << said_;
+    machine_.here.compiler_versions = right_record().environment;
+    machine_.built = "an object";
+    EXPECT_EQ(get_it(""), kExitDone) << said_;
+    machine_.built = "another object";
+    EXPECT_EQ(get_it(""), kExitBadInput) << "the same compiler makes another one";
+    std::filesystem::remove_all(path("out"));
+  }
+}
+
+// An object that comes byte by byte, and never whole.
+TEST_F(HostileCoordinator, WhatDripsForEverIsGivenUp) {
+  serve();
+  blobs_.drips = true;
+  CoordinatorAddress address;
+  address.server = address_;
+  address.patience = std::chrono::milliseconds(100);
+  BundleRequest request;
+  request.key = right_record().key;
+  const absl::Status status = ask_coordinator(address, request, path("out"), {});
+  EXPECT_EQ(exit_code_of(status), kExitUnreachable) << status;
+  EXPECT_THAT(files(), testing::IsEmpty());
+}
+
+// A coordinator that makes a job of a question for what it has, and never ends it.
+TEST_F(HostileCoordinator, AJobThatWasNotAskedForIsNotAwaited) {
+  std::ofstream(path("g.graph")) << right_record().graph;
+  tuning_.job.set_name("jobs/1");
+  tuning_.job.set_state(v1::JOB_STATE_RUNNING);
+  EXPECT_EQ(run({"get", path("g.graph")}), kExitBadInput) << said_;
+  EXPECT_THAT(said_, HasSubstr("although nothing was to be searched"));
 }
 
 TEST_F(HostileCoordinator, AnswerToAnotherQuestionIsNoProgram) {

@@ -9,8 +9,10 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <functional>
 
+#include "proto/protocol.h"
 #include "tests/unit/fuzz.h"
 #include "tests/unit/proto/random_records.h"
 #include "warploom/v1/worker.pb.h"
@@ -232,6 +234,34 @@ TEST(Limits, MutatedMessagesGiveNoIllegalNames) {
   }
   pb::SetLogHandler(logged);
   EXPECT_GT(accepted, 0) << "every mutation was refused";
+}
+
+// Whatever is counted or measured is no less than 0 and no NaN, in every message: a field has another range by a row.
+TEST(Limits, HoldForEveryNumberOfSamplesAndTimes) {
+  int fields = 0;
+  for (const google::protobuf::FileDescriptor* file : protocol_files()) {
+    for (int i = 0; i < file->message_type_count(); ++i) {
+      const google::protobuf::Descriptor* const type = file->message_type(i);
+      for (int k = 0; k < type->field_count(); ++k) {
+        const google::protobuf::FieldDescriptor* const field = type->field(k);
+        if (field->cpp_type() != google::protobuf::FieldDescriptor::CPPTYPE_DOUBLE || type->name() == "Fill") continue;
+        for (const double wrong : {std::nan(""), -1.0, -HUGE_VAL}) {
+          const std::unique_ptr<google::protobuf::Message> message(
+              google::protobuf::MessageFactory::generated_factory()->GetPrototype(type)->New());
+          const auto& has = *message->GetReflection();
+          if (field->is_repeated())
+            has.AddDouble(message.get(), field, wrong);
+          else
+            has.SetDouble(message.get(), field, wrong);
+          // Other fields may be missing, but that is said first only of fields before this one.
+          const absl::Status status = check_fields(*message);
+          EXPECT_FALSE(status.ok()) << field->full_name() << " " << wrong;
+        }
+        ++fields;
+      }
+    }
+  }
+  EXPECT_GT(fields, 30);
 }
 
 }  // namespace

@@ -20,6 +20,7 @@ class Random {
   double real() {
     return std::ldexp(static_cast<double>(below(1 << 30)) - (1 << 29), static_cast<int>(below(60)) - 30);
   }
+  double amount() { return std::fabs(real()); }
   double seconds() { return static_cast<double>(below(1 << 30)) / 1024; }
   uint64_t bits() { return engine_(); }
   std::string text() {
@@ -104,8 +105,8 @@ inline Trial random_trial(Random& r) {
           static_cast<Outcome>(r.below(kOutcomeCount)),
           r.list([&] { return r.below(1 << 30); }),
           r.flip(),
-          r.real(),
-          r.real(),
+          r.amount(),
+          r.amount(),
           r.text(),
           r.seconds(),
           r.seconds(),
@@ -122,11 +123,11 @@ inline Recipe random_recipe(Random& r) {
           least + static_cast<int>(r.below(9)),
           r.below(1 << 30),
           1 + r.below(1 << 30),
-          r.real(),
+          r.amount(),
           r.below(1 << 30),
           r.flip(),
           static_cast<int>(r.below(9)),
-          r.real()};
+          r.amount()};
 }
 inline Batch random_batch(Random& r) {
   Batch batch;
@@ -135,7 +136,7 @@ inline Batch random_batch(Random& r) {
   batch.problem.buffers.push_back({"y", DType::f32, {7, 9}, true, {}, 0});
   const int last = static_cast<int>(batch.problem.buffers.size()) - 1;
   batch.checks = r.list([&] {
-    return Check{r.bits(), r.list([&] { return Check::Sample{last, r.below(63), r.real(), r.real()}; })};
+    return Check{r.bits(), r.list([&] { return Check::Sample{last, r.below(63), r.real(), r.amount()}; })};
   });
   batch.recipe = random_recipe(r);
   batch.candidates = r.list([&] { return Candidate{r.below(100), r.text(), random_source(r)}; });
@@ -171,16 +172,16 @@ inline KernelRecord random_record(Random& r) {
   out.object_sha256 = r.flip() ? r.digest() : "";
   out.samples_ns = r.list([&] { return r.below(1 << 30); });
   out.default_samples_ns = r.list([&] { return r.below(1 << 30); });
-  out.max_error = r.real();
-  out.bound = r.real();
+  out.max_error = r.amount();
+  out.bound = r.amount();
   out.check_seeds = r.list([&] { return r.bits(); });
   out.strategy = r.word();
   out.trials_asked = r.below(1000);
-  out.budget_s = r.real();
+  out.budget_s = r.amount();
   out.outcomes = random_counts(r);
   out.bytes = r.below(1 << 30);
   out.ops = r.below(99);
-  out.flops = r.real();
+  out.flops = r.amount();
   out.compile_s = r.seconds();
   out.check_s = r.seconds();
   out.measure_s = r.seconds();
@@ -216,13 +217,13 @@ inline JobResult random_result(Random& r) {
                        r.below(9),
                        r.below(1 << 30),
                        r.below(1 << 30),
-                       r.real(),
-                       r.real(),
-                       r.real(),
+                       r.amount(),
+                       r.amount(),
+                       r.amount(),
                        r.list([&] { return r.below(1 << 30); }),
                        random_counts(r),
-                       r.real(),
-                       r.real(),
+                       r.amount(),
+                       r.amount(),
                        r.text(),
                        r.digest()};
   });
@@ -243,21 +244,21 @@ inline JobResult random_result(Random& r) {
   out.kernels = r.below(99);
   out.bytes_default = r.below(1 << 30);
   out.bytes = r.below(1 << 30);
-  out.default_ns = r.real();
-  out.best_ns = r.real();
+  out.default_ns = r.amount();
+  out.best_ns = r.amount();
   out.trials = r.below(999);
-  out.enumerate_s = r.real();
+  out.enumerate_s = r.amount();
   out.compile_s = r.seconds();
   out.check_s = r.seconds();
   out.measure_s = r.seconds();
-  out.total_s = r.real();
+  out.total_s = r.amount();
   out.device = random_device(r);
   out.environment = r.text();
   out.warploom_version = r.word();
   out.cover_rounds = r.below(9);
   out.cover_certified = r.below(2) == 1;
   out.covers = r.list([&] {
-    return TimedCover{r.word(), r.below(99), r.below(1 << 30), r.real(), r.list([&] { return r.below(1 << 30); }),
+    return TimedCover{r.word(), r.below(99), r.below(1 << 30), r.amount(), r.list([&] { return r.below(1 << 30); }),
                       r.flip(), r.text()};
   });
   return out;
@@ -265,13 +266,13 @@ inline JobResult random_result(Random& r) {
 inline JobProgress random_progress(Random& r) {
   JobProgress out;
   out.groups = r.list([&] {
-    return GroupProgress{r.digest(), r.text(),         r.below(99), r.below(99), r.below(9), r.real(),
-                         r.real(),   random_counts(r), r.flip(),    r.flip(),    r.flip()};
+    return GroupProgress{r.digest(), r.text(),         r.below(99), r.below(99), r.below(9), r.amount(),
+                         r.amount(), random_counts(r), r.flip(),    r.flip(),    r.flip()};
   });
   out.trials_done = r.below(999);
   out.trials_total = r.below(999);
-  out.elapsed_s = r.real();
-  out.left_s = r.real();
+  out.elapsed_s = r.amount();
+  out.left_s = r.amount();
   out.workers = static_cast<int>(r.below(9));
   out.phase = r.word();
   return out;

@@ -70,6 +70,10 @@ absl::Status Searches::conclude(Search& search, bool may_ask) {
         // The other finalists have their turn.
         return conclude(search, may_ask);
     }
+  } else if (may_settle(search)) {
+    search.settle = true;
+    search.disputed.erase(search.default_plan);
+    return conclude(search, may_ask);
   } else if (!search.disputed.empty()) {
     return absl::AbortedError(search.dispute);
   }
@@ -80,7 +84,7 @@ absl::Status Searches::conclude(Search& search, bool may_ask) {
     observer_->on_lost(search);
     return absl::OkStatus();
   }
-  if (record && options_.sign) options_.sign(&*record);
+  if (record && options_.sign) options_.sign(&*record, is_built_here(search, *record));
   // A job that came after the one that verifies winners again may want more than the record was searched for.
   const bool wants_more = elsewhere && !search.stop && search.input.wanted > elsewhere->trials_asked;
   return take_finals(search, record, elsewhere.has_value(), goes_on || wants_more);
@@ -109,7 +113,7 @@ absl::Status Searches::take_finals(Search& search, const std::optional<KernelRec
 
 // A team's record is shared by the rule of its team, unless the shared one is as fast.
 absl::Status Searches::promote(const Search& search, const KernelRecord& record) {
-  bool shared = !search.row.team.empty() && !record.confirmed_by.empty() && options_.rules(search.row.team).publishes;
+  bool shared = !search.row.team.empty() && is_confirmed(record) && options_.rules(search.row.team).publishes;
   if (shared) {
     WL_ASSIGN_OR_RETURN(const std::optional<RecordRow> known, store_->record_by_key(record.key, record.environment));
     shared = !known || undisturbed_ns(record.samples_ns) < undisturbed_ns(known->record.samples_ns);

@@ -30,16 +30,14 @@ void Searches::add_kin(const std::string& worker, std::set<std::string>* princip
     principals->insert(on_machine(machine));
 }
 
-// Whose workers must not be given a batch of the search. A confirmation: whoever has measured its candidates in the
-// promotion or for it.
+// Whose workers must not be given a batch of the search. A confirmation: whoever has measured its first candidate in
+// the promotion or for it; the default schedule beside it is only a measure.
 std::set<std::string> Searches::never_by(const Search& search, const BatchRow& row) const {
   std::set<std::string> principals = search.refuted;
   if (!confirms(row.phase)) return principals;
   for (const PhaseTrial& item : search.all) {
     if (item.phase == 0 || item.worker.empty() || promotion_of(item.phase) != promotion_of(row.phase)) continue;
-    if (std::any_of(row.candidates.begin(), row.candidates.end(),
-                    [&](const PlannedTrial& candidate) { return candidate.plan == item.trial.plan; }))
-      add_kin(item.name(), &principals);
+    if (!row.candidates.empty() && row.candidates.front().plan == item.trial.plan) add_kin(item.name(), &principals);
   }
   return principals;
 }
@@ -53,37 +51,73 @@ void Searches::take_confirmed(const Search& search, const Claim& first, const Cl
   record->digest = record_digest(*record);
 }
 
-// Whether the winner of a promotion may be served. Two workers agree on it, or there is no other worker to ask.
-Searches::Confirmed Searches::confirmed(Search& search, const std::vector<PhaseTrial>& finals, KernelRecord& record,
-                                        bool may_ask) {
-  std::vector<Claim> claims = claims_on(record.plan, record.default_plan, search.phase, search.all);
-  leave_out_repeats(*workers_, &claims);
-  const std::string what = cat("kernel ", record.key, ", plan ", record.plan);
-  const std::vector<std::string> here = workers_->names_here(search.device, search.row.team);
-  std::vector<std::string> others = here;
+// Workers that are here, may be asked about a kernel and have said nothing of it.
+std::vector<std::string> Searches::not_asked(const Search& search, const std::vector<Claim>& claims) const {
+  std::vector<std::string> others = workers_->names_here(search.device, search.row.team);
   std::erase_if(others, [&](const auto& name) {
     return search.refuted.contains(principal_of(name)) ||
            std::any_of(claims.begin(), claims.end(),
                        [&](const Claim& one) { return workers_->may_be_one(name, one.worker); });
   });
-  const bool can_ask = may_ask && !others.empty() && claims.size() < kMostClaims;
+  return others;
+}
+
+// Nothing is served for now of a promotion that workers do not agree on.
+Searches::Confirmed Searches::dispute(Search& search, const KernelRecord& record, std::string what,
+                                      std::string remedy) {
+  if (search.settle && is_built_here(search, record)) {
+    spdlog::warn("audit: {}; nobody decides, and the default schedule is served as this coordinator builds it", what);
+    return Confirmed::kYes;
+  }
+  search.disputed.insert(record.plan);
+  search.dispute = cat(what, "; ", remedy);
+  spdlog::warn("audit: {}", search.dispute);
+  return Confirmed::kDisputed;
+}
+
+// Two claims agree. Who cannot be right beside them is refuted: kRefuted if that is who promoted.
+Searches::Confirmed Searches::refute_claims(Search& search, const std::string& what, const std::vector<Claim>& claims,
+                                            size_t first, size_t second) {
+  bool refuted = false;
+  for (size_t i = 0; i < claims.size(); ++i) {
+    const std::string why = refutation(claims[i], claims[first], claims[second]);
+    if (i == first || i == second || why.empty()) continue;
+    refuted |= i == 0;
+    spdlog::warn("audit: {}: worker {} was refuted by {} and {}: {}", what, claims[i].worker, claims[first].worker,
+                 claims[second].worker, why);
+  }
+  if (!refuted) return Confirmed::kYes;
+  refute(search, principal_of(claims[0].worker));
+  return Confirmed::kRefuted;
+}
+
+// Whether the winner of a promotion may be served. Two workers agree on it, or there is no other worker to ask; and
+// where this coordinator builds, no object is served that its compilers, if they are the same, do not make.
+Searches::Confirmed Searches::confirmed(Search& search, const std::vector<PhaseTrial>& finals, KernelRecord& record,
+                                        bool may_ask) {
+  if (awaits_build(search, record, may_ask)) return Confirmed::kAsked;
+  std::vector<Claim> claims = claims_on(record.plan, record.default_plan, search.phase, search.all);
+  const std::string what = cat("kernel ", record.key, ", plan ", record.plan);
+  if (const auto foreign = drop_foreign_objects(search, record, &claims)) {
+    const std::string promoter = principal_of(record.measured_by);
+    const std::vector<std::string> here = workers_->names_here(search.device, search.row.team);
+    const bool others = std::any_of(here.begin(), here.end(), [&](const std::string& name) {
+      return principal_of(name) != promoter && !search.refuted.contains(principal_of(name));
+    });
+    if (!others)
+      return dispute(search, record, cat(what, ": ", *foreign), "stop that worker, start another one, and ask again");
+    refute(search, promoter);
+    return Confirmed::kRefuted;
+  }
+  leave_out_repeats(*workers_, &claims);
+  const bool can_ask = may_ask && !not_asked(search, claims).empty() && claims.size() < kMostClaims;
   // Load alone tells times apart, or a worker that lies: another one decides, where there is one.
   auto pair = agreed(claims, Closeness::kSameTime);
   if (!pair && !can_ask) pair = agreed(claims, Closeness::kSameOrder);
   if (pair) {
     const Claim &first = claims[pair->first], &second = claims[pair->second];
-    bool refuted = false;
-    for (size_t i = 0; i < claims.size(); ++i) {
-      const std::string why = refutation(claims[i], first, second);
-      if (i == pair->first || i == pair->second || why.empty()) continue;
-      refuted |= i == 0;
-      spdlog::warn("audit: {}: worker {} was refuted by {} and {}: {}", what, claims[i].worker, first.worker,
-                   second.worker, why);
-    }
-    if (refuted) {
-      refute(search, principal_of(claims[0].worker));
+    if (refute_claims(search, what, claims, pair->first, pair->second) == Confirmed::kRefuted)
       return Confirmed::kRefuted;
-    }
     if (pair->first == 0 || difference(claims[0], first, Closeness::kSameOrder).empty()) {
       take_confirmed(search, first, second, &record);
       return Confirmed::kYes;
@@ -95,18 +129,16 @@ Searches::Confirmed Searches::confirmed(Search& search, const std::vector<PhaseT
   if (claims.size() <= 1) return Confirmed::kYes;
   const std::string denied = difference(claims[0], claims[pair ? pair->first : 1], Closeness::kSameOrder);
   const std::string promoter = principal_of(claims[0].worker);
+  const std::vector<std::string> here = workers_->names_here(search.device, search.row.team);
   if (std::none_of(here.begin(), here.end(), [&](const auto& name) { return principal_of(name) == promoter; })) {
     spdlog::warn("audit: {}: {}; worker {} has gone, and others repeat what it measured", what, denied,
                  claims[0].worker);
     refute(search, promoter);
     return Confirmed::kRefuted;
   }
-  search.disputed.insert(record.plan);
-  search.dispute = cat(what, ": ", denied,
-                       "; nothing is promoted that two workers do not agree on: stop the one that is wrong, or start a "
-                       "third of the same kind, and ask again");
-  spdlog::warn("audit: {}", search.dispute);
-  return Confirmed::kDisputed;
+  return dispute(search, record, cat(what, ": ", denied),
+                 "nothing is promoted that two workers do not agree on: stop the one that is wrong, or start a third "
+                 "of the same kind, and ask again");
 }
 
 // Offers the winner and the default schedule to a worker that has not measured them.

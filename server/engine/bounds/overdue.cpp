@@ -1,0 +1,71 @@
+#include "server/engine/bounds/overdue.h"
+
+#include <algorithm>
+
+#include "compiler/base/job.h"
+#include "compiler/base/status.h"
+
+namespace wl {
+namespace {
+
+constexpr double kCompileSeconds = 60;  // the deadline of a compiler
+constexpr double kSetupSeconds = 60;
+constexpr int kStagesOfCandidate =
+    4;  // of a candidate, each with its deadline: it is checked, timed, checked and timed again
+constexpr double kTimesUsual = 4, kKnownIsShorter = 10;
+constexpr size_t kRemembered = 32;
+constexpr int kMostDoubled = 8;
+constexpr auto kNoted = std::chrono::seconds(60), kForgotten = std::chrono::seconds(3600);
+
+size_t parts_of(const Batch& batch) {
+  return std::max<size_t>(1, batch.candidates.size() + batch.chains.size());
+}
+
+// A promotion takes longer than a round.
+std::string kind_of(const std::string& device, const Batch& batch) {
+  return cat(device, batch.phase > 0 ? " promotion" : "", batch.chains.empty() ? "" : " chains");
+}
+
+std::string whose(const std::string& worker) {
+  return is_answered_for(worker) ? principal_of(worker) : worker;
+}
+
+}  // namespace
+
+double Overdue::most_seconds(const Batch& batch) {
+  const double each = kCompileSeconds + kStagesOfCandidate * static_cast<double>(batch.recipe.deadline_ns) / 1e9;
+  return kSetupSeconds + each * static_cast<double>(parts_of(batch));
+}
+
+void Overdue::reported(const std::string& device, const Batch& batch, double seconds) {
+  std::deque<double>& known = usual_[kind_of(device, batch)];
+  known.push_back(seconds / static_cast<double>(parts_of(batch)));
+  if (known.size() > kRemembered) known.pop_front();
+}
+
+double Overdue::patience(const std::string& device, const Batch& batch, int times) const {
+  const auto known = usual_.find(kind_of(device, batch));
+  double first = unknown_s_;
+  if (known != usual_.end()) {
+    const double each = *std::max_element(known->second.begin(), known->second.end());
+    first = std::max(unknown_s_ / kKnownIsShorter, kTimesUsual * each * static_cast<double>(parts_of(batch)));
+  }
+  return std::min(most_seconds(batch), first * static_cast<double>(1 << std::min(times, kMostDoubled)));
+}
+
+void Overdue::noted(const std::string& worker, Clock::time_point now) {
+  Note& note = notes_[whose(worker)];
+  note.until = now + kNoted * (1 << std::min(note.times, 5));
+  ++note.times;
+}
+
+bool Overdue::is_noted(const std::string& worker, Clock::time_point now) const {
+  const auto note = notes_.find(whose(worker));
+  return note != notes_.end() && now < note->second.until;
+}
+
+void Overdue::forget(Clock::time_point now) {
+  std::erase_if(notes_, [&](const auto& entry) { return now - entry.second.until > kForgotten; });
+}
+
+}  // namespace wl

@@ -1,0 +1,138 @@
+// A coordinator that compiles what is promoted itself: whose objects are served, and what follows for those who sent
+// others (docs/decisions/0085-objects-are-built-again.md).
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "proto/signing.h"
+#include "tests/server/outside.h"
+#include "tests/server/scratch.h"
+#include "tests/server/service.h"
+
+namespace wl {
+namespace {
+
+using ::testing::HasSubstr;
+
+// What a fake worker makes of a source.
+Built honest_build(const Source& source) {
+  return {.object_sha256 = sha256_hex("object of " + source.text), .compiler = "gcc 12", .why = ""};
+}
+
+// Objects of its own, well uploaded.
+void forge_objects(const Batch&, Measured* measured) {
+  for (Trial& trial : measured->trials) {
+    if (trial.object_sha256.empty()) continue;
+    std::string& object = measured->objects.at(trial.trial);
+    object = "hostile " + object;
+    trial.object_sha256 = sha256_hex(object);
+  }
+}
+
+// It never agrees with what another worker has promoted.
+void deny(const Batch& batch, Trial* trial) {
+  if (confirms(batch.phase)) trial->outcome = Outcome::kWrongResult;
+}
+
+class Builds : public ::testing::Test {
+ protected:
+  void start(Build build) {
+    CoordinatorOptions options;
+    options.store = store;
+    options.signing_key = scratch.path("key");
+    options.build = std::move(build);
+    service.emplace(options);
+  }
+  std::vector<KernelRecord> records_of(const Job& job) {
+    EXPECT_EQ(job.state, JobState::kSucceeded) << job.error;
+    if (!job.result) return {};
+    for (const GroupResult& group : job.result->groups)
+      EXPECT_EQ(group.built, service->record(group.key)->built_by != "");
+    return service->records_of(*job.result);
+  }
+
+  Scratch scratch;
+  const std::string store = scratch.path("a.db");
+  std::optional<Service> service;
+};
+
+TEST_F(Builds, GiveTheirWordForWhatTheyMake) {
+  start(honest_build);
+  FakeWorker one(service->channel, "one");
+  for (const KernelRecord& record : records_of(service->run("r", trials(24)))) {
+    EXPECT_EQ(record.confirmed_by, "");
+    EXPECT_TRUE(is_built(record, {}));
+    EXPECT_TRUE(is_built(record, {{record.signed_by, "this one"}}));
+    EXPECT_FALSE(is_built(record, {{std::string(64, 'a'), "another"}}));
+    KernelRecord other = record;
+    other.digest = sha256_hex("other");
+    EXPECT_FALSE(is_built(other, {})) << "the word is for one record";
+    other = record;
+    other.built_signature = record.signature;
+    EXPECT_FALSE(is_built(other, {})) << "who signs a record has not built its object";
+  }
+}
+
+// Bytes of other compilers say nothing, and neither do compilers that are not there.
+TEST_F(Builds, ByOtherCompilersSayNothing) {
+  start([](const Source&) { return Built{sha256_hex("another"), "gcc 13", ""}; });
+  FakeWorker one(service->channel, "one");
+  for (const KernelRecord& record : records_of(service->run("r", trials(24)))) EXPECT_FALSE(is_built(record, {}));
+}
+
+TEST_F(Builds, ThatFailSayNothing) {
+  start([](const Source&) { return Built{"", "", "no compiler"}; });
+  FakeWorker one(service->channel, "one");
+  for (const KernelRecord& record : records_of(service->run("r", trials(24)))) EXPECT_FALSE(is_built(record, {}));
+}
+
+TEST_F(Builds, RefuteWhoSendsAnotherObject) {
+  start(honest_build);
+  FakeWorker hostile(service->channel, "hostile/w", {.forge = forge_objects}), honest(service->channel, "honest/w");
+  wait_for_workers(store, 2);
+  for (const KernelRecord& record : records_of(service->run("r", trials(24)))) {
+    EXPECT_EQ(record.object_sha256, sha256_hex("object of " + record.plan));
+    EXPECT_EQ(record.measured_by, "honest/w");
+    EXPECT_TRUE(is_built(record, {}));
+  }
+}
+
+TEST_F(Builds, LeaveNothingOfWorkersThatAllSendOtherObjects) {
+  start(honest_build);
+  FakeWorker hostile(service->channel, "hostile/w", {.forge = forge_objects}),
+      other(service->channel, "other/w", {.forge = forge_objects});
+  wait_for_workers(store, 2);
+  const Job job = service->run("r", trials(24));
+  EXPECT_EQ(job.state, JobState::kFailed);
+  EXPECT_THAT(job.error.message(), HasSubstr("says that it built the object"));
+  EXPECT_EQ(number_in(store, "SELECT count(*) FROM records"), 0);
+}
+
+// One worker that denies whatever another one has found ends no job.
+TEST_F(Builds, ServeTheDefaultScheduleWhereNobodyAgrees) {
+  start(honest_build);
+  FakeWorker hostile(service->channel, "hostile/w", {.judge = deny}), honest(service->channel, "honest/w");
+  wait_for_workers(store, 2);
+  for (const KernelRecord& record : records_of(service->run("r", trials(24)))) {
+    EXPECT_TRUE(is_built(record, {}));
+    EXPECT_TRUE(is_confirmed(record) || record.plan == record.default_plan) << record.plan;
+  }
+}
+
+// A search that is cut short waits for no compiler.
+TEST_F(Builds, AreNotAwaitedByACancelledJob) {
+  std::atomic<bool> go_on = false;
+  start([&](const Source& source) {
+    while (!go_on) std::this_thread::yield();
+    return honest_build(source);
+  });
+  FakeWorker one(service->channel, "one");
+  const auto job = service->create("r", trials(24));
+  ASSERT_TRUE(job.ok()) << job.status();
+  while (number_in(store, "SELECT count(*) FROM trials WHERE phase > 0") == 0) std::this_thread::yield();
+  EXPECT_TRUE(service->cancel(job->name));
+  EXPECT_EQ(service->watch(job->name).back().state, JobState::kCancelled);
+  go_on = true;
+}
+
+}  // namespace
+}  // namespace wl

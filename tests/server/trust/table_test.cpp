@@ -1,0 +1,89 @@
+// One to three dishonest workers beside none to two honest ones, with and without tokens: no client loads an object
+// that nobody but dishonest workers has made.
+#include <gtest/gtest.h>
+
+#include <list>
+
+#include "proto/signing.h"
+#include "tests/server/outside.h"
+#include "tests/server/trust/with_tokens.h"
+
+namespace wl {
+namespace {
+
+enum class Known { kNobody, kHonest, kAll };  // who calls with tokens; the others over TCP, by names of their choice
+
+// All dishonest workers send the same objects of their own, in times that no honest kernel has, and deny all others.
+Hooks dishonest() {
+  return {.before = {},
+          .judge =
+              [](const Batch& batch, Trial* trial) {
+                if (trial->outcome == Outcome::kCorrect) trial->samples_ns = {500, 500, 500};
+                if (confirms(batch.phase) && trial->plan.ends_with("7")) trial->outcome = Outcome::kWrongResult;
+              },
+          .forge =
+              [](const Batch&, Measured* measured) {
+                for (Trial& trial : measured->trials) {
+                  if (trial.object_sha256.empty()) continue;
+                  std::string& object = measured->objects.at(trial.trial);
+                  object = "hostile " + object;
+                  trial.object_sha256 = sha256_hex(object);
+                }
+              },
+          .whole = {}};
+}
+
+class Table : public WithTokens, public ::testing::WithParamInterface<std::tuple<int, int, Known>> {
+ protected:
+  std::shared_ptr<grpc::Channel> channel_of(bool honest, int number) {
+    const Known who = std::get<2>(GetParam());
+    const bool known = who == Known::kAll || (honest && who == Known::kHonest);
+    return known ? by_token(cat(honest ? "honest" : "hostile", number))
+                 : dial(service->coordinator.addresses().back(), {}).value();
+  }
+};
+
+TEST_P(Table, OfHostileWorkers) {
+  const auto [hostile, honest, known] = GetParam();
+  for (int i = 0; i < 3; ++i) {
+    add_token(cat("hostile", i), kWorker);
+    add_token(cat("honest", i), kWorker);
+  }
+  CoordinatorOptions options;
+  options.listen = "127.0.0.1:0";
+  options.signing_key = scratch.path("key");
+  options.lease_s = 0.5;
+  options.patience_s = 0.1;
+  options.build = [](const Source& source) {
+    return Built{.object_sha256 = sha256_hex("object of " + source.text), .compiler = "gcc 12", .why = ""};
+  };
+  start(options);
+  std::list<FakeWorker> workers;
+  for (int i = 0; i < hostile; ++i) workers.emplace_back(channel_of(false, i), cat("w", i), dishonest());
+  for (int i = 0; i < honest; ++i) workers.emplace_back(channel_of(true, i), cat("x", i));
+  wait_for_workers(store, hostile + honest);
+  const auto job = service->create("r", trials(16));
+  ASSERT_TRUE(job.ok()) << job.status();
+  const Job done = service->watch(job->name).back();
+  // Of workers that nobody knows one may be refuted for all.
+  const bool decided = honest > 0 && known != Known::kNobody;
+  EXPECT_TRUE(!decided || done.state == JobState::kSucceeded) << done.error;
+  int loaded = 0;
+  for (const auto& row : rows_of(store, "SELECT hex(key) FROM records WHERE blessed = 1")) {
+    std::string key = row[0];
+    for (char& c : key) c = static_cast<char>(std::tolower(c));
+    const absl::StatusOr<KernelRecord> record = service->record(key);
+    ASSERT_TRUE(record.ok()) << record.status();
+    if (!is_confirmed(*record) && !is_built(*record, {})) continue;
+    EXPECT_EQ(record->object_sha256, sha256_hex("object of " + record->plan)) << record->measured_by;
+    ++loaded;
+  }
+  EXPECT_TRUE(!decided || loaded > 0);
+}
+
+INSTANTIATE_TEST_SUITE_P(Cells, Table,
+                         ::testing::Combine(::testing::Values(1, 2, 3), ::testing::Values(0, 1, 2),
+                                            ::testing::Values(Known::kNobody, Known::kHonest, Known::kAll)));
+
+}  // namespace
+}  // namespace wl
