@@ -16,6 +16,7 @@
 #include "server/listener.h"
 #include "server/metrics/calls.h"
 #include "server/metrics/http.h"
+#include "server/services/asking.h"
 #include "server/services/memory.h"
 #include "server/services/offers.h"
 #include "server/services/services.h"
@@ -23,6 +24,7 @@
 #include "server/store/store.h"
 #include "server/store/upkeep.h"
 #include "server/training.h"
+#include "server/vouching.h"
 #include "server/web/web.h"
 #include "spdlog/spdlog.h"
 
@@ -30,7 +32,6 @@ namespace wl {
 namespace {
 
 constexpr auto kDrain = std::chrono::seconds(8);
-constexpr auto kJobPatience = std::chrono::seconds(5);  // of a new job with the upstream, before it is searched
 // Calls that write to the store wait for its next commit together, so they are more than the cores.
 constexpr int kQuickThreads = 16, kSlowThreads = 4, kHeavyThreads = 2, kHeavyNice = 10;
 constexpr size_t kMaxQueued = 4096;  // calls that wait for a thread
@@ -77,6 +78,7 @@ struct Coordinator::Impl {
   std::unique_ptr<Engine> engine;
   std::unique_ptr<WorkPool> quick, slow, heavy;
   std::unique_ptr<Budget> waiting, transfers;
+  std::unique_ptr<Vouching> vouching;  // null: nothing is built here
   std::unique_ptr<ReplyCache> replies;
   std::vector<std::unique_ptr<grpc::Service>> services;
   std::unique_ptr<Authorizer> authorizer;
@@ -92,7 +94,6 @@ struct Coordinator::Impl {
   absl::Status open(const CoordinatorOptions& options);
   absl::Status open_trust(const CoordinatorOptions& options);
   absl::Status open_upstream(const UpstreamOptions& options);
-  Elsewhere elsewhere() const;
   EngineOptions engine_options(const CoordinatorOptions& options);
   bool build(const CoordinatorOptions& options);
   absl::Status open_http(const CoordinatorOptions& options);
@@ -132,7 +133,10 @@ absl::Status Coordinator::Impl::open_upstream(const UpstreamOptions& options) {
   parts.store = store.get();
   parts.signers = signers;
   parts.why_not = [this](const KernelRecord& record) { return why_not_by_producer(authorizer.get(), record); };
-  parts.changed = [this](const std::string& key) { replies->drop(key); };
+  parts.changed = [this](const std::string& key) {
+    replies->drop(key);
+    if (vouching != nullptr) vouching->wake();
+  };
   if (metrics != nullptr) {
     parts.asked = [this](const char* outcome) { metrics->upstream_asked(outcome); };
     parts.offered = [this](const char* outcome) { metrics->upstream_offered(outcome); };
@@ -141,29 +145,9 @@ absl::Status Coordinator::Impl::open_upstream(const UpstreamOptions& options) {
   return absl::OkStatus();
 }
 
-// The upstream as the engine sees it.
-Elsewhere Coordinator::Impl::elsewhere() const {
-  Elsewhere out;
-  if (upstream == nullptr) return out;
-  const auto tell = [where = upstream->address()](const Elsewhere::Done& done) {
-    return [=](const Asked& asked) {
-      done(asked.problem.empty() ? std::string() : cat("the upstream ", where, " ", asked.problem));
-    };
-  };
-  out.find_records = [asked = upstream.get(), tell](const std::vector<RecordName>& names, const Elsewhere::Done& done) {
-    std::vector<Question> questions;
-    for (const RecordName& name : names) questions.push_back({Question::kKey, name.key, name.environment});
-    asked->ask(questions, {}, kJobPatience, tell(done));
-  };
-  out.find_devices = [asked = upstream.get(), tell](const Elsewhere::Done& done) {
-    asked->ask({{Question::kDevices, "", ""}}, {}, kJobPatience, tell(done));
-  };
-  return out;
-}
-
 EngineOptions Coordinator::Impl::engine_options(const CoordinatorOptions& options) {
   EngineOptions jobs;
-  jobs.elsewhere = elsewhere();
+  jobs.elsewhere = elsewhere_of(upstream.get());
   if (signing != nullptr) {
     jobs.build = options.build;
     jobs.sign = [this](KernelRecord* record, bool built) {
@@ -181,6 +165,7 @@ EngineOptions Coordinator::Impl::engine_options(const CoordinatorOptions& option
   jobs.promoted = [this](const std::string& key) {
     replies->drop(key);
     if (upstream != nullptr) upstream->wake();
+    if (vouching != nullptr) vouching->wake();
   };
   if (metrics != nullptr) {
     jobs.stored = [this](const std::vector<Trial>& trials) { metrics->trials_stored(trials); };
@@ -214,6 +199,10 @@ absl::Status Coordinator::Impl::open(const CoordinatorOptions& options) {
   upkeep = std::make_unique<Upkeep>(store.get(), options.upkeep);
   WL_RETURN_IF_ERROR(open_trust(options));
   replies = std::make_unique<ReplyCache>(options.reply_bytes);
+  // Before those who wake it.
+  if (options.build && signing != nullptr)
+    vouching = std::make_unique<Vouching>(Vouching::Parts{store.get(), signing.get(), options.build,
+                                                          [this](const std::string& key) { replies->drop(key); }});
   WL_RETURN_IF_ERROR(open_upstream(options.upstream));
   WL_ASSIGN_OR_RETURN(Ranker ranker, ranker_for(options));
   compiler = warploom_compiler(std::move(ranker));
@@ -330,6 +319,7 @@ void Coordinator::Impl::close() {
   heavy.reset();
   engine.reset();
   upstream.reset();
+  vouching.reset();
   server.reset();
   doors.clear();
   upkeep.reset();

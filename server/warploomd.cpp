@@ -8,6 +8,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cstdio>
 #include <filesystem>
@@ -318,10 +319,11 @@ wl::Build builder() {
       (std::filesystem::read_symlink("/proc/self/exe", failed).parent_path() / "warploom-runner").string();
   const absl::StatusOr<std::string> folder = wl::temporary_folder();
   const bool boxed = folder.ok() && wl::sandbox_serves(*folder).ok();
-  return [runner, sandbox = boxed ? wl::Sandbox::kBubblewrap : wl::Sandbox::kNone](const wl::Source& source) {
+  return [runner, sandbox = boxed ? wl::Sandbox::kBubblewrap : wl::Sandbox::kNone](const wl::Source& source,
+                                                                                   const std::atomic<bool>& cancel) {
     wl::Built made;
     made.compiler = wl::own_compiler(source);
-    const absl::StatusOr<std::string> object = wl::build_object(source, runner, sandbox);
+    const absl::StatusOr<std::string> object = wl::build_object(source, runner, sandbox, &cancel);
     if (object.ok())
       made.object_sha256 = wl::sha256_hex(*object);
     else

@@ -194,7 +194,8 @@ std::vector<size_t> order_of(const std::vector<Compiled>& compiled) {
   return order;
 }
 
-absl::StatusOr<std::string> build_object(const Source& source, const std::string& runner, Sandbox sandbox) {
+absl::StatusOr<std::string> build_object(const Source& source, const std::string& runner, Sandbox sandbox,
+                                         const std::atomic<bool>* cancel) {
   Batch batch;
   batch.keep_objects = true;
   batch.candidates.emplace_back().source = source;
@@ -202,6 +203,7 @@ absl::StatusOr<std::string> build_object(const Source& source, const std::string
   options.runner = runner;
   options.sandbox = sandbox;
   options.compile_jobs = 1;
+  options.cancel = cancel;
   WL_ASSIGN_OR_RETURN(options.work_dir, temporary_folder());
   WL_ASSIGN_OR_RETURN(const PrivateFolder folder, PrivateFolder::make(options.work_dir));
   WL_ASSIGN_OR_RETURN(const std::vector<Compiled> made, compile_batch(batch, options, folder.path(), [](int) {}));

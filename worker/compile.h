@@ -1,6 +1,7 @@
 // The steps of measuring that need no device: choosing where a batch runs, compiling it, and ordering its candidates.
 #pragma once
 
+#include <atomic>
 #include <functional>
 #include <string>
 #include <vector>
@@ -36,10 +37,11 @@ absl::StatusOr<std::vector<Compiled>> compile_batch(const Batch& batch, const Me
 std::vector<size_t> order_of(const std::vector<Compiled>& compiled);
 
 // Compiles a source alone, in child processes: the compiler that a record's environment names makes the same bytes of
-// it on every machine. `runner`: the warploom-runner program, for kernels of GPUs. InvalidArgument: it does not compile
-// here, and the compiler's first lines. Unavailable: there is no such compiler here, no folder for files, or no
-// process.
-absl::StatusOr<std::string> build_object(const Source& source, const std::string& runner, Sandbox sandbox);
+// it on every machine. `runner`: the warploom-runner program, for kernels of GPUs. Ends soon once `cancel` is set.
+// InvalidArgument: it does not compile here, and the compiler's first lines. Unavailable: there is no such compiler
+// here, no folder for files, or no process.
+absl::StatusOr<std::string> build_object(const Source& source, const std::string& runner, Sandbox sandbox,
+                                         const std::atomic<bool>* cancel = nullptr);
 
 // The compiler of this machine for a source, as compiler_of() finds it in an environment of this machine; "" when there
 // is none. Asks compilers for their versions, once in the life of the process.

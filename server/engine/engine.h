@@ -4,6 +4,7 @@
 // knows beyond the store can be derived from it again, so a restart goes on where it was.
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <functional>
 #include <map>
@@ -38,7 +39,8 @@ struct Built {
   std::string compiler;  // the one of the source, as compiler_of() finds it in an environment; empty: it is not here
   std::string why;
 };
-using Build = std::function<Built(const Source&)>;
+// Ends soon, without an object, once `cancel` is set by another thread.
+using Build = std::function<Built(const Source&, const std::atomic<bool>& cancel)>;
 
 struct EngineOptions {
   bool share_machine = false;                           // no lease while the coordinator itself computes

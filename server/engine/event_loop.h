@@ -32,7 +32,8 @@ class EventLoop {
   void start(int pool_threads, std::function<void(int64_t)> step, std::function<void()> tick);
   void leave() { leaving_ = true; }          // Any thread. Work of the pool ends early, where it can.
   bool leaving() const { return leaving_; }  // Any thread.
-  void stop();                               // Waits for what runs; drops what is queued.
+  const std::atomic<bool>& leaving_flag() const { return leaving_; }
+  void stop();  // Waits for what runs; drops what is queued.
 
   void post(std::function<void()> event);       // Any thread. Runs on the engine's thread.
   void compute(std::function<void()> work);     // Any thread. Runs on a thread of the pool.

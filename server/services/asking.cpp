@@ -10,6 +10,8 @@ namespace {
 
 using std::chrono::milliseconds;
 
+constexpr auto kJobPatience = std::chrono::seconds(5);  // of a new job with the upstream, before it is searched
+
 // A caller that is a coordinator itself has somebody waiting, so some of its time is left to it.
 constexpr auto kPatience = milliseconds(1000);
 constexpr double kShareOfPatience = 0.7;
@@ -43,6 +45,25 @@ void ask_upstream(const Serving& serving, const grpc::CallbackServerContext& con
     return named({.found = false, .problem = cat("is not asked: ", why)});
   }
   upstream->ask(questions, via, patience_of(context), named);
+}
+
+Elsewhere elsewhere_of(Upstream* upstream) {
+  Elsewhere out;
+  if (upstream == nullptr) return out;
+  const auto tell = [where = upstream->address()](const Elsewhere::Done& done) {
+    return [=](const Asked& asked) {
+      done(asked.problem.empty() ? std::string() : cat("the upstream ", where, " ", asked.problem));
+    };
+  };
+  out.find_records = [asked = upstream, tell](const std::vector<RecordName>& names, const Elsewhere::Done& done) {
+    std::vector<Question> questions;
+    for (const RecordName& name : names) questions.push_back({Question::kKey, name.key, name.environment});
+    asked->ask(questions, {}, kJobPatience, tell(done));
+  };
+  out.find_devices = [asked = upstream, tell](const Elsewhere::Done& done) {
+    asked->ask({{Question::kDevices, "", ""}}, {}, kJobPatience, tell(done));
+  };
+  return out;
 }
 
 }  // namespace wl

@@ -14,4 +14,7 @@ namespace wl {
 void ask_upstream(const Serving& serving, const grpc::CallbackServerContext& context,
                   const std::vector<Question>& questions, Upstream::Done done);
 
+// The upstream as the engine sees it; null: there is none.
+Elsewhere elsewhere_of(Upstream* upstream);
+
 }  // namespace wl

@@ -81,6 +81,23 @@ absl::StatusOr<std::vector<NumberedRecord>> Store::unoffered_records(int64_t aft
   return found;
 }
 
+absl::StatusOr<std::vector<NumberedRecord>> Store::served_records(int64_t after, int limit) {
+  std::vector<NumberedRecord> found;
+  WL_RETURN_IF_ERROR(read([&](Sql& sql) { return numbered(sql, "1", after, limit, &found); }));
+  return found;
+}
+
+absl::Status Store::put_built(const KernelRecord& record) {
+  const RecordParts parts(record);
+  return write([&](Sql& sql) -> absl::Status {
+    WL_ASSIGN_OR_RETURN(const int64_t known,
+                        sql.number("SELECT count(*) FROM records WHERE digest = ?", Blob{parts.digest}));
+    if (known == 0) return absl::OkStatus();
+    WL_RETURN_IF_ERROR(put_payload(sql, parts));
+    return drop_answers_of(sql, record.key);
+  });
+}
+
 absl::Status Store::set_offered(const std::string& digest) {
   return write(
       [&](Sql& sql) { return sql.run("UPDATE records SET offered = 1 WHERE digest = ?", Blob{key_bytes(digest)}); });

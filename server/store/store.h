@@ -310,6 +310,10 @@ class Store {
   // Blessed records that everybody may see and that the upstream does not have, by id.
   absl::StatusOr<std::vector<NumberedRecord>> unoffered_records(int64_t after, int limit);
   absl::Status set_offered(const std::string& digest);  // the upstream has this record
+  // Blessed records, of every team, by id.
+  absl::StatusOr<std::vector<NumberedRecord>> served_records(int64_t after, int limit);
+  // Stores who has built a record that is here, beside its digest. OK also if it has gone meanwhile.
+  absl::Status put_built(const KernelRecord& record);
   // Blessed records that were fetched from the upstream, by id.
   absl::StatusOr<std::vector<NumberedRecord>> fetched_records(int64_t after, int limit);
   // Deletes a record that was fetched from the upstream, pinned or not, and whole answers that used its key.

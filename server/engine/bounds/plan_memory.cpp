@@ -79,7 +79,7 @@ void PlanMemory::give(const std::string& caller, int64_t bytes) {
 
 void PlanMemory::keep(int64_t job_id, std::unique_ptr<Held> held) {
   const std::lock_guard lock(mutex_);
-  of_job_[job_id] = std::move(held);
+  of_job_[job_id].swap(held);  // what was there, if anything, is destroyed without the lock
 }
 
 void PlanMemory::keep_anyway(int64_t job_id, int64_t bytes) {

@@ -13,7 +13,7 @@ bool Searches::awaits_build(Search& search, const KernelRecord& record, bool may
   if (!options_.build || search.cancelled || search.built.contains(record.plan)) return false;
   search.working = search.building = true;
   loop_->compute([this, id = search.row.id, token = search.token, plan = record.plan, source = record.source, may_ask] {
-    auto made = std::make_shared<const Built>(options_.build(source));
+    auto made = std::make_shared<const Built>(options_.build(source, loop_->leaving_flag()));
     loop_->post([this, id, token, plan, made, may_ask] {
       Search* const live = find(id, token);
       if (made->object_sha256.empty() && !std::exchange(said_why_not_built_, true))

@@ -14,7 +14,7 @@ namespace {
 using ::testing::HasSubstr;
 
 // What a fake worker makes of a source.
-Built honest_build(const Source& source) {
+Built honest_build(const Source& source, const std::atomic<bool>&) {
   return {.object_sha256 = sha256_hex("object of " + source.text), .compiler = "gcc 12", .why = ""};
 }
 
@@ -74,13 +74,13 @@ TEST_F(Builds, GiveTheirWordForWhatTheyMake) {
 
 // Bytes of other compilers say nothing, and neither do compilers that are not there.
 TEST_F(Builds, ByOtherCompilersSayNothing) {
-  start([](const Source&) { return Built{sha256_hex("another"), "gcc 13", ""}; });
+  start([](const Source&, const std::atomic<bool>&) { return Built{sha256_hex("another"), "gcc 13", ""}; });
   FakeWorker one(service->channel, "one");
   for (const KernelRecord& record : records_of(service->run("r", trials(24)))) EXPECT_FALSE(is_built(record, {}));
 }
 
 TEST_F(Builds, ThatFailSayNothing) {
-  start([](const Source&) { return Built{"", "", "no compiler"}; });
+  start([](const Source&, const std::atomic<bool>&) { return Built{"", "", "no compiler"}; });
   FakeWorker one(service->channel, "one");
   for (const KernelRecord& record : records_of(service->run("r", trials(24)))) EXPECT_FALSE(is_built(record, {}));
 }
@@ -118,12 +118,57 @@ TEST_F(Builds, ServeTheDefaultScheduleWhereNobodyAgrees) {
   }
 }
 
+// What was made without a builder, by an older version for example, is built once there is one.
+TEST_F(Builds, AreMadeUpForAfterAStart) {
+  start({});
+  std::vector<std::string> keys;
+  {
+    FakeWorker one(service->channel, "one");
+    const Job job = service->run("r", trials(24));
+    for (const KernelRecord& record : records_of(job)) {
+      EXPECT_FALSE(is_built(record, {}));
+      keys.push_back(record.key);
+    }
+  }
+  ASSERT_FALSE(keys.empty());
+  service.reset();
+  start(honest_build);
+  for (const std::string& key : keys)
+    while (!is_built(*service->record(key), {})) std::this_thread::yield();
+  for (const std::string& key : keys) EXPECT_EQ(record_digest(*service->record(key)), service->record(key)->digest);
+  FakeWorker one(service->channel, "one");
+  for (const KernelRecord& record : records_of(service->run("s", trials(24)))) EXPECT_TRUE(is_built(record, {}));
+}
+
+TEST_F(Builds, OfOtherObjectsAreNotMadeUpFor) {
+  start({});
+  {
+    FakeWorker hostile(service->channel, "hostile/w", {.forge = forge_objects});
+    EXPECT_EQ(service->run("r", trials(24)).state, JobState::kSucceeded);
+  }
+  service.reset();
+  std::atomic<int> built = 0;
+  start([&](const Source& source, const std::atomic<bool>& cancel) {
+    ++built;
+    return honest_build(source, cancel);
+  });
+  const int64_t records = number_in(store, "SELECT count(*) FROM records WHERE blessed = 1");
+  while (built < records) std::this_thread::yield();
+  service.reset();
+  start({});
+  for (const auto& row : rows_of(store, "SELECT hex(key) FROM records WHERE blessed = 1")) {
+    std::string key = row[0];
+    for (char& c : key) c = static_cast<char>(std::tolower(c));
+    EXPECT_FALSE(is_built(*service->record(key), {}));
+  }
+}
+
 // A search that is cut short waits for no compiler.
 TEST_F(Builds, AreNotAwaitedByACancelledJob) {
   std::atomic<bool> go_on = false;
-  start([&](const Source& source) {
+  start([&](const Source& source, const std::atomic<bool>& cancel) {
     while (!go_on) std::this_thread::yield();
-    return honest_build(source);
+    return honest_build(source, cancel);
   });
   FakeWorker one(service->channel, "one");
   const auto job = service->create("r", trials(24));

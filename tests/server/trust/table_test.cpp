@@ -54,7 +54,7 @@ TEST_P(Table, OfHostileWorkers) {
   options.signing_key = scratch.path("key");
   options.lease_s = 0.5;
   options.patience_s = 0.1;
-  options.build = [](const Source& source) {
+  options.build = [](const Source& source, const std::atomic<bool>&) {
     return Built{.object_sha256 = sha256_hex("object of " + source.text), .compiler = "gcc 12", .why = ""};
   };
   start(options);

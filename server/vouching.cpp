@@ -1,0 +1,81 @@
+#include "server/vouching.h"
+
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "spdlog/spdlog.h"
+
+namespace wl {
+namespace {
+
+constexpr int kNice = 19, kAtOnce = 100;
+
+}  // namespace
+
+Vouching::Vouching(Parts parts) : parts_(std::move(parts)), thread_([this] { serve(); }) {}
+
+Vouching::~Vouching() {
+  {
+    const std::lock_guard lock(mutex_);  // for who is about to wait
+    stopping_ = true;
+  }
+  changed_.notify_all();
+  thread_.join();
+}
+
+void Vouching::wake() {
+  {
+    const std::lock_guard lock(mutex_);
+    woken_ = true;
+  }
+  changed_.notify_all();
+}
+
+void Vouching::serve() {
+  (void)setpriority(PRIO_PROCESS, static_cast<id_t>(gettid()),
+                    kNice);  // of this thread, and of compilers that it starts
+  for (;;) {
+    {
+      std::unique_lock lock(mutex_);
+      changed_.wait(lock, [&] { return stopping_ || woken_; });
+      if (stopping_) return;
+      woken_ = false;
+    }
+    look_through();
+  }
+}
+
+void Vouching::look_through() {
+  for (;;) {
+    const auto records = parts_.store->served_records(seen_, kAtOnce);
+    if (!records.ok() || records->empty()) return;
+    for (const NumberedRecord& record : *records) {
+      if (stopping_) return;
+      if (const auto row = parts_.store->record_by_digest(record.digest); row.ok() && *row) vouch((*row)->record);
+      seen_ = record.id;
+    }
+  }
+}
+
+void Vouching::vouch(const KernelRecord& record) {
+  const std::string compiler = compiler_of(record.environment, record.source);
+  if (!record.built_by.empty() || record.object_sha256.empty() || not_here_.contains(compiler)) return;
+  const Built made = parts_.build(record.source, stopping_);
+  if (made.compiler != compiler) not_here_.insert(compiler);
+  if (made.object_sha256 != record.object_sha256) {
+    if (!made.object_sha256.empty() && made.compiler == compiler)
+      spdlog::warn(
+          "audit: record {} of key {}, measured by {}: this coordinator builds another object by the same "
+          "compiler ({}), so clients do not use it; revoke that worker",
+          record.digest, record.key, record.measured_by, compiler);
+    return;
+  }
+  KernelRecord vouched = record;
+  parts_.signing->sign_as_built(&vouched);
+  if (const absl::Status stored = parts_.store->put_built(vouched); !stored.ok())
+    spdlog::warn("record {}: that it was built here could not be stored: {}", record.digest,
+                 std::string(stored.message()));
+  parts_.changed(record.key);
+}
+
+}  // namespace wl
