@@ -130,7 +130,8 @@ std::vector<Setting> Daemon::settings() {
       {"--check-threads", "check_threads", &options.check_threads, "threads that compute what outputs should be", 1,
        4096},
       {"--plan-memory-gb", "plan_memory_gb", &plan_memory_gb,
-       "memory for the graphs of all open jobs and what is planned of them; half of what this process may have, unless "
+       "memory for the graphs of all open jobs and what is planned of them; two thirds of what this process may have, "
+       "unless "
        "said",
        0.001, 1e6},
       {"--max-connections", "max_connections", &options.max_connections,

@@ -47,11 +47,11 @@ int64_t default_plan_memory() {
   rlimit space = {};
   if (getrlimit(RLIMIT_AS, &space) == 0 && space.rlim_cur != RLIM_INFINITY)
     most = std::min(most, static_cast<int64_t>(std::min<rlim_t>(space.rlim_cur, INT64_MAX)));
-  return most / 2;
+  return most / 3 * 2;
 }
 
 absl::StatusOr<std::unique_ptr<PlanMemory::Held>> PlanMemory::take(const std::string& caller, int64_t bytes) {
-  const int64_t most = caller.empty() ? limit_ : limit_ / 2;
+  const int64_t most = caller.empty() ? limit_ : limit_ / 4 * 3;
   const std::lock_guard lock(mutex_);
   if (limit_ > 0 && bytes > most)
     return absl::ResourceExhaustedError(

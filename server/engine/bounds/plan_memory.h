@@ -17,13 +17,13 @@ namespace wl {
 // its text, as measured (docs/decisions/0086-turns-and-memory-of-planning.md).
 int64_t plan_bytes(const std::string& graph);
 
-// Half of what this process may have at most: of the memory of the machine, of its control group (memory.max) or of its
-// address space (ulimit -v), whichever is least.
+// Two thirds of what this process may have at most: of the memory of the machine, of its control group (memory.max) or
+// of its address space (ulimit -v), whichever is least.
 int64_t default_plan_memory();
 
 class PlanMemory {
  public:
-  // `limit`: in all, in bytes; half of it for each caller who has a name. 0: no limit.
+  // `limit`: in all, in bytes; three quarters of it for each caller who has a name. 0: no limit.
   explicit PlanMemory(int64_t limit) : limit_(limit) {}
 
   // Memory that is given back when this is destroyed.

@@ -14,17 +14,17 @@ using ::testing::HasSubstr;
 
 TEST(PlanMemory, IsForEveryCaller) {
   PlanMemory memory(1000);
-  EXPECT_THAT(std::string(memory.take("a", 501).status().message()), HasSubstr("--plan-memory-gb"));
-  auto a = memory.take("a", 500);
+  EXPECT_THAT(std::string(memory.take("a", 751).status().message()), HasSubstr("--plan-memory-gb"));
+  auto a = memory.take("a", 750);
   ASSERT_TRUE(a.ok());
   EXPECT_THAT(std::string(memory.take("a", 1).status().message()), HasSubstr("the open jobs of this caller"));
-  auto b = memory.take("b", 400);
+  auto b = memory.take("b", 200);
   ASSERT_TRUE(b.ok());
-  EXPECT_THAT(std::string(memory.take("c", 101).status().message()), HasSubstr("the open jobs of all"));
-  EXPECT_EQ(memory.held(), 900);
+  EXPECT_THAT(std::string(memory.take("c", 51).status().message()), HasSubstr("the open jobs of all"));
+  EXPECT_EQ(memory.held(), 950);
   a->reset();
-  EXPECT_EQ(memory.held(), 400);
-  EXPECT_TRUE(memory.take("c", 101).ok());
+  EXPECT_EQ(memory.held(), 200);
+  EXPECT_TRUE(memory.take("c", 51).ok());
 }
 
 TEST(PlanMemory, IsHeldUntilAJobIsDone) {
