@@ -313,18 +313,24 @@ std::optional<int> read_options(int argc, char** argv, Daemon* daemon) {
   return std::nullopt;
 }
 
+// Where compilers run: in a box, if this machine makes any. Tried once, when something is first built.
+wl::Sandbox box_of_builds() {
+  static const wl::Sandbox kBox = [] {
+    const absl::StatusOr<std::string> folder = wl::temporary_folder();
+    return folder.ok() && wl::sandbox_serves(*folder).ok() ? wl::Sandbox::kBubblewrap : wl::Sandbox::kNone;
+  }();
+  return kBox;
+}
+
 // What the compilers of this machine make of a source, as a worker compiles what is promoted.
 wl::Build builder() {
   std::error_code failed;
   const std::string runner =
       (std::filesystem::read_symlink("/proc/self/exe", failed).parent_path() / "warploom-runner").string();
-  const absl::StatusOr<std::string> folder = wl::temporary_folder();
-  const bool boxed = folder.ok() && wl::sandbox_serves(*folder).ok();
-  return [runner, sandbox = boxed ? wl::Sandbox::kBubblewrap : wl::Sandbox::kNone](const wl::Source& source,
-                                                                                   const std::atomic<bool>& cancel) {
+  return [runner](const wl::Source& source, const std::atomic<bool>& cancel) {
     wl::Built made;
     made.compiler = wl::own_compiler(source);
-    const absl::StatusOr<std::string> object = wl::build_object(source, runner, sandbox, &cancel);
+    const absl::StatusOr<std::string> object = wl::build_object(source, runner, box_of_builds(), &cancel);
     if (object.ok())
       made.object_sha256 = wl::sha256_hex(*object);
     else

@@ -103,7 +103,7 @@ absl::StatusOr<std::string> folder_of_size(const Options& options);
 absl::StatusOr<GraphFile> read_input(const Context& context, const Bind& bind);
 // Where the objects of records come from: the coordinator or, with --build-locally or where nobody but its workers
 // gives a word for one (client/remote/trust.h), their sources. DataLoss: the same compiler made other bytes of a source
-// here. FailedPrecondition: such an object cannot be built here, and --trust-workers was not said.
+// here. PermissionDenied: such an object cannot be built here, and --trust-workers was not said.
 FetchObject objects_of(Context& context);
 // Creates the job of a graph and returns it when it is done. If `search` is false, only the store is asked, and the Job
 // may be kNotCached.

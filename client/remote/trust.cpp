@@ -13,10 +13,7 @@ std::string doubt_about(const KernelRecord& record, const std::vector<Signer>& s
 }
 
 bool is_doubted(const GroupResult& group) {
-  KernelRecord record;
-  record.measured_by = group.measured_by;
-  record.confirmed_by = group.confirmed_by;
-  return group.measured_by != kEmbeddedWorker && !group.built && !is_confirmed(record);
+  return group.measured_by != kEmbeddedWorker && !group.built && !is_confirmed(group.measured_by, group.confirmed_by);
 }
 
 }  // namespace wl

@@ -67,9 +67,9 @@ std::string record_digest(const KernelRecord& record) {
   return out.hash();
 }
 
-bool is_confirmed(const KernelRecord& record) {
-  return is_answered_for(record.measured_by) && is_answered_for(record.confirmed_by) &&
-         principal_of(record.measured_by) != principal_of(record.confirmed_by);
+bool is_confirmed(std::string_view measured_by, std::string_view confirmed_by) {
+  return is_answered_for(measured_by) && is_answered_for(confirmed_by) &&
+         principal_of(measured_by) != principal_of(confirmed_by);
 }
 
 GroupResult group_of(const KernelRecord& record) {

@@ -104,8 +104,11 @@ struct KernelRecord {
 };
 // Returns the SHA-256 over every field but `digest` and those of keys and signatures.
 std::string record_digest(const KernelRecord& record);
-// Whether two workers agree on a record, and each of them is answered for by somebody else who is known.
-bool is_confirmed(const KernelRecord& record);
+// Whether these two, who agree on a kernel, are each answered for by somebody else who is known.
+bool is_confirmed(std::string_view measured_by, std::string_view confirmed_by);
+inline bool is_confirmed(const KernelRecord& record) {
+  return is_confirmed(record.measured_by, record.confirmed_by);
+}
 
 // What became of a kernel that was made by other compilers or another driver, once its plan was verified and timed
 // again: it is right and about as fast; it is right, but its time has changed or another plan is faster now; it is not

@@ -77,6 +77,10 @@ std::vector<std::string> Leases::others_for(const Item& item) const {
 std::set<std::string> Leases::avoided(const Item& item) const {
   std::set<std::string> names = item.unable;
   names.insert(item.offer.not_by.begin(), item.offer.not_by.end());
+  {
+    const std::lock_guard lock(mutex_);
+    if (item.lost_on.empty() && overdue_.nobody_is_noted()) return names;
+  }
   const std::vector<std::string> others = others_for(item);
   if (!item.lost_on.empty() && !others.empty()) names.insert(item.lost_on.begin(), item.lost_on.end());
   std::vector<std::string> slow;
@@ -100,7 +104,7 @@ std::vector<Leases::Owned> Leases::overdue() const {
       if (item.state != Item::State::kLeased) continue;
       const Batch& batch = *item.offer.batch;
       const Owned owned{id, {item.lease_id, item.attempt}};
-      const double held_s = std::chrono::duration<double>(now - std::max(item.granted, item.offered)).count();
+      const double held_s = item.held_s(now);
       if (held_s > Overdue::most_seconds(batch))
         over.push_back(owned);
       else if (held_s > overdue_.patience(item.offer.device.fingerprint(), batch, item.overdue))

@@ -290,9 +290,8 @@ absl::StatusOr<ReportOutcome> Leases::report(const std::string& by, const std::s
     const std::lock_guard lock(mutex_);
     ++reports_;
     if (const auto item = items_.find(batch_id); item != items_.end() && !item->second.restored)
-      overdue_.reported(
-          item->second.offer.device.fingerprint(), *item->second.offer.batch,
-          std::chrono::duration<double>(Clock::now() - std::max(item->second.granted, item->second.offered)).count());
+      overdue_.reported(item->second.offer.device.fingerprint(), *item->second.offer.batch,
+                        item->second.held_s(Clock::now()));
     items_.erase(batch_id);
     ready_.over(batch_id);
   }
@@ -318,14 +317,12 @@ std::map<std::string, std::vector<WorkerDoing>> Leases::doing() const {
     const std::lock_guard lock(mutex_);
     for (const auto& [id, item] : items_) {
       if (item.state != Item::State::kLeased) continue;
-      out[item.worker].push_back(
-          {.target = item.offer.device.target,
-           .step = item.step,
-           .phase = item.offer.batch->phase,
-           .candidates = static_cast<int>(item.offer.batch->candidates.size()),
-           // One that was leased before the coordinator started has no time of its own.
-           .seconds = std::chrono::duration<double>(now - std::max(item.granted, item.offered)).count(),
-           .search_id = item.offer.search_id});
+      out[item.worker].push_back({.target = item.offer.device.target,
+                                  .step = item.step,
+                                  .phase = item.offer.batch->phase,
+                                  .candidates = static_cast<int>(item.offer.batch->candidates.size()),
+                                  .seconds = item.held_s(now),
+                                  .search_id = item.offer.search_id});
     }
   }
   for (auto& [process, all] : out)

@@ -129,6 +129,11 @@ class Leases {
     std::set<std::string> unable;               // workers that cannot do it
     std::set<std::string> avoid;                // workers that are not given it
     int overdue = 0;                            // leases of it that lasted too long
+
+    // Seconds since it was leased, as far as this process knows: one that was before has no time of its own.
+    double held_s(Clock::time_point now) const {
+      return std::chrono::duration<double>(now - std::max(granted, offered)).count();
+    }
   };
   using Items = std::map<std::string, Item>;
 

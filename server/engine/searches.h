@@ -146,9 +146,9 @@ class Searches {
   // confirmations.cpp
   enum class Confirmed { kYes, kAsked, kRefuted, kDisputed };
   Confirmed confirmed(Search& search, const std::vector<PhaseTrial>& finals, KernelRecord& record, bool may_ask);
-  std::vector<std::string> not_asked(const Search& search, const std::vector<Claim>& claims) const;
-  Confirmed refute_claims(Search& search, const std::string& what, const std::vector<Claim>& claims, size_t first,
-                          size_t second);
+  bool somebody_is_left(const Search& search, const std::vector<Claim>& claims) const;
+  bool refutes_promoter(Search& search, const std::string& what, const std::vector<Claim>& claims, size_t first,
+                        size_t second);
   Confirmed dispute(Search& search, const KernelRecord& record, std::string what, std::string remedy);
   // builds.cpp
   bool awaits_build(Search& search, const KernelRecord& record, bool may_ask);

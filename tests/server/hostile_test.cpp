@@ -21,16 +21,6 @@ using ::testing::HasSubstr;
 
 const std::string kFast = "plan ops=4 number=1";  // what a hostile worker praises
 
-// Objects of its own, well uploaded.
-void forge_objects(const Batch&, Measured* measured) {
-  for (Trial& trial : measured->trials) {
-    if (trial.object_sha256.empty()) continue;
-    std::string& object = measured->objects.at(trial.trial);
-    object = "hostile " + object;
-    trial.object_sha256 = sha256_hex(object);
-  }
-}
-
 void expect_honest(Service& service, const Job& job, const std::string& hostile) {
   ASSERT_EQ(job.state, JobState::kSucceeded) << job.error;
   for (const KernelRecord& record : service.records_of(*job.result)) {

@@ -32,6 +32,7 @@ class Overdue {
   // before it alone, if nobody knows who that is.
   void noted(const std::string& worker, Clock::time_point now);
   bool is_noted(const std::string& worker, Clock::time_point now) const;
+  bool nobody_is_noted() const { return notes_.empty(); }
   void forget(Clock::time_point now);  // whose time is over
 
  private:

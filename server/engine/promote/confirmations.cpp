@@ -51,15 +51,14 @@ void Searches::take_confirmed(const Search& search, const Claim& first, const Cl
   record->digest = record_digest(*record);
 }
 
-// Workers that are here, may be asked about a kernel and have said nothing of it.
-std::vector<std::string> Searches::not_asked(const Search& search, const std::vector<Claim>& claims) const {
-  std::vector<std::string> others = workers_->names_here(search.device, search.row.team);
-  std::erase_if(others, [&](const auto& name) {
-    return search.refuted.contains(principal_of(name)) ||
-           std::any_of(claims.begin(), claims.end(),
-                       [&](const Claim& one) { return workers_->may_be_one(name, one.worker); });
+// Whether a worker is here that may be asked about a kernel and has said nothing of it.
+bool Searches::somebody_is_left(const Search& search, const std::vector<Claim>& claims) const {
+  const std::vector<std::string> here = workers_->names_here(search.device, search.row.team);
+  return std::any_of(here.begin(), here.end(), [&](const auto& name) {
+    return !search.refuted.contains(principal_of(name)) &&
+           std::none_of(claims.begin(), claims.end(),
+                        [&](const Claim& one) { return workers_->may_be_one(name, one.worker); });
   });
-  return others;
 }
 
 // Nothing is served for now of a promotion that workers do not agree on.
@@ -75,9 +74,9 @@ Searches::Confirmed Searches::dispute(Search& search, const KernelRecord& record
   return Confirmed::kDisputed;
 }
 
-// Two claims agree. Who cannot be right beside them is refuted: kRefuted if that is who promoted.
-Searches::Confirmed Searches::refute_claims(Search& search, const std::string& what, const std::vector<Claim>& claims,
-                                            size_t first, size_t second) {
+// Two claims agree. Whether who has promoted cannot be right beside them, and so is refuted; others are only named.
+bool Searches::refutes_promoter(Search& search, const std::string& what, const std::vector<Claim>& claims, size_t first,
+                                size_t second) {
   bool refuted = false;
   for (size_t i = 0; i < claims.size(); ++i) {
     const std::string why = refutation(claims[i], claims[first], claims[second]);
@@ -86,9 +85,8 @@ Searches::Confirmed Searches::refute_claims(Search& search, const std::string& w
     spdlog::warn("audit: {}: worker {} was refuted by {} and {}: {}", what, claims[i].worker, claims[first].worker,
                  claims[second].worker, why);
   }
-  if (!refuted) return Confirmed::kYes;
-  refute(search, principal_of(claims[0].worker));
-  return Confirmed::kRefuted;
+  if (refuted) refute(search, principal_of(claims[0].worker));
+  return refuted;
 }
 
 // Whether the winner of a promotion may be served. Two workers agree on it, or there is no other worker to ask; and
@@ -110,14 +108,13 @@ Searches::Confirmed Searches::confirmed(Search& search, const std::vector<PhaseT
     return Confirmed::kRefuted;
   }
   leave_out_repeats(*workers_, &claims);
-  const bool can_ask = may_ask && !not_asked(search, claims).empty() && claims.size() < kMostClaims;
+  const bool can_ask = may_ask && somebody_is_left(search, claims) && claims.size() < kMostClaims;
   // Load alone tells times apart, or a worker that lies: another one decides, where there is one.
   auto pair = agreed(claims, Closeness::kSameTime);
   if (!pair && !can_ask) pair = agreed(claims, Closeness::kSameOrder);
   if (pair) {
     const Claim &first = claims[pair->first], &second = claims[pair->second];
-    if (refute_claims(search, what, claims, pair->first, pair->second) == Confirmed::kRefuted)
-      return Confirmed::kRefuted;
+    if (refutes_promoter(search, what, claims, pair->first, pair->second)) return Confirmed::kRefuted;
     if (pair->first == 0 || difference(claims[0], first, Closeness::kSameOrder).empty()) {
       take_confirmed(search, first, second, &record);
       return Confirmed::kYes;

@@ -21,15 +21,7 @@ Hooks dishonest() {
                 if (trial->outcome == Outcome::kCorrect) trial->samples_ns = {500, 500, 500};
                 if (confirms(batch.phase) && trial->plan.ends_with("7")) trial->outcome = Outcome::kWrongResult;
               },
-          .forge =
-              [](const Batch&, Measured* measured) {
-                for (Trial& trial : measured->trials) {
-                  if (trial.object_sha256.empty()) continue;
-                  std::string& object = measured->objects.at(trial.trial);
-                  object = "hostile " + object;
-                  trial.object_sha256 = sha256_hex(object);
-                }
-              },
+          .forge = forge_objects,
           .whole = {}};
 }
 
@@ -69,10 +61,8 @@ TEST_P(Table, OfHostileWorkers) {
   const bool decided = honest > 0 && known != Known::kNobody;
   EXPECT_TRUE(!decided || done.state == JobState::kSucceeded) << done.error;
   int loaded = 0;
-  for (const auto& row : rows_of(store, "SELECT hex(key) FROM records WHERE blessed = 1")) {
-    std::string key = row[0];
-    for (char& c : key) c = static_cast<char>(std::tolower(c));
-    const absl::StatusOr<KernelRecord> record = service->record(key);
+  for (const auto& row : rows_of(store, "SELECT lower(hex(key)) FROM records WHERE blessed = 1")) {
+    const absl::StatusOr<KernelRecord> record = service->record(row[0]);
     ASSERT_TRUE(record.ok()) << record.status();
     if (!is_confirmed(*record) && !is_built(*record, {})) continue;
     EXPECT_EQ(record->object_sha256, sha256_hex("object of " + record->plan)) << record->measured_by;
