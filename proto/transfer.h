@@ -9,7 +9,7 @@
 
 #include "compiler/base/job.h"
 #include "compiler/base/status.h"
-#include "proto/signing.h"
+#include "proto/trust/signing.h"
 #include "warploom/v1/blob.grpc.pb.h"
 #include "warploom/v1/kernel_store.pb.h"
 

@@ -139,6 +139,7 @@ v1::KernelRecord to_proto(const KernelRecord& record) {
   out.set_confirmed_by(record.confirmed_by);
   out.set_signed_by(record.signed_by);
   out.set_signature(record.signature);
+  out.set_generation(record.generation);
   out.set_built_by(record.built_by);
   out.set_built_signature(record.built_signature);
   return out;
@@ -175,6 +176,7 @@ absl::StatusOr<KernelRecord> convert_manifest(const v1::KernelRecord& in) {
   out.confirmed_by = in.confirmed_by();
   out.signed_by = in.signed_by();
   out.signature = in.signature();
+  out.generation = in.generation();
   out.built_by = in.built_by();
   out.built_signature = in.built_signature();
   return out;

@@ -78,7 +78,7 @@ struct Coordinator::Impl {
   std::unique_ptr<Engine> engine;
   std::unique_ptr<WorkPool> quick, slow, heavy;
   std::unique_ptr<Budget> waiting, transfers;
-  std::unique_ptr<Vouching> vouching;  // null: nothing is built here
+  std::unique_ptr<Vouching> vouching;  // null: nothing is signed here
   std::unique_ptr<ReplyCache> replies;
   std::vector<std::unique_ptr<grpc::Service>> services;
   std::unique_ptr<Authorizer> authorizer;
@@ -93,6 +93,7 @@ struct Coordinator::Impl {
 
   absl::Status open(const CoordinatorOptions& options);
   absl::Status open_trust(const CoordinatorOptions& options);
+  std::vector<Signer> own_and(std::vector<Signer> others) const;
   absl::Status open_upstream(const UpstreamOptions& options);
   EngineOptions engine_options(const CoordinatorOptions& options);
   bool build(const CoordinatorOptions& options);
@@ -115,11 +116,18 @@ Coordinator::~Coordinator() {
 absl::Status Coordinator::Impl::open_trust(const CoordinatorOptions& options) {
   if (!options.signing_key.empty()) {
     WL_ASSIGN_OR_RETURN(signing, SigningKey::open(options.signing_key));
+    store->sign_with(signing);
   }
   if (options.signers.empty()) return absl::OkStatus();
   WL_ASSIGN_OR_RETURN(signers, read_signers(options.signers));
-  if (signing != nullptr) signers.push_back({signing->public_key(), "this coordinator"});
+  if (signing != nullptr) signers = own_and(signers);
   return absl::OkStatus();
+}
+
+std::vector<Signer> Coordinator::Impl::own_and(std::vector<Signer> others) const {
+  if (find_signer(others, signing->public_key()) == nullptr)
+    others.push_back({signing->public_key(), "this coordinator"});
+  return others;
 }
 
 absl::Status Coordinator::Impl::open_upstream(const UpstreamOptions& options) {
@@ -150,10 +158,7 @@ EngineOptions Coordinator::Impl::engine_options(const CoordinatorOptions& option
   jobs.elsewhere = elsewhere_of(upstream.get());
   if (signing != nullptr) {
     jobs.build = options.build;
-    jobs.sign = [this](KernelRecord* record, bool built) {
-      signing->sign(record);
-      if (built) signing->sign_as_built(record);
-    };
+    jobs.vouch = [this](KernelRecord* record) { signing->sign_as_built(record); };
   }
   jobs.share_machine = options.share_machine;
   jobs.reverify = options.reverify;
@@ -200,8 +205,8 @@ absl::Status Coordinator::Impl::open(const CoordinatorOptions& options) {
   WL_RETURN_IF_ERROR(open_trust(options));
   replies = std::make_unique<ReplyCache>(options.reply_bytes);
   // Before those who wake it.
-  if (options.build && signing != nullptr)
-    vouching = std::make_unique<Vouching>(Vouching::Parts{store.get(), signing.get(), options.build,
+  if (signing != nullptr)
+    vouching = std::make_unique<Vouching>(Vouching::Parts{store.get(), signing.get(), own_and(signers), options.build,
                                                           [this](const std::string& key) { replies->drop(key); }});
   WL_RETURN_IF_ERROR(open_upstream(options.upstream));
   WL_ASSIGN_OR_RETURN(Ranker ranker, ranker_for(options));
@@ -227,9 +232,14 @@ absl::Status Coordinator::Impl::open(const CoordinatorOptions& options) {
                         .waiting = waiting.get(),
                         .transfers = transfers.get(),
                         .lease_s = options.lease_s,
-                        .fetched = [this](int64_t hits, int64_t misses) {
-                          if (metrics != nullptr) metrics->fetched(hits, misses);
-                        }};
+                        .forgotten =
+                            [this] {
+                              if (vouching != nullptr) vouching->wake();
+                            },
+                        .fetched =
+                            [this](int64_t hits, int64_t misses) {
+                              if (metrics != nullptr) metrics->fetched(hits, misses);
+                            }};
   for (const auto make :
        {make_tuning_service, make_worker_service, make_kernel_store_service, make_blob_service, make_admin_service})
     services.push_back(make(serving));

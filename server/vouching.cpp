@@ -41,8 +41,37 @@ void Vouching::serve() {
       if (stopping_) return;
       woken_ = false;
     }
-    look_through();
+    sign_anew();
+    if (parts_.build) look_through();
   }
+}
+
+// One that is cut short is begun again by the next process.
+void Vouching::sign_anew() {
+  const auto should = parts_.store->should_sign_anew();
+  if (!should.ok() || !*should) return;
+  const auto generation = parts_.store->new_generation();
+  if (!generation.ok()) return;
+  for (int64_t seen = 0; !stopping_;) {
+    const auto records = parts_.store->served_records(seen, kAtOnce);
+    if (!records.ok()) return;
+    if (records->empty()) break;
+    for (const NumberedRecord& record : *records) {
+      if (stopping_) return;
+      seen = record.id;
+      const auto row = parts_.store->record_by_digest(record.digest);
+      if (!row.ok() || !*row) continue;
+      absl::Status done = check_signature((*row)->record, parts_.signers);
+      if (absl::IsDataLoss(done)) spdlog::error("{}", std::string(done.message()));
+      if (!done.ok()) continue;  // of an older version, or of another coordinator
+      done = parts_.store->sign_anew((*row)->record);
+      if (!done.ok()) return spdlog::warn("records cannot be signed anew: {}", std::string(done.message()));
+      parts_.changed(record.key);
+    }
+  }
+  if (stopping_) return;
+  if (const absl::Status done = parts_.store->forget_below(*generation); !done.ok())
+    spdlog::warn("what was signed before cannot be told from what is right: {}", std::string(done.message()));
 }
 
 void Vouching::look_through() {
@@ -72,7 +101,7 @@ void Vouching::vouch(const KernelRecord& record) {
   }
   KernelRecord vouched = record;
   parts_.signing->sign_as_built(&vouched);
-  if (const absl::Status stored = parts_.store->put_built(vouched); !stored.ok())
+  if (const absl::Status stored = parts_.store->put_words(vouched); !stored.ok())
     spdlog::warn("record {}: that it was built here could not be stored: {}", record.digest,
                  std::string(stored.message()));
   parts_.changed(record.key);

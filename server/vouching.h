@@ -1,5 +1,7 @@
-// Builds what is served and nobody has built yet: records of older versions, of other coordinators, and those whose
-// search was cut short. One after another, on a thread that gives way to all others (docs/decisions/0085).
+// Keeps up what this coordinator says of the records that it serves, on a thread that gives way to all others. What
+// nobody has built yet is built: records of older versions, of other coordinators, and those whose search was cut short
+// (docs/decisions/0085). And all that was promoted here is signed anew where that is how the records that are no longer
+// right are told from those that are (docs/decisions/0087).
 #pragma once
 
 #include <atomic>
@@ -9,8 +11,9 @@
 #include <set>
 #include <string>
 #include <thread>
+#include <vector>
 
-#include "proto/signing.h"
+#include "proto/trust/signing.h"
 #include "server/engine/engine.h"
 #include "server/store/store.h"
 
@@ -21,7 +24,8 @@ class Vouching {
   struct Parts {
     Store* store;
     const SigningKey* signing;
-    Build build;
+    std::vector<Signer> signers;  // whose records are signed anew: this coordinator's, and its own keys of before
+    Build build;                  // empty: nothing is built here
     std::function<void(const std::string& key)> changed;  // a record says more now; on the thread of this object
   };
   // All must outlive the object. Begins at once.
@@ -30,10 +34,11 @@ class Vouching {
   Vouching(const Vouching&) = delete;
   Vouching& operator=(const Vouching&) = delete;
 
-  void wake();  // There may be new records. Any thread.
+  void wake();  // There may be new records, or fewer. Any thread.
 
  private:
   void serve();
+  void sign_anew();
   void look_through();
   void vouch(const KernelRecord& record);
 

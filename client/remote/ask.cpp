@@ -11,7 +11,7 @@
 #include "client/remote/service.h"
 #include "client/remote/trust.h"
 #include "compiler/ir/text.h"
-#include "proto/signing.h"
+#include "proto/trust/signing.h"
 
 namespace wl {
 namespace {

@@ -5,15 +5,14 @@
 #include <chrono>
 #include <thread>
 
+#include "client/remote/seen.h"
+#include "client/remote/unary.h"
 #include "compiler/base/names.h"
 #include "proto/backoff.h"
 #include "proto/limits.h"
 #include "proto/rpc.h"
-#include "proto/transfer.h"
 #include "proto/wire.h"
 #include "warploom/v1/admin.grpc.pb.h"
-#include "warploom/v1/blob.grpc.pb.h"
-#include "warploom/v1/kernel_store.grpc.pb.h"
 #include "warploom/v1/tuning.grpc.pb.h"
 
 namespace wl {
@@ -22,31 +21,11 @@ namespace {
 using Clock = std::chrono::system_clock;
 constexpr auto kFirstRetry = std::chrono::milliseconds(100), kLastRetry = std::chrono::milliseconds(2000);
 
-// What is wrong with an answer is the coordinator's doing, not the user's.
-absl::Status answer_error(const absl::Status& status, const std::string& where) {
-  return absl::DataLossError(cat("the answer of ", where, " cannot be used: ", std::string(status.message())));
-}
-
 // Whether a message may carry the text of a graph. gRPC would refuse one that is too large in words of its own.
 absl::Status fits_message(const std::string& graph) {
   if (graph.size() <= kMostGraph) return absl::OkStatus();
   return invalid("graph: expected at most ", kMostGraph, " bytes as text, found ", graph.size(),
                  "; cut it into smaller graphs");
-}
-
-// Makes one unary call to the coordinator and checks its answer.
-template <typename Stub, typename Request, typename Response>
-absl::StatusOr<Response> call(Stub& stub, const Peer& peer,
-                              grpc::Status (Stub::*method)(grpc::ClientContext*, const Request&, Response*),
-                              const Request& request, std::optional<Clock::duration> patience = {}) {
-  grpc::ClientContext context;
-  context.set_deadline(peer.end_of_call(patience.value_or(peer.patience)));
-  const std::stop_callback ends(peer.stop, [&context] { context.TryCancel(); });
-  Response response;
-  grpc::Status status = (stub.*method)(&context, request, &response);
-  if (!status.ok()) return status_of(status, peer);
-  if (const absl::Status fields = check_fields(response); !fields.ok()) return answer_error(fields, peer.where);
-  return response;
 }
 
 // Adds a part of an answer of Inspect to those before it.
@@ -111,7 +90,10 @@ Service::Service(std::shared_ptr<grpc::Channel> channel, Peer peer)
 absl::StatusOr<Service> Service::at(const std::string& address, const DialOptions& options,
                                     std::vector<Signer> signers) {
   WL_ASSIGN_OR_RETURN(std::shared_ptr<grpc::Channel> channel, dial(address, options));
-  return Service(std::move(channel), {.where = address, .dialled = options, .signers = std::move(signers)});
+  Peer peer{.where = address, .dialled = options, .signers = std::move(signers)};
+  if (!peer.signers.empty())
+    peer.seen = SeenGenerations::of_user(cat(options.token, options.token_file, options.tls.cert));
+  return Service(std::move(channel), std::move(peer));
 }
 
 void Service::await_connection(std::chrono::milliseconds patience) const {
@@ -250,69 +232,6 @@ absl::StatusOr<Inspection> Service::inspect(const JobResult& result, const std::
   return inspection;
 }
 
-absl::StatusOr<KernelRecord> Service::get_record(const std::string& key) {
-  v1::GetKernelRequest request;
-  request.set_key(key);
-  auto stub = v1::KernelStore::NewStub(channel_);
-  WL_ASSIGN_OR_RETURN(v1::KernelRecord answer, call(*stub, peer_, &v1::KernelStore::Stub::GetKernel, request));
-  return arrived_record(answer, {.key = key}, peer_.signers, peer_.where);
-}
-
-absl::StatusOr<std::vector<KernelRecord>> Service::get_records(const std::vector<std::string>& digests) {
-  constexpr size_t kPage = 256;
-  auto stub = v1::KernelStore::NewStub(channel_);
-  std::vector<KernelRecord> records;
-  while (records.size() < digests.size()) {
-    v1::BatchGetKernelsRequest request;
-    for (size_t i = records.size(); i < std::min(digests.size(), records.size() + kPage); ++i) {
-      request.add_items()->set_digest(digests[i]);
-    }
-    WL_ASSIGN_OR_RETURN(v1::BatchGetKernelsResponse page,
-                        call(*stub, peer_, &v1::KernelStore::Stub::BatchGetKernels, request));
-    if (page.items_size() == 0 || page.items_size() > request.items_size()) {
-      return answer_error(invalid(page.items_size(), " records, asked for were ", request.items_size()), peer_.where);
-    }
-    for (const auto& item : page.items()) {
-      const std::string& digest = digests[records.size()];
-      if (!item.has_record()) {
-        return absl::NotFoundError(cat("the record ", digest, " is no longer in the store of ", peer_.where,
-                                       page.upstream_problem().empty() ? "" : "; ", page.upstream_problem()));
-      }
-      WL_ASSIGN_OR_RETURN(KernelRecord record,
-                          arrived_record(item.record(), {.digest = digest}, peer_.signers, peer_.where));
-      records.push_back(std::move(record));
-    }
-  }
-  return records;
-}
-
-absl::StatusOr<std::vector<RecordSummary>> Service::list_records(int most) {
-  auto stub = v1::KernelStore::NewStub(channel_);
-  std::vector<RecordSummary> rows;
-  v1::ListKernelsRequest request;
-  do {
-    request.set_page_size(std::min(1000, most - static_cast<int>(rows.size())));
-    WL_ASSIGN_OR_RETURN(v1::ListKernelsResponse page, call(*stub, peer_, &v1::KernelStore::Stub::ListKernels, request));
-    for (const v1::KernelSummary& message : page.kernels()) {
-      rows.push_back({message.key(), message.digest(), message.environment(), message.target(), message.device(),
-                      message.plan(), message.ops(), message.best_ns(), message.default_ns(), message.created_unix_ms(),
-                      message.pinned(), message.measured_by(), message.confirmed_by(), message.team()});
-    }
-    request.set_page_token(page.next_page_token());
-  } while (!request.page_token().empty() && static_cast<int>(rows.size()) < most);
-  return rows;
-}
-
-absl::StatusOr<std::string> Service::get_blob(const std::string& digest) {
-  auto stub = v1::BlobStore::NewStub(channel_);
-  grpc::ClientContext context;
-  const std::stop_callback ends(peer_.stop, [&context] { context.TryCancel(); });
-  context.set_deadline(peer_.end_of_call(peer_.patience));
-  auto bytes = download(*stub, &context, digest, kMostObjectBytes, peer_.where);
-  if (!bytes.ok()) return status_of(to_grpc(bytes.status()), peer_);
-  return bytes;
-}
-
 absl::StatusOr<std::vector<WorkerSummary>> Service::list_workers() {
   auto stub = v1::Admin::NewStub(channel_);
   std::vector<WorkerSummary> rows;
@@ -364,34 +283,6 @@ absl::StatusOr<Service::Backup> Service::make_backup() {
   WL_ASSIGN_OR_RETURN(v1::BackupResponse made,
                       call(*stub, peer_, &v1::Admin::Stub::Backup, v1::BackupRequest(), std::chrono::hours(1)));
   return Backup{made.file(), made.bytes()};
-}
-
-absl::StatusOr<int64_t> Service::invalidate(const std::string& key) {
-  v1::InvalidateKernelRequest request;
-  request.set_key(key);
-  auto stub = v1::KernelStore::NewStub(channel_);
-  WL_ASSIGN_OR_RETURN(v1::InvalidateKernelResponse answer,
-                      call(*stub, peer_, &v1::KernelStore::Stub::InvalidateKernel, request));
-  return answer.invalidated();
-}
-
-absl::StatusOr<int64_t> Service::set_pinned(const std::string& key_or_digest, bool pinned) {
-  auto stub = v1::KernelStore::NewStub(channel_);
-  v1::PinKernelRequest request;
-  request.set_pinned(pinned);
-  request.set_key(key_or_digest);
-  auto answer = call(*stub, peer_, &v1::KernelStore::Stub::PinKernel, request);
-  if (absl::IsNotFound(answer.status())) {
-    request.clear_key();
-    request.set_digest(key_or_digest);
-    answer = call(*stub, peer_, &v1::KernelStore::Stub::PinKernel, request);
-  }
-  if (absl::IsNotFound(answer.status())) {
-    return absl::NotFoundError(cat("the store of ", peer_.where, " has no record of the key or digest ", key_or_digest,
-                                   "; `warploom records` lists what it has"));
-  }
-  WL_RETURN_IF_ERROR(answer.status());
-  return answer->records();
 }
 
 }  // namespace wl

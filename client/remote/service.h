@@ -14,13 +14,15 @@
 #include "compiler/base/job.h"
 #include "compiler/base/status.h"
 #include "proto/dial.h"
-#include "proto/signing.h"
+#include "proto/trust/signing.h"
 
 namespace grpc {
 class Status;
 }
 
 namespace wl {
+
+class SeenGenerations;
 
 struct InspectedGroup {
   std::string key, graph, plan;
@@ -90,6 +92,8 @@ struct Peer {
   std::string where;  // names it in error messages
   DialOptions dialled = {};
   std::vector<Signer> signers = {};  // one of them must have signed what it gives; empty: anybody, or nobody
+  // What is known of the generations that the signers gave, and is told of them; null: nothing is asked of that.
+  std::shared_ptr<SeenGenerations> seen = {};
   std::chrono::seconds patience = std::chrono::seconds(120);  // with a call, unless that says another
   std::stop_token stop = {};                                  // requested: calls end at once, with Cancelled
   // When every call ends, whatever arrives meanwhile; absent: never. A peer may send a little for ever.
@@ -149,7 +153,7 @@ class Service {
   absl::StatusOr<Inspection> inspect(const JobResult& result, const std::string& stage, bool why);
 
   // NotFound means that the coordinator's store has no record of the key. DataLoss, PermissionDenied: a record may not
-  // be used, by its signature (proto/signing.h).
+  // be used, by its signature (proto/trust/signing.h) or its age (client/remote/seen.h).
   absl::StatusOr<KernelRecord> get_record(const std::string& key);
   // Returns records in the order of the digests; NotFound when the store lacks one.
   absl::StatusOr<std::vector<KernelRecord>> get_records(const std::vector<std::string>& digests);
@@ -190,6 +194,8 @@ class Service {
   absl::StatusOr<std::vector<Reverification>> list_reverified(const std::string& job, int most);
 
  private:
+  absl::Status check_age(const KernelRecord& record);
+
   std::shared_ptr<grpc::Channel> channel_;
   Peer peer_;
 };

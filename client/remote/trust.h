@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "compiler/base/job.h"
-#include "proto/signing.h"
+#include "proto/trust/signing.h"
 
 namespace wl {
 

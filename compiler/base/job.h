@@ -95,9 +95,10 @@ struct KernelRecord {
   // The workers that promoted and confirmed it. Nobody confirmed it: there was no other worker for its device. Both are
   // empty in records of versions that did not say it.
   std::string measured_by = {}, confirmed_by = {};
-  // The public key of the coordinator that promoted it, and its signature of the digest (proto/signing.h), both in
-  // hexadecimal; empty: it is not signed.
+  // The public key of the coordinator that promoted it, and its signature of digest and generation
+  // (proto/trust/signing.h), both in hexadecimal; empty: it is not signed.
   std::string signed_by = {}, signature = {};
+  int64_t generation = 0;  // when it was signed, in Unix milliseconds; 0: by a version that did not say it
   // Likewise of a coordinator whose own compilers made the same object of the source; empty: none has tried, or could.
   std::string built_by = {}, built_signature = {};
   bool operator==(const KernelRecord&) const = default;

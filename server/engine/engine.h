@@ -47,8 +47,9 @@ struct EngineOptions {
   double lease_s = 15, stuck_s = 180, patience_s = 60;  // as CoordinatorOptions
   int check_threads = 2;
   int64_t plan_memory_bytes = 0;  // of all jobs that are not done (plan_memory.h); 0: no limit
-  // Signs what is promoted; `built`: its object is what build() makes of its source. On the engine's thread.
-  std::function<void(KernelRecord*, bool built)> sign = {};
+  // Gives the coordinator's word that the object of what is promoted is what build() makes of its source. On the
+  // engine's thread.
+  std::function<void(KernelRecord*)> vouch = {};
   Build build = {};  // takes seconds; called on threads of the pool. Empty: this coordinator builds nothing
   std::function<void(const std::string& key)> promoted = {};  // a key has a new record; on the engine's thread
   RulesOf rules = [](const std::string&) { return TeamRules(); };

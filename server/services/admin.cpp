@@ -132,6 +132,7 @@ grpc::Status AdminService::RevokeProducer(const v1::RevokeProducerRequest* reque
   const auto gone = engine_->revoke(producer);
   if (!gone.ok()) return to_grpc(gone.status());
   serving_.replies->clear();
+  serving_.forgotten();
   out->set_records(gone->records);
   out->set_trials(gone->trials);
   return grpc::Status::OK;

@@ -22,7 +22,8 @@ namespace {
 using Fetching = v1::KernelStore::WithRawCallbackMethod_GetKernel<
     v1::KernelStore::WithRawCallbackMethod_BatchGetKernels<v1::KernelStore::WithCallbackMethod_ListKernels<
         v1::KernelStore::WithCallbackMethod_InvalidateKernel<v1::KernelStore::WithCallbackMethod_OfferKernel<
-            v1::KernelStore::WithCallbackMethod_PinKernel<v1::KernelStore::Service>>>>>>;
+            v1::KernelStore::WithCallbackMethod_GetHeads<v1::KernelStore::WithCallbackMethod_OfferHeads<
+                v1::KernelStore::WithCallbackMethod_PinKernel<v1::KernelStore::Service>>>>>>>>;
 
 class KernelStoreService final : public Fetching {
  public:
@@ -38,6 +39,8 @@ class KernelStoreService final : public Fetching {
   WL_ANSWER_READER_ON(serving_.quick, ListKernels, v1::ListKernelsRequest, v1::ListKernelsResponse);
   WL_ANSWER_ON(serving_.quick, PinKernel, v1::PinKernelRequest, v1::PinKernelResponse);
   WL_ANSWER_ON(serving_.quick, InvalidateKernel, v1::InvalidateKernelRequest, v1::InvalidateKernelResponse);
+  WL_ANSWER_ON(serving_.quick, GetHeads, v1::GetHeadsRequest, v1::GetHeadsResponse);
+  WL_ANSWER_ON(serving_.quick, OfferHeads, v1::OfferHeadsRequest, v1::OfferHeadsResponse);
   WL_ANSWER_READER_ON(serving_.quick, OfferKernel, v1::OfferKernelRequest, v1::OfferKernelResponse);
 
  private:
@@ -229,6 +232,7 @@ grpc::Status KernelStoreService::InvalidateKernel(const v1::InvalidateKernelRequ
   const auto changed = store_->invalidate(request->key());
   if (!changed.ok()) return to_grpc(changed.status());
   serving_.replies->drop(request->key());
+  serving_.forgotten();
   if (*changed == 0) return {grpc::StatusCode::NOT_FOUND, cat("no record of key ", request->key())};
   out->set_invalidated(*changed);
   return grpc::Status::OK;
@@ -245,6 +249,18 @@ grpc::Status KernelStoreService::OfferKernel(const Reader& reader, const v1::Off
   out->set_outcome(kOutcomes[taken->outcome]);
   out->set_why(fitted(taken->why, TextKind::kText, kMostMessage));
   return grpc::Status::OK;
+}
+
+grpc::Status KernelStoreService::GetHeads(const v1::GetHeadsRequest* /*request*/, v1::GetHeadsResponse* out) {
+  const auto heads = heads_of(*store_);
+  if (!heads.ok()) return to_grpc(heads.status());
+  for (const StoreHead& head : *heads) *out->add_heads() = to_proto(head);
+  return grpc::Status::OK;
+}
+
+grpc::Status KernelStoreService::OfferHeads(const v1::OfferHeadsRequest* request, v1::OfferHeadsResponse* /*out*/) {
+  if (serving_.signers->empty()) return grpc::Status::OK;
+  return to_grpc(store_->put_heads(sound_heads(request->heads(), *serving_.signers)));
 }
 
 grpc::Status KernelStoreService::PinKernel(const v1::PinKernelRequest* request, v1::PinKernelResponse* out) {

@@ -12,7 +12,7 @@
 
 #include "proto/limits.h"
 #include "proto/rpc.h"
-#include "proto/signing.h"
+#include "proto/trust/signing.h"
 #include "server/engine/engine.h"
 #include "server/services/authorizer.h"
 #include "server/services/budget.h"
@@ -65,6 +65,7 @@ struct Serving {
   Budget* waiting;                     // long polls, watches and attending workers
   Budget* transfers;                   // bytes of blobs and of answers of Inspect
   double lease_s;
+  std::function<void()> forgotten;  // records that were signed are no longer right
   // For those who count, on any thread: records that were asked for by key or digest, and were or were not there.
   std::function<void(int64_t hits, int64_t misses)> fetched;
 };

@@ -87,7 +87,7 @@ absl::StatusOr<std::vector<NumberedRecord>> Store::served_records(int64_t after,
   return found;
 }
 
-absl::Status Store::put_built(const KernelRecord& record) {
+absl::Status Store::put_words(const KernelRecord& record) {
   const RecordParts parts(record);
   return write([&](Sql& sql) -> absl::Status {
     WL_ASSIGN_OR_RETURN(const int64_t known,

@@ -70,10 +70,29 @@ struct RecordParts {
   // Nothing for a record without an object.
   std::optional<Blob> object_row() const { return object.empty() ? std::nullopt : std::optional(Blob{object}); }
 
+  void set_payload(const KernelRecord& manifest);  // of a record that has no texts, or whose texts are not looked at
+
   std::string digest, key, object;
   Text prelude, source;
   std::string payload, payload_digest, texts;
 };
+
+// The same of a record that is signed in the transaction that writes it, so that its generation is higher than whatever
+// is no longer right by then.
+class SignedParts : public RecordParts {
+ public:
+  SignedParts(const KernelRecord& record, std::shared_ptr<const SigningKey> signing);  // null: it stays as it is
+  absl::Status sign(Sql& sql);
+
+ private:
+  std::shared_ptr<const SigningKey> signing_;
+  KernelRecord manifest_;  // without texts
+};
+
+// Generations (generations.cpp): one that is higher than every one before; and that the records of a key whose
+// generations are lower are no longer right.
+absl::StatusOr<int64_t> next_generation(Sql& sql);
+absl::Status forget_older(Sql& sql, const std::string& key, bool is_signed);
 
 // The id of a name in `environments`, `namespaces` or `machines`; a new name gets one.
 absl::StatusOr<int64_t> id_of(Sql& sql, const char* table, const std::string& name);
@@ -107,6 +126,7 @@ struct Store::Impl {
   std::atomic<int64_t> object_bytes = 0;  // of all rows of objects
   UsedRecords used_records;
   KnownTexts texts;
+  std::shared_ptr<const SigningKey> signing;  // null: nothing is signed
   bool checked = false;
   std::atomic<int64_t> damaged = 0;
 

@@ -35,12 +35,16 @@ RecordParts::RecordParts(const KernelRecord& record)
       object(record.object_sha256.empty() ? std::string() : key_bytes(record.object_sha256)),
       prelude{record.source.prelude, sha256_bytes(record.source.prelude)},
       source{record.source.text, sha256_bytes(record.source.text)} {
-  v1::KernelRecord message = to_proto(record);
+  set_payload(record);
+  texts = row_digest({digest, prelude.digest, source.digest});
+}
+
+void RecordParts::set_payload(const KernelRecord& manifest) {
+  v1::KernelRecord message = to_proto(manifest);
   message.mutable_source()->clear_prelude();
   message.mutable_source()->clear_text();
   payload = message.SerializeAsString();
   payload_digest = sha256_bytes(payload);
-  texts = row_digest({digest, prelude.digest, source.digest});
 }
 
 absl::Status put_payload(Sql& sql, const RecordParts& parts) {
@@ -76,9 +80,10 @@ absl::Status drop_answers_of(Sql& sql, const std::string& key) {
 }
 
 absl::Status Store::promote(const KernelRecord& record, int64_t search_id, bool shared) {
-  const RecordParts parts(record);
+  SignedParts parts(record, impl_->signing);
   const std::optional<Blob> object = parts.object_row();
   return write([&](Sql& sql) -> absl::Status {
+    WL_RETURN_IF_ERROR(parts.sign(sql));
     WL_RETURN_IF_ERROR(check_object(sql, record, object));
     WL_ASSIGN_OR_RETURN(const int64_t environment, id_of(sql, "environments", record.environment));
     WL_ASSIGN_OR_RETURN(const int64_t machine, machine_of(sql, record));
@@ -104,6 +109,7 @@ absl::StatusOr<int64_t> Store::invalidate(const std::string& key) {
   const absl::Status done = write([&](Sql& sql) -> absl::Status {
     WL_RETURN_IF_ERROR(sql.run("UPDATE records SET blessed = 0 WHERE key = ? AND blessed = 1", Blob{key_bytes(key)}));
     changed = sql.changes();
+    if (changed > 0) WL_RETURN_IF_ERROR(forget_older(sql, key, impl_->signing != nullptr));
     return drop_answers_of(sql, key);
   });
   WL_RETURN_IF_ERROR(done);

@@ -19,6 +19,7 @@
 
 #include "compiler/base/job.h"
 #include "compiler/base/status.h"
+#include "proto/trust/signing.h"
 
 namespace wl {
 
@@ -298,7 +299,7 @@ class Store {
   absl::StatusOr<int64_t> invalidate(const std::string& key);  // of every team
   // Deletes the records that a worker of the principal measured or confirmed, pinned ones too, the trials that such a
   // worker reported, and all whole answers. Takes several transactions; done again after a crash, it does the rest.
-  absl::StatusOr<RevokedRows> revoke(const std::string& principal);
+  absl::StatusOr<RevokedRows> revoke(const std::string& principal);  // (generations.cpp)
   // A pinned record is never evicted. By a key: its blessed records of every team, and of every environment unless one
   // is named. Returns how many records have that name.
   absl::StatusOr<int64_t> pin(const RecordName& name, bool pinned);
@@ -312,12 +313,31 @@ class Store {
   absl::Status set_offered(const std::string& digest);  // the upstream has this record
   // Blessed records, of every team, by id.
   absl::StatusOr<std::vector<NumberedRecord>> served_records(int64_t after, int limit);
-  // Stores who has built a record that is here, beside its digest. OK also if it has gone meanwhile.
-  absl::Status put_built(const KernelRecord& record);
+  // Stores what is said of a record that is here beside its digest: who has signed it, and built it. OK also if it has
+  // gone meanwhile.
+  absl::Status put_words(const KernelRecord& record);
   // Blessed records that were fetched from the upstream, by id.
   absl::StatusOr<std::vector<NumberedRecord>> fetched_records(int64_t after, int limit);
   // Deletes a record that was fetched from the upstream, pinned or not, and whole answers that used its key.
   absl::Status drop_fetched(const std::string& digest);
+  // --- generations of what is signed (generations.cpp; docs/decisions/0087)
+  // From now on what is promoted is signed in the transaction that stores it. Before anything else is called.
+  void sign_with(std::shared_ptr<const SigningKey> key);
+  // What this coordinator says of the records that it has signed, as of now; nothing: it signs none.
+  absl::StatusOr<std::optional<StoreHead>> head();
+  // Whether everything that is served has to be signed anew, so that what is no longer right can be told by one number:
+  // the key is new, or single keys are too many. To do so: a new generation; sign_anew() for every record that is
+  // served; and then nothing below that generation is right.
+  absl::StatusOr<bool> should_sign_anew();
+  absl::StatusOr<int64_t> new_generation();
+  // The record is as record_by_digest() gave it, and its signature was checked: what somebody else has written into the
+  // file is not signed. One that came from elsewhere, or is not served any more, stays as it is.
+  absl::Status sign_anew(const KernelRecord& record);
+  absl::Status forget_below(int64_t generation);
+  // What other coordinators said of theirs, of each what it said last; at most kMostHeads are kept.
+  absl::Status put_heads(const std::vector<StoreHead>& heads);
+  absl::StatusOr<std::vector<StoreHead>> heads();
+
   // Devices that are known elsewhere: jobs may be for them. What is known of them here stays as it is.
   absl::Status put_devices(const std::vector<Device>& devices);
 
@@ -351,6 +371,11 @@ class Store {
   absl::StatusOr<std::optional<RecordRow>> record(const RecordName& name, bool with_object);
   std::unique_ptr<Impl> impl_;
 };
+
+// What a coordinator tells others of heads: its own, if it signs, and those that it has heard.
+absl::StatusOr<std::vector<StoreHead>> heads_of(Store& store);
+// Why a record is no longer right by what its signer said last, for people; "": it is, or nothing was heard of that.
+absl::StatusOr<std::string> why_too_old(Store& store, const KernelRecord& record);
 
 int64_t unix_ms_now();
 // The folder of a store's objects, beside its file.

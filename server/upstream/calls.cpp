@@ -101,7 +101,7 @@ absl::StatusOr<std::vector<Device>> UpstreamCalls::devices(const Via& via) {
   return devices;
 }
 
-absl::StatusOr<UpstreamCalls::Answer<std::vector<std::string>>> UpstreamCalls::serves(
+absl::StatusOr<UpstreamCalls::Answer<std::vector<KernelRecord>>> UpstreamCalls::serves(
     const std::vector<NumberedRecord>& records, const Via& via) {
   v1::BatchGetKernelsRequest request;
   for (const NumberedRecord& record : records) {
@@ -117,9 +117,35 @@ absl::StatusOr<UpstreamCalls::Answer<std::vector<std::string>>> UpstreamCalls::s
   if (answer.items_size() == 0 || answer.items_size() > request.items_size())
     return absl::DataLossError(
         cat("the answer of ", where_, " has ", answer.items_size(), " records, asked was for ", request.items_size()));
-  Answer<std::vector<std::string>> out{{}, answer.upstream_problem()};
-  for (const auto& item : answer.items()) out.value.push_back(item.record().digest());
+  Answer<std::vector<KernelRecord>> out{{}, answer.upstream_problem()};
+  for (const auto& item : answer.items()) {
+    KernelRecord& record = out.value.emplace_back();
+    record.digest = item.record().digest();
+    record.key = item.record().key();
+    record.signed_by = item.record().signed_by();
+    record.signature = item.record().signature();
+    record.generation = item.record().generation();
+    if (!record.digest.empty()) WL_RETURN_IF_ERROR(check_signature(record, signers_));
+  }
   return out;
+}
+
+absl::StatusOr<std::vector<StoreHead>> UpstreamCalls::heads(const Via& via) {
+  v1::GetHeadsResponse answer;
+  WL_RETURN_IF_ERROR(limited(kRecordLimit, via, [&](grpc::ClientContext* context) {
+    return from_grpc(kernels_->GetHeads(context, {}, &answer));
+  }));
+  WL_RETURN_IF_ERROR(checked(answer, where_));
+  return sound_heads(answer.heads(), signers_);
+}
+
+absl::Status UpstreamCalls::offer_heads(const std::vector<StoreHead>& heads) {
+  v1::OfferHeadsRequest request;
+  for (const StoreHead& head : heads) *request.add_heads() = to_proto(head);
+  v1::OfferHeadsResponse answer;
+  return limited(kOfferLimit, {}, [&](grpc::ClientContext* context) {
+    return from_grpc(kernels_->OfferHeads(context, request, &answer));
+  });
 }
 
 absl::StatusOr<UpstreamCalls::Offered> UpstreamCalls::offer(const KernelRecord& record, const std::string& object) {

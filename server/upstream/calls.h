@@ -17,8 +17,8 @@
 
 #include "compiler/base/job.h"
 #include "compiler/base/status.h"
-#include "proto/signing.h"
 #include "proto/transfer.h"
+#include "proto/trust/signing.h"
 #include "server/store/store.h"
 #include "server/upstream/via.h"
 #include "warploom/v1/admin.grpc.pb.h"
@@ -41,9 +41,12 @@ class UpstreamCalls {
   absl::StatusOr<Answer<std::optional<KernelRecord>>> record(const AskedRecord& asked, const Via& via);
   absl::StatusOr<std::string> object(const std::string& digest, const Via& via);  // NotFound
   absl::StatusOr<std::vector<Device>> devices(const Via& via);
-  // The digests of the records that it serves now under these keys and environments; "": none. Perhaps of the first of
-  // them only.
-  absl::StatusOr<Answer<std::vector<std::string>>> serves(const std::vector<NumberedRecord>& records, const Via& via);
+  // The records that it serves now under these keys and environments, of each its digest and what is signed beside it;
+  // a digest of "": none. Perhaps of the first of them only.
+  absl::StatusOr<Answer<std::vector<KernelRecord>>> serves(const std::vector<NumberedRecord>& records, const Via& via);
+  // What it says of heads: those that are sound, and of a signer.
+  absl::StatusOr<std::vector<StoreHead>> heads(const Via& via);
+  absl::Status offer_heads(const std::vector<StoreHead>& heads);
   // Uploads the object, unless it is there, and offers the record.
   struct Offered {
     enum Outcome { kAccepted, kKnown, kRefused } outcome = kRefused;

@@ -137,7 +137,11 @@ bool Upstream::check_fetched() {
     return false;
   };
   const auto records = parts_.store->fetched_records(checked_up_to_, kRecordsAtOnce);
-  if (!records.ok() || records->empty()) return over();
+  if (!records.ok()) return over();
+  if (records->empty()) {
+    exchange_heads();  // by now what is here is what the upstream's heads are about
+    return over();
+  }
   const auto there = calls_->serves(*records, {id_});
   if (const absl::Status heard = note(there.status(), true); !heard.ok()) {
     if (problem().empty())
@@ -149,15 +153,17 @@ bool Upstream::check_fetched() {
     const NumberedRecord& record = (*records)[i];
     checked_up_to_ = record.id;
     // What is absent there is perhaps what the upstream of the upstream has.
-    if (there->value[i] == record.digest || (there->value[i].empty() && !there->problem.empty())) continue;
+    if (there->value[i].digest.empty() && !there->problem.empty()) continue;
     compare(record, there->value[i]);
   }
   return true;
 }
 
-// The upstream serves another record than it did, or none: revoked or invalidated there, or a better one was found.
-void Upstream::compare(const NumberedRecord& record, const std::string& there) {
-  if (!there.empty()) {
+// What the upstream serves now is signed anew, or is another record than it was, or none: revoked or invalidated there,
+// or a better one was found.
+void Upstream::compare(const NumberedRecord& record, const KernelRecord& there) {
+  if (there.digest == record.digest) return sign_anew(there);
+  if (!there.digest.empty()) {
     (void)outcome_of({Question::kKey, record.key, record.environment}, {id_});
     return;
   }
@@ -165,6 +171,40 @@ void Upstream::compare(const NumberedRecord& record, const std::string& there) {
   parts_.changed(record.key);
   spdlog::info("upstream {}: no longer has the record {} of key {}, which is dropped", options_.address, record.digest,
                record.key);
+}
+
+void Upstream::sign_anew(const KernelRecord& there) {
+  const auto manifest = parts_.store->record_message({.digest = there.digest, .reader = {.every = true}}, false);
+  v1::KernelRecord known;
+  if (!manifest.ok() || !*manifest || !known.ParseFromString((*manifest)->bytes) ||
+      known.generation() >= there.generation)
+    return;
+  const auto row = parts_.store->record_by_digest(there.digest);
+  if (!row.ok() || !*row) return;
+  KernelRecord record = (*row)->record;
+  record.signed_by = there.signed_by;
+  record.signature = there.signature;
+  record.generation = there.generation;
+  if (parts_.store->put_words(record).ok()) parts_.changed(record.key);
+}
+
+void Upstream::exchange_heads() {
+  const absl::Status heard = hear_heads();
+  if (stopping()) return;
+  if (!heard.ok())
+    spdlog::warn("upstream {}: what it says of old records is not known: {}", options_.address,
+                 std::string(heard.message()));
+  if (options_.offer == OfferRule::kNone) return;
+  const auto heads = heads_of(*parts_.store);
+  if (!heads.ok() || heads->empty()) return;
+  if (const absl::Status told = calls_->offer_heads(*heads); !told.ok() && !stopping())
+    spdlog::warn("upstream {}: cannot be told what is said here of old records: {}", options_.address,
+                 std::string(told.message()));
+}
+
+absl::Status Upstream::hear_heads() {
+  WL_ASSIGN_OR_RETURN(const std::vector<StoreHead> heads, calls_->heads({id_}));
+  return parts_.store->put_heads(heads);
 }
 
 }  // namespace wl

@@ -272,6 +272,20 @@ absl::StatusOr<bool> Upstream::bring(const Question& question, const Via& via, s
   return bring_record(question, via, problem);
 }
 
+// PermissionDenied: its signer has said that it is no longer right.
+absl::Status Upstream::check_age(const KernelRecord& record) {
+  const auto known = parts_.store->heads();
+  if (!known.ok()) return not_stored(known.status());
+  const bool heard = std::any_of(known->begin(), known->end(),
+                                 [&](const StoreHead& head) { return head.signed_by == record.signed_by; });
+  if (!heard && record.generation != 0) (void)hear_heads();
+  const auto why = why_too_old(*parts_.store, record);
+  if (!why.ok()) return not_stored(why.status());
+  return why->empty()
+             ? absl::OkStatus()
+             : absl::PermissionDeniedError(cat("the record ", record.digest, " of key ", record.key, ": ", *why));
+}
+
 absl::StatusOr<bool> Upstream::bring_record(const Question& question, const Via& via, std::string* problem) {
   const auto answer = calls_->record(asked_by(question), via);
   (void)note(answer.status(), true);
@@ -281,6 +295,7 @@ absl::StatusOr<bool> Upstream::bring_record(const Question& question, const Via&
   const KernelRecord& record = *answer->value;
   if (const std::string why = parts_.why_not(record); !why.empty())
     return absl::PermissionDeniedError(cat("the record ", record.digest, " of key ", record.key, ": ", why));
+  WL_RETURN_IF_ERROR(check_age(record));
   if (!record.object_sha256.empty()) {
     const auto missing = parts_.store->missing_blobs({record.object_sha256});
     if (!missing.ok()) return not_stored(missing.status());

@@ -22,7 +22,7 @@
 #include "compiler/base/status.h"
 #include "proto/backoff.h"
 #include "proto/dial.h"
-#include "proto/signing.h"
+#include "proto/trust/signing.h"
 #include "server/store/store.h"
 #include "server/upstream/misses.h"
 #include "server/upstream/via.h"
@@ -116,6 +116,7 @@ class Upstream {
   void be_patient();
   Outcome outcome_of(const Question& question, const Via& via);
   absl::StatusOr<bool> bring(const Question& question, const Via& via, std::string* problem);
+  absl::Status check_age(const KernelRecord& record);
   absl::StatusOr<bool> bring_record(const Question& question, const Via& via, std::string* problem);
   absl::Status note(absl::Status call, bool asked);  // whether the upstream can be reached, by how a call ended
   std::string unreachable() const;                   // with the lock held
@@ -126,7 +127,10 @@ class Upstream {
   void offer_what_is_new();
   absl::Status offer(const std::string& digest);
   bool check_fetched();
-  void compare(const NumberedRecord& record, const std::string& there);
+  void compare(const NumberedRecord& record, const KernelRecord& there);
+  void sign_anew(const KernelRecord& there);
+  void exchange_heads();
+  absl::Status hear_heads();
   bool stopping();
 
   const UpstreamOptions options_;

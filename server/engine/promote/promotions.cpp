@@ -84,7 +84,7 @@ absl::Status Searches::conclude(Search& search, bool may_ask) {
     observer_->on_lost(search);
     return absl::OkStatus();
   }
-  if (record && options_.sign) options_.sign(&*record, is_built_here(search, *record));
+  if (record && options_.vouch && is_built_here(search, *record)) options_.vouch(&*record);
   // A job that came after the one that verifies winners again may want more than the record was searched for.
   const bool wants_more = elsewhere && !search.stop && search.input.wanted > elsewhere->trials_asked;
   return take_finals(search, record, elsewhere.has_value(), goes_on || wants_more);

@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "proto/signing.h"
+#include "proto/trust/signing.h"
 #include "tests/server/outside.h"
 #include "tests/server/scratch.h"
 #include "tests/server/service.h"

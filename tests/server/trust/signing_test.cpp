@@ -1,5 +1,5 @@
 // Signed records: what a client refuses, and what is left of a producer that was revoked.
-#include "proto/signing.h"
+#include "proto/trust/signing.h"
 
 #include <gmock/gmock.h>
 #include <google/protobuf/stubs/logging.h>

@@ -4,7 +4,7 @@
 
 #include <list>
 
-#include "proto/signing.h"
+#include "proto/trust/signing.h"
 #include "tests/server/outside.h"
 #include "tests/server/trust/with_tokens.h"
 

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "proto/dial.h"
-#include "proto/signing.h"
 #include "proto/transfer.h"
+#include "proto/trust/signing.h"
 #include "tests/server/outside.h"
 #include "tests/server/raw_call.h"
 #include "tests/server/scratch.h"

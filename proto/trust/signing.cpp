@@ -1,4 +1,4 @@
-#include "proto/signing.h"
+#include "proto/trust/signing.h"
 
 #include <fcntl.h>
 #include <openssl/evp.h>
@@ -14,6 +14,7 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/escaping.h"
+#include "absl/strings/numbers.h"
 #include "files/read.h"
 
 namespace wl {
@@ -21,22 +22,21 @@ namespace {
 
 constexpr size_t kKeyBytes = 32, kSignatureBytes = 64;
 constexpr int kMostSignerLine = 1024;
+constexpr int64_t kMostHeadDays = 36'500;
 
 using StdFile = std::unique_ptr<FILE, decltype(&fclose)>;
 using AnyKey = std::unique_ptr<EVP_PKEY, decltype(&EVP_PKEY_free)>;
 using Digesting = std::unique_ptr<EVP_MD_CTX, decltype(&EVP_MD_CTX_free)>;
 
-// What is signed: no other text that a key of this kind signs begins like it.
+// What is signed: no other text that a key of this kind signs begins like it. Versions that knew no generations signed
+// the first.
 std::string signed_text(const KernelRecord& record) {
-  return cat("warploom record 1\n", record.digest, "\n");
+  if (record.generation == 0) return cat("warploom record 1\n", record.digest, "\n");
+  return cat("warploom record 2\n", record.digest, "\n", record.generation, "\n");
 }
 
 std::string built_text(const KernelRecord& record) {
   return cat("warploom object 1\n", record.digest, "\n");
-}
-
-bool is_one_of(const std::vector<Signer>& signers, const std::string& public_key) {
-  return std::any_of(signers.begin(), signers.end(), [&](const Signer& one) { return one.public_key == public_key; });
 }
 
 bool is_hex(const std::string& text, size_t bytes) {
@@ -128,6 +128,11 @@ void SigningKey::sign(KernelRecord* record) const {
   record->signature = signature_of(signed_text(*record));
 }
 
+void SigningKey::sign(StoreHead* head) const {
+  head->signed_by = public_key_;
+  head->signature = signature_of(text_of_head(*head));
+}
+
 void SigningKey::sign_as_built(KernelRecord* record) const {
   record->built_by = public_key_;
   record->built_signature = signature_of(built_text(*record));
@@ -142,11 +147,19 @@ absl::StatusOr<std::vector<Signer>> read_signers(const std::string& file) {
   for (int number = 1; std::getline(in, line); ++number) {
     if (line.empty() || line[0] == '#') continue;
     Signer signer;
-    std::istringstream(line.substr(0, kMostSignerLine)) >> signer.public_key >> signer.name;
+    std::string days;
+    std::istringstream(line.substr(0, kMostSignerLine)) >> signer.public_key >> signer.name >> days;
     if (!is_hex(signer.public_key, kKeyBytes)) {
       return invalid("--signers ", file, ", line ", number, ": expected a key of ", 2 * kKeyBytes,
                      " hexadecimal digits and a name, as `warploom signer` prints them, found \"", line.substr(0, 100),
                      "\"");
+    }
+    if (!days.empty() &&
+        !(days.ends_with('d') && absl::SimpleAtoi(days.substr(0, days.size() - 1), &signer.head_days) &&
+          signer.head_days > 0 && signer.head_days <= kMostHeadDays)) {
+      return invalid("--signers ", file, ", line ", number, ": expected after the name for how many days what that ",
+                     "coordinator said last counts, such as ", kHeadDays, "d (at most ", kMostHeadDays, "d), found \"",
+                     days, "\"");
     }
     absl::AsciiStrToLower(&signer.public_key);
     signers.push_back(std::move(signer));
@@ -169,16 +182,37 @@ absl::Status check_signature(const KernelRecord& record, const std::vector<Signe
                                            " is not signed, and --signers asks for it: it was made before its "
                                            "coordinator signed records; `warploom tune --retune` makes another"));
   }
-  if (is_one_of(signers, record.signed_by)) return absl::OkStatus();
+  if (find_signer(signers, record.signed_by) != nullptr) return absl::OkStatus();
   return absl::PermissionDeniedError(
       cat(what, " is signed by ", record.signed_by,
           ", which is none of --signers: ask whoever runs the coordinator whether that is "
           "its key (`warploom signer`), and add it to the file"));
 }
 
+bool is_sound(const StoreHead& head) {
+  return is_signed_by(head.signed_by, text_of_head(head), head.signature);
+}
+
+std::vector<StoreHead> sound_heads(const google::protobuf::RepeatedPtrField<v1::StoreHead>& heads,
+                                   const std::vector<Signer>& signers) {
+  std::vector<StoreHead> out;
+  for (const v1::StoreHead& message : heads) {
+    if (out.size() == kMostHeads) break;
+    if (!signers.empty() && find_signer(signers, message.signed_by()) == nullptr) continue;
+    if (StoreHead head = from_proto(message); is_sound(head)) out.push_back(std::move(head));
+  }
+  return out;
+}
+
+const Signer* find_signer(const std::vector<Signer>& signers, const std::string& public_key) {
+  const auto found =
+      std::find_if(signers.begin(), signers.end(), [&](const Signer& one) { return one.public_key == public_key; });
+  return found == signers.end() ? nullptr : &*found;
+}
+
 bool is_built(const KernelRecord& record, const std::vector<Signer>& signers) {
   return is_signed_by(record.built_by, built_text(record), record.built_signature) &&
-         (signers.empty() || is_one_of(signers, record.built_by));
+         (signers.empty() || find_signer(signers, record.built_by) != nullptr);
 }
 
 }  // namespace wl

@@ -1,0 +1,101 @@
+#!/usr/bin/env python3
+"""Old is not new: a store of yesterday is put in the place of today's, as somebody in between could give its records out. A client with
+--signers takes no record from it that it knows, or was told, to be no longer right; and others as before."""
+
+import os
+import shutil
+
+import graphs
+from harness import Scratch, expect, listening, until
+
+ADDRESS = ["--server", "unix:socket"]
+
+
+def serve(scratch):
+    child = scratch.start("warploomd", "--store", "store.db", "--listen", "unix:socket", name="coordinator")
+    until(lambda: listening(scratch.path("socket")), 60, "the coordinator listens")
+    return child
+
+
+def stop(child):
+    child.process.terminate()
+    expect(child.wait(60) == 0, "the coordinator ends")
+
+
+def tune(scratch, name, *options):
+    """Returns the key of the only group of a graph."""
+    done = scratch.run("warploom", "tune", f"{name}.graph", *ADDRESS, "--trials", 2, "--json", "-", *options)
+    (group,) = done.json()["groups"]
+    return group["key"]
+
+
+def move(scratch, source, target):
+    for suffix in (".db", ".db.objects"):
+        here, there = scratch.root / (source + suffix), scratch.root / (target + suffix)
+        if there.is_dir():
+            shutil.rmtree(there)
+        if here.is_dir():
+            shutil.copytree(here, there)
+        else:
+            shutil.copy(here, there)
+
+
+def get(scratch, key, code=0, says="", signed=True, cache=None):
+    before = scratch.environment["XDG_CACHE_HOME"]
+    scratch.environment["XDG_CACHE_HOME"] = cache or before
+    done = scratch.run("warploom", "get", key, *ADDRESS, *(["--signers", "signers"] if signed else []), expect=code)
+    scratch.environment["XDG_CACHE_HOME"] = before
+    expect(says in done.err, done.err)
+
+
+def main():
+    with Scratch() as scratch:
+        for name, text in (("one", graphs.EXP), ("two", graphs.SOFTMAX), ("three", graphs.LAYER)):
+            (scratch.root / f"{name}.graph").write_text(text)
+        coordinator = serve(scratch)
+        worker = scratch.start("warploom-worker", *ADDRESS, "--name", "w", name="worker")
+        one, two, three = (tune(scratch, name) for name in ("one", "two", "three"))
+        line = scratch.run("warploom", "signer", *ADDRESS).out
+        (scratch.root / "signers").write_text(line)
+        for key in (one, two, three):
+            get(scratch, key)
+        stop(coordinator)
+        move(scratch, "store", "yesterday")
+
+        coordinator = serve(scratch)
+        expect(tune(scratch, "one", "--retune") == one, "it is the same kernel that is searched again")
+        scratch.run("warploom", "invalidate", two, *ADDRESS)
+        get(scratch, two, code=3)
+        get(scratch, one)  # which is also told of the other
+        stop(coordinator)
+
+        move(scratch, "store", "today")
+        move(scratch, "yesterday", "store")
+        coordinator = serve(scratch)
+        get(scratch, one, code=2, says="this user has seen a later one")
+        get(scratch, two, code=2, says="its signer has said that none is right below")
+        get(scratch, three)
+        for key in (one, two):
+            get(scratch, key, signed=False)
+            get(scratch, key, cache=scratch.path("of-another-user"))  # who has seen and heard nothing of that
+        stop(coordinator)
+
+        move(scratch, "today", "store")
+        coordinator = serve(scratch)
+        get(scratch, one)
+        get(scratch, two, code=3)
+        stop(coordinator)
+        worker.kill()
+        # The file of signers says for how long what a coordinator said counts.
+        (scratch.root / "signers").write_text(line.strip() + " soon\n")
+        coordinator = serve(scratch)
+        get(scratch, one, code=2, says="line 1: expected after the name for how many days")
+        (scratch.root / "signers").write_text(line.strip() + " 365d\n")
+        get(scratch, one)
+        os.remove(scratch.path("cache/warploom/generations"))
+        os.mkdir(scratch.path("cache/warploom/generations"))  # what cannot be written there is not remembered
+        get(scratch, one)
+
+
+if __name__ == "__main__":
+    main()

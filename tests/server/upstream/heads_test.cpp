@@ -1,0 +1,121 @@
+// What a coordinator knows of the generations of records that others have signed.
+#include <gmock/gmock.h>
+
+#include <optional>
+
+#include "tests/server/upstream/chain.h"
+
+namespace wl {
+namespace {
+
+class Heads : public Chain {
+ protected:
+  std::vector<KernelRecord> tune_at(Service& at, const std::string& request = "r") {
+    FakeWorker worker(at.channel, "one");
+    const Job job = at.run(request, trials(8));
+    EXPECT_EQ(job.state, JobState::kSucceeded) << job.error;
+    return all_records(at);
+  }
+  // The head of the coordinator NAME, as another one gives it out.
+  std::optional<StoreHead> head(Service& at, const std::string& name) {
+    grpc::ClientContext context;
+    v1::GetHeadsResponse answer;
+    EXPECT_TRUE(at.kernels->GetHeads(&context, {}, &answer).ok());
+    const std::string key = SigningKey::open(scratch.path(name + ".key")).value()->public_key();
+    for (const v1::StoreHead& message : answer.heads())
+      if (message.signed_by() == key) return from_proto(message);
+    return std::nullopt;
+  }
+  void invalidate(Service& at, const std::string& key) {
+    grpc::ClientContext context;
+    v1::InvalidateKernelRequest request;
+    request.set_key(key);
+    v1::InvalidateKernelResponse answer;
+    EXPECT_TRUE(at.kernels->InvalidateKernel(&context, request, &answer).ok());
+  }
+};
+
+TEST_F(Heads, PassTheChainWithTheRecordsThatTheyAreAbout) {
+  std::optional<Service> site(options("site"));
+  const std::vector<KernelRecord> made = tune_at(*site);
+  CoordinatorOptions below = options("team", "site"), last = options("laptop", "team");
+  below.signers = last.signers = signers({"site"});
+  Service team(below), laptop(last);
+  ASSERT_TRUE(laptop.record(made[0].key).ok());
+  const std::optional<StoreHead> heard = head(laptop, "site");
+  ASSERT_TRUE(heard.has_value()) << "one that is asked for with the first record of its signer";
+  EXPECT_TRUE(is_sound(*heard));
+  EXPECT_TRUE(head(laptop, "laptop").has_value()) << "its own";
+  EXPECT_EQ(head(*site, "laptop"), std::nullopt);
+}
+
+// A record is fetched from an upstream that has not heard of its end, and is one that the head of its signer excludes.
+TEST_F(Heads, ExcludeRecordsThatAnUpstreamStillHas) {
+  std::optional<Service> site(options("site"));
+  const std::vector<KernelRecord> made = tune_at(*site);
+  CoordinatorOptions below = options("team", "site");
+  below.signers = signers({"site"});
+  std::optional<Service> team(below);
+  for (const KernelRecord& record : made) ASSERT_TRUE(team->record(record.key).ok());
+  team.reset();
+  invalidate(*site, made[0].key);
+  site.reset();
+  below.upstream.address.clear();  // it hears nothing more
+  team.emplace(below);
+  ASSERT_TRUE(team->record(made[0].key).ok());
+  // The laptop has heard it from the site itself.
+  site.emplace(options("site"));
+  CoordinatorOptions last = options("laptop", "site");
+  last.signers = below.signers;
+  {
+    Service laptop(last);
+    ASSERT_TRUE(laptop.record(made[1].key).ok());
+    while (!head(laptop, "site")) std::this_thread::yield();
+  }
+  last.upstream.address = address("team");
+  Service laptop(last);
+  EXPECT_TRUE(laptop.record(made[1].key).ok());
+  const absl::Status old = laptop.record(made[0].key).status();
+  EXPECT_TRUE(absl::IsNotFound(old)) << old;
+  EXPECT_THAT(std::string(old.message()), ::testing::HasSubstr("is right any more"));
+}
+
+// What is signed anew at the site is signed anew below, and so are its heads.
+TEST_F(Heads, FollowWhatIsSignedAnew) {
+  std::optional<Service> site(options("site"));
+  const std::vector<KernelRecord> made = tune_at(*site);
+  CoordinatorOptions below = options("team", "site");
+  below.signers = signers({"site"});
+  below.upstream.check_s = 0.05;
+  Service team(below);
+  for (const KernelRecord& record : made) ASSERT_TRUE(team.record(record.key).ok());
+  const int64_t before = head(*site, "site")->oldest;
+  run_in(store("site"), "DELETE FROM floors WHERE scope <> 'last'");  // as a store of an older version
+  site.reset();
+  site.emplace(options("site"));
+  while (head(*site, "site")->oldest <= before) std::this_thread::yield();
+  while (head(team, "site")->oldest <= before) std::this_thread::yield();
+  for (const KernelRecord& record : made) {
+    const absl::StatusOr<KernelRecord> there = team.record(record.key);
+    ASSERT_TRUE(there.ok()) << there.status();
+    EXPECT_EQ(there->digest, record.digest);
+    EXPECT_GE(there->generation, head(team, "site")->oldest);
+    EXPECT_TRUE(check_signature(*there, {{record.signed_by, "site"}}).ok());
+  }
+}
+
+// A site knows what is no longer right of what was offered to it.
+TEST_F(Heads, AreToldToTheUpstreamByWhoOffers) {
+  CoordinatorOptions above = options("site");
+  above.signers = signers({"laptop"});
+  Service site(above);
+  CoordinatorOptions last = options("laptop", "site");
+  last.upstream.offer = OfferRule::kAll;
+  last.upstream.check_s = 0.05;
+  Service laptop(last);
+  while (!head(site, "laptop")) std::this_thread::yield();
+  EXPECT_TRUE(is_sound(*head(site, "laptop")));
+}
+
+}  // namespace
+}  // namespace wl
