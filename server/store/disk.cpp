@@ -200,23 +200,36 @@ absl::Status StoreLock::check_header(int64_t newest) const {
   return bare ? absl::OkStatus() : foreign_file(file_);
 }
 
+namespace {
+
+// Whether this process has the file open; true where that cannot be told.
+bool is_open_here(dev_t device, ino_t inode) {
+  std::error_code error;
+  for (const auto& descriptor : std::filesystem::directory_iterator("/proc/self/fd", error)) {
+    struct stat of = {};
+    if (stat(descriptor.path().c_str(), &of) == 0 && of.st_dev == device && of.st_ino == inode) return true;
+  }
+  return static_cast<bool>(error);
+}
+
+}  // namespace
+
 OwnFiles::OwnFiles(const std::string& file) {
   database_.path = file;
   log_.path = file + "-wal";
-  (void)look(/*changed=*/true);
+  for (File* own : {&database_, &log_}) {
+    struct stat now = {};
+    // What another program removed or put there since this process opened its own: no file has the number 0.
+    if (stat(own->path.c_str(), &now) != 0 || !is_open_here(now.st_dev, now.st_ino)) continue;
+    own->device = now.st_dev;
+    own->inode = now.st_ino;
+    own->bytes = now.st_size;
+  }
 }
 
 bool OwnFiles::is_there(File* file, bool changed) {
   struct stat now = {};
   const bool found = stat(file->path.c_str(), &now) == 0;
-  if (!file->known) {
-    if (!found) return true;
-    file->known = true;
-    file->device = now.st_dev;
-    file->inode = now.st_ino;
-    file->bytes = now.st_size;
-    return true;
-  }
   if (!found) {
     why_ = cat(file->path, " was removed");
   } else if (now.st_dev != file->device || now.st_ino != file->inode) {

@@ -60,7 +60,7 @@ std::optional<std::string> holder_in_turn(const absl::Status& status);
 // told: what is written from then on is gone with the next end of this process. Not safe for several threads.
 class OwnFiles {
  public:
-  // `file`: as real_file() says. A file that is not there yet is noted once it is.
+  // `file`: as real_file() says. This process has it open and has read it, so that its log is there.
   explicit OwnFiles(const std::string& file);
 
   enum class Lost { kNothing, kLog, kDatabase };
@@ -73,7 +73,6 @@ class OwnFiles {
  private:
   struct File {
     std::string path;
-    bool known = false;
     dev_t device = 0;
     ino_t inode = 0;
     int64_t bytes = 0;

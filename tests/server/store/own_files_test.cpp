@@ -6,8 +6,10 @@
 #include <unistd.h>
 
 #include <filesystem>
+#include <fstream>
 #include <thread>
 
+#include "server/store/disk.h"
 #include "tests/server/outside.h"
 #include "tests/server/store/samples.h"
 
@@ -43,6 +45,26 @@ class StoreFiles : public ::testing::Test {
   std::atomic<int> told = 0;
   std::unique_ptr<Store> store;
 };
+
+// Between the moment at which a file was opened and the one at which it is noted.
+TEST_F(StoreFiles, AFileThatThisProcessDoesNotHaveOpenIsNotItsOwn) {
+  const int database = ::open(file.c_str(), O_RDWR | O_CREAT, 0600), own = ::open(log.c_str(), O_RDWR | O_CREAT, 0600);
+  EXPECT_EQ(OwnFiles(file).look(false), OwnFiles::Lost::kNothing);
+  fs::remove(log);
+  std::ofstream(log) << "";
+  OwnFiles late(file);  // noted after another program came
+  EXPECT_EQ(late.look(false), OwnFiles::Lost::kLog);
+  EXPECT_THAT(late.why(), HasSubstr("-wal was replaced"));
+  fs::remove(log);
+  OwnFiles later(file);
+  std::ofstream(log) << "";
+  EXPECT_EQ(later.look(false), OwnFiles::Lost::kLog);
+  fs::remove(file);
+  std::ofstream(file) << "";
+  EXPECT_EQ(OwnFiles(file).look(false), OwnFiles::Lost::kDatabase);
+  ::close(database);
+  ::close(own);
+}
 
 TEST_F(StoreFiles, ARemovedLogIsNoticedAndLosesNothing) {
   open();
