@@ -133,8 +133,8 @@ absl::StatusOr<Job> Engine::create(const std::string& request_id, const std::str
     // A view from the start, so that nobody finds the job missing while the engine takes it up.
     impl_->views.begin(made.id, job_of(made));
     impl_->memory.keep(made.id, std::move(memory));
-    impl_->loop.post([impl = impl_.get(), made, plan = std::move(job.plan)]() mutable {
-      impl->jobs.adopt(std::move(made), std::move(plan));
+    impl_->loop.post([impl = impl_.get(), made, plan = std::move(job.plan), caller]() mutable {
+      impl->jobs.adopt(std::move(made), std::move(plan), caller);
     });
   }
   return get(made.id);

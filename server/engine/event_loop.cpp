@@ -1,6 +1,8 @@
 #include "server/engine/event_loop.h"
 
 #include <pthread.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 #include <algorithm>
 
@@ -8,6 +10,7 @@ namespace wl {
 namespace {
 
 constexpr auto kTick = std::chrono::milliseconds(250);
+constexpr int kLongNice = 10;
 
 }  // namespace
 
@@ -16,7 +19,10 @@ void EventLoop::start(int pool_threads, std::function<void(int64_t)> step, std::
   tick_ = std::move(tick);
   thread_ = std::thread([this] { serve(); });
   pthread_setname_np(thread_.native_handle(), "wl-engine");
-  for (int i = 0; i < std::max(1, pool_threads); ++i) pool_.emplace_back([this] { serve_pool(); });
+  for (int i = 0; i < std::max(1, pool_threads); ++i) {
+    pool_.emplace_back([this] { serve_pool(pool_work_, 0); });
+    pool_.emplace_back([this] { serve_pool(long_work_, kLongNice); });
+  }
 }
 
 void EventLoop::stop() {
@@ -42,12 +48,20 @@ void EventLoop::post(std::function<void()> event) {
 }
 
 void EventLoop::compute(std::function<void()> work) {
+  put(pool_work_, std::move(work), "");
+}
+
+void EventLoop::compute_long(std::function<void()> work, const std::string& caller) {
+  put(long_work_, std::move(work), caller);
+}
+
+void EventLoop::put(Queue& queue, std::function<void()> work, const std::string& caller) {
   ++computing_;
   {
     const std::lock_guard lock(mutex_);
-    pool_work_.push_back(std::move(work));
+    queue.push(std::move(work), caller);
   }
-  work_queued_.notify_one();
+  work_queued_.notify_all();
 }
 
 void EventLoop::mark(int64_t search_id) {
@@ -87,15 +101,16 @@ void EventLoop::serve() {
   }
 }
 
-void EventLoop::serve_pool() {
+void EventLoop::serve_pool(Queue& queue, int nice) {
+  // Of this thread alone, on Linux. Where it cannot be set, all give way to each other as they do otherwise.
+  if (nice != 0) (void)setpriority(PRIO_PROCESS, static_cast<id_t>(gettid()), nice);
   for (;;) {
     std::function<void()> work;
     {
       std::unique_lock lock(mutex_);
-      work_queued_.wait(lock, [&] { return stopping_ || !pool_work_.empty(); });
+      work_queued_.wait(lock, [&] { return stopping_ || !queue.empty(); });
       if (stopping_) return;
-      work = std::move(pool_work_.front());
-      pool_work_.pop_front();
+      work = queue.pop();
     }
     work();
     done();

@@ -1,6 +1,6 @@
 // The threads of the engine. One thread, the engine's thread, runs posted events in order; while none is queued it runs
 // one due step of a search at a time, so that an event never waits for more than one step. A pool runs work that takes
-// seconds beside it.
+// seconds beside it, and another one, whose threads give way to all others, what may take minutes.
 #pragma once
 
 #include <atomic>
@@ -11,8 +11,11 @@
 #include <functional>
 #include <mutex>
 #include <set>
+#include <string>
 #include <thread>
 #include <vector>
+
+#include "server/engine/bounds/turns.h"
 
 namespace wl {
 
@@ -35,14 +38,18 @@ class EventLoop {
   const std::atomic<bool>& leaving_flag() const { return leaving_; }
   void stop();  // Waits for what runs; drops what is queued.
 
-  void post(std::function<void()> event);       // Any thread. Runs on the engine's thread.
-  void compute(std::function<void()> work);     // Any thread. Runs on a thread of the pool.
+  void post(std::function<void()> event);    // Any thread. Runs on the engine's thread.
+  void compute(std::function<void()> work);  // Any thread. Runs on a thread of the pool.
+  // The same on a thread for what may take minutes. Callers have turns.
+  void compute_long(std::function<void()> work, const std::string& caller);
   void mark(int64_t search_id);                 // The engine's thread only. The step of this search is due.
   bool busy() const { return computing_ > 0; }  // Any thread. Something is queued or runs.
 
  private:
   void serve();
-  void serve_pool();
+  using Queue = CallerTurns<std::function<void()>>;
+  void serve_pool(Queue& queue, int nice);
+  void put(Queue& queue, std::function<void()> work, const std::string& caller);
   void done();
 
   const std::function<void()> idle_;
@@ -54,7 +61,8 @@ class EventLoop {
 
   std::mutex mutex_;  // guards the rest
   std::condition_variable event_queued_, work_queued_;
-  std::deque<std::function<void()>> events_, pool_work_;
+  std::deque<std::function<void()>> events_;
+  Queue pool_work_, long_work_;
   bool stopping_ = false;
   std::thread thread_;
   std::vector<std::thread> pool_;

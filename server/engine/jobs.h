@@ -28,6 +28,7 @@ constexpr auto kPromotesFor = std::chrono::seconds(5), kMostPromotes = std::chro
 
 struct ActiveJob {
   JobRow row;
+  std::string caller;  // as of adopt()
   std::optional<JobPlan> plan;
   Records records;                          // known so far
   KnownPlans known;                         // winners that the store had when the job came
@@ -104,7 +105,8 @@ class Jobs : public SearchObserver {
 
   void recover(std::vector<JobRow> rows);  // Takes up the jobs that were not done when the coordinator started.
   // Takes a job up, again if it had no device so far. `plan`: if it was made already.
-  void adopt(JobRow row, std::optional<JobPlan> plan);
+  // `caller`: who asked for it, for turns; "": not known any more.
+  void adopt(JobRow row, std::optional<JobPlan> plan, const std::string& caller = "");
   void plan_queued();  // A worker has registered: jobs without a device may have one now.
   // The store could not take a worker with these devices. Jobs that have no other end with `why`: nobody else would
   // tell who waits for them.
@@ -126,6 +128,7 @@ class Jobs : public SearchObserver {
   using TakePlan = void (Jobs::*)(int64_t id, absl::StatusOr<JobPlan> plan);
   // jobs.cpp
   void make_plan_of(ActiveJob& job);
+  void plan_beside(const ActiveJob& job, std::function<void()> work);  // in the pool for graphs of its size
   void take_found(const JobRow& row, const MadePlan& plan, TakePlan take);
   void note_long_planning(ActiveJob& job);
   void take_plan(int64_t id, absl::StatusOr<JobPlan> plan);

@@ -79,7 +79,7 @@ void Jobs::refine(ActiveJob& job) {
                          : thorough ? Unmeasured::kBound
                                     : Unmeasured::kLikely;
   // The plan of a large graph takes seconds, so the pool makes it.
-  loop_->compute([this, row = job.row, prices = job.prices, waiting = waiting_for_job(job)] {
+  plan_beside(job, [this, row = job.row, prices = job.prices, waiting = waiting_for_job(job)] {
     Work work(waiting);
     auto plan = std::make_shared<absl::StatusOr<JobPlan>>(
         make_plan(row.graph, row.options, *row.device, *compiler_, prices, &work));

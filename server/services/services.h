@@ -13,6 +13,7 @@
 #include "proto/limits.h"
 #include "proto/rpc.h"
 #include "proto/trust/signing.h"
+#include "server/engine/bounds/turns.h"
 #include "server/engine/engine.h"
 #include "server/services/authorizer.h"
 #include "server/services/budget.h"
@@ -86,8 +87,7 @@ inline std::string caller_of(const Serving& serving, const grpc::CallbackServerC
   return serving.authorizer == nullptr ? "" : serving.authorizer->principal_of(context);
 }
 
-// Where calls about a graph of so many bytes are answered. A small one never waits for large ones.
-inline constexpr size_t kSmallGraph = 32 << 10;
+// Where calls about a graph of so many bytes are answered.
 inline WorkPool* pool_for_graph(const Serving& serving, size_t bytes) {
   return bytes <= kSmallGraph ? serving.slow : serving.heavy;
 }

@@ -21,13 +21,10 @@ WorkPool::~WorkPool() {
 bool WorkPool::post(std::function<void()> work, const std::string& caller) {
   {
     const std::lock_guard lock(mutex_);
-    if (count_queued_ >= max_queued_) return false;
-    const auto queue = work_.find(caller);
+    if (turns_.size() >= max_queued_) return false;
     // Those who have a name leave room for others.
-    if (queue != work_.end() && !caller.empty() && queue->second.size() >= max_queued_ / 4) return false;
-    if (queue == work_.end()) turns_.push_back(caller);
-    work_[caller].push_back(std::move(work));
-    ++count_queued_;
+    if (!caller.empty() && turns_.size_of(caller) >= max_queued_ / 4) return false;
+    turns_.push(std::move(work), caller);
   }
   queued_.notify_one();
   return true;
@@ -40,16 +37,7 @@ void WorkPool::serve() {
   for (;;) {
     queued_.wait(lock, [&] { return stopping_ || !turns_.empty(); });
     if (turns_.empty()) return;
-    const std::string caller = std::move(turns_.front());
-    turns_.pop_front();
-    const auto queue = work_.find(caller);
-    std::function<void()> work = std::move(queue->second.front());
-    queue->second.pop_front();
-    --count_queued_;
-    if (queue->second.empty())
-      work_.erase(queue);
-    else
-      turns_.push_back(caller);
+    std::function<void()> work = turns_.pop();
     lock.unlock();
     work();
     work = nullptr;

@@ -5,14 +5,14 @@
 #include <grpcpp/grpcpp.h>
 
 #include <condition_variable>
-#include <deque>
 #include <functional>
-#include <map>
 #include <mutex>
 #include <new>
 #include <string>
 #include <thread>
 #include <vector>
+
+#include "server/engine/bounds/turns.h"
 
 namespace wl {
 
@@ -37,9 +37,7 @@ class WorkPool {
   const int nice_;
   std::mutex mutex_;  // guards the rest
   std::condition_variable queued_;
-  std::map<std::string, std::deque<std::function<void()>>> work_;  // by caller; of none that has nothing
-  std::deque<std::string> turns_;                                  // those callers; the first is next
-  size_t count_queued_ = 0;
+  CallerTurns<std::function<void()>> turns_;
   bool stopping_ = false;
   std::vector<std::thread> threads_;
 };

@@ -80,7 +80,7 @@ absl::StatusOr<bool> Jobs::decide_whole(ActiveJob& job) {
 
 void Jobs::plan_simpler(ActiveJob& job, std::vector<std::string> names) {
   if (std::exchange(job.whole.planning, true)) return;
-  loop_->compute([this, row = job.row, names = std::move(names), waiting = waiting_for_job(job)] {
+  plan_beside(job, [this, row = job.row, names = std::move(names), waiting = waiting_for_job(job)] {
     Work work(waiting);
     auto plans = std::make_shared<absl::StatusOr<Simpler>>(Simpler());
     for (const std::string& name : names) {

@@ -135,6 +135,32 @@ TEST(Ends, LateForLargeGraphsAndSoonForSmallOnes) {
   expect_idle(service.compiler);
 }
 
+// The same of jobs that waited for a worker, so that nobody waits for their plans by then.
+TEST(Ends, JobsThatWaitedForAWorkerLetSmallOnesPass) {
+  Scratch scratch;
+  Service service(scratch.path("a.db"));
+  service.compiler.stuck = true;
+  service.compiler.stuck_beyond = 100;
+  std::string large = "graph {\n  %0 = input \"x\" : f32[64,32] normal(0,1)\n";
+  for (int i = 0; i < 2000; ++i) append(&large, "  %", i + 1, " = exp %", i, " : f32[64,32]\n");
+  large += "  output \"y\" %2000\n}\n";
+  TuneOptions options = trials(8);
+  options.device.reset();
+  options.target = "cpu:avx2";
+  std::vector<std::string> waiting;
+  for (int i = 0; i < 10; ++i) {
+    const auto job = service.create(cat("large ", i), options, large);
+    ASSERT_TRUE(job.ok()) << job.status();
+    EXPECT_EQ(job->state, JobState::kQueued);
+    waiting.push_back(job->name);
+  }
+  FakeWorker worker(service.channel, "w");
+  while (service.compiler.planning < 1) std::this_thread::yield();
+  EXPECT_EQ(service.run("small", options).state, JobState::kSucceeded);
+  for (const std::string& name : waiting) EXPECT_TRUE(service.cancel(name));
+  expect_idle(service.compiler);
+}
+
 // Those who have queued much wait for those who have queued little.
 TEST(WorkPool, CallersHaveTurns) {
   std::promise<void> go_on;

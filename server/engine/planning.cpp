@@ -1,0 +1,55 @@
+// Plans of jobs, which are made beside the engine's thread.
+#include "server/engine/bounds/turns.h"
+#include "server/engine/jobs.h"
+
+namespace wl {
+namespace {
+
+constexpr int64_t kMostPlanAttempts = 3;
+constexpr auto kLongPlanning = std::chrono::seconds(3);
+
+}  // namespace
+
+void Jobs::make_plan_of(ActiveJob& job) {
+  job.planning = std::make_shared<ActiveJob::Planning>();
+  if (job.row.graph.empty()) return plan_winners(job);
+  plan_beside(job, [this, row = job.row, planning = job.planning, waiting = waiting_for_job(job)] {
+    planning->begun = Clock::now().time_since_epoch().count();
+    auto plan = std::make_shared<absl::StatusOr<JobPlan>>(absl::InternalError(""));
+    if (row.plan_attempts >= kMostPlanAttempts) {
+      *plan = absl::ResourceExhaustedError(
+          cat("planning this job ended the coordinator ", row.plan_attempts,
+              " times, so it is not tried again; cut the graph into smaller ones, or choose another --cover"));
+    } else {
+      Work work(waiting);
+      *plan = make_plan(row.graph, row.options, *row.device, *compiler_, {}, &work);
+    }
+    take_found(row, plan, &Jobs::take_plan);
+  });
+}
+
+void Jobs::plan_beside(const ActiveJob& job, std::function<void()> work) {
+  if (job.row.graph.size() <= kSmallGraph)
+    loop_->compute(std::move(work));
+  else
+    loop_->compute_long(std::move(work), job.caller);
+}
+
+// In the pool: goes on with a plan on the engine's thread, once what the store lacks was looked for elsewhere.
+void Jobs::take_found(const JobRow& row, const MadePlan& plan, TakePlan take) {
+  const auto go_on = [this, id = row.id, plan, take](const std::string&) {
+    loop_->post([this, id, plan, take] { (this->*take)(id, *std::move(plan)); });
+  };
+  plan->ok() ? find_missing(*store_, options_.elsewhere, **plan, row, go_on) : go_on("");
+}
+
+// Planning that ends the coordinator again and again is not tried for ever. Only what takes long may be what ended it:
+// a coordinator is killed for other reasons too.
+void Jobs::note_long_planning(ActiveJob& job) {
+  const Clock::rep begun = job.planning->begun;
+  if (job.planning->noted || begun == 0) return;
+  if (Clock::now() - Clock::time_point(Clock::duration(begun)) < kLongPlanning) return;
+  job.planning->noted = store_->set_job_planning(job.row.id, true).ok();
+}
+
+}  // namespace wl
