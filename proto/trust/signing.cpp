@@ -59,6 +59,16 @@ bool is_signed_by(const std::string& public_key, const std::string& text, const 
          EVP_DigestVerify(digesting.get(), bytes_of(raw), raw.size(), bytes_of(text), text.size()) == 1;
 }
 
+// The last word of a name is for how many days its head counts if it looks like that. False: too many, or none.
+bool take_days(Signer* signer) {
+  const size_t space = signer->name.rfind(' ');
+  const std::string_view last = std::string_view(signer->name).substr(space == std::string::npos ? 0 : space + 1);
+  if (last.size() < 2 || last.back() != 'd' || last.find_first_not_of("0123456789") != last.size() - 1) return true;
+  if (!absl::SimpleAtoi(std::string(last.substr(0, last.size() - 1)), &signer->head_days)) return false;
+  signer->name.resize(space == std::string::npos ? 0 : space);
+  return signer->head_days > 0 && signer->head_days <= kMostHeadDays;
+}
+
 absl::Status cannot(const char* what, const std::string& file) {
   return absl::FailedPreconditionError(cat("cannot ", what, " the signing key ", file, ": ", std::strerror(errno)));
 }
@@ -147,19 +157,18 @@ absl::StatusOr<std::vector<Signer>> read_signers(const std::string& file) {
   for (int number = 1; std::getline(in, line); ++number) {
     if (line.empty() || line[0] == '#') continue;
     Signer signer;
-    std::string days;
-    std::istringstream(line.substr(0, kMostSignerLine)) >> signer.public_key >> signer.name >> days;
+    std::istringstream words(line.substr(0, kMostSignerLine));
+    words >> signer.public_key;
+    std::getline(words >> std::ws, signer.name);
     if (!is_hex(signer.public_key, kKeyBytes)) {
       return invalid("--signers ", file, ", line ", number, ": expected a key of ", 2 * kKeyBytes,
                      " hexadecimal digits and a name, as `warploom signer` prints them, found \"", line.substr(0, 100),
                      "\"");
     }
-    if (!days.empty() &&
-        !(days.ends_with('d') && absl::SimpleAtoi(days.substr(0, days.size() - 1), &signer.head_days) &&
-          signer.head_days > 0 && signer.head_days <= kMostHeadDays)) {
-      return invalid("--signers ", file, ", line ", number, ": expected after the name for how many days what that ",
-                     "coordinator said last counts, such as ", kHeadDays, "d (at most ", kMostHeadDays, "d), found \"",
-                     days, "\"");
+    if (!take_days(&signer)) {
+      return invalid("--signers ", file, ", line ", number, ": expected at its end for how many days what that ",
+                     "coordinator said last counts, from 1d to ", kMostHeadDays, "d, found \"", line.substr(0, 100),
+                     "\"");
     }
     absl::AsciiStrToLower(&signer.public_key);
     signers.push_back(std::move(signer));

@@ -44,7 +44,7 @@ struct Signer {
   int64_t head_days = kHeadDays;  // its head is that old at most
 };
 
-// Reads a file of lines "KEY NAME", as `warploom signer` prints them, or "KEY NAME DAYSd" with Signer::head_days; lines
+// Reads a file of lines "KEY NAME", as `warploom signer` prints them, or "KEY NAME 365d" with Signer::head_days; lines
 // that begin with # are left out.
 // InvalidArgument names the line, what was expected there and what was found, or says that the file has none.
 absl::StatusOr<std::vector<Signer>> read_signers(const std::string& file);

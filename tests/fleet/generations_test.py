@@ -87,9 +87,9 @@ def main():
         stop(coordinator)
         worker.kill()
         # The file of signers says for how long what a coordinator said counts.
-        (scratch.root / "signers").write_text(line.strip() + " soon\n")
+        (scratch.root / "signers").write_text(line.strip() + " 0d\n")
         coordinator = serve(scratch)
-        get(scratch, one, code=2, says="line 1: expected after the name for how many days")
+        get(scratch, one, code=2, says="line 1: expected at its end for how many days")
         (scratch.root / "signers").write_text(line.strip() + " 365d\n")
         get(scratch, one)
         os.remove(scratch.path("cache/warploom/generations"))

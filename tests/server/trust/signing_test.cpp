@@ -54,6 +54,17 @@ TEST_F(Signing, SignersAreReadLineByLine) {
   ASSERT_EQ(signers->size(), 1u);
   EXPECT_EQ(signers->front().public_key, public_key);
   EXPECT_EQ(signers->front().name, "lab");
+  EXPECT_EQ(signers->front().head_days, kHeadDays);
+  std::ofstream(file) << public_key << " our old lab  365d\n" << public_key << " 7d\n" << public_key << " lab 9th\n";
+  const auto others = read_signers(file);
+  ASSERT_TRUE(others.ok()) << others.status();
+  EXPECT_EQ(others->at(0).head_days, 365);
+  EXPECT_EQ(others->at(1).head_days, 7);
+  EXPECT_EQ(others->at(2).name, "lab 9th");
+  for (const char* days : {"0d", "36501d", "99999999999999999999d"}) {
+    std::ofstream(file) << public_key << " lab " << days << "\n";
+    EXPECT_THAT(read_signers(file).status().message(), HasSubstr("from 1d to 36500d"));
+  }
   std::ofstream(file) << public_key << " lab\nhello\n";
   EXPECT_THAT(read_signers(file).status().message(), HasSubstr("line 2: expected a key of 64 hexadecimal digits"));
   std::ofstream(file) << "# nothing\n";
