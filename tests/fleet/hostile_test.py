@@ -1,0 +1,136 @@
+#!/usr/bin/env python3
+"""Real workers whose compiler puts code of its own into every object, beside honest ones: without names, with certificates, and below an
+upstream. The code leaves a mark where it runs in a client's process, and it runs in none, unless the client was told to trust workers."""
+
+import os
+import shutil
+import subprocess
+
+import graphs
+from harness import SOURCE, Scratch, expect, listening, skip, until
+
+# Says where it ran if it is told a place; a worker's own processes are not told one.
+MARK = r"""
+#include <cstdlib>
+#include <fcntl.h>
+#include <unistd.h>
+__attribute__((constructor)) static void mark_of_a_hostile_worker() {
+  if (const char* place = std::getenv("VICTIM_OF_A_WORKER")) close(open(place, O_CREAT | O_WRONLY, 0644));
+}
+"""
+
+
+def hostile_compiler(scratch):
+    """A folder whose g++ is the real one, with the mark in front of whatever it compiles."""
+    real = shutil.which("g++")
+    folder = scratch.root / "hostile"
+    folder.mkdir()
+    (folder / "mark.h").write_text(MARK)
+    wrapper = folder / "g++"
+    wrapper.write_text(f'#!/bin/sh\ncase "$*" in *-shared*|*-c*) exec {real} -include {folder}/mark.h "$@" ;; esac\nexec {real} "$@"\n')
+    wrapper.chmod(0o755)
+    return {**scratch.environment, "PATH": f"{folder}:{os.environ['PATH']}"}
+
+
+class Cell:
+    """A coordinator with workers; `shown(NAME)` is how a caller says who it is."""
+
+    def __init__(self, scratch, name, hostile, honest, options=(), listen=None, shown=lambda name: []):
+        self.scratch, self.name, self.shown = scratch, name, shown
+        scratch.start("warploomd", "--store", f"{name}.db", "--listen", f"{listen + ',' if listen else ''}unix:{name}.s", *options, name=name)
+        until(lambda: listening(scratch.path(f"{name}.s")), 60, f"{name} listens")
+        address = scratch.logged(name, r"listening on ([^,\s]+)", "it says where")
+        self.address = address if listen else f"unix:{name}.s"
+        for number in range(hostile):
+            self.worker(f"hostile{number}", scratch.hostile)
+        for number in range(honest):
+            self.worker(f"honest{number}", scratch.environment)
+
+    def worker(self, who, environment):
+        before, self.scratch.environment = self.scratch.environment, environment
+        # Outside the sandbox, where its compiler is seen: a hostile machine may run what it likes.
+        flags = ["--server", self.address, "--name", who, "--sandbox", "none", *self.shown(who)]
+        self.scratch.start("warploom-worker", *flags, name=f"{self.name}-{who}")
+        self.scratch.environment = before
+
+    def load(self, graph, *options, command="tune", shown="alice"):
+        """Tunes or gets a graph and runs the bundle; returns whether the mark was left, and what the client said."""
+        mark = self.scratch.path("mark")
+        if os.path.exists(mark):
+            os.remove(mark)
+        out = self.scratch.path(f"{self.name}.out")
+        shutil.rmtree(out, ignore_errors=True)
+        asks = ["--trials", 2, "--budget", "60s"] if command == "tune" else []
+        done = self.scratch.run("warploom", command, graph, "--server", self.address, *self.shown(shown), *asks, "--out", out, *options, expect=None)
+        if os.path.exists(out):
+            before, self.scratch.environment = self.scratch.environment, {**self.scratch.environment, "VICTIM_OF_A_WORKER": mark}
+            self.scratch.run("warploom", "run", out)
+            self.scratch.environment = before
+        else:
+            expect(done.code != 0, f"no bundle, and no error: {done.out}")
+        return os.path.exists(mark), done.out + done.err
+
+
+def nameless(scratch, honest):
+    cell = Cell(scratch, f"nameless{honest}", hostile=2, honest=honest, listen="127.0.0.1:0")
+    marked, said = cell.load("g.graph")
+    expect(not marked, f"nameless workers: {said}")
+    return cell
+
+
+def without_a_builder(scratch):
+    """The client compiles what it loads, unless a flag says otherwise, which shows that the mark would be seen."""
+    cell = Cell(scratch, "trusting", hostile=2, honest=0, listen="127.0.0.1:0", options=["--no-build"])
+    marked, said = cell.load("g.graph")
+    expect(not marked, f"a client that compiles: {said}")
+    marked, said = cell.load("g.graph", "--trust-workers")
+    expect(marked and "--trust-workers" in said, f"a client that trusts workers: {said}")
+
+
+def certificates(scratch, honest):
+    shown = lambda who: ["--tls-ca", "tls/ca.pem", "--tls-cert", f"tls/{who}.pem", "--tls-key", f"tls/{who}.key"]  # noqa: E731
+    options = ["--trust-domain", "warploom", *shown("coordinator")]
+    cell = Cell(scratch, f"tls{honest}", hostile=2, honest=honest, options=options, listen="localhost:0", shown=shown)
+    marked, said = cell.load("g.graph")
+    expect(not marked, f"workers with certificates: {said}")
+
+
+def below_an_upstream(scratch):
+    """Two hostile workers at a laptop that offers all that is confirmed to a site where it publishes; a client of the site."""
+    (scratch.root / "callers").write_text("")
+    os.chmod(scratch.path("callers"), 0o600)
+    token = scratch.run("warploomd", "token", "laptop", "--callers", "callers", "--role", "cache", "--expires", "1d").out
+    (scratch.root / "laptop.token").write_text(token)
+    # Its signing key is made at the first start; the site trusts it.
+    first = scratch.start("warploomd", "--store", "laptop.db", "--listen", "unix:first.s", name="first")
+    until(lambda: listening(scratch.path("first.s")), 60, "the laptop listens")
+    (scratch.root / "signers").write_text(scratch.run("warploom", "signer", "--server", "unix:first.s").out)
+    first.process.terminate()
+    first.wait(60)
+    site = Cell(scratch, "site", hostile=0, honest=0, options=["--callers", "callers", "--signers", "signers"])
+    upstream = ["--upstream", site.address, "--upstream-token-file", "laptop.token", "--offer", "all"]
+    laptop = Cell(scratch, "laptop", hostile=2, honest=0, listen="127.0.0.1:0", options=upstream)
+    marked, said = laptop.load("g.graph")
+    expect(not marked, f"at the laptop: {said}")
+    marked, said = site.load("g.graph", command="get")
+    expect(not marked, f"at the site: {said}")
+
+
+def main():
+    if shutil.which("g++") is None or shutil.which("openssl") is None:
+        skip("no g++ or openssl command")
+    with Scratch() as scratch:
+        (scratch.root / "g.graph").write_text(graphs.EXP)
+        scratch.hostile = hostile_compiler(scratch)
+        roles = (["coordinator", "localhost", "127.0.0.1"], ["client", "alice"], ["worker", "hostile0", "hostile1", "honest0", "honest1"])
+        for role in roles:
+            subprocess.run([SOURCE / "deploy/certificates.sh", scratch.path("tls"), *role], check=True, capture_output=True)
+        without_a_builder(scratch)
+        for honest in (0, 1):
+            nameless(scratch, honest)
+            certificates(scratch, honest)
+        below_an_upstream(scratch)
+
+
+if __name__ == "__main__":
+    main()
