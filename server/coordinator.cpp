@@ -33,7 +33,7 @@ namespace {
 
 constexpr auto kDrain = std::chrono::seconds(8);
 // Calls that write to the store wait for its next commit together, so they are more than the cores.
-constexpr int kQuickThreads = 16, kSlowThreads = 4, kHeavyThreads = 2, kHeavyNice = 10;
+constexpr int kQuickThreads = 16, kSlowThreads = 4;
 constexpr size_t kMaxQueued = 4096;  // calls that wait for a thread
 
 // Limits of a connection. A peer that does not speak HTTP/2, or has gone without a word, is noticed.
@@ -215,7 +215,7 @@ absl::Status Coordinator::Impl::open(const CoordinatorOptions& options) {
                                     engine_options(options));
   quick = std::make_unique<WorkPool>(kQuickThreads, kMaxQueued);
   slow = std::make_unique<WorkPool>(kSlowThreads, kMaxQueued);
-  heavy = std::make_unique<WorkPool>(kHeavyThreads, kMaxQueued, kHeavyNice);
+  heavy = std::make_unique<WorkPool>(long_threads(), kMaxQueued, kLongNice);
   waiting = std::make_unique<Budget>(options.max_waiting_calls);
   transfers = std::make_unique<Budget>(options.max_transfer_bytes);
   const Serving serving{.engine = engine.get(),

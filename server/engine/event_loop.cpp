@@ -10,7 +10,6 @@ namespace wl {
 namespace {
 
 constexpr auto kTick = std::chrono::milliseconds(250);
-constexpr int kLongNice = 10;
 
 }  // namespace
 
@@ -19,10 +18,8 @@ void EventLoop::start(int pool_threads, std::function<void(int64_t)> step, std::
   tick_ = std::move(tick);
   thread_ = std::thread([this] { serve(); });
   pthread_setname_np(thread_.native_handle(), "wl-engine");
-  for (int i = 0; i < std::max(1, pool_threads); ++i) {
-    pool_.emplace_back([this] { serve_pool(pool_work_, 0); });
-    pool_.emplace_back([this] { serve_pool(long_work_, kLongNice); });
-  }
+  for (int i = 0; i < std::max(1, pool_threads); ++i) pool_.emplace_back([this] { serve_pool(pool_work_, 0); });
+  for (int i = 0; i < long_threads(); ++i) pool_.emplace_back([this] { serve_pool(long_work_, kLongNice); });
 }
 
 void EventLoop::stop() {

@@ -83,13 +83,9 @@ std::set<std::string> Leases::avoided(const Item& item) const {
   }
   const std::vector<std::string> others = others_for(item);
   if (!item.lost_on.empty() && !others.empty()) names.insert(item.lost_on.begin(), item.lost_on.end());
-  std::vector<std::string> slow;
-  {
-    const std::lock_guard lock(mutex_);
-    for (const std::string& name : others)
-      if (overdue_.is_noted(name, Clock::now())) slow.push_back(name);
-  }
-  if (slow.size() < others.size()) names.insert(slow.begin(), slow.end());
+  const std::lock_guard lock(mutex_);
+  const std::vector<std::string> last = overdue_.last_of(others, Clock::now());
+  names.insert(last.begin(), last.end());
   return names;
 }
 

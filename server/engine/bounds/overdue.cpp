@@ -26,6 +26,8 @@ std::string kind_of(const std::string& device, const Batch& batch) {
   return cat(device, batch.phase > 0 ? " promotion" : "", batch.chains.empty() ? "" : " chains");
 }
 
+const std::string kNameless;  // all workers whose callers are not known
+
 std::string whose(const std::string& worker) {
   return is_answered_for(worker) ? principal_of(worker) : worker;
 }
@@ -54,14 +56,34 @@ double Overdue::patience(const std::string& device, const Batch& batch, int time
 }
 
 void Overdue::noted(const std::string& worker, Clock::time_point now) {
-  Note& note = notes_[whose(worker)];
-  note.until = now + kNoted * (1 << std::min(note.times, 5));
-  ++note.times;
+  std::vector<std::string> all = {whose(worker)};
+  if (!is_answered_for(worker)) all.push_back(kNameless);
+  for (const std::string& who : all) {
+    Note& note = notes_[who];
+    note.until = now + kNoted * (1 << std::min(note.times, 5));
+    ++note.times;
+  }
+}
+
+bool Overdue::is_noted_as(const std::string& who, Clock::time_point now) const {
+  const auto note = notes_.find(who);
+  return note != notes_.end() && now < note->second.until;
 }
 
 bool Overdue::is_noted(const std::string& worker, Clock::time_point now) const {
-  const auto note = notes_.find(whose(worker));
-  return note != notes_.end() && now < note->second.until;
+  return is_noted_as(whose(worker), now);
+}
+
+std::vector<std::string> Overdue::last_of(const std::vector<std::string>& workers, Clock::time_point now) const {
+  const bool known_others = std::any_of(workers.begin(), workers.end(), [&](const std::string& worker) {
+    return is_answered_for(worker) && !is_noted(worker, now);
+  });
+  std::vector<std::string> last;
+  for (const std::string& worker : workers)
+    if (is_noted(worker, now) || (known_others && !is_answered_for(worker) && is_noted_as(kNameless, now)))
+      last.push_back(worker);
+  if (last.size() == workers.size()) last.clear();
+  return last;
 }
 
 void Overdue::forget(Clock::time_point now) {

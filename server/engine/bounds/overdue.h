@@ -7,6 +7,7 @@
 #include <deque>
 #include <map>
 #include <string>
+#include <vector>
 
 #include "compiler/base/records.h"
 
@@ -28,14 +29,18 @@ class Overdue {
   // batches of the device took. `times`: how often that has happened to the batch.
   double patience(const std::string& device, const Batch& batch, int times) const;
 
-  // A worker had a batch for longer than that. For a while, which grows, others come before all workers of its caller;
-  // before it alone, if nobody knows who that is.
+  // A worker had a batch for longer than that. For a while, which grows, others come before all workers of its caller.
+  // If nobody knows who that is, others without a name come before it alone, and those with one before all of them: the
+  // next name costs nothing.
   void noted(const std::string& worker, Clock::time_point now);
   bool is_noted(const std::string& worker, Clock::time_point now) const;
+  // Which of the workers come after the others among them; none, if there are no others.
+  std::vector<std::string> last_of(const std::vector<std::string>& workers, Clock::time_point now) const;
   bool nobody_is_noted() const { return notes_.empty(); }
   void forget(Clock::time_point now);  // whose time is over
 
  private:
+  bool is_noted_as(const std::string& who, Clock::time_point now) const;
   struct Note {
     int times = 0;
     Clock::time_point until;

@@ -1,16 +1,24 @@
 // What waits for the threads of a pool, by who asked for it: callers have turns, however much each of them has queued.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <deque>
 #include <map>
 #include <string>
+#include <thread>
 #include <utility>
 
 namespace wl {
 
 // Bytes of a graph's text. What is done for one of so many waits for that of larger ones nowhere.
 inline constexpr size_t kSmallGraph = 32 << 10;
+// Threads for larger ones, of each pool, and by how much they give way to others of the machine (nice(2)): on two cores
+// a second one keeps whoever asks for little from both.
+inline int long_threads() {
+  return std::clamp(static_cast<int>(std::thread::hardware_concurrency()) / 4, 1, 4);
+}
+inline constexpr int kLongNice = 10;
 
 template <typename Work>
 class CallerTurns {

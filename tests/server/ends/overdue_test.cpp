@@ -35,5 +35,21 @@ TEST(Overdue, NotesCallersOrWorkersThatNobodyKnows) {
   EXPECT_TRUE(overdue.is_noted("local/one", now + std::chrono::seconds(119))) << "longer each time";
 }
 
+TEST(Overdue, LetsThoseWhoAreKnownComeFirst) {
+  Overdue overdue(15);
+  const Overdue::Clock::time_point now{};
+  using Names = std::vector<std::string>;
+  EXPECT_EQ(overdue.last_of({"lab/one", "local/two"}, now), Names());
+  overdue.noted("local/one", now);
+  EXPECT_EQ(overdue.last_of({"lab/one", "local/one", "local/two"}, now), (Names{"local/one", "local/two"}));
+  EXPECT_EQ(overdue.last_of({"local/one", "local/two"}, now), Names{"local/one"}) << "the other may be honest";
+  EXPECT_EQ(overdue.last_of({"local/one"}, now), Names()) << "there is nobody else";
+  // Each of many names has been slow once: the longer all of them come last.
+  overdue.noted("local/two", now);
+  EXPECT_EQ(overdue.last_of({"lab/one", "local/new"}, now + std::chrono::seconds(100)), Names{"local/new"});
+  overdue.noted("lab/one", now);
+  EXPECT_EQ(overdue.last_of({"lab/one", "local/new"}, now), Names{"lab/one"}) << "who is known is slow as well";
+}
+
 }  // namespace
 }  // namespace wl
