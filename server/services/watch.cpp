@@ -1,5 +1,8 @@
 #include "server/services/watch.h"
 
+#include <grpcpp/alarm.h>
+
+#include <chrono>
 #include <utility>
 
 #include "proto/limits.h"
@@ -7,6 +10,8 @@
 
 namespace wl {
 namespace {
+
+constexpr auto kLastWrite = std::chrono::seconds(1);
 
 // One stream. It holds itself until gRPC is done with it.
 class WatchCall final : public grpc::ServerWriteReactor<v1::Job>, public std::enable_shared_from_this<WatchCall> {
@@ -21,8 +26,7 @@ class WatchCall final : public grpc::ServerWriteReactor<v1::Job>, public std::en
     call->self_ = call;
     call->held_ = hold_call(serving, context, "/warploom.v1.TuningService/WatchJob", kLongestWait,
                             [call = call.get(), &context](const absl::Status& status) {
-                              // A caller that does not read would keep the write, and so the stream, for ever.
-                              if (!call->end(to_grpc(status))) context.TryCancel();
+                              if (!call->end(to_grpc(status))) call->cancel_soon(&context);
                             });
     if (const absl::Status fields = check_fields(request); !fields.ok()) {
       call->end(to_grpc(fields));
@@ -51,6 +55,8 @@ class WatchCall final : public grpc::ServerWriteReactor<v1::Job>, public std::en
       done_ = true;
       watch = std::exchange(watch_, nullptr);
     }
+    late_.Cancel();
+    held_.reset();  // here, since an alarm that has just begun may keep this object beyond the coordinator
     if (watch != nullptr) engine_->unwatch(watch);
     if (counted_) waiting_->give(1);
     self_.reset();
@@ -79,6 +85,17 @@ class WatchCall final : public grpc::ServerWriteReactor<v1::Job>, public std::en
     const std::lock_guard lock(mutex_);
     if (next_ == nullptr || !is_done(next_->state)) next_ = *std::move(job);
     go_on();
+  }
+
+  // A write that is under way has a moment, so that its caller is told why it is the last one. Whoever does not read
+  // would keep it, and so the stream, for ever.
+  void cancel_soon(const grpc::CallbackServerContext* context) {
+    late_.Set(std::chrono::system_clock::now() + kLastWrite, [weak = weak_from_this(), context](bool in_time) {
+      const std::shared_ptr<WatchCall> call = weak.lock();
+      if (call == nullptr || !in_time) return;
+      const std::lock_guard lock(call->mutex_);
+      if (!call->done_) context->TryCancel();
+    });
   }
 
   // False: it ends once a write is over.
@@ -114,6 +131,7 @@ class WatchCall final : public grpc::ServerWriteReactor<v1::Job>, public std::en
   v1::Job message_;                  // being written
   std::optional<grpc::Status> end_;
   bool writing_ = false, sent_last_ = false, finished_ = false, done_ = false;
+  grpc::Alarm late_;
   std::unique_ptr<OpenCalls::Held> held_;  // last: it calls end()
 };
 
