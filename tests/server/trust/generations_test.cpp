@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "proto/trust/signing.h"
+#include "server/store/store.h"
 #include "tests/server/outside.h"
 #include "tests/server/scratch.h"
 #include "tests/server/service.h"
@@ -136,6 +137,29 @@ TEST_F(Generations, AreGivenAnewByAKeyThatIsNew) {
     EXPECT_TRUE(check_signature(*record, {{record->signed_by, "it"}}).ok());
   }
   expect_sound(store);
+}
+
+// Another coordinator begins with the backup, without its key.
+TEST_F(Generations, AreKnownToWhoBeginsWithABackup) {
+  start();
+  await_floor();
+  (void)made();
+  const StoreHead said = head();
+  const std::string backup = scratch.path("backup.db");
+  service.reset();
+  {
+    const auto opened = Store::open({.file = store}).value();
+    opened->sign_with(SigningKey::open(key_file).value());
+    ASSERT_TRUE(opened->backup(backup).ok());
+  }
+  const auto elsewhere = Store::open({.file = backup}).value();
+  elsewhere->sign_with(SigningKey::open(scratch.path("another")).value());
+  const auto heads = heads_of(*elsewhere);
+  ASSERT_TRUE(heads.ok()) << heads.status();
+  ASSERT_EQ(heads->size(), 2u);
+  EXPECT_EQ((*heads)[1].signed_by, said.signed_by);
+  EXPECT_EQ((*heads)[1].oldest, said.oldest);
+  EXPECT_TRUE(is_sound((*heads)[1]));
 }
 
 }  // namespace
