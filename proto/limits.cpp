@@ -11,6 +11,7 @@
 #include "compiler/base/names.h"
 #include "compiler/base/status.h"
 #include "proto/protocol.h"
+#include "proto/trust/heads.h"
 #include "warploom/v1/records.pb.h"
 
 namespace wl {
@@ -176,9 +177,9 @@ constexpr ItemsRow kItems[] = {
     {"KernelRecord.default_samples_ns", kMostSamples},
     {"BatchGetKernelsRequest.items", 256},
     {"BatchGetKernelsResponse.items", 256},
-    {"StoreHead.floors", 256},
-    {"GetHeadsResponse.heads", 128},
-    {"OfferHeadsRequest.heads", 128},
+    {"StoreHead.floors", kMostFloors},
+    {"GetHeadsResponse.heads", 2 * kMostHeads},
+    {"OfferHeadsRequest.heads", 2 * kMostHeads},
     {"Progress.groups", kMostGroups},
     {"GroupResult.samples_ns", kMostSamples},
     {"ResultBuffer.shape", 64},

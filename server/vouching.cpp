@@ -1,8 +1,6 @@
 #include "server/vouching.h"
 
-#include <sys/resource.h>
-#include <unistd.h>
-
+#include "server/engine/bounds/turns.h"
 #include "spdlog/spdlog.h"
 
 namespace wl {
@@ -32,8 +30,7 @@ void Vouching::wake() {
 }
 
 void Vouching::serve() {
-  (void)setpriority(PRIO_PROCESS, static_cast<id_t>(gettid()),
-                    kNice);  // of this thread, and of compilers that it starts
+  give_way(kNice);  // compilers that it starts too
   for (;;) {
     {
       std::unique_lock lock(mutex_);
@@ -46,44 +43,47 @@ void Vouching::serve() {
   }
 }
 
+// False: it was cut short.
+bool Vouching::go_through(int64_t* seen, const std::function<absl::Status(const KernelRecord&)>& visit) {
+  for (;;) {
+    const auto records = parts_.store->served_records(*seen, kAtOnce);
+    if (!records.ok()) return false;
+    if (records->empty()) return true;
+    for (const NumberedRecord& record : *records) {
+      if (stopping_) return false;
+      const auto row = parts_.store->record_by_digest(record.digest);
+      if (row.ok() && *row && !visit((*row)->record).ok()) return false;
+      *seen = record.id;
+    }
+  }
+}
+
 // One that is cut short is begun again by the next process.
 void Vouching::sign_anew() {
   const auto should = parts_.store->should_sign_anew();
   if (!should.ok() || !*should) return;
   const auto generation = parts_.store->new_generation();
   if (!generation.ok()) return;
-  for (int64_t seen = 0; !stopping_;) {
-    const auto records = parts_.store->served_records(seen, kAtOnce);
-    if (!records.ok()) return;
-    if (records->empty()) break;
-    for (const NumberedRecord& record : *records) {
-      if (stopping_) return;
-      seen = record.id;
-      const auto row = parts_.store->record_by_digest(record.digest);
-      if (!row.ok() || !*row) continue;
-      absl::Status done = check_signature((*row)->record, parts_.signers);
-      if (absl::IsDataLoss(done)) spdlog::error("{}", std::string(done.message()));
-      if (!done.ok()) continue;  // of an older version, or of another coordinator
-      done = parts_.store->sign_anew((*row)->record);
-      if (!done.ok()) return spdlog::warn("records cannot be signed anew: {}", std::string(done.message()));
-      parts_.changed(record.key);
-    }
-  }
-  if (stopping_) return;
-  if (const absl::Status done = parts_.store->forget_below(*generation); !done.ok())
+  int64_t seen = 0;
+  absl::Status done;
+  const bool all = go_through(&seen, [&](const KernelRecord& record) {
+    const absl::Status trusted = check_signature(record, parts_.signers);
+    if (absl::IsDataLoss(trusted)) spdlog::error("{}", std::string(trusted.message()));
+    if (!trusted.ok()) return absl::OkStatus();  // of an older version, or of another coordinator
+    done = parts_.store->sign_anew(record);
+    if (done.ok()) parts_.changed(record.key);
+    return done;
+  });
+  if (all && !stopping_) done = parts_.store->forget_below(*generation);
+  if (!done.ok())
     spdlog::warn("what was signed before cannot be told from what is right: {}", std::string(done.message()));
 }
 
 void Vouching::look_through() {
-  for (;;) {
-    const auto records = parts_.store->served_records(seen_, kAtOnce);
-    if (!records.ok() || records->empty()) return;
-    for (const NumberedRecord& record : *records) {
-      if (stopping_) return;
-      if (const auto row = parts_.store->record_by_digest(record.digest); row.ok() && *row) vouch((*row)->record);
-      seen_ = record.id;
-    }
-  }
+  (void)go_through(&seen_, [this](const KernelRecord& record) {
+    vouch(record);
+    return absl::OkStatus();
+  });
 }
 
 void Vouching::vouch(const KernelRecord& record) {

@@ -38,6 +38,8 @@ class Vouching {
 
  private:
   void serve();
+  // Visits what is served, in the order of the ids, after `*seen`.
+  bool go_through(int64_t* seen, const std::function<absl::Status(const KernelRecord&)>& visit);
   void sign_anew();
   void look_through();
   void vouch(const KernelRecord& record);

@@ -77,16 +77,16 @@ bool SeenGenerations::has_heard() const {
   return heard_;
 }
 
-void SeenGenerations::raise(const std::string& scope, int64_t generation) {
+std::string SeenGenerations::raise(const std::string& scope, int64_t generation) {
   int64_t& known = floors_[scope];
-  if (generation <= known) return;
+  if (generation <= known) return "";
   known = generation;
-  write(line_of(scope, generation));
+  return line_of(scope, generation);
 }
 
 // In one call, so that lines of several processes do not mix.
 void SeenGenerations::write(const std::string& lines) {
-  if (file_.empty()) return;
+  if (file_.empty() || lines.empty()) return;
   const int fd = ::open(file_.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
   if (fd < 0) return;
   (void)!::write(fd, lines.data(), lines.size());
@@ -99,8 +99,10 @@ void SeenGenerations::hear(const std::vector<StoreHead>& heads) {
   for (const StoreHead& head : heads) {
     int64_t& said = said_[head.signed_by];
     said = std::max(said, head.unix_ms);
-    raise(head.signed_by, head.oldest);
-    for (const StoreHead::Floor& floor : head.floors) raise(of_key(head.signed_by, floor.key), floor.generation);
+    std::string lines = raise(head.signed_by, head.oldest);
+    for (const StoreHead::Floor& floor : head.floors)
+      lines += raise(of_key(head.signed_by, floor.key), floor.generation);
+    write(lines);
   }
 }
 
@@ -134,7 +136,7 @@ absl::Status SeenGenerations::admit(const KernelRecord& record, const std::vecto
             "command again, and if that does not help tell whoever runs ",
             where));
   }
-  raise(scope, record.generation);
+  write(raise(scope, record.generation));
   return absl::OkStatus();
 }
 

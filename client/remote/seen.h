@@ -34,8 +34,8 @@ class SeenGenerations {
 
  private:
   void read();
-  void raise(const std::string& scope, int64_t generation);  // with the lock held
-  void write(const std::string& lines);                      // likewise
+  std::string raise(const std::string& scope, int64_t generation);  // with the lock held; the line to write
+  void write(const std::string& lines);                             // likewise
 
   const std::string file_, as_;
   mutable std::mutex mutex_;  // guards the rest

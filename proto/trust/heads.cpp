@@ -43,4 +43,11 @@ int64_t floor_of(const StoreHead& head, const std::string& key) {
   return floor;
 }
 
+std::string why_too_old(const KernelRecord& record, const StoreHead& head) {
+  const int64_t floor = floor_of(head, record.key);
+  if (record.generation >= floor) return "";
+  return cat("it is of generation ", record.generation, ", and ", record.signed_by, " has said that of its key ",
+             "nothing below ", floor, " is right any more");
+}
+
 }  // namespace wl

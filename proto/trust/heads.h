@@ -43,5 +43,7 @@ StoreHead from_proto(const v1::StoreHead& message);
 
 // Below which generation records of a key are no longer right by their signer's head. 0: all are right.
 int64_t floor_of(const StoreHead& head, const std::string& key);
+// Why a record is no longer right by its signer's head, for people; "": it is.
+std::string why_too_old(const KernelRecord& record, const StoreHead& head);
 
 }  // namespace wl

@@ -1,8 +1,6 @@
 #include "server/engine/event_loop.h"
 
 #include <pthread.h>
-#include <sys/resource.h>
-#include <unistd.h>
 
 #include <algorithm>
 
@@ -99,8 +97,7 @@ void EventLoop::serve() {
 }
 
 void EventLoop::serve_pool(Queue& queue, int nice) {
-  // Of this thread alone, on Linux. Where it cannot be set, all give way to each other as they do otherwise.
-  if (nice != 0) (void)setpriority(PRIO_PROCESS, static_cast<id_t>(gettid()), nice);
+  give_way(nice);
   for (;;) {
     std::function<void()> work;
     {

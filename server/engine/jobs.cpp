@@ -6,7 +6,6 @@
 #include "server/jobs/reverify.h"
 
 namespace wl {
-namespace {}  // namespace
 
 std::function<absl::Status()> Jobs::waiting_for_job(const ActiveJob& job) const {
   std::optional<Clock::time_point> end = job.deadline;

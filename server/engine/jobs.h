@@ -126,11 +126,12 @@ class Jobs : public SearchObserver {
  private:
   using MadePlan = std::shared_ptr<absl::StatusOr<JobPlan>>;
   using TakePlan = void (Jobs::*)(int64_t id, absl::StatusOr<JobPlan> plan);
-  // jobs.cpp
+  // planning.cpp
   void make_plan_of(ActiveJob& job);
   void plan_beside(const ActiveJob& job, std::function<void()> work);  // in the pool for graphs of its size
   void take_found(const JobRow& row, const MadePlan& plan, TakePlan take);
   void note_long_planning(ActiveJob& job);
+  // jobs.cpp
   void take_plan(int64_t id, absl::StatusOr<JobPlan> plan);
   std::function<absl::Status()> waiting_for_job(const ActiveJob& job) const;
   // The plan was given up because the coordinator leaves; the next one makes it.

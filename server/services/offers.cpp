@@ -39,8 +39,8 @@ absl::StatusOr<OfferTaken> take_offer(const Serving& serving, const Reader& call
   }
   if (const absl::Status trusted = check_signature(record, *serving.signers); !trusted.ok())
     return refused(record, std::string(trusted.message()));
-  WL_ASSIGN_OR_RETURN(std::string too_old, why_too_old(*serving.store, record));
-  if (!too_old.empty()) return refused(record, std::move(too_old));
+  WL_ASSIGN_OR_RETURN(const std::optional<StoreHead> head, serving.store->head_of(record.signed_by));
+  if (std::string why = head ? why_too_old(record, *head) : ""; !why.empty()) return refused(record, std::move(why));
   if (std::string why = why_not_by_producer(serving.authorizer, record); !why.empty())
     return refused(record, std::move(why));
   if (undisturbed_ns(record.samples_ns) <= 0) return refused(record, "it has no samples");

@@ -1,8 +1,5 @@
 #include "server/services/work_pool.h"
 
-#include <sys/resource.h>
-#include <unistd.h>
-
 namespace wl {
 
 void WorkPool::start() {
@@ -31,8 +28,7 @@ bool WorkPool::post(std::function<void()> work, const std::string& caller) {
 }
 
 void WorkPool::serve() {
-  // Of this thread alone, on Linux. Where it cannot be set, all give way to each other as they do otherwise.
-  if (nice_ != 0) (void)setpriority(PRIO_PROCESS, static_cast<id_t>(gettid()), nice_);
+  give_way(nice_);
   std::unique_lock lock(mutex_);
   for (;;) {
     queued_.wait(lock, [&] { return stopping_ || !turns_.empty(); });

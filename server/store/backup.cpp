@@ -115,13 +115,13 @@ absl::Status check_is_database(const std::string& name) {
 }  // namespace
 
 absl::Status Store::backup(const std::string& to) {
-  // So that whoever begins with the backup, and signs by another key, can tell what this one said last.
-  WL_ASSIGN_OR_RETURN(const std::optional<StoreHead> own, head());
-  if (own) WL_RETURN_IF_ERROR(put_heads({*own}));
   WL_ASSIGN_OR_RETURN(const std::string file, real_file(to, /*of_backup=*/true));
   if (fs::exists(file) || fs::exists(objects_of(file))) {
     return absl::AlreadyExistsError(cat("backup ", to, ": is there already; name another file"));
   }
+  // So that whoever begins with the backup, and signs by another key, can tell what this one said last.
+  WL_ASSIGN_OR_RETURN(const std::optional<StoreHead> own, head());
+  if (own) WL_RETURN_IF_ERROR(put_heads({*own}));
   const std::string made = file + ".unfinished";
   remove_with_logs(made);
   // One snapshot, beside which the store is read and written.

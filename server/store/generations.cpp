@@ -31,6 +31,13 @@ absl::StatusOr<int64_t> keys_with_floors(Sql& sql) {
   return sql.number("SELECT count(*) FROM floors WHERE scope GLOB 'key:*'");
 }
 
+bool add_head(const Sql::Row& payload, std::vector<StoreHead>* heads) {
+  v1::StoreHead message;
+  const std::string bytes = payload.text(0);
+  if (message.ParseFromString(bytes)) heads->push_back(from_proto(message));
+  return true;
+}
+
 constexpr int64_t kRevokedAtOnce = 256;  // records or searches of one transaction, so that other writes get in between
 
 // The key of a record that a worker of the principal measured or confirmed.
@@ -197,14 +204,20 @@ absl::Status Store::put_heads(const std::vector<StoreHead>& heads) {
 absl::StatusOr<std::vector<StoreHead>> Store::heads() {
   std::vector<StoreHead> found;
   WL_RETURN_IF_ERROR(read([&](Sql& sql) {
-    return sql.each("SELECT payload FROM heads ORDER BY unix_ms DESC", [&](const Sql::Row& row) {
-      v1::StoreHead message;
-      const std::string bytes = row.text(0);
-      if (message.ParseFromString(bytes)) found.push_back(from_proto(message));
-      return true;
-    });
+    return sql.each("SELECT payload FROM heads ORDER BY unix_ms DESC",
+                    [&](const Sql::Row& row) { return add_head(row, &found); });
   }));
   return found;
+}
+
+absl::StatusOr<std::optional<StoreHead>> Store::head_of(const std::string& signer) {
+  std::vector<StoreHead> found;
+  WL_RETURN_IF_ERROR(read([&](Sql& sql) {
+    return sql.each(
+        "SELECT payload FROM heads WHERE signer = ?", [&](const Sql::Row& row) { return add_head(row, &found); },
+        signer);
+  }));
+  return found.empty() ? std::nullopt : std::optional(std::move(found[0]));
 }
 
 absl::StatusOr<std::vector<StoreHead>> heads_of(Store& store) {
@@ -214,16 +227,6 @@ absl::StatusOr<std::vector<StoreHead>> heads_of(Store& store) {
   std::erase_if(heads, [&](const StoreHead& head) { return head.signed_by == own->signed_by; });
   heads.insert(heads.begin(), *own);
   return heads;
-}
-
-absl::StatusOr<std::string> why_too_old(Store& store, const KernelRecord& record) {
-  WL_ASSIGN_OR_RETURN(const std::vector<StoreHead> heads, store.heads());
-  for (const StoreHead& head : heads) {
-    if (head.signed_by != record.signed_by || record.generation >= floor_of(head, record.key)) continue;
-    return cat("it is of generation ", record.generation, ", and ", record.signed_by, " has said that of its key ",
-               "nothing below ", floor_of(head, record.key), " is right any more");
-  }
-  return "";
 }
 
 }  // namespace wl

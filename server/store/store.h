@@ -337,6 +337,7 @@ class Store {
   // What other coordinators said of theirs, of each what it said last; at most kMostHeads are kept.
   absl::Status put_heads(const std::vector<StoreHead>& heads);
   absl::StatusOr<std::vector<StoreHead>> heads();
+  absl::StatusOr<std::optional<StoreHead>> head_of(const std::string& signer);  // that of one of them
 
   // Devices that are known elsewhere: jobs may be for them. What is known of them here stays as it is.
   absl::Status put_devices(const std::vector<Device>& devices);
@@ -374,8 +375,6 @@ class Store {
 
 // What a coordinator tells others of heads: its own, if it signs, and those that it has heard.
 absl::StatusOr<std::vector<StoreHead>> heads_of(Store& store);
-// Why a record is no longer right by what its signer said last, for people; "": it is, or nothing was heard of that.
-absl::StatusOr<std::string> why_too_old(Store& store, const KernelRecord& record);
 
 int64_t unix_ms_now();
 // The folder of a store's objects, beside its file.

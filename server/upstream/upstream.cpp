@@ -274,16 +274,16 @@ absl::StatusOr<bool> Upstream::bring(const Question& question, const Via& via, s
 
 // PermissionDenied: its signer has said that it is no longer right.
 absl::Status Upstream::check_age(const KernelRecord& record) {
-  const auto known = parts_.store->heads();
-  if (!known.ok()) return not_stored(known.status());
-  const bool heard = std::any_of(known->begin(), known->end(),
-                                 [&](const StoreHead& head) { return head.signed_by == record.signed_by; });
-  if (!heard && record.generation != 0) (void)hear_heads();
-  const auto why = why_too_old(*parts_.store, record);
-  if (!why.ok()) return not_stored(why.status());
-  return why->empty()
+  auto head = parts_.store->head_of(record.signed_by);
+  if (head.ok() && !*head && record.generation != 0) {
+    (void)hear_heads();
+    head = parts_.store->head_of(record.signed_by);
+  }
+  if (!head.ok()) return not_stored(head.status());
+  const std::string why = *head ? why_too_old(record, **head) : "";
+  return why.empty()
              ? absl::OkStatus()
-             : absl::PermissionDeniedError(cat("the record ", record.digest, " of key ", record.key, ": ", *why));
+             : absl::PermissionDeniedError(cat("the record ", record.digest, " of key ", record.key, ": ", why));
 }
 
 absl::StatusOr<bool> Upstream::bring_record(const Question& question, const Via& via, std::string* problem) {

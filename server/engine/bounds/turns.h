@@ -1,6 +1,9 @@
 // What waits for the threads of a pool, by who asked for it: callers have turns, however much each of them has queued.
 #pragma once
 
+#include <sys/resource.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <cstddef>
 #include <deque>
@@ -19,6 +22,11 @@ inline int long_threads() {
   return std::clamp(static_cast<int>(std::thread::hardware_concurrency()) / 4, 1, 4);
 }
 inline constexpr int kLongNice = 10;
+// Of this thread alone, on Linux, and of what it starts. Where it cannot be set, all give way to each other as they do
+// otherwise.
+inline void give_way(int nice) {
+  if (nice != 0) (void)setpriority(PRIO_PROCESS, static_cast<id_t>(gettid()), nice);
+}
 
 template <typename Work>
 class CallerTurns {

@@ -40,6 +40,12 @@ void expect_idle(const FakeCompiler& compiler) {
   while (compiler.planning != 0) std::this_thread::yield();  // for ever, if planning goes on
 }
 
+std::string large_graph() {
+  std::string text = "graph {\n  %0 = input \"x\" : f32[64,32] normal(0,1)\n";
+  for (int i = 0; i < 2000; ++i) append(&text, "  %", i + 1, " = exp %", i, " : f32[64,32]\n");
+  return text + "  output \"y\" %2000\n}\n";
+}
+
 TEST(Ends, WithACallerThatCreatesAJob) {
   Scratch scratch;
   Service service(scratch.path("a.db"));
@@ -111,9 +117,7 @@ TEST(Ends, LateForLargeGraphsAndSoonForSmallOnes) {
   Service service(scratch.path("a.db"));
   service.compiler.stuck = true;
   service.compiler.stuck_beyond = 100;
-  std::string large = "graph {\n  %0 = input \"x\" : f32[64,32] normal(0,1)\n";
-  for (int i = 0; i < 2000; ++i) append(&large, "  %", i + 1, " = exp %", i, " : f32[64,32]\n");
-  large += "  output \"y\" %2000\n}\n";
+  const std::string large = large_graph();
   constexpr int kCallers = 10;
   std::vector<grpc::ClientContext> contexts(kCallers);
   std::vector<std::thread> callers;
@@ -141,9 +145,7 @@ TEST(Ends, JobsThatWaitedForAWorkerLetSmallOnesPass) {
   Service service(scratch.path("a.db"));
   service.compiler.stuck = true;
   service.compiler.stuck_beyond = 100;
-  std::string large = "graph {\n  %0 = input \"x\" : f32[64,32] normal(0,1)\n";
-  for (int i = 0; i < 2000; ++i) append(&large, "  %", i + 1, " = exp %", i, " : f32[64,32]\n");
-  large += "  output \"y\" %2000\n}\n";
+  const std::string large = large_graph();
   TuneOptions options = trials(8);
   options.device.reset();
   options.target = "cpu:avx2";
