@@ -113,10 +113,8 @@ std::string choices_page() {
   return out;
 }
 
-int64_t Schedule::operator[](Choice choice) const {
-  if (has(choice)) return at(choice);
-  WL_CHECK(info(choice).absent != kVaries, "the schedule has no ", info(choice).name);
-  return info(choice).absent;
+void Schedule::no_value(Choice choice) {
+  check_failed(__FILE__, __LINE__, "has(choice)", cat("the schedule has no ", info(choice).name));
 }
 
 const Schedule& Schedule::part(int number) const {

@@ -45,6 +45,13 @@ struct ChoiceInfo {
 // The value that no axis has: of a choice that a kernel never asks for when its space lacks it.
 inline constexpr int64_t kVaries = INT64_MIN;
 
+// The column `absent` of choices.def, where walks over spaces, which ask for little else, read it without a call.
+inline constexpr std::array<int64_t, kChoices> kAbsent = {
+#define CHOICE(id, name, type, absent, ...) absent,
+#include "compiler/schedule/choices.def"
+#undef CHOICE
+};
+
 // Values of choices that have named ones.
 inline constexpr int64_t kGcc = 0, kClang = 1;                                      // kCompiler
 inline constexpr int64_t kKeepCostly = 0, kKeepAll = 1;                             // kKeep
@@ -72,7 +79,15 @@ class Schedule {
  public:
   Schedule() { values_.fill(kVaries); }
   // The value, or the one that choices.def gives to kernels whose space has no such axis. Aborts where that varies.
-  int64_t operator[](Choice choice) const;
+  int64_t operator[](Choice choice) const {
+    const int64_t value = at(choice);
+    if (value != kVaries) [[likely]]
+      return value;
+    const int64_t absent = kAbsent[static_cast<size_t>(choice)];
+    if (absent == kVaries) [[unlikely]]
+      no_value(choice);
+    return absent;
+  }
   bool has(Choice choice) const { return at(choice) != kVaries; }
   void set(Choice choice, int64_t value) { values_[static_cast<size_t>(choice)] = value; }
   // What was chosen for one stage or one member of the group, by its number; an empty schedule where nothing was.
@@ -82,6 +97,7 @@ class Schedule {
   void set(const Axis& axis, int64_t value);
 
  private:
+  [[noreturn]] static void no_value(Choice choice);
   int64_t at(Choice choice) const { return values_[static_cast<size_t>(choice)]; }
 
   std::array<int64_t, kChoices> values_;  // kVaries: not chosen

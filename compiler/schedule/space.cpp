@@ -10,7 +10,7 @@ namespace wl {
 namespace {
 
 constexpr uint64_t kMostLookedAt = 1'000'000;  // points of a walk for a legal one; a fraction of a second
-constexpr uint64_t kMostTold = 200'000;        // and of one that counts, as for each group of a graph that is shown
+constexpr uint64_t kMostTold = 50'000;         // and of one that counts, as for each group of a graph that is shown
 constexpr std::string_view kPlan1 = "plan 1 ", kPlan2 = "plan 2 ";
 
 std::string value_text(const Axis& axis, int64_t value) {
