@@ -144,7 +144,7 @@ absl::Status verify(const Graph& graph) {
   return absl::OkStatus();
 }
 
-Graph prune(const Graph& graph, bool drop_inputs) {
+Graph prune(Graph graph, bool drop_inputs) {
   std::vector<char> live(graph.nodes.size(), 0);
   for (const Output& output : graph.outputs) live[output.node] = 1;
   for (size_t i = graph.nodes.size(); i-- > 0;) {
@@ -152,20 +152,22 @@ Graph prune(const Graph& graph, bool drop_inputs) {
     if (!live[i]) continue;
     for (NodeId operand : graph.nodes[i].operands) live[operand] = 1;
   }
-  Graph result;
   std::vector<NodeId> renamed(graph.nodes.size(), -1);
+  NodeId kept = 0;
   for (size_t i = 0; i < graph.nodes.size(); ++i) {
     if (!live[i]) continue;
-    renamed[i] = static_cast<NodeId>(result.nodes.size());
-    Node& node = result.nodes.emplace_back(graph.nodes[i]);
-    for (NodeId& operand : node.operands) operand = renamed[operand];
+    renamed[i] = kept++;
+    for (NodeId& operand : graph.nodes[i].operands) operand = renamed[operand];
+    if (renamed[i] != static_cast<NodeId>(i)) graph.nodes[renamed[i]] = std::move(graph.nodes[i]);
   }
-  for (const Output& output : graph.outputs) result.outputs.push_back({output.name, renamed[output.node]});
-  return result;
+  graph.nodes.resize(kept);
+  for (Output& output : graph.outputs) output.node = renamed[output.node];
+  return graph;
 }
 
 Shape without_units(const Shape& shape) {
   Shape result;
+  result.reserve(shape.size());
   for (int64_t extent : shape) {
     if (extent != 1) result.push_back(extent);
   }

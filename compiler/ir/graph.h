@@ -142,6 +142,6 @@ absl::Status verify(const Graph& graph);
 absl::Status infer(std::span<const Node> earlier, Node& node);
 
 // Returns the nodes that outputs need, renumbered in the same order. Unused inputs stay unless `drop_inputs`.
-Graph prune(const Graph& graph, bool drop_inputs = false);
+Graph prune(Graph graph, bool drop_inputs = false);
 
 }  // namespace wl

@@ -1,8 +1,8 @@
 #include "compiler/plan/group.h"
 
 #include <algorithm>
-#include <unordered_map>
 
+#include "absl/container/flat_hash_map.h"
 #include "compiler/ir/ranges.h"
 #include "compiler/plan/group_order.h"
 
@@ -13,7 +13,11 @@ namespace {
 // Builds the graph of a group.
 class Extraction {
  public:
-  explicit Extraction(const Graph& graph) : graph_(graph) {}
+  Extraction(const Graph& graph, const Group& group) : graph_(graph) {
+    const size_t most = 2 * (group.reads.size() + group.ops.size());  // every value in two shapes
+    result_.nodes.reserve(most);
+    now_.reserve(most);
+  }
 
   void read(NodeId id, std::string name) {
     const Node& value = graph_.nodes[id];
@@ -40,7 +44,7 @@ class Extraction {
   }
 
   Graph graph() {
-    Graph graph = prune(result_);
+    Graph graph = prune(std::move(result_));
     draw_integers(graph);
     return graph;
   }
@@ -63,13 +67,13 @@ class Extraction {
 
   const Graph& graph_;
   Graph result_;
-  std::unordered_map<NodeId, NodeId> now_, whole_;
+  absl::flat_hash_map<NodeId, NodeId> now_, whole_;
 };
 
 }  // namespace
 
 Graph extract(const Graph& graph, const Group& group) {
-  Extraction extraction(graph);
+  Extraction extraction(graph, group);
   for (size_t i = 0; i < group.reads.size(); ++i) extraction.read(group.reads[i], cat("i", i));
   const GroupOrder order(graph, group);
   order.walk(group.stores, [&](NodeId id) { extraction.compute(id, order.operands(id)); });
@@ -78,7 +82,7 @@ Graph extract(const Graph& graph, const Group& group) {
 }
 
 int64_t bytes_moved(const Graph& graph, const Group& group) {
-  std::unordered_map<NodeId, int64_t> wanted;  // elements of a value that are read, at most
+  absl::flat_hash_map<NodeId, int64_t> wanted;  // elements of a value that are read, at most
   const auto want = [&](NodeId value, int64_t count) {
     int64_t& known = wanted[value];
     known = std::min(known + count, elements(graph.nodes[value].shape));

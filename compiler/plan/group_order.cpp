@@ -4,8 +4,6 @@
 #include <bit>
 #include <tuple>
 
-#include "compiler/base/splitmix.h"
-
 namespace wl {
 namespace {
 
@@ -19,12 +17,15 @@ void add_list(Fingerprint& f, const List& list) {
 
 bool reshapes_units(const Graph& graph, NodeId id) {
   const Node& node = graph.nodes[id];
-  return node.op == Op::reshape && without_units(node.shape) == without_units(graph.nodes[node.operands[0]].shape);
-}
-
-void Fingerprint::add(uint64_t value) {
-  a = mix(a + value + kGolden);
-  b = mix((b ^ value) * 0xff51afd7ed558ccd + 1);
+  if (node.op != Op::reshape) return false;
+  const Shape& from = graph.nodes[node.operands[0]].shape;
+  const auto next = [](const Shape& shape, size_t& at) {
+    while (at < shape.size() && shape[at] == 1) ++at;
+    return at < shape.size() ? shape[at++] : 1;
+  };
+  for (size_t i = 0, j = 0; i < from.size() || j < node.shape.size();)
+    if (next(from, i) != next(node.shape, j)) return false;
+  return true;
 }
 
 Fingerprint fingerprint(const Node& node) {
@@ -44,7 +45,9 @@ Fingerprint read_fingerprint(const Node& node) {
   Fingerprint f;
   f.add(~uint64_t{0});
   f.add(static_cast<uint64_t>(node.dtype));
-  add_list(f, without_units(node.shape));
+  f.add(static_cast<uint64_t>(std::count_if(node.shape.begin(), node.shape.end(), [](int64_t e) { return e != 1; })));
+  for (const int64_t extent : node.shape)
+    if (extent != 1) f.add(static_cast<uint64_t>(extent));
   if (node.op != Op::input || is_float(node.dtype)) return f;
   f.add(static_cast<uint64_t>(node.fill.low));
   f.add(static_cast<uint64_t>(node.fill.high));
@@ -58,6 +61,7 @@ GroupOrder::GroupOrder(const Graph& graph, const Group& group) : graph_(graph), 
   for (NodeId id : group.ops) entries_.push_back({.id = id});
   for (NodeId id : group.reads) entries_.push_back({.id = id, .read = true});
   std::sort(entries_.begin(), entries_.end(), [](const Entry& x, const Entry& y) { return x.id < y.id; });
+  std::vector<uint64_t> operands;
   for (Entry& entry : entries_) {
     const Node& node = graph.nodes[entry.id];
     if (!entry.read && reshapes_units(graph, entry.id)) {  // it changes no element
@@ -67,7 +71,7 @@ GroupOrder::GroupOrder(const Graph& graph, const Group& group) : graph_(graph), 
       continue;
     }
     Fingerprint f = entry.read ? read_fingerprint(node) : fingerprint(node);
-    std::vector<uint64_t> operands;
+    operands.clear();
     for (size_t k = 0; k < node.operands.size() && !entry.read; ++k) {
       const Entry& operand = entries_[index(node.operands[k])];
       operands.push_back(operand.above);

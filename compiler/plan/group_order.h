@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "compiler/base/splitmix.h"
 #include "compiler/plan/group.h"
 
 namespace wl {
@@ -15,7 +16,10 @@ namespace wl {
 struct Fingerprint {
   uint64_t a = 0, b = 0;
   bool operator==(const Fingerprint&) const = default;
-  void add(uint64_t value);
+  void add(uint64_t value) {
+    a = mix(a + value + kGolden);
+    b = mix((b ^ value) * 0xff51afd7ed558ccd + 1);
+  }
 };
 struct FingerprintHash {
   size_t operator()(const Fingerprint& f) const { return f.a; }
@@ -59,7 +63,7 @@ std::vector<NodeId> GroupOrder::walk(const std::vector<NodeId>& stores, Done don
   std::vector<char> met(entries_.size(), 0);
   struct Visit {
     NodeId id;
-    std::vector<NodeId> operands;
+    bool swapped = false;
     size_t next = 0;
   };
   std::vector<Visit> stack;  // a chain of views may be as long as the graph
@@ -70,14 +74,16 @@ std::vector<NodeId> GroupOrder::walk(const std::vector<NodeId>& stores, Done don
     if (entries_[at].read)
       reads.push_back(id);
     else
-      stack.push_back({id, operands(id)});
+      stack.push_back({id, entries_[at].swapped});
   };
   for (NodeId store : stores) {
     meet(store);
     while (!stack.empty()) {
       Visit& top = stack.back();
-      if (top.next < top.operands.size()) {
-        meet(top.operands[top.next++]);
+      const std::vector<NodeId>& operands = graph_.nodes[top.id].operands;
+      if (top.next < operands.size()) {
+        const size_t next = top.next++;
+        meet(operands[top.swapped && next < 2 ? 1 - next : next]);
       } else {
         const NodeId id = top.id;
         stack.pop_back();
