@@ -8,6 +8,7 @@
 #include "compiler/cover/carried.h"
 #include "compiler/cover/cover.h"
 #include "compiler/cover/packing.h"
+#include "compiler/cover/shareable.h"
 #include "compiler/cover/slab.h"
 #include "compiler/cover/turn_sizes.h"
 #include "compiler/cover/values.h"
@@ -48,56 +49,22 @@ bool carry_alike(const CarriedParts& a, const CarriedParts& b) {
                     });
 }
 
-// Gives inputs that are only read through one reshape the shape of that reshape. Its dimensions, such as the heads of a
-// projection to q, k and v, can then be divided among blocks.
-void take_inputs_as_read(Graph& group) {
-  std::vector<NodeId> view(group.nodes.size(), -1);  // by input: its first reader
-  std::vector<char> otherwise(group.nodes.size(), 0);
-  for (NodeId id = 0; id < static_cast<NodeId>(group.nodes.size()); ++id)
-    for (NodeId operand : group.nodes[id].operands) {
-      if (group.nodes[operand].op != Op::input) continue;
-      if (view[operand] < 0) view[operand] = id;
-      if (group.nodes[id].op != Op::reshape || group.nodes[id].shape != group.nodes[view[operand]].shape)
-        otherwise[operand] = 1;
-    }
-  for (const Output& output : group.outputs) otherwise[output.node] = 1;
-  for (size_t id = 0; id < group.nodes.size(); ++id)
-    if (view[id] >= 0 && otherwise[id] == 0) group.nodes[id].shape = group.nodes[view[id]].shape;
-}
-
-// The same graph in a form that can be divided among blocks: every reader has its own copy of a constant, so that the
-// copies can be cut in different ways, and an output that other nodes read is a copy of the value that they read.
-struct Shareable {
-  Graph graph;
-  std::vector<NodeId> was;  // by node of `graph`: the group's node
-};
-Shareable shareable(const Graph& group) {
-  Shareable made;
-  Graph& out = made.graph;
-  std::vector<NodeId> now(group.nodes.size(), -1);
-  std::vector<char> read(group.nodes.size(), 0);
-  const auto add = [&](Node node, NodeId was) {
-    out.nodes.push_back(std::move(node));
-    made.was.push_back(was);
-    return static_cast<NodeId>(out.nodes.size()) - 1;
+// Equal for stages of equal structure whose results are stored with equal strides, whatever their names.
+Fingerprint structure_of(const Graph& stage, const std::vector<std::vector<int64_t>>& pitches) {
+  Fingerprint result;
+  const auto add_all = [&result](const auto& list) {
+    result.add(list.size());
+    for (const auto value : list) result.add(static_cast<uint64_t>(value));
   };
-  for (size_t id = 0; id < group.nodes.size(); ++id) {
-    Node node = group.nodes[id];
-    for (NodeId& operand : node.operands) {
-      read[operand] = 1;
-      operand = group.nodes[operand].op == Op::constant ? add(group.nodes[operand], operand) : now[operand];
-    }
-    now[id] = add(std::move(node), static_cast<NodeId>(id));
+  for (const Node& node : stage.nodes) {
+    const Fingerprint own = node.op == Op::input ? read_fingerprint(node) : fingerprint(node);
+    result.add(own.a);
+    result.add(own.b);
+    add_all(node.operands);
   }
-  for (const Output& output : group.outputs) {
-    const Node& node = group.nodes[output.node];
-    NodeId stored = now[output.node];
-    if (read[output.node] != 0 && !is_leaf(node))
-      stored = add({.op = Op::reshape, .dtype = node.dtype, .shape = node.shape, .operands = {stored}}, output.node);
-    out.outputs.push_back({output.name, stored});
-  }
-  take_inputs_as_read(out);
-  return made;
+  for (const Output& output : stage.outputs) result.add(static_cast<uint64_t>(output.node));
+  for (const std::vector<int64_t>& strides : pitches) add_all(strides);
+  return result;
 }
 
 class Stitcher {
@@ -229,9 +196,18 @@ class Stitcher {
           origins != nullptr ? cat("v", was_[(*origins)[stored]]) : cat("turn", result_.kept.size());
       result_.kept.push_back({name, own.dtype, own.shape, result_.stages.size(), 0});
     }
-    WL_ASSIGN_OR_RETURN(stage.domain, analyze(stage.graph, machine_, pitches));
+    WL_ASSIGN_OR_RETURN(stage.domain, domain_of(stage.graph, pitches));
     result_.stages.push_back(std::move(stage));
     return absl::OkStatus();
+  }
+
+  // Blocks of other groups, and of other numbers of rows, run many of the same stages.
+  const absl::StatusOr<Domain>& domain_of(const Graph& stage, const std::vector<std::vector<int64_t>>& pitches) {
+    auto& known = options_.memo->stages;
+    const Fingerprint key = structure_of(stage, pitches);
+    if (const auto found = known.find(key); found != known.end()) return found->second;
+    if (known.size() >= kMostRemembered) known.clear();
+    return known.emplace(key, analyze(stage, machine_, pitches)).first->second;
   }
 
   // The value in scratch that holds a block's part of an iota.

@@ -9,7 +9,7 @@
 namespace wl {
 namespace {
 
-constexpr size_t kMaxRemembered = 4096;
+constexpr size_t kSmallGroup = 16;  // ops of most groups; room for them takes one allocation
 
 bool contains(const std::vector<NodeId>& sorted, NodeId id) {
   return std::binary_search(sorted.begin(), sorted.end(), id);
@@ -63,7 +63,7 @@ const absl::StatusOr<Domain>& CoverValues::try_alone(NodeId anchor, std::vector<
   auto& domains = (memo_ != nullptr ? *memo_ : own_).domains;
   const auto known = domains.find(key);
   if (known != domains.end()) return known->second;
-  if (domains.size() >= kMaxRemembered) domains.clear();
+  if (domains.size() >= kMostRemembered) domains.clear();
   return domains.emplace(key, analyze(extract(*graph_, group), *machine_)).first->second;
 }
 
@@ -215,8 +215,12 @@ void CoverValues::find_edges() {
 
 Group CoverValues::group_storing(const std::vector<NodeId>& anchors, std::vector<NodeId> stores) const {
   Group group;
+  group.ops.reserve(kSmallGroup);
+  group.reads.reserve(kSmallGroup);
   begin_walk();
-  std::vector<NodeId> todo(stores.rbegin(), stores.rend());
+  std::vector<NodeId> todo;
+  todo.reserve(kSmallGroup + stores.size());
+  todo.assign(stores.rbegin(), stores.rend());
   while (!todo.empty()) {
     const NodeId id = todo.back();
     todo.pop_back();

@@ -12,14 +12,16 @@
 
 namespace wl {
 
-inline constexpr uint64_t kAnalysisSteps = 50;  // that looking at one small group counts for (compiler/base/work.h)
+inline constexpr size_t kMostRemembered = 4096;  // domains of each kind, in a CoverMemo
+inline constexpr uint64_t kAnalysisSteps = 50;   // that looking at one small group counts for (compiler/base/work.h)
 
 // Answers about groups, by their structure, for one machine. Covers of graphs with parts in common reuse them.
 struct CoverMemo {
   template <typename Found>
   using Of = std::unordered_map<Fingerprint, Found, FingerprintHash>;
   Of<absl::StatusOr<Domain>> domains;
-  Of<bool> mergers;  // whether cover_greedy may make the group
+  Of<absl::StatusOr<Domain>> stages;  // of parts of blocks, with the strides that their results have in memory
+  Of<bool> mergers;                   // whether cover_greedy may make the group
 };
 
 class CoverValues {

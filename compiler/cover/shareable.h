@@ -1,0 +1,19 @@
+// A group in a form that can be divided among blocks (stitching.h).
+#pragma once
+
+#include <vector>
+
+#include "compiler/ir/graph.h"
+
+namespace wl {
+
+// The same graph, in which every reader has its own copy of a constant, so that the copies can be cut in different
+// ways, an output that other nodes read is a copy of the value that they read, and inputs that are only read through
+// one reshape have its shape.
+struct Shareable {
+  Graph graph;
+  std::vector<NodeId> was;  // by node of `graph`: the group's node
+};
+Shareable shareable(const Graph& group);
+
+}  // namespace wl
