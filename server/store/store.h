@@ -49,9 +49,9 @@ struct StoreStats {
   int64_t queued = 0;  // writes that wait for the transaction before theirs, now
   int64_t writes = 0, transactions = 0;
   int64_t checkpoints = 0, unfinished_checkpoints = 0;  // unfinished: the write-ahead log was not emptied
-  int64_t wal_bytes = 0;                                // now
-  int64_t damaged = 0;                                  // what was read and did not have its digest
-  bool checked = false;                                 // the file was looked through when it was opened
+  int64_t wal_bytes = 0;  // of the log, that no checkpoint has moved; its file may be larger
+  int64_t damaged = 0;    // what was read and did not have its digest
+  bool checked = false;   // the file was looked through when it was opened
   bool broken = false;
 };
 

@@ -1,7 +1,5 @@
 #include "server/store/writer.h"
 
-#include <sys/stat.h>
-
 #include <algorithm>
 
 #include "spdlog/spdlog.h"
@@ -24,6 +22,15 @@ bool is_failed_sync(int code) {
 
 StoreWriter::StoreWriter(std::unique_ptr<Sql> sql, std::string file, Hooks hooks)
     : sql_(std::move(sql)), file_(std::move(file)), hooks_(std::move(hooks)), files_(file_) {
+  (void)sql_->each("PRAGMA page_size", [this](const Sql::Row& row) {
+    page_bytes_ = row.integer(0);
+    return false;
+  });
+  const auto noted = [](void* writer, sqlite3*, const char*, int pages) {
+    static_cast<StoreWriter*>(writer)->note_pages(pages);
+    return SQLITE_OK;
+  };
+  sqlite3_wal_hook(sql_->connection(), noted, this);
   thread_ = std::thread([this] { serve(); });
 }
 
@@ -66,16 +73,17 @@ absl::Status StoreWriter::broken() const {
 
 StoreWriter::Stats StoreWriter::stats() const {
   const std::lock_guard lock(mutex_);
-  return {static_cast<int64_t>(queue_.size()), writes_, transactions_, checkpoints_, unfinished_, wal_bytes()};
+  return {static_cast<int64_t>(queue_.size()), writes_, transactions_, checkpoints_, unfinished_, wal_bytes_};
 }
 
 void StoreWriter::point(const char* name) {
   if (hooks_.at_point) hooks_.at_point(name);
 }
 
-int64_t StoreWriter::wal_bytes() const {
-  struct stat found = {};
-  return stat((file_ + "-wal").c_str(), &found) == 0 ? found.st_size : 0;
+// https://www.sqlite.org/fileformat.html: the header of the log, and that of each page.
+void StoreWriter::note_pages(int pages) {
+  constexpr int64_t kHeader = 32, kPageHeader = 24;
+  wal_bytes_ = kHeader + pages * (page_bytes_ + kPageHeader);
 }
 
 // One transaction of all of the batch, each piece of work in a savepoint of its own, whose failure undoes it alone.
@@ -154,7 +162,7 @@ void StoreWriter::break_down(const absl::Status& status) {
 }
 
 void StoreWriter::checkpoint_when_due() {
-  if (wal_bytes() <= std::max(kWalLimitBytes, retry_beyond_)) return;
+  if (wal_bytes_ <= std::max(kWalLimitBytes, retry_beyond_)) return;
   checkpoint();
   look_at_files(/*changed=*/true);
 }
@@ -171,12 +179,15 @@ void StoreWriter::look_at_files(bool changed) {
 bool StoreWriter::checkpoint() {
   point("checkpoint");
   sqlite3_busy_timeout(sql_->connection(), kCheckpointWaitMs);
-  const int code = sqlite3_wal_checkpoint_v2(sql_->connection(), nullptr, SQLITE_CHECKPOINT_TRUNCATE, nullptr, nullptr);
+  const int code = sqlite3_wal_checkpoint_v2(sql_->connection(), nullptr, SQLITE_CHECKPOINT_RESTART, nullptr, nullptr);
   sqlite3_busy_timeout(sql_->connection(), kWriteWaitMs);
   point("checkpointed");
   ++checkpoints_;
-  retry_beyond_ = code == SQLITE_OK ? 0 : wal_bytes() + kRetryBytes;
-  if (code == SQLITE_OK) return true;
+  retry_beyond_ = code == SQLITE_OK ? 0 : wal_bytes_ + kRetryBytes;
+  if (code == SQLITE_OK) {
+    wal_bytes_ = 0;
+    return true;
+  }
   ++unfinished_;
   const absl::Status status = sql_->error("moving the write-ahead log into the file");
   if (is_failed_sync(code)) {
@@ -185,7 +196,7 @@ bool StoreWriter::checkpoint() {
   }
   if (Clock::now() < warned_ + kWarnAgain) return false;
   warned_ = Clock::now();
-  spdlog::warn("the write-ahead log of {} bytes could not be emptied and goes on growing: {}", wal_bytes(),
+  spdlog::warn("the write-ahead log of {} bytes could not be emptied and goes on growing: {}", wal_bytes_.load(),
                std::string(status.message()));
   return false;
 }

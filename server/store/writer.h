@@ -1,5 +1,7 @@
 // The one connection that writes, in a thread of its own, which also does all checkpoints. It commits what is queued in
-// one transaction (fsync included) and only then answers.
+// one transaction (fsync included) and only then answers. The log keeps its file after a checkpoint and is written anew
+// from the start: blocks that are there are synced without a change to the file system's own records, which on a busy
+// machine waits for other threads of the kernel.
 #pragma once
 
 #include <atomic>
@@ -41,7 +43,8 @@ class StoreWriter {
   absl::Status broken() const;
 
   struct Stats {
-    int64_t queued = 0, writes = 0, transactions = 0, checkpoints = 0, unfinished_checkpoints = 0, wal_bytes = 0;
+    int64_t queued = 0, writes = 0, transactions = 0, checkpoints = 0, unfinished_checkpoints = 0;
+    int64_t wal_bytes = 0;  // of the log, that no checkpoint has moved; its file may be larger
   };
   Stats stats() const;
 
@@ -68,7 +71,7 @@ class StoreWriter {
   // Breaks down if another program has taken the store's files away; at each transaction, and once a second.
   void look_at_files(bool changed);
   void point(const char* name);
-  int64_t wal_bytes() const;
+  void note_pages(int pages);  // that the log has since its start
 
   std::unique_ptr<Sql> sql_;
   const std::string file_;
@@ -79,7 +82,8 @@ class StoreWriter {
   std::deque<Work*> queue_;
   bool closing_ = false;
   absl::Status broken_;
-  std::atomic<int64_t> writes_ = 0, transactions_ = 0, checkpoints_ = 0, unfinished_ = 0;
+  std::atomic<int64_t> writes_ = 0, transactions_ = 0, checkpoints_ = 0, unfinished_ = 0, wal_bytes_ = 0;
+  int64_t page_bytes_ = 0;
   int64_t retry_beyond_ = 0;  // a checkpoint that could not finish is tried again when the log is larger, in bytes
   Clock::time_point warned_ = {};
   std::thread thread_;

@@ -180,5 +180,22 @@ TEST(StoreFailures, ACheckpointThatCannotFinishIsCountedAndDoneLater) {
   EXPECT_EQ(store->stats().unfinished_checkpoints, 1);
 }
 
+// Blocks that are there are synced sooner than new ones.
+TEST(StoreLog, IsWrittenAnewInItsOwnFile) {
+  Scratch scratch;
+  const std::string file = scratch.path("a.db");
+  auto store = open_or_die({.file = file});
+  const auto log_bytes = [&] { return static_cast<int64_t>(std::filesystem::file_size(file + "-wal")); };
+  int made = 0;
+  while (store->stats().checkpoints == 0 && made < 40) ASSERT_TRUE(store->create_job(large_job(cat(made++))).ok());
+  ASSERT_TRUE(store->create_job(some_job("after")).ok());
+  const int64_t bytes = log_bytes();
+  EXPECT_GT(bytes, 16 << 20);
+  EXPECT_LT(store->stats().wal_bytes, 1 << 20);
+  for (int i = 0; i < 4; ++i) ASSERT_TRUE(store->create_job(large_job(cat(made++))).ok());
+  EXPECT_EQ(log_bytes(), bytes);
+  EXPECT_GT(store->stats().wal_bytes, 4'000'000);
+}
+
 }  // namespace
 }  // namespace wl
