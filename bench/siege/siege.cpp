@@ -3,10 +3,10 @@
 //
 //   siege clients ADDRESS TOKEN SECONDS KEYS    eight clients that fetch the kernels of KEYS (a file of a key in each
 //                                               line) and ask for a small graph that is in the store
+//   siege fetch ADDRESS TOKEN SECONDS KEYS      the same, that only fetch, each one as soon as it has an answer
 //   siege attack ADDRESS TOKEN SECONDS [KINDS]  of KINDS (workers,plans,giants,idle: all): nameless workers that hold
-//   leases and
-//                                               call in the names of others, large and very large graphs whose callers
-//                                               go after a second, idle connections
+//                                               leases and call in the names of others, large and very large graphs
+//                                               whose callers go after a second, idle connections
 //
 // TOKEN is a file with the token of an honest client. Prints a line of JSON. ADDRESS is HOST:PORT.
 #include <netinet/in.h>
@@ -87,7 +87,7 @@ class Counts {
 };
 
 void honest(const std::string& address, const std::string& token, Clock::time_point end,
-            const std::vector<std::string>& keys) {
+            const std::vector<std::string>& keys, bool only_fetch) {
   std::mutex mutex;
   std::map<std::string, std::vector<double>> ms;  // by kind of call
   Counts counts;
@@ -98,14 +98,15 @@ void honest(const std::string& address, const std::string& token, Clock::time_po
       const auto kernels = v1::KernelStore::NewStub(channel);
       const auto tuning = v1::TuningService::NewStub(channel);
       std::map<std::string, std::vector<double>> own;
-      // The next call is due five milliseconds after the last one ended.
+      // The next call is due five milliseconds after the last one ended, or at once.
       for (int64_t i = 0; Clock::now() < end; ++i) {
-        const auto due = Clock::now() + milliseconds(5);
+        const auto due = Clock::now() + milliseconds(only_fetch ? 0 : 5);
+        const bool fetches = only_fetch || i % 20 != 0;
         std::this_thread::sleep_until(due);
         grpc::ClientContext context;
         limit(&context, milliseconds(60'000));
         grpc::Status status;
-        if (i % 20 != 0) {
+        if (fetches) {
           v1::GetKernelRequest request;
           request.set_key(keys[static_cast<size_t>(i + c) % keys.size()]);
           v1::KernelRecord record;
@@ -119,7 +120,7 @@ void honest(const std::string& address, const std::string& token, Clock::time_po
           v1::Job job;
           status = tuning->CreateTuningJob(&context, request, &job);
         }
-        const std::string kind = i % 20 != 0 ? "fetch" : "create";
+        const std::string kind = fetches ? "fetch" : "create";
         own[kind].push_back(std::chrono::duration<double, std::milli>(Clock::now() - due).count());
         counts.add(kind, status);
       }
@@ -286,9 +287,9 @@ void attack(const std::string& address, const std::string& token, Clock::time_po
 
 int main(int argc, char** argv) {
   const std::string mode = argc > 1 ? argv[1] : "";
-  if (!(mode == "clients" && argc == 6) && !(mode == "attack" && (argc == 5 || argc == 6))) {
-    std::fprintf(stderr,
-                 "usage: siege clients ADDRESS TOKEN SECONDS KEYS | siege attack ADDRESS TOKEN SECONDS [KINDS]\n");
+  if (!((mode == "clients" || mode == "fetch") && argc == 6) && !(mode == "attack" && (argc == 5 || argc == 6))) {
+    std::fprintf(
+        stderr, "usage: siege clients|fetch ADDRESS TOKEN SECONDS KEYS | siege attack ADDRESS TOKEN SECONDS [KINDS]\n");
     return 1;
   }
   const auto end = wl::Clock::now() + std::chrono::seconds(std::atoi(argv[4]));
@@ -299,6 +300,6 @@ int main(int argc, char** argv) {
   std::vector<std::string> keys;
   std::ifstream in(argv[5]);
   for (std::string key; in >> key;) keys.push_back(key);
-  if (!keys.empty()) wl::honest(argv[2], argv[3], end, keys);
+  if (!keys.empty()) wl::honest(argv[2], argv[3], end, keys, /*only_fetch=*/mode == "fetch");
   return keys.empty() ? 1 : 0;
 }

@@ -2,6 +2,7 @@
 """What callers of a coordinator notice of others who attack it: the calls of eight honest clients, and a search beside them.
 
 usage: siege.py [--bin build/release/bin] [--seconds 600] [--alone 120] [--trials 60] [--memory-gb 2.5] [--kinds workers,plans,giants,idle]
+       siege.py --fetch SECONDS          no attack: eight clients that only fetch, as fast as they are answered, beside a search
 
 The coordinator is the real program, limited to --memory-gb of address space; one honest worker with a token measures a search over and over
 (`--devices fake`, so that all searches have the same candidates). First the clients and the search are alone, then `siege attack` is beside
@@ -78,7 +79,7 @@ class Fleet:
                 child.wait()
 
 
-def phase(fleet, seconds, trials, kinds=""):
+def phase(fleet, seconds, trials, kinds="", clients="clients"):
     searches, over = [], threading.Event()
 
     def search():
@@ -93,13 +94,13 @@ def phase(fleet, seconds, trials, kinds=""):
         )
     beside = threading.Thread(target=search)
     beside.start()
-    clients = json.loads(fleet.run("siege", "clients", fleet.address, "client.token", seconds, "keys"))
+    calls = json.loads(fleet.run("siege", clients, fleet.address, "client.token", seconds, "keys"))
     over.set()
     did = json.loads(attack.communicate()[0]) if attack else {}
     beside.join()
     if fleet.daemon.poll() is not None:
         raise SystemExit(f"the coordinator has ended\n{(fleet.folder / 'warploomd.log').read_text()[-3000:]}")
-    out = {"clients": clients, "searches_s": searches, "memory_gb": fleet.memory(), "attack": did}
+    out = {"clients": calls, "searches_s": searches, "memory_gb": fleet.memory(), "attack": did}
     print(json.dumps(out), flush=True)
     return out
 
@@ -109,6 +110,7 @@ def main():
     options.add_argument("--bin", type=pathlib.Path, default=ROOT / "build/release/bin")
     for name, value in (("--seconds", 600), ("--alone", 120), ("--trials", 60)):
         options.add_argument(name, type=int, default=value)
+    options.add_argument("--fetch", type=int, default=0, metavar="SECONDS")
     options.add_argument("--memory-gb", type=float, default=2.5)
     options.add_argument("--kinds", default="workers,plans,giants,idle")
     asked = options.parse_args()
@@ -121,6 +123,10 @@ def main():
         with Fleet(asked.bin.resolve(), folder, asked.memory_gb) as fleet:
             keys = [group["key"] for graph in ("small.graph", "search.graph") for group in fleet.tune(graph, "--trials", 2)[1]["groups"]]
             (folder / "keys").write_text("\n".join(keys) + "\n")
+            if asked.fetch:
+                fetches = phase(fleet, asked.fetch, asked.trials, clients="fetch")["clients"]["fetch"]
+                print(f"{fetches['calls'] / asked.fetch:.0f} fetches a second, p50 {fetches['p50']:.2f} ms, p99 {fetches['p99']:.2f}, most {fetches['most']:.0f}")
+                return
             alone = phase(fleet, asked.alone, asked.trials)
             beside = phase(fleet, asked.seconds, asked.trials, asked.kinds)
     for kind in ("all", "fetch", "create"):
