@@ -157,6 +157,12 @@ TEST(PlanningOf, APlainNetworkOfConvolutionsEnds) {
       expect_planned(graph, device_of(**target_named(target), threads), "stitched", kMostSteps);
 }
 
+// The values and the scratch of its stages fill the shared memory of a block, if they are put there in the right order.
+TEST(PlanningOf, AGroupThatFillsSharedMemoryHasAKernel) {
+  const std::string graph = text_of_file(WARPLOOM_SOURCE_DIR "/tests/planning/fills_shared.graph");
+  expect_planned(graph, device_of(**target_named("sim:cuda"), 8), "stitched", kMostSteps);
+}
+
 // A billion points, none of which is legal.
 TEST(PlanningOf, ASpaceWithoutALegalPointEnds) {
   Machine machine;

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "compiler/base/splitmix.h"
 #include "compiler/kernel/barriers.h"
 #include "compiler/kernel/verify.h"
 #include "compiler/schedule/graft.h"
@@ -81,17 +82,29 @@ int64_t place(std::vector<Need>& needs, const std::vector<size_t>& order, int64_
 }
 
 // On CPUs offsets are whole pages, so that row buffers stay staggered against each other. On a GPU, where they would
-// leave gaps, the largest come first; factors that instructions read there begin at multiples of 1024.
-void place(std::vector<Need>& needs, bool gpu, bool held) {
+// leave gaps, the largest come first if that takes less; factors that instructions read there begin at multiples of
+// 1024. If both orders take more than `most` bytes, of which a GPU's block has no more, some random orders are tried:
+// the least that needs with lifetimes take is hard to find (dynamic storage allocation), and seldom asked for.
+void place(std::vector<Need>& needs, bool gpu, bool held, int64_t most) {
+  constexpr int kMostOrders = 500;
   const int64_t unit = held ? 1024 : gpu ? 128 : 4096;
-  std::vector<size_t> order(needs.size()), by_size;
+  std::vector<size_t> order(needs.size());
   std::iota(order.begin(), order.end(), size_t{0});
-  by_size = order;
-  std::stable_sort(by_size.begin(), by_size.end(), [&](size_t a, size_t b) { return needs[a].bytes > needs[b].bytes; });
-  const int64_t bytes = place(needs, order, unit);
+  int64_t bytes = place(needs, order, unit);
   if (!gpu) return;
   std::vector<Need> others = needs;
-  if (place(others, by_size, unit) < bytes) needs = std::move(others);
+  const auto try_order = [&] {
+    const int64_t taken = place(others, order, unit);
+    if (taken < bytes) needs = others;
+    bytes = std::min(bytes, taken);
+  };
+  std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return needs[a].bytes > needs[b].bytes; });
+  try_order();
+  uint64_t state = needs.size();
+  for (int tried = 0; tried < kMostOrders && bytes > most; ++tried) {
+    for (size_t i = order.size(); i > 1; --i) std::swap(order[i - 1], order[split_mix(state) % i]);
+    try_order();
+  }
 }
 
 // The number of the block along each axis; sets the grid.
@@ -328,7 +341,7 @@ absl::StatusOr<Kernel> lower_stitched(const Graph& group, const Domain& domain, 
     stages.push_back(std::move(stage));
   }
   keep_through_turns(*choice, gpu, needs);
-  place(needs, gpu, choice->turns.held);
+  place(needs, gpu, choice->turns.held, machine.target->gpu.block_shared);
   KeptValues kept;
   find_held(*choice, stages, kept);
   VarId turns = -1;
@@ -336,7 +349,7 @@ absl::StatusOr<Kernel> lower_stitched(const Graph& group, const Domain& domain, 
   if (choice->turns.held) {
     for (const BufferId buffer : kept_in_registers(whole, kept.buffers))
       needs[static_cast<size_t>(buffer - kept.buffers[0])].bytes = 0;
-    place(needs, gpu, choice->turns.held);
+    place(needs, gpu, choice->turns.held, machine.target->gpu.block_shared);
     whole = emit_whole(stages, *choice, needs, std::move(out), machine, kept, &turns);
     WL_RETURN_IF_ERROR(finish_held(whole, kept.buffers, turns, machine));
   }
