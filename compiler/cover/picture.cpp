@@ -11,15 +11,34 @@
 namespace wl {
 namespace {
 
-constexpr int kWidth = 150, kHeight = 34, kGap = 14, kRow = 64, kMargin = 20;
+constexpr int kWidth = 150, kHeight = 34, kGap = 24, kRow = 64, kMargin = 20;
+constexpr int kLane = 6, kLanes = 3;  // lines beside a column of boxes, in the gap to its right
+
+// Lines are dark on white and light on black. Boxes are pale on both. Where a page allows no styles, the attributes of
+// each line and box are what a white one needs.
+constexpr const char* kStyle =
+    "<style>@media(prefers-color-scheme:dark){.wl-in{stroke:#bbb}.wl-between{stroke:#f88}.wl-box{stroke:#ddd}}</"
+    "style>\n";
 
 struct Box {
-  int x = 0, y = 0;
+  int column = 0, row = 0;
+  int x() const { return kMargin + column * (kWidth + kGap); }
+  int y() const { return kMargin + row * kRow; }
 };
 
 // Consecutive groups get hues that are far apart: steps of the golden angle.
 std::string colour(size_t group) {
   return absl::StrFormat("hsl(%d,70%%,80%%)", static_cast<int>(group * 137 % 360));
+}
+
+// From the bottom of a box to the top of another. A line that passes rows goes down beside the boxes between them, in
+// one of the lanes to the right of its first column.
+std::string line_between(const Box& from, const Box& to, int lane) {
+  const int x = from.x() + kWidth / 2, below = from.y() + kHeight, end = to.x() + kWidth / 2;
+  if (to.row == from.row + 1) return absl::StrFormat("M%d %d L%d %d", x, below, end, to.y());
+  const int beside = from.x() + kWidth + kLane * (1 + lane % kLanes), bend = (kRow - kHeight) / 2;
+  return absl::StrFormat("M%d %d V%d H%d V%d H%d V%d", x, below, below + bend - kLane, beside, to.y() - bend + kLane,
+                         end, to.y());
 }
 
 }  // namespace
@@ -37,27 +56,35 @@ std::string picture_of(const CoverValues& values, const Cover& cover) {
     for (NodeId source : values.sources(op)) row = std::max(row, depth[source] + 1);
     depth[op] = row;
     if (filled.size() <= static_cast<size_t>(row)) filled.resize(static_cast<size_t>(row) + 1, 0);
-    boxes[op] = {kMargin + filled[row]++ * (kWidth + kGap), kMargin + row * kRow};
+    boxes[op] = {filled[row]++, row};
   }
   const int columns = filled.empty() ? 0 : *std::max_element(filled.begin(), filled.end());
   std::string out = absl::StrFormat(
       "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%d\" font-family=\"sans-serif\" "
-      "font-size=\"11\">\n",
-      2 * kMargin + columns * (kWidth + kGap), 2 * kMargin + static_cast<int>(filled.size()) * kRow);
+      "font-size=\"11\">\n%s",
+      2 * kMargin + columns * (kWidth + kGap), 2 * kMargin + static_cast<int>(filled.size()) * kRow, kStyle);
+  std::map<int, int> lanes;  // taken beside each column
   for (NodeId op : values.anchors())
-    for (NodeId source : values.sources(op))
-      absl::StrAppendFormat(&out, "<path d=\"M%d %d L%d %d\" stroke=\"%s\"/>\n", boxes[source].x + kWidth / 2,
-                            boxes[source].y + kHeight, boxes[op].x + kWidth / 2, boxes[op].y,
-                            groups[source] == groups[op] ? "#555" : "#c33");
+    for (NodeId source : values.sources(op)) {
+      const Box& from = boxes[source];
+      const int lane = boxes[op].row > from.row + 1 ? lanes[from.column]++ : 0;
+      const bool inside = groups[source] == groups[op];
+      absl::StrAppendFormat(&out, "<path class=\"%s\" fill=\"none\" stroke=\"%s\" d=\"%s\"/>\n",
+                            inside ? "wl-in" : "wl-between", inside ? "#555" : "#c33",
+                            line_between(from, boxes[op], lane));
+    }
   for (NodeId op : values.anchors()) {
     const Box& box = boxes[op];
     const Node& node = values.graph().nodes[op];
     const std::vector<size_t>& mine = groups[op];
+    absl::StrAppendFormat(
+        &out,
+        "<rect class=\"wl-box\" x=\"%d\" y=\"%d\" width=\"%d\" height=\"%d\" rx=\"4\" fill=\"%s\" stroke=\"#333\"/>\n",
+        box.x(), box.y(), kWidth, kHeight, colour(mine.empty() ? 0 : mine[0]));
     absl::StrAppendFormat(&out,
-                          "<rect x=\"%d\" y=\"%d\" width=\"%d\" height=\"%d\" rx=\"4\" fill=\"%s\" stroke=\"#333\"/>\n",
-                          box.x, box.y, kWidth, kHeight, colour(mine.empty() ? 0 : mine[0]));
-    absl::StrAppendFormat(&out, "<text x=\"%d\" y=\"%d\">%%%d %s</text>\n<text x=\"%d\" y=\"%d\">%s</text>\n",
-                          box.x + 6, box.y + 14, op, std::string(name_of(node.op)), box.x + 6, box.y + 28,
+                          "<text x=\"%d\" y=\"%d\">%%%d %s</text>\n<text x=\"%d\" "
+                          "y=\"%d\">%s</text>\n",
+                          box.x() + 6, box.y() + 14, op, std::string(name_of(node.op)), box.x() + 6, box.y() + 28,
                           cat("g", absl::StrJoin(mine, " g"), " ", type_text(node.dtype, node.shape)));
   }
   return out + "</svg>\n";

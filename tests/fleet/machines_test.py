@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """A coordinator, a worker and a client on three machines, which are network namespaces, with certificates made by the
-commands of the README. What is in the README about a fleet is run as it stands there, but for names of hosts and files."""
+commands of docs/how-to/certificates.md as they stand there, but for names of hosts and files."""
 
 import ctypes
 import os
@@ -63,8 +63,8 @@ class Machines:
 
 
 def recipe():
-    """The commands of the README that make a CA and certificates of it."""
-    text = (SOURCE / "README.md").read_text()
+    """The commands that make a CA and certificates of it, as docs/how-to/certificates.md has them."""
+    text = (SOURCE / "docs/how-to/certificates.md").read_text()
     found = re.search(r'^    new=".*?client/alice$', text, re.MULTILINE | re.DOTALL).group(0)
     expect("req -x509" in found and found.count("\n    sign ") == 3, found)
     return found.replace("DNS:coordinator.lab", "DNS:coordinator.lab,IP:10.77.1.1,IP:10.77.2.1")

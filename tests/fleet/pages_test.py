@@ -15,7 +15,7 @@ from onnx import TensorProto, helper, numpy_helper
 # The first words of commands. Others are lines of files and programs.
 RUN = {"warploom", "warploomd", "warploom-worker", "warploom-train", "deploy/certificates.sh", "openssl", "sign", "touch", "echo", "tar"}
 DEFINES = ("new=", "sign()")  # a variable and a function of the shell, for the commands after it
-EMPTY_HOME = {"README.md", "fleet.md"}  # which make their certificates themselves
+EMPTY_HOME = {"README.md", "certificates.md", "fleet.md"}  # which make their certificates themselves
 ROWS = {"team", "cert", "machine"}  # of the file of callers
 NEEDS_A_GPU_COMPILER = "--target cuda:sm_90a"
 BATCH = 'out = "bundles"\ntrials = 2\n[[model]]\nfile = "model.onnx"\ntargets = ["cpu"]\n'
