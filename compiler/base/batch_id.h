@@ -1,4 +1,5 @@
-// The names of batches: a coordinator makes them, and a worker sees by them which batches are of one search.
+// The names (ids) of batches. A coordinator makes them, and a worker can tell by them which batches belong to one
+// search.
 #pragma once
 
 #include <cstdint>
@@ -6,9 +7,11 @@
 
 namespace wl {
 
-// The id of the batch of a search that begins with trial `first_trial`. `phase`: as in Batch.
+// Returns the id of the batch that begins with trial `first_trial` of search number `search`: "s12/p0/t64". `phase` is
+// Batch::phase.
 std::string batch_id(int64_t search, int64_t phase, int64_t first_trial);
-// The part of an id that all batches of one search share, and no other batch of the same coordinator has.
+// Returns the part of an id that all batches of one search share and that no batch of another search of the same
+// coordinator has: "s12".
 std::string search_of(const std::string& batch_id);
 
 }  // namespace wl

@@ -1,4 +1,5 @@
-// The text form of what a compiler made of a GPU kernel, as it appears in stores, reports and logs:
+// The text form of CodeFacts (what a compiler made of a GPU kernel: registers, spills, access widths), as it appears in
+// stores, reports and logs:
 // "registers=66 spill=0 stack=0 shared=0+4096 load=16..16 store=16..16 cas=0 occupancy=0.438"
 #pragma once
 
@@ -10,12 +11,13 @@
 
 namespace wl {
 
-// The largest number of bytes a lane may spill to device memory. A few registers saved over a call cost nothing, but a
-// tile that lives in device memory is slow. Workers reject kernels that spill more, and strategies avoid them.
+// The largest number of bytes that a lane (one thread) may spill to device memory. A few registers that are saved over
+// a call cost nothing, but a tile that is kept in device memory is slow. Workers reject kernels that spill more, and
+// search strategies avoid such kernels.
 inline constexpr int64_t kMostSpill = 32;
 
 std::string code_text(const CodeFacts& code);
-// Parses the output of code_text. InvalidArgument names the part that is malformed.
+// Parses the output of code_text. An InvalidArgument error quotes the text and gives the number of the malformed field.
 absl::StatusOr<CodeFacts> parse_code(std::string_view text);
 
 }  // namespace wl

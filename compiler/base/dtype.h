@@ -1,4 +1,5 @@
-// Element types: one row each. To add one, add a row and its C spelling to the preludes.
+// Element types. Each is one row of the table in dtype.cpp. To add a type, add its name to the enum, its row to the
+// table and its C spelling to the preludes (the texts that precede generated kernels).
 #pragma once
 
 #include <cstdint>
@@ -15,7 +16,7 @@ struct DTypeInfo {
   std::string_view name;  // name of the dtype in graph text
   int bytes;
   bool is_float;
-  // The following facts are about floats; they are 0 for integers.
+  // The following fields describe floats; they are 0 for integers and b1.
   double unit_roundoff;  // half the distance from 1 to the next number
   double smallest;       // the smallest positive denormal number
   double largest;        // the largest finite number
@@ -31,20 +32,22 @@ inline std::string_view name_of(DType dtype) {
 inline bool is_float(DType dtype) {
   return info(dtype).is_float;
 }
-// Whether conversions to `dtype` saturate, as those to eight-bit floats do: a finite number beyond the largest becomes
-// the largest, and so does infinity where the dtype has none.
 inline bool is_byte(DType dtype) {  // an integer of eight bits
   return dtype == DType::u8 || dtype == DType::i8;
 }
+// Whether conversions to the float type `dtype` saturate, as those to eight-bit floats do: a finite number beyond the
+// largest one becomes the largest one, and so does infinity where the dtype has none.
 inline bool saturates(DType dtype) {
   return dtype == DType::f8e4m3fn || dtype == DType::f8e5m2;
 }
-// A word is a u32 that holds neighbouring elements, as instructions that multiply several in a lane take them. How many
-// elements of a dtype it has; 0: words have none of it. Of f32 it has one, of which tf32 is the upper 19 bits.
+// Returns how many elements of `dtype` a word holds. A word is a u32 of neighbouring elements, as the instructions take
+// it that multiply several elements in one lane. 0: words cannot hold this dtype. A word holds one f32, and tf32 is the
+// upper 19 bits of it.
 inline int elements_of_word(DType dtype) {
   return dtype == DType::bf16 || dtype == DType::f16 ? 2 : is_byte(dtype) ? 4 : dtype == DType::f32 ? 1 : 0;
 }
-// The dtype in which products of the elements of two words are added up; nullopt: no instruction multiplies these.
+// Returns the dtype in which the products of the elements of a word of `a` and a word of `b` are added up; nullopt if
+// no instruction multiplies words of these dtypes.
 std::optional<DType> sum_of_dot(DType a, DType b);
 std::optional<DType> dtype_named(std::string_view name);
 

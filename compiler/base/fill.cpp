@@ -20,15 +20,17 @@ uint64_t key_of(uint64_t seed, uint64_t stream) {
   return mix(key + (index + 1) * kGolden);
 }
 
-// Twice the sum of four 16-bit uniforms, centred: 19 bits, standard deviation sqrt(4/3 * (2^32 - 1)).
+// Returns twice the sum of four 16-bit uniform numbers, centred at 0: 19 bits, standard deviation
+// sqrt(4/3 * (2^32 - 1)).
 [[gnu::always_inline]] inline int32_t centred(uint64_t hash) {
   const uint64_t pairs = (hash & 0x0000ffff0000ffff) + ((hash >> 16) & 0x0000ffff0000ffff);
   const auto sum = static_cast<int32_t>(static_cast<uint32_t>(pairs) + static_cast<uint32_t>(pairs >> 32));
   return 2 * sum - 4 * 65535;
 }
 
-// The scale is rounded to 32 significant bits, so that its product with `centred` is exact in a double. A compiler that
-// contracts multiply and add then cannot change a bit of the result.
+// Returns the factor from centred() to the fill's standard deviation. It is rounded to 32 significant bits, so that its
+// product with centred() is exact in a double. A compiler that contracts multiply and add then cannot change the
+// result.
 double scale_of(const Fill& fill) {
   const double scale = fill.stddev / std::sqrt(4.0 / 3.0 * 4294967295.0);
   int exponent = 0;
@@ -48,7 +50,8 @@ void normal_blocks_any(uint64_t key, uint64_t begin, uint64_t blocks, double mea
 }
 
 #if defined(__x86_64__) && !defined(__clang__)  // clang 14 lacks the prefer-vector-width target attribute
-// The same loop for machines that multiply 64-bit lanes. Every build of it computes the same bits.
+// The loop of normal_blocks_any() for processors with a vector multiplication of 64-bit lanes. Both compute the same
+// bits.
 [[gnu::target("avx512f,avx512dq,avx512vl,prefer-vector-width=512")]] void normal_blocks_avx512(
     uint64_t key, uint64_t begin, uint64_t blocks, double mean, double scale, float* out) {
   for (uint64_t b = 0; b < blocks; ++b) normal_block(key, begin + b * kBlock, mean, scale, out + b * kBlock);
@@ -63,8 +66,8 @@ void normal_blocks(uint64_t key, uint64_t begin, uint64_t blocks, double mean, d
   normal_blocks_any(key, begin, blocks, mean, scale, out);
 }
 
-// A float format of 8 or 16 bits: sign, exponent, `mantissa` stored bits. The largest bit patterns of the magnitude
-// stand for infinity and NaN.
+// A float format of 8 or 16 bits: a sign, an exponent, and `mantissa` stored bits of the fraction. The largest bit
+// patterns of the magnitude stand for infinity and NaN.
 struct SmallFloat {
   uint32_t sign;  // the sign bit; the bits below it are the magnitude
   int mantissa;
@@ -88,13 +91,14 @@ uint32_t encode(double value, const SmallFloat& to) {
   const int exponent = magnitude == 0 ? to.emin : std::max(std::ilogb(magnitude), to.emin);
   if (exponent - to.emin > static_cast<int>(to.sign >> to.mantissa)) return sign | to.overflow;
   const auto quanta = static_cast<uint32_t>(std::nearbyint(std::ldexp(magnitude, to.mantissa - exponent)));
-  // The leading one of a normal number carries into the exponent field, and so does a rounding overflow.
+  // The leading one of a normal number adds 1 to the exponent field, and so does a fraction that rounds up to 2.
   const uint32_t bits = (static_cast<uint32_t>(exponent - to.emin) << to.mantissa) + quanta;
   return sign | std::min(bits, to.overflow);
 }
 
-// As encode(), for a block of a format of 16 bits: normal numbers by arithmetic on the bits of the double, all at once,
-// and whatever else there is one by one.
+// Does what encode() does for a block of kBlock values of a 16-bit format. If all results are normal numbers,
+// vectorised arithmetic on the bits of the doubles encodes them; else encode() is called for every element of the
+// block.
 void encode_block(const double* values, const SmallFloat& to, uint16_t* out) {
   const int shift = 52 - to.mantissa;
   const auto rebias = static_cast<uint64_t>(1023 + to.emin - 1) << to.mantissa;
@@ -143,7 +147,8 @@ T saturate(double value) {
   if (std::isnan(value)) return 0;
   const double rounded = std::nearbyint(value);
   if (rounded <= static_cast<double>(std::numeric_limits<T>::min())) return std::numeric_limits<T>::min();
-  // The largest number of a 64-bit type rounds up to 2^63 or 2^64 as a double, which is already out of range: hence >=.
+  // The comparison is >=, since the largest number of a 64-bit type rounds up to 2^63 or 2^64 as a double, which is
+  // already out of range.
   if (rounded >= static_cast<double>(std::numeric_limits<T>::max())) return std::numeric_limits<T>::max();
   return static_cast<T>(rounded);
 }
@@ -166,8 +171,8 @@ double rounded_to(DType dtype, double value) {
   return load_element(dtype, &memory, 0);
 }
 
-// One of the least and the largest numbers, and of 2^n - 1, 2^n and 2^n + 1 and their negatives. A power of two that a
-// double does not tell from its neighbours stands for itself.
+// Returns the least or the largest number of the dtype, or a number from 2^n - 1 to 2^n + 2 or its negative. Where a
+// double cannot represent a neighbour of 2^n, the result is 2^n itself.
 double extreme_of(DType dtype, uint64_t hash) {
   const int bits = static_cast<int>(size_of(dtype)) * 8;
   const auto n = static_cast<int>(hash % static_cast<uint64_t>(bits));
@@ -182,7 +187,7 @@ bool is_whole(const Fill& fill, DType dtype) {
   return size_of(dtype) > 1 && fill.low == whole.low && fill.high == whole.high;
 }
 
-// `whole`: is_whole(fill, dtype), which is the same for all elements.
+// `whole` is is_whole(fill, dtype); the caller computes it once, since it is the same for all elements.
 double integer_value(const Fill& fill, DType dtype, bool whole, uint64_t hash) {
   if (whole && hash & 1) return extreme_of(dtype, mix(hash));
   const uint64_t range = fill.high > fill.low ? static_cast<uint64_t>(fill.high) - static_cast<uint64_t>(fill.low) : 1;

@@ -17,9 +17,9 @@ void add(Encoder& out, const Device& device) {
   for (const std::string& compiler : device.compilers) out.text(compiler);
   out.text(device.compiler_versions);
   if (!device.details.empty())
-    out.text(device.details);  // left out where empty, so that digests of CPU records stay
-                               // as they were before GPUs
-  if (!device.libraries.empty()) out.text(device.libraries);  // likewise
+    out.text(device.details);  // left out if empty, so that digests of CPU records stay as
+                               // they were before GPUs were supported
+  if (!device.libraries.empty()) out.text(device.libraries);  // left out if empty, for older digests
 }
 
 void add(Encoder& out, const Problem& problem) {
@@ -41,7 +41,7 @@ void add(Encoder& out, const Source& source) {
   if (source.passes != 1 || source.work_bytes != 0)
     out.integer(source.passes).integer(source.work_bytes);  // left out for one pass, so that digests of older records
                                                             // stay valid
-  if (!source.library.empty()) out.text(source.library);    // likewise
+  if (!source.library.empty()) out.text(source.library);    // left out if empty, for the same reason
 }
 
 }  // namespace
@@ -62,7 +62,7 @@ std::string record_digest(const KernelRecord& record) {
   for (int64_t count : record.outcomes) out.integer(count);
   out.integer(record.bytes).integer(record.ops).real(record.flops);
   out.real(record.compile_s).real(record.check_s).real(record.measure_s);
-  // Left out where empty, so that digests of older records stay valid.
+  // These names are left out if the first is empty, so that digests of older records stay valid.
   if (!record.measured_by.empty()) out.text(record.measured_by).text(record.confirmed_by);
   return out.hash();
 }

@@ -1,6 +1,7 @@
-// What a tuning job asks and answers, and what the store keeps of a kernel: plain data that is sent and stored. A
-// JobResult is assembled from KernelRecords only, so the same records give the same answer. Times are nanoseconds
-// unless the name says otherwise. Figures of a group are for one occurrence of it.
+// The request and the result of a tuning job, and the record of a kernel in the store: plain data that is sent and
+// stored. A JobResult is assembled from KernelRecords only, so the same records give the same result. Times are in
+// nanoseconds unless the name says otherwise. The figures of a group (ops that share a kernel) are for one occurrence
+// of the group in the graph.
 #pragma once
 
 #include <array>
@@ -26,19 +27,20 @@ struct TuneOptions {
   uint64_t seed = 0;
   std::string strategy = "portfolio";
   std::string effort = "default";  // quick, default, thorough
-  std::string cover = "stitched";  // which ops share a kernel at most: a name of compiler/cover/table/covers.def
+  std::string cover = "stitched";  // how ops are grouped into kernels: a name of compiler/cover/table/covers.def
   bool cold = false;
   bool require_cached = false;
   bool retune = false;
   int64_t at_once = 0;         // rounds of a group that are measured at once; 0 = as many as there are workers for it
-  bool kernels_alone = false;  // the cover is chosen by the times of its kernels alone
-  std::string libraries = "none";  // which library candidates may call: a name of kLibraries
-  std::optional<Device> device;    // the machine to tune for; absent: the coordinator's choice among its workers
+  bool kernels_alone = false;  // choose the cover by the times of its kernels alone, without timing it as a whole
+  std::string libraries = "none";  // the library that candidates may call: a name of kLibraries
+  std::optional<Device> device;    // the machine to tune for; absent: the coordinator chooses among its workers
   bool operator==(const TuneOptions&) const = default;
 };
 
-// A trial as it is stored. Its phase is 0 in a round of the search, n in the n-th promotion, and n + k * kConfirmation
-// in the k-th confirmation of that promotion, by another worker.
+// The phase of a trial says in which part of a search it was measured: 0 in a round of the search, n in the n-th
+// promotion (the final comparison of the best plans), and n + k * kConfirmation in the k-th confirmation of that
+// promotion by another worker.
 inline constexpr int64_t kConfirmation = 1'000'000;
 inline int64_t promotion_of(int64_t phase) {
   return phase % kConfirmation;
@@ -46,31 +48,32 @@ inline int64_t promotion_of(int64_t phase) {
 inline bool confirms(int64_t phase) {
   return phase > kConfirmation;
 }
-// The name of a worker, of any process NAME#EPOCH of it.
+// Returns the name of the worker to which a process belongs; processes are called NAME#EPOCH.
 inline std::string name_of_process(std::string_view process) {
   return std::string(process.substr(0, process.rfind('#')));
 }
+// A trial as it is stored.
 struct PhaseTrial {
   int64_t phase = 0;
   Trial trial;
-  std::string worker = {};  // the process that reported it, NAME#EPOCH; empty: none did
+  std::string worker = {};  // the process that reported the trial, NAME#EPOCH; empty: no process did
   std::string name() const { return name_of_process(worker); }
 };
 
-// Who answers for a worker: whoever its name begins with, up to the first '/'. The devices of one process share it, and
-// all workers of one certificate or token.
+// Returns the principal of a worker, which is the caller that answers for it: the worker's name up to the first '/'.
+// All devices of one process, and all workers that call with one certificate or token, have the same principal.
 inline std::string principal_of(std::string_view worker) {
   return std::string(worker.substr(0, worker.find('/')));
 }
-// The principal of all workers whose callers showed nothing that tells who they are. No caller can have this name.
+// The principal of all workers whose callers showed nothing that identifies them. No caller can have this name.
 inline constexpr std::string_view kNobodyKnown = "local";
-// Whether somebody who is known answers for a worker. Of others, and of those whom older coordinators registered by
-// their own word, nobody can tell whether they are one.
+// Whether the principal of a worker is known. Two workers without a known principal may belong to one caller, and so
+// may workers that older coordinators registered under a name of their own choice (without a '/').
 inline bool is_answered_for(std::string_view worker) {
   return worker.find('/') != std::string_view::npos && principal_of(worker) != kNobodyKnown;
 }
 
-// Source, compiled object, measurements, checks and provenance of one kernel, under one digest.
+// The winner of a search: source, compiled object, measurements, checks and provenance of one kernel, under one digest.
 struct KernelRecord {
   std::string digest;       // digest of all other fields, by record_digest()
   std::string key;          // problem key of the group
@@ -81,7 +84,7 @@ struct KernelRecord {
   Problem problem;
   Source source;
   std::string object_sha256;
-  // samples of the kernel and of the default schedule, measured in the same rounds
+  // Samples of the kernel, and of the kernel with the default schedule, measured in the same rounds.
   std::vector<int64_t> samples_ns, default_samples_ns;
   double max_error = 0, bound = 0;
   std::vector<uint64_t> check_seeds;
@@ -92,28 +95,29 @@ struct KernelRecord {
   int64_t bytes = 0, ops = 0;
   double flops = 0;
   double compile_s = 0, check_s = 0, measure_s = 0;  // seconds spent on the key, over all trials
-  // The workers that promoted and confirmed it. Nobody confirmed it: there was no other worker for its device. Both are
-  // empty in records of versions that did not say it.
+  // The workers that measured the promotion and the confirmation of this kernel. `confirmed_by` is empty if there was
+  // no other worker for the device. Both are empty in records of older versions, which did not store them.
   std::string measured_by = {}, confirmed_by = {};
-  // The public key of the coordinator that promoted it, and its signature of digest and generation
-  // (proto/trust/signing.h), both in hexadecimal; empty: it is not signed.
+  // The public key of the coordinator that promoted the record, and that key's signature of digest and generation
+  // (proto/trust/signing.h), both in hexadecimal; empty: the record is not signed.
   std::string signed_by = {}, signature = {};
-  int64_t generation = 0;  // when it was signed, in Unix milliseconds; 0: by a version that did not say it
-  // Likewise of a coordinator whose own compilers made the same object of the source; empty: none has tried, or could.
+  int64_t generation = 0;  // time of the signature in Unix milliseconds; 0: signed by a version that did not store it
+  // The public key and signature of a coordinator whose own compilers made the same object of the source; empty: no
+  // coordinator tried to, or none succeeded.
   std::string built_by = {}, built_signature = {};
   bool operator==(const KernelRecord&) const = default;
 };
-// Returns the SHA-256 over every field but `digest` and those of keys and signatures.
+// Returns the SHA-256 over every field but `digest`, `generation`, and the fields of public keys and signatures.
 std::string record_digest(const KernelRecord& record);
-// Whether these two, who agree on a kernel, are each answered for by somebody else who is known.
+// Whether the two workers that agree on a kernel have known and different principals.
 bool is_confirmed(std::string_view measured_by, std::string_view confirmed_by);
 inline bool is_confirmed(const KernelRecord& record) {
   return is_confirmed(record.measured_by, record.confirmed_by);
 }
 
-// What became of a kernel that was made by other compilers or another driver, once its plan was verified and timed
-// again: it is right and about as fast; it is right, but its time has changed or another plan is faster now; it is not
-// right any more or does not compile.
+// The state of a record that was made with other compilers or another driver, and whose plan is verified and timed
+// again. kWaiting: not done yet. kKept: the kernel is correct and about as fast. kMoved: the kernel is correct, but its
+// time has changed or another plan is faster now. kLost: the kernel is wrong or does not compile any more.
 enum class Reverified : uint8_t { kWaiting, kKept, kMoved, kLost };
 inline constexpr int kReverifiedCount = 4;
 inline constexpr const char* kReverifiedNames[] = {"waiting", "kept", "moved", "lost"};
@@ -123,7 +127,7 @@ struct GroupResult {
   std::string graph;
   int64_t count = 0;  // how often the group occurs in the graph
   int64_t ops = 0;
-  std::string source;  // where the record came from: "searched", "cached" or "transferred"
+  std::string source;  // origin of the record: "searched", "cached" or "transferred"
   int64_t kernels_default = 0, kernels = 1;
   int64_t bytes_default = 0, bytes = 0;
   double flops = 0;
@@ -134,11 +138,12 @@ struct GroupResult {
   std::string plan;
   std::string record_digest;
   std::string measured_by = {}, confirmed_by = {};  // as in the record
-  bool built = false;                               // a coordinator's own compilers made the same object
+  bool built = false;                               // whether a coordinator's compilers made the same object
   bool operator==(const GroupResult&) const = default;
 };
 
-// What a record says of its group: all but how often that occurs, what its default costs, and where it came from.
+// Returns the result of a group as far as its record says it: all fields but how often the group occurs, the figures of
+// the default kernels, and `source`.
 GroupResult group_of(const KernelRecord& record);
 
 struct ResultBuffer {
@@ -162,14 +167,15 @@ struct Binding {
   bool operator==(const Binding&) const = default;
 };
 
-// A cover of the whole graph that was timed whole, all of its kernels one after another, in turn with others.
+// A cover of the graph (its division into kernels) that was timed as a whole: all its kernels ran one after another, in
+// turns with other covers.
 struct TimedCover {
-  std::string name;  // of the cover: "planned", "greedy", ..
+  std::string name;  // name of the cover: "planned", "greedy", and so on
   int64_t kernels = 0, bytes = 0;
-  double kernels_ns = 0;            // its kernels' own times, added up
-  std::vector<int64_t> samples_ns;  // of the whole; empty: it could not be timed, and `why` says why
+  double kernels_ns = 0;            // sum of the times of its kernels, each timed alone
+  std::vector<int64_t> samples_ns;  // times of the whole; empty: it could not be timed, and `why` has the reason
   bool chosen = false;
-  std::string why;  // for people: why it was chosen, or could not be timed
+  std::string why;  // for people: why the cover was chosen, or why it could not be timed
   bool operator==(const TimedCover&) const = default;
 };
 
@@ -177,7 +183,7 @@ struct JobResult {
   std::vector<GroupResult> groups;  // results of the distinct groups
   std::vector<Step> steps;          // the kernel launches of the whole graph, in order
   std::vector<ResultBuffer> buffers;
-  std::vector<Binding> inputs, outputs;  // every input and output of the graph, in its order
+  std::vector<Binding> inputs, outputs;  // every input and output of the graph, in the graph's order
   std::string graph_hash;
   // Totals, with each group counted as often as it occurs.
   int64_t kernels_default = 0, kernels = 0;
@@ -190,10 +196,10 @@ struct JobResult {
   std::string warploom_version;
   int64_t cover_rounds = 0;             // how often measured times changed the cover
   bool cover_certified = false;         // true when no unmeasured candidate could improve the cover
-  std::vector<TimedCover> covers = {};  // those that were timed whole before one was chosen; empty: none
-  MeasuredRates rates = {};             // of the device, as a worker that was there when the job ended found them
-  // ns of the whole program as it runs, its kernels one after another: the undisturbed time (undisturbed_ns) of the
-  // cover that was chosen, or of its only kernel; 0: it was not timed whole.
+  std::vector<TimedCover> covers = {};  // the covers that were timed as a whole, to choose one; empty: none was
+  MeasuredRates rates = {};             // rates of the device, from a worker that was connected when the job ended
+  // Returns the time in ns of the whole program, its kernels one after another: undisturbed_ns() of the chosen cover,
+  // or of the only kernel; 0 if it was not timed as a whole.
   double whole_ns() const;
   bool operator==(const JobResult&) const = default;
 };
@@ -210,11 +216,11 @@ struct GroupProgress {
   std::string name;  // name of the group for people, with its first op and shape
   int64_t trials_done = 0, trials_total = 0;
   int64_t count = 0;
-  double best_ns = 0, default_ns = 0;  // best time so far and time of the default kernels; 0 = none yet
+  double best_ns = 0, default_ns = 0;  // best time so far, and time of the default kernels; 0 = none yet
   OutcomeCounts outcomes{};
   bool done = false;
   bool cached = false;
-  bool is_default = false;  // whether the kernel is measured only for comparison
+  bool is_default = false;  // whether the group's kernel is measured only for comparison
   bool operator==(const GroupProgress&) const = default;
 };
 
@@ -240,7 +246,7 @@ struct Job {
   int64_t created_unix_ms = 0, finished_unix_ms = 0;
   std::optional<Device> device;
   bool cancelling = false;
-  std::string trace;  // its trace id (proto/trace.h); empty: it came before there were any
+  std::string trace;  // trace id (proto/trace.h); empty: the job is older than trace ids
 };
 
 }  // namespace wl

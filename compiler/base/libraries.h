@@ -1,5 +1,6 @@
-// Libraries of kernels that candidates may call where a job allows it (docs/decisions/0041-libraries-compete.md and
-// 0072). They are opened at run time; nothing of Warploom is linked to one.
+// Libraries of kernels (oneDNN, cuBLASLt, hipBLASLt) that candidate kernels may call if a job allows it
+// (docs/decisions/0041-libraries-compete.md and 0072). They are opened at run time; Warploom is not linked to any of
+// them.
 #pragma once
 
 #include <string>
@@ -9,9 +10,9 @@ namespace wl {
 
 struct Library {
   std::string_view name;     // as in --libraries, in plans ("class=onednn") and in Device::libraries ("onednn=2.6.3")
-  std::string_view family;   // of the targets whose kernels call it: "cpu", "cuda" or "hip"
-  const char* files[3];      // what is opened: the first that is there; null: no more
-  std::string_view package;  // what has it, as in "install ..."
+  std::string_view family;   // family of the targets whose kernels may call it: "cpu", "cuda" or "hip"
+  const char* files[3];      // shared objects: the first one that exists is opened; null ends the list
+  std::string_view package;  // the package that contains it, as a message "install ..." names it
 };
 
 inline constexpr Library kLibraries[] = {
@@ -22,26 +23,26 @@ inline constexpr Library kLibraries[] = {
      {"libhipblaslt.so.1", "libhipblaslt.so.0", "/opt/rocm/lib/libhipblaslt.so"},
      "hipBLASLt of AMD's ROCm, 6 or 7"},
 };
-inline constexpr std::string_view kNoLibraries = "none";  // of --libraries
+inline constexpr std::string_view kNoLibraries = "none";  // the value of --libraries that allows no library
 
-// Null: there is no such library.
+// Returns the library of this name; null if there is none.
 inline const Library* library_named(std::string_view name) {
   for (const Library& row : kLibraries)
     if (row.name == name) return &row;
   return nullptr;
 }
-// Null: there is none for the targets of a family.
+// Returns the library for the targets of a family; null if there is none.
 inline const Library* library_for(std::string_view family) {
   for (const Library& row : kLibraries)
     if (row.family == family) return &row;
   return nullptr;
 }
-// The library's name in "onednn=2.6.3".
+// Returns the library's name in a text such as "onednn=2.6.3".
 inline std::string library_in(std::string_view versioned) {
   return std::string(versioned.substr(0, versioned.find('=')));
 }
 
-// The library that the kernel of a plan calls; null: it is a generated kernel.
+// Returns the library that the kernel of a plan calls; null if the plan is for a generated kernel.
 inline const Library* library_of_plan(std::string_view plan) {
   for (const Library& row : kLibraries)
     if (plan.find(" class=" + std::string(row.name) + " ") != std::string_view::npos) return &row;

@@ -21,7 +21,7 @@ Json json_of(const MatmulMatrix& m) {
           {"columns", m.columns},   {"leading", m.leading}, {"step", m.step}};
 }
 
-// Reads members of an object and remembers the first that is missing or wrong.
+// Reads the members of a JSON object and remembers the first one that is missing or wrong.
 class Reader {
  public:
   Reader(const Json& object, std::string where) : object_(object), where_(std::move(where)) {

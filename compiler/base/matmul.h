@@ -1,9 +1,10 @@
-// A matrix product as libraries of GPUs take it (cuBLASLt, hipBLASLt):
+// A matrix product in the form in which the GPU libraries cuBLASLt and hipBLASLt take it:
 //
 //   d = function(alpha * op(a) op(b) + c + bias)
 //
-// once for each member of a batch. op() transposes or does not; c, bias and the function may be absent. The text of one
-// is the object of a kernel that calls such a library: nothing is compiled.
+// It is computed once for each member of a batch. op(x) is x or its transpose; c, bias and the function may be absent.
+// The text of a MatmulCall takes the place of a compiled object for a kernel that calls such a library: nothing is
+// compiled.
 #pragma once
 
 #include <cstdint>
@@ -16,41 +17,41 @@
 
 namespace wl {
 
-// A matrix in memory, column by column.
+// A matrix that is stored column by column (column-major).
 struct MatmulMatrix {
-  int argument = 0;    // number of the kernel's argument that it is in
-  int64_t offset = 0;  // elements of the argument before its first
+  int argument = 0;    // number of the kernel's argument that contains the matrix
+  int64_t offset = 0;  // elements of the argument before the first one of the matrix
   int64_t rows = 1, columns = 1;
-  int64_t leading = 1;  // elements from a column to the next, at least `rows`
-  int64_t step = 0;     // elements from a member of the batch to the next
+  int64_t leading = 1;  // elements from one column to the next, at least `rows`
+  int64_t step = 0;     // elements from one member of the batch to the next
   bool operator==(const MatmulMatrix&) const = default;
 };
 
 enum class MatmulFunction : uint8_t { kNone, kRelu, kGeluTanh };
 
 struct MatmulCall {
-  DType factors = DType::f32, result = DType::f32;  // of a and b; of c, bias and d. Sums are of f32.
-  bool tf32 = false;                                // factors of f32 may be rounded to tf32
+  DType factors = DType::f32, result = DType::f32;  // dtype of a and b; dtype of c, bias and d. Sums are in f32.
+  bool tf32 = false;                                // whether factors of f32 may be rounded to tf32
   MatmulMatrix a, b, d;
   bool a_transposed = false, b_transposed = false;
   std::optional<MatmulMatrix> c;     // of the shape of d
-  std::optional<MatmulMatrix> bias;  // one column, which is added to each of d
+  std::optional<MatmulMatrix> bias;  // one column, which is added to each column of d
   MatmulFunction function = MatmulFunction::kNone;
   double alpha = 1;
   int64_t batch = 1;
-  int algorithm = 0;  // which of those that the library proposes for the product, from 0
+  int algorithm = 0;  // index in the list of algorithms that the library proposes for the product
   bool operator==(const MatmulCall&) const = default;
 };
 
-// How many algorithms are tried at most, and the memory that they may use beside the arguments, in bytes: what NVIDIA
-// recommends for its largest GPUs.
+// The largest number of algorithms that are tried for a product, and the bytes of memory that an algorithm may use
+// beside the arguments. NVIDIA recommends that much memory for its largest GPUs.
 inline constexpr int kMostAlgorithms = 8;
 inline constexpr int64_t kMatmulWorkBytes = int64_t{32} << 20;
 
-// One line of JSON.
+// Returns the call as one line of JSON.
 std::string matmul_text(const MatmulCall& call);
-// InvalidArgument: what is wrong with the text, or which matrices do not fit each other. How many arguments the kernel
-// has, and how long they are, is not known here.
+// Parses the output of matmul_text(). An InvalidArgument error says what is wrong with the text, or which matrices do
+// not fit each other. The number of the kernel's arguments and their lengths are not known here and not checked.
 absl::StatusOr<MatmulCall> parse_matmul(std::string_view text);
 
 }  // namespace wl

@@ -20,7 +20,7 @@ bool all_of(std::string_view value, std::string_view others) {
   });
 }
 
-// Returns the length of the UTF-8 character that begins at `at`; 0 where none does.
+// Returns the length in bytes of the UTF-8 character that begins at `at`; 0 if no valid character begins there.
 size_t utf8_length(std::string_view text, size_t at) {
   const auto byte = [&](size_t i) { return i < text.size() ? static_cast<unsigned char>(text[i]) : 0u; };
   const unsigned lead = byte(at), next = byte(at + 1);
@@ -31,13 +31,13 @@ size_t utf8_length(std::string_view text, size_t at) {
                                                       : 0;
   for (size_t k = 1; k < length; ++k)
     if ((byte(at + k) & 0xC0) != 0x80) return 0;
-  // Overlong forms, surrogates and numbers above U+10FFFF are no characters.
+  // Overlong encodings, surrogates and code points above U+10FFFF are not characters.
   if ((lead == 0xE0 && next < 0xA0) || (lead == 0xED && next >= 0xA0)) return 0;
   if ((lead == 0xF0 && next < 0x90) || (lead == 0xF4 && next >= 0x90)) return 0;
   return length;
 }
 
-// Whether the character of `length` bytes at `at` may be in a text of the kind kName or kText.
+// Whether a text of kind kName or kText may contain the character of `length` bytes that begins at `at`.
 bool allowed(std::string_view text, size_t at, size_t length, TextKind kind) {
   const auto first = static_cast<unsigned char>(text[at]);
   if (kind == TextKind::kText) return first != 0;

@@ -1,4 +1,4 @@
-// What a worker has measured of its device.
+// The rates that a worker has measured on its device.
 #pragma once
 
 #include <cstdint>
@@ -7,17 +7,17 @@
 
 namespace wl {
 
-// How fast multiply-adds of f32 and reads are at most. It is no part of the
-// device's identity, since it changes a little from one process to the next.
+// The peak rate of f32 multiply-adds, and the read bandwidth of each level of memory. These rates are not part of the
+// device's identity, since they differ a little from one process to the next.
 struct MeasuredRates {
   struct Memory {
-    std::string name;   // "memory", "L3", ..
-    int64_t bytes = 0;  // that were read again and again
+    std::string name;   // "memory", "L3", and so on
+    int64_t bytes = 0;  // size of the buffer that was read again and again
     double gbps = 0;
     bool operator==(const Memory&) const = default;
   };
   double gflops = 0;                  // 0: nothing was measured
-  std::vector<Memory> memories = {};  // the farthest first
+  std::vector<Memory> memories = {};  // the farthest from the processor first
   bool operator==(const MeasuredRates&) const = default;
 };
 

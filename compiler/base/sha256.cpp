@@ -17,7 +17,7 @@ void append_u64(std::string& out, uint64_t value) {
 }  // namespace
 
 std::string sha256_bytes(std::string_view bytes) {
-  // Fetched once: EVP_sha256() is looked up, under a lock, at every use.
+  // The algorithm is fetched once, because OpenSSL looks up EVP_sha256() under a lock at every use.
   static const EVP_MD* const kSha256 = EVP_MD_fetch(nullptr, "SHA256", nullptr);
   WL_CHECK(kSha256 != nullptr, "OpenSSL has no SHA-256");
   std::string digest(32, 0);

@@ -1,5 +1,5 @@
-// SHA-256, and the canonical byte encoding from which keys are hashed: typed, length-prefixed and versioned. Protobuf
-// bytes are never hashed, since their serialisation is not canonical.
+// SHA-256, and the canonical byte encoding (typed, length-prefixed and versioned) of which the keys of records are
+// hashes. Protobuf messages are never hashed, since their serialisation is not canonical.
 #pragma once
 
 #include <cstdint>
@@ -11,8 +11,8 @@ namespace wl {
 std::string sha256_bytes(std::string_view bytes);  // 32 bytes
 std::string sha256_hex(std::string_view bytes);    // 64 digits, in lower case
 
-// Appends typed fields: a tag byte, the length or value in little endian, the payload. Two sequences of fields are
-// equal if and only if their bytes are.
+// Encodes a sequence of typed fields. A field is a tag byte, then its value in eight bytes (little endian); a text has
+// its length there, and its bytes behind. Two sequences of fields are equal if and only if their encodings are.
 class Encoder {
  public:
   explicit Encoder(std::string_view kind, int version);

@@ -1,4 +1,4 @@
-// Pseudorandom numbers that depend on a seed alone: splitmix64 (Steele, Lea, Flood: "Fast Splittable Pseudorandom
+// Pseudorandom numbers that depend only on a seed: splitmix64 (Steele, Lea, Flood: "Fast Splittable Pseudorandom
 // Number Generators", OOPSLA 2014).
 #pragma once
 

@@ -1,6 +1,7 @@
-// Errors. User mistakes and illegal plans are absl::Status, which says what was expected, what was found, where, and
-// what to do. A broken invariant is WL_CHECK, which prints the node or instruction and aborts. Neither is used for the
-// other, and no exception crosses a folder.
+// Errors. A mistake of a user or an illegal plan is reported by an absl::Status, which says what was expected, what was
+// found, where, and what to do. A broken invariant of the program fails a WL_CHECK, which prints the node or
+// instruction and aborts. Neither is used for the other purpose, and no exception leaves the folder (library) that
+// threw it.
 #pragma once
 
 #include <string>
@@ -13,7 +14,8 @@
 
 namespace wl {
 
-// absl::StrCat and StrAppend for std::string_view, which Debian's absl does not accept.
+// cat() and append() are absl::StrCat and absl::StrAppend that also accept std::string_view, which those of Debian's
+// absl do not.
 template <typename T>
 const T& catable(const T& value) {
   return value;
@@ -55,7 +57,7 @@ template <typename... Args>
 
 #define WL_CONCAT_(a, b) a##b
 #define WL_CONCAT(a, b) WL_CONCAT_(a, b)
-// WL_ASSIGN_OR_RETURN(auto x, f()): sets x to the value, or returns the Status of f() from the enclosing function.
+// WL_ASSIGN_OR_RETURN(auto x, f()) sets x to the value of f(), or returns the error of f() from the enclosing function.
 #define WL_ASSIGN_OR_RETURN(lhs, expression) WL_ASSIGN_OR_RETURN_(WL_CONCAT(wl_or_, __LINE__), lhs, expression)
 #define WL_ASSIGN_OR_RETURN_(temporary, lhs, expression) \
   auto temporary = (expression);                         \

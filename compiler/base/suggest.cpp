@@ -7,8 +7,8 @@
 
 namespace wl {
 
-// Optimal string alignment: a row of distances from the first i letters of `a` to every beginning of `b`, and the two
-// rows before it.
+// Computes the optimal string alignment distance by dynamic programming. Row i has the distances from the first i
+// letters of `a` to every prefix of `b`; only the current row and the two rows before it are kept.
 int edit_distance(std::string_view a, std::string_view b) {
   std::array<std::vector<int>, 3> rows;
   for (std::vector<int>& row : rows) row.resize(b.size() + 1);
@@ -26,7 +26,7 @@ int edit_distance(std::string_view a, std::string_view b) {
 }
 
 std::string suggestion(std::string_view word, const std::vector<std::string>& names) {
-  constexpr size_t kLongest = 64;  // of what anybody names by hand
+  constexpr size_t kLongest = 64;  // letters; nobody types longer names by hand
   if (word.empty() || word.size() > kLongest) return "";
   int least = std::max(1, static_cast<int>(word.size()) / 3) + 1;
   const std::string* nearest = nullptr;

@@ -1,4 +1,4 @@
-// What somebody may have meant who wrote a name that there is none of.
+// Suggests which known name somebody may have meant who wrote an unknown one.
 #pragma once
 
 #include <string>
@@ -7,14 +7,15 @@
 
 namespace wl {
 
-// How many letters have to be changed, left out, put in or swapped with a neighbour to make one text of the other.
+// Returns how many letters must be changed, left out, inserted or swapped with a neighbour to turn `a` into `b`.
 int edit_distance(std::string_view a, std::string_view b);
 
-// " (did you mean NAME?)" with the name that is nearest to `word`, the first of several; "" when none is near: at most
-// a third of the letters of `word`, and at least one, may be wrong.
+// Returns " (did you mean NAME?)" with the name nearest to `word`, the first of equally near ones, or "" if none is
+// near. A name is near if its edit distance to `word` is at most a third of the letters of `word` (at most 1 for short
+// words) and less than the length of the name.
 std::string suggestion(std::string_view word, const std::vector<std::string>& names);
 
-// The same for a table whose rows have a name.
+// Returns suggestion() for the names of the rows of a table, and for the names in `more`.
 template <typename Rows>
 std::string suggestion_of(std::string_view word, const Rows& rows, std::vector<std::string> more = {}) {
   for (const auto& row : rows) more.emplace_back(row.name);

@@ -1,6 +1,7 @@
-// How much work may be done for one question to the compiler, and whether its caller still waits for the answer. It is
-// handed down to whatever may take long: a walk, a search, the stages of a plan. What that makes of its arguments does
-// not depend on it, so compilation stays a pure function: with a Work it has the same result or none.
+// A Work limits how much work the compiler does for one request, and knows whether the caller still waits for the
+// answer. It is passed to every function that may take long: a walk over a graph, a search, the stages of a plan. The
+// results of these functions do not depend on it, so compilation stays a pure function: with a Work it has the same
+// result or none.
 #pragma once
 
 #include <cstdint>
@@ -13,30 +14,31 @@ namespace wl {
 
 class Work {
  public:
-  // A step is a microsecond of work at most, and often a tenth of it. No graph that is planned within a minute takes so
-  // many.
+  // The default limit in steps. A step is at most a microsecond of work, and often a tenth of one. No graph that can be
+  // planned within a minute takes this many steps.
   static constexpr uint64_t kMostSteps = 300'000'000;
 
-  // `gone`: what became of the caller; not OK, as Cancelled or DeadlineExceeded: nobody waits any more. It is called
-  // about a thousand times a second, by whoever works.
+  // `gone` returns an error, such as Cancelled or DeadlineExceeded, once nobody waits for the answer any more. The
+  // thread that does the work calls it, about a thousand times a second. `most` is the largest number of steps.
   explicit Work(std::function<absl::Status()> gone = {}, uint64_t most = kMostSteps)
       : gone_(std::move(gone)), most_(most) {}
   Work(const Work&) = delete;
   Work& operator=(const Work&) = delete;
 
-  // Counts steps, before they are done. False: too many are done, or nobody waits. Then, and ever after, whoever works
-  // returns at once; what was made so far is no answer, and status() is.
+  // Counts `steps`, which the caller is about to do. Returns false, from then on at every call, if there were too many
+  // or if nobody waits any more. The caller must then return at once: its partial result is not an answer, and status()
+  // is the error to report.
   bool go_on(uint64_t steps) {
     steps_ += steps;
     if (steps_ >= next_look_) look();
     return status_.ok();
   }
   uint64_t steps() const { return steps_; }
-  // OK; what `gone` said; or ResourceExhausted after too many steps.
+  // OK, or the error that `gone` returned, or ResourceExhausted after too many steps.
   const absl::Status& status() const { return status_; }
 
  private:
-  static constexpr uint64_t kLookEvery = 1000;  // steps
+  static constexpr uint64_t kLookEvery = 1000;  // steps between two calls of `gone`
   void look();
 
   const std::function<absl::Status()> gone_;
@@ -45,7 +47,8 @@ class Work {
   absl::Status status_;
 };
 
-// The same for a Work that may be missing: null is for callers that wait for as long as it takes.
+// go_on() and status() of a Work that may be missing. Null stands for a caller that waits as long as it takes, without
+// a limit.
 inline bool go_on(Work* work, uint64_t steps) {
   return work == nullptr || work->go_on(steps);
 }
