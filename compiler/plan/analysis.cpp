@@ -54,7 +54,7 @@ absl::StatusOr<std::optional<Axes>> Analysis::read_leaf(NodeId id, Read as, Node
       if (!part.constant && node(part.leaf).op == Op::iota) pieces.back().source = part.leaf;
     }
     Pending pending;
-    if (part.constant && part.at.guards.empty()) {  // the same everywhere
+    if (part.constant && part.at.guards.empty()) {  // a constant without guards needs no address
       reads_.push_back(as);
       continue;
     }

@@ -1,5 +1,5 @@
-// Inside plan/: finds the loop domain of a group. analysis.cpp follows the ops and joins the axes that are one loop;
-// domain.cpp then makes atoms of the loops and accesses of the addresses.
+// Used inside plan/ only: finds the loop domain of a group (domain.h). analysis.cpp follows the ops and joins the axes
+// that are one loop; domain.cpp then turns the loops into atoms and the addresses into accesses.
 #pragma once
 
 #include <map>
@@ -22,12 +22,12 @@ class Analysis {
   absl::StatusOr<Domain> run();
 
  private:
-  // An address whose terms are factors, before these are numbered as atoms.
+  // An address (or a value of an iota) in terms of factors (factors.h), before the factors are numbered as atoms.
   struct Pending {
     struct PendingTerm {
       FactorList factors;
-      int64_t stride = 0;           // of the innermost factor
-      std::vector<int64_t> guards;  // of the innermost factor
+      int64_t stride = 0;           // how far a step of the innermost factor moves the address
+      std::vector<int64_t> guards;  // how far that step moves each guard
     };
     NodeId input = -1;
     int64_t offset = 0;
@@ -35,7 +35,7 @@ class Analysis {
     std::vector<PendingTerm> terms;
   };
 
-  // An address, and what it belongs to: an operand or a store, or one of its pieces.
+  // An address, and the operand or store, or the piece of one, that reads at this address.
   struct Read {
     NodeId node = -1;
     size_t operand = 0;
@@ -48,14 +48,15 @@ class Analysis {
   void find_computed();
   absl::Status store(int index);
 
-  // analysis.cpp: reads, and the axes of what is computed from them.
+  // In analysis.cpp: reads, and the axes of the values that are computed from them.
   absl::StatusOr<Axes> computed_path(NodeId source, const std::vector<NodeId>& views);
-  // New axes for a tensor that is read at `strided`; `pending` becomes the address in terms of them.
+  // Makes new axes for a tensor that is read at `strided`; `pending` becomes the address in terms of their factors.
   Axes fresh_axes(NodeId input, const Strided& strided, Pending& pending);
-  // The axes under which operand k of a node is read; nullopt for a splat constant.
+  // Returns the axes of operand k of a node; nullopt for a splat constant, which has no axes of its own.
   absl::StatusOr<std::optional<Axes>> read(NodeId id, size_t k);
-  // The same for a value that is not computed here. Its addresses are kept as reads that belong to `as`; `source`
-  // becomes the constant or iota behind it, if there is one.
+  // Does what read() does for a value that this group does not compute. The value's addresses are added to reads_, for
+  // the operand or store that `as` names; `source` becomes the constant or iota behind the value's views, if there is
+  // one.
   absl::StatusOr<std::optional<Axes>> read_leaf(NodeId id, Read as, NodeId& source, std::vector<Piece>& pieces);
   absl::Status join(NodeId id, size_t k, const FactorList& mine, const FactorList& theirs);
   Axes own_axes(NodeId id);
@@ -65,11 +66,11 @@ class Analysis {
   absl::Status compute_contract(NodeId id);
   absl::Status compute_gather(NodeId id);
 
-  // domain.cpp: one loop for as many axes as possible, then atoms.
-  // Each read and each sum has factors of its own at first. Where the factors of two reads of one input, or of two
-  // sums, can be joined without giving one value the same loop twice, they are.
+  // In domain.cpp: makes one loop of as many axes as possible, then atoms of the loops. At first each read and each sum
+  // has factors of its own. link() joins the factors of two reads of the same elements of one input, and those of two
+  // sums, unless a value would then have the same loop twice.
   void link();
-  // The terms of an address that move, merged, and their factors; outermost in memory first.
+  // Returns the terms of an address that have a stride, merged, and their factors; the largest stride comes first.
   std::pair<std::vector<Term>, FactorList> in_memory_order(const Pending& pending) const;
   bool same_loops(const FactorList& a, const FactorList& b);
   bool distinct(NodeId id) const;
@@ -82,11 +83,11 @@ class Analysis {
   const Graph& graph_;
   const std::vector<std::vector<int64_t>>& pitches_;
   Factors factors_;
-  std::vector<Axes> axes_;          // of computed nodes
-  std::vector<FactorList> summed_;  // of reductions and contractions
+  std::vector<Axes> axes_;          // axes of computed nodes, indexed by NodeId
+  std::vector<FactorList> summed_;  // factors that reductions and contractions sum over, indexed by NodeId
   FactorList batch_, m_, n_;
   std::vector<Read> reads_;
-  std::vector<Pending> writes_;  // of domain.stores
+  std::vector<Pending> writes_;  // addresses of domain.stores, in their order
   std::vector<Axes> stored_axes_;
   std::map<int, AtomId> atom_of_;
   Draft draft_;

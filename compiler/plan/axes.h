@@ -1,4 +1,4 @@
-// The axes of values that a group computes, as factors of its loops, and what views do to them.
+// The axes of values that a group computes, as lists of factors of its loops, and the effect of views on these axes.
 #pragma once
 
 #include <vector>
@@ -18,14 +18,15 @@ inline bool is_computed(const Node& node) {
   return !is_view(node) && !is_leaf(node);
 }
 
-// The views between `id` and the value behind them, first applied first; that value, or a concat of several, is
-// `source`.
+// Returns the views between `id` and the value that they view, the one that is applied first in front. Sets `source` to
+// that value, which may be a concat of several values.
 std::vector<NodeId> views_of(const Graph& graph, NodeId id, NodeId& source);
 
 using Axes = std::vector<FactorList>;
 
-// The axes of a view of a value computed here. InvalidArgument (naming the view) when it moves elements to other
-// coordinates, or cuts axes in a way that does not nest.
+// Returns the axes of a view, given the axes of its operand, a value that the group computes. The error is
+// InvalidArgument and names the view if the view moves elements to other coordinates, or cuts axes in a way that does
+// not nest.
 absl::StatusOr<Axes> apply_view(const Graph& graph, NodeId view, const Axes& operand, Factors& factors);
 
 }  // namespace wl

@@ -1,7 +1,7 @@
-// Factors: the pieces that loop axes are products of. An axis is a list of factors, outermost first; extent 1 is the
-// empty list. Saying that two axes are the same loop (unify) joins their factors, splitting a longer one where the
-// other has a cut. Splits and joins are remembered, so a list taken earlier can be expanded to the current leaves at
-// any time.
+// Factors of loop axes. The extent of an axis is a product of factors; the axis is the list of them, outermost first,
+// and an axis of extent 1 is the empty list. unify() states that two axes are the same loop: it joins their factors,
+// and splits a longer factor where the other axis has a cut. Splits and joins are remembered, so a list that was made
+// earlier can be expanded at any time to its leaves, the factors that are neither split nor joined to another one.
 #pragma once
 
 #include <cstdint>
@@ -14,12 +14,14 @@ using FactorList = std::vector<int>;
 
 class Factors {
  public:
+  // Returns a new factor.
   int fresh(int64_t extent);
-  // An axis of its own: one factor, none for extent 1.
+  // Returns a new axis: a list of one new factor, or an empty list for extent 1.
   FactorList axis(int64_t extent) { return extent == 1 ? FactorList{} : FactorList{fresh(extent)}; }
-  // False when the cuts do not nest (4*6 against 3*8); the factors joined so far stay joined.
+  // Makes two axes the same loop. Returns false if their cuts do not nest (4*6 against 3*8); the factors that were
+  // joined until then stay joined.
   bool unify(const FactorList& a, const FactorList& b);
-  // The leaves as they are now, outermost first.
+  // Returns the current leaves of an axis, outermost first.
   FactorList expand(const FactorList& list) const;
   int64_t extent(int leaf) const { return factors_[leaf].extent; }
   std::string text(const FactorList& list) const;  // "12*64", "1"
@@ -27,8 +29,8 @@ class Factors {
  private:
   struct Factor {
     int64_t extent = 1;
-    int same = -1;               // joined with that one
-    int outer = -1, inner = -1;  // or split into these
+    int same = -1;               // the factor that this one was joined to; -1: none
+    int outer = -1, inner = -1;  // the two factors that this one was split into; -1: it was not split
   };
   void expand(int factor, FactorList& leaves) const;
   std::vector<Factor> factors_;

@@ -33,7 +33,7 @@ class Flattening {
     join(access.strides);
     for (Guard& guard : access.guards) join(guard.strides);
   }
-  // The ops after the contraction, and what they read.
+  // Joins the two loops in everything that the ops after the contraction read. `id` is one of these ops.
   void visit(NodeId id) {
     if (seen_[id]) return;
     seen_[id] = 1;

@@ -1,5 +1,5 @@
-// A group: ops of a graph that share a kernel, and the values that it stores. It becomes a Graph of its own (extract),
-// and everything downstream - domain, schedule, lowering, checking, keys - sees only that Graph.
+// A group: ops of a graph that share a kernel, and the values that the kernel stores. extract() makes a Graph of its
+// own of a group, and everything downstream (domain, schedule, lowering, checking, keys) sees only that Graph.
 #pragma once
 
 #include <string>
@@ -11,24 +11,26 @@
 namespace wl {
 
 struct Group {
-  std::vector<NodeId> ops;  // non-leaf nodes (and constants, iotas) of the whole graph computed here, ascending
-  // Values of the whole graph read: inputs or stores of other groups, in the order in which a walk from the stores
-  // meets them, so that equal groups read in the same order wherever they stand.
+  std::vector<NodeId> ops;  // nodes of the whole graph computed here: non-leaves, constants, iotas; ascending
+  // Values of the whole graph that the group reads: inputs, or stores of other groups. They are in the order in which a
+  // walk from the stores to the operands meets them, so that equal groups at different places of a graph read in the
+  // same order.
   std::vector<NodeId> reads;
-  std::vector<NodeId> stores;  // values written, in an order that is the same for equal groups too
+  std::vector<NodeId> stores;  // values that the group writes; equal groups have them in the same order
   bool operator==(const Group&) const = default;
 };
 
-// The group as a standalone graph: reads become inputs i0.. in the order of group.reads, stores outputs o0.. in the
-// order of group.stores; float fills are normal(0,1), integer fills are kept. Operands of commutative ops are put in an
-// order that the group's structure gives, and extents of 1 of reads and stores are left out, so that equal groups have
-// equal text; the buffers are the same.
+// Returns the group as a graph of its own. Reads become inputs i0, i1, ... in the order of group.reads, and stores
+// become outputs o0, o1, ... in the order of group.stores; float inputs are filled with normal(0,1) values, integer
+// inputs keep their fills. So that equal groups have equal text, operands of commutative ops are put in an order that
+// follows from the group's structure, and extents of 1 of reads and stores are left out; this does not change the
+// buffers.
 Graph extract(const Graph& graph, const Group& group);
 
-// Bytes that a kernel of the group moves at least: outputs, and inputs once; of an input that is cut or looked up in,
-// no more than there is of what is taken.
+// Returns the least number of bytes that a kernel of the group must move: each output once and each input once. Of an
+// input that is sliced or gathered from, no more elements count than are taken.
 int64_t bytes_moved(const Graph& group);
-int64_t bytes_moved(const Graph& graph, const Group& group);         // of a group of `graph`
+int64_t bytes_moved(const Graph& graph, const Group& group);         // for a group of `graph`
 double contraction_flops(const Graph& group, const Node& contract);  // 2 per multiply-add
 double flops_of(const Graph& group);  // 2 per multiply-add of a contraction, 1 per elementwise or reduced element
 

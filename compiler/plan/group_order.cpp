@@ -64,7 +64,7 @@ GroupOrder::GroupOrder(const Graph& graph, const Group& group) : graph_(graph), 
   std::vector<uint64_t> operands;
   for (Entry& entry : entries_) {
     const Node& node = graph.nodes[entry.id];
-    if (!entry.read && reshapes_units(graph, entry.id)) {  // it changes no element
+    if (!entry.read && reshapes_units(graph, entry.id)) {  // hashed as its operand, since it moves no element
       const Entry& operand = entries_[index(node.operands[0])];
       entry.depth = operand.depth;
       entry.above = operand.above;
@@ -109,7 +109,7 @@ size_t GroupOrder::index(NodeId id) const {
   return static_cast<size_t>(at - entries_.begin());
 }
 
-// Deep operands come first, constants last.
+// Orders operands: the one of greatest depth comes first, and constants come last.
 bool GroupOrder::comes_before(const Entry& x, const Entry& y) const {
   const auto key = [&](const Entry& e) {
     return std::tuple(graph_.nodes[e.id].op == Op::constant, -e.depth, e.above, e.below);

@@ -1,7 +1,7 @@
-// Inside plan/: the order in which a group is written down. Equal groups get equal text wherever they stand and whoever
-// exported them: operands of commutative ops, reads and stores are put in an order that follows from the group's own
-// structure, not from the numbers that its nodes have in the whole graph. Nodes of equal structure keep their order: if
-// two inputs of one type are added, the text is the same either way.
+// Used inside plan/ only: the canonical order of a group. Equal groups get equal text, whatever their place in a graph
+// and whichever program exported the graph: operands of commutative ops, reads and stores are put in an order that
+// follows from the group's own structure, not from the numbers of its nodes in the whole graph. Nodes of equal
+// structure keep their order: if two inputs of one type are added, the text is the same either way.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@
 
 namespace wl {
 
-// Two hashes of 64 bits, so that chance never makes two structures equal.
+// A hash of 128 bits (two of 64 bits), so wide that two different structures never have the same one by chance.
 struct Fingerprint {
   uint64_t a = 0, b = 0;
   bool operator==(const Fingerprint&) const = default;
@@ -24,20 +24,22 @@ struct Fingerprint {
 struct FingerprintHash {
   size_t operator()(const Fingerprint& f) const { return f.a; }
 };
-// A group leaves out extents of 1 of its reads and stores (without_units): the buffers are the same.
-bool reshapes_units(const Graph& graph, NodeId id);  // a reshape that only adds or takes out extents of 1
+// Whether a node is a reshape that only adds or removes extents of 1 (units). A group leaves out these extents in its
+// reads and stores (without_units), which does not change the buffers.
+bool reshapes_units(const Graph& graph, NodeId id);
 
-// Of a node without its operands; of a read, only what extract() keeps.
+// The hash of a node without its operands, and the hash of those properties of a read that extract() keeps.
 Fingerprint fingerprint(const Node& node);
 Fingerprint read_fingerprint(const Node& node);
 
 class GroupOrder {
  public:
   GroupOrder(const Graph& graph, const Group& group);
-  // The operands of one of the group's ops, in order.
+  // Returns the operands of one of the group's ops in canonical order.
   std::vector<NodeId> operands(NodeId id) const;
   std::vector<NodeId> stores() const;
-  // Reads in the order in which a walk from `stores` meets them; `done` is called for every op after its operands.
+  // Returns the reads in the order in which a depth-first walk from `stores` meets them. Calls done(id) for every op,
+  // after its operands.
   template <typename Done>
   std::vector<NodeId> walk(const std::vector<NodeId>& stores, Done done) const;
 
@@ -45,9 +47,9 @@ class GroupOrder {
   struct Entry {
     NodeId id;
     bool read = false, swapped = false;
-    int depth = 0;       // longest path from a read or leaf
-    uint64_t above = 0;  // structure of what it is computed from
-    uint64_t below = 0;  // structure of what uses it
+    int depth = 0;       // length of the longest path from a read or leaf
+    uint64_t above = 0;  // hash of the node and of all that it is computed from
+    uint64_t below = 0;  // hash of all that uses the node
   };
   size_t index(NodeId id) const;
   bool comes_before(const Entry& x, const Entry& y) const;
@@ -66,7 +68,7 @@ std::vector<NodeId> GroupOrder::walk(const std::vector<NodeId>& stores, Done don
     bool swapped = false;
     size_t next = 0;
   };
-  std::vector<Visit> stack;  // a chain of views may be as long as the graph
+  std::vector<Visit> stack;  // no recursion, since a chain of views may be as long as the graph
   const auto meet = [&](NodeId id) {
     const size_t at = index(id);
     if (met[at]) return;
@@ -94,7 +96,7 @@ std::vector<NodeId> GroupOrder::walk(const std::vector<NodeId>& stores, Done don
   return reads;
 }
 
-// The group with its reads and stores in order.
+// Returns the group with its reads and stores in canonical order.
 Group in_order(const Graph& graph, Group group);
 
 }  // namespace wl

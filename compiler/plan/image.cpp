@@ -8,7 +8,7 @@
 namespace wl {
 namespace {
 
-// Calls `visit` with every operand behind one operand of a node.
+// Calls `visit` with one operand of a node and with every operand from which that operand's value is computed.
 template <typename D, typename F>
 void each_operand(D& domain, NodeId node, int position, std::set<NodeId>& seen, const F& visit) {
   auto& operand = domain.operands[node][static_cast<size_t>(position)];
@@ -18,7 +18,7 @@ void each_operand(D& domain, NodeId node, int position, std::set<NodeId>& seen, 
     each_operand(domain, operand.source, static_cast<int>(i), seen, visit);
 }
 
-using Movement = std::vector<int64_t>;  // of an address or a guard: how far a step of each atom goes
+using Movement = std::vector<int64_t>;  // how far a step of each atom moves an address or a guard
 
 class Sliding {
  public:
@@ -69,7 +69,7 @@ class Sliding {
     return found && all;
   }
 
-  // Stride and dilation in lowest terms; {0, 0} where they are not the same everywhere.
+  // Returns stride and dilation in lowest terms; {0, 0} if two addresses or guards have different ratios of them.
   std::pair<int64_t, int64_t> ratio(AtomId output, AtomId tap) const {
     int64_t stride = 0, dilation = 0;
     for (const Movement& by : movements_) {
@@ -90,7 +90,7 @@ class Sliding {
     return {.output = output, .outputs = extent, .positions = extent};
   }
 
-  // `taken`: a tap of the other slide.
+  // Returns the slide along `output` that copies least. `taken` is the tap of the other slide.
   Slide slide(AtomId output, AtomId taken) {
     Slide best = still(output);
     for (AtomId tap : domain_.reduced) {
@@ -103,7 +103,7 @@ class Sliding {
       found.step = dilation;
       const int64_t rounds = (found.taps + found.planes - 1) / found.planes;
       found.positions = found.outputs + (rounds - 1) * dilation;
-      // Compares the copied share of what is read.
+      // Compares how much is copied as a share of what is read.
       if (found.planes * found.positions * best.taps < best.planes * best.positions * found.taps) {
         best = found;
         strides_[output] = stride;
@@ -112,13 +112,14 @@ class Sliding {
     return best;
   }
 
-  // Gives the atoms of a slide their extents in the image's domain.
+  // Sets the extents of a slide's atoms in the image's domain.
   void apply(const Slide& slide, Domain& domain) {
     if (slide.tap < 0) return;
     domain.atoms[slide.output].extent = slide.positions;
     domain.atoms[slide.tap].extent = slide.planes;
     if (slide.taps % slide.planes == 0) return;
-    // Planes of the last taps end earlier. What is behind may be behind the end of an input.
+    // The last planes have fewer taps and end earlier. Positions behind their end may lie outside of an input, so they
+    // get a guard.
     Guard guard{0, Movement(domain.atoms.size(), 0), 0};
     guard.strides[slide.output] = strides_[slide.output];
     guard.strides[slide.tap] = slide.step;

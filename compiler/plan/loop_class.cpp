@@ -1,4 +1,4 @@
-// Finds the loop class of a domain: merges atoms that always move together, then orders them by role.
+// classify(): merges atoms (loops) that always move together, orders the atoms by their role, and finds the loop class.
 #include <algorithm>
 #include <tuple>
 #include <utility>
@@ -11,10 +11,10 @@ namespace {
 
 using Atoms = std::vector<AtomId>;
 
-// An address of the draft, and the bytes that it accesses.
+// One read or store of the draft: its address, and the node that gives the size of an element.
 struct Traffic {
   Access* access;
-  NodeId node;  // whose dtype it has; -1 for a constant
+  NodeId node;  // the node that has the dtype of the elements; -1: a constant
   bool store;
 };
 
@@ -44,7 +44,7 @@ int64_t bytes_of(const Graph& group, const Domain& domain, const Traffic& traffi
   return bytes;
 }
 
-// The address's strides, and every guard's.
+// Returns the strides of the address, and those of each guard.
 std::vector<std::vector<int64_t>*> strides_of(Access& access) {
   std::vector<std::vector<int64_t>*> all = {&access.strides};
   for (Guard& guard : access.guards) all.push_back(&guard.strides);
@@ -71,7 +71,7 @@ bool move_together(Draft& draft, AtomId outer, AtomId inner) {
   return true;
 }
 
-// Merges `inner` into `outer`.
+// Merges the atom `inner` into the atom `outer`.
 void merge(Draft& draft, AtomId outer, AtomId inner) {
   std::vector<Atom>& atoms = draft.domain.atoms;
   atoms[outer].extent *= atoms[inner].extent;
@@ -101,7 +101,7 @@ void collapse(Draft& draft) {
   }
 }
 
-// Renumbers the atoms: position i of `order` is the old number of the new atom i.
+// Renumbers the atoms: order[i] is the old number of the new atom i.
 void renumber(Draft& draft, const Atoms& order) {
   std::vector<Atom> atoms;
   Atoms now(order.size());
@@ -120,8 +120,9 @@ void renumber(Draft& draft, const Atoms& order) {
     for (AtomId& atom : *list) atom = now[atom];
 }
 
-// Orders atoms: parallel ones first, as the largest store does; then reduced ones, as the largest read that moves along
-// them does.
+// Orders the atoms. Parallel atoms come first, ordered by their strides in the largest store that moves along them;
+// then reduced atoms, ordered by their strides in the largest such read. The largest stride is outermost. The parallel
+// atoms of a contraction are ordered by role before that: batch, m, n.
 void order_atoms(const Graph& group, Draft& draft) {
   Domain& domain = draft.domain;
   const std::vector<Traffic> all = traffic_of(domain);
@@ -149,12 +150,12 @@ void order_atoms(const Graph& group, Draft& draft) {
   renumber(draft, order);
 }
 
-// Along a shorter loop most vector lanes would be unused.
+// The extent below which a loop is short: most vector lanes along it would be unused.
 constexpr int64_t kShort = 8;
 
-// The atom that has stride 1 in most bytes of the addresses that `admit` accepts; -1 when there is none. Short atoms
-// count only if all are short, and then the longest does: vectors over a window go from output to output, not within
-// the window.
+// Returns the atom that has stride 1 in the reads and stores of most bytes, among those that `admit` accepts; -1 if
+// there is none. A short atom is chosen only if all are short, and then the longest one is: vectors over a sliding
+// window run from output to output, not within the window.
 template <typename Admit>
 AtomId contiguous_atom(const Graph& group, Domain& domain, Admit admit) {
   std::vector<int64_t> score(domain.atoms.size(), 0);
@@ -165,7 +166,7 @@ AtomId contiguous_atom(const Graph& group, Domain& domain, Admit admit) {
   }
   AtomId best = -1;
   const auto rank = [&](size_t atom) { return std::pair(std::min(domain.atoms[atom].extent, kShort), score[atom]); };
-  for (size_t atom = 0; atom < score.size(); ++atom)  // ties: the later, inner one
+  for (size_t atom = 0; atom < score.size(); ++atom)  // of equals the last, inner one
     if (score[atom] > 0 && (best < 0 || rank(atom) >= rank(static_cast<size_t>(best))))
       best = static_cast<AtomId>(atom);
   return best;
@@ -181,14 +182,15 @@ std::string loops(const Domain& domain, const Atoms& atoms) {
              "]");
 }
 
-// The node that sums, or -1; all reduces must sum over the same atoms.
+// Returns the first node that reduces, or -1. All reductions must reduce the same atoms; else the error is
+// InvalidArgument.
 absl::StatusOr<NodeId> find_reduction(const Graph& group, const Draft& draft) {
   NodeId reduction = -1;
   const Domain& domain = draft.domain;
   for (NodeId id : draft.computed) {
     Atoms mine = draft.reduced_by[id];
     if (mine.empty()) continue;
-    if (domain.contract >= 0 && id != domain.contract)  // also one that sums over extents of 1
+    if (domain.contract >= 0 && id != domain.contract)  // also if the contraction sums over extents of 1 only
       return invalid(describe(group, std::min(id, domain.contract)), " and ",
                      describe(group, std::max(id, domain.contract)), ": a contraction and a reduction are two loops");
     if (reduction < 0) {
@@ -205,7 +207,7 @@ absl::StatusOr<NodeId> find_reduction(const Graph& group, const Draft& draft) {
   return reduction;
 }
 
-// No work may be repeated: stores, reductions and contractions move with every parallel atom.
+// Checks that no work is repeated: every store, reduction and contraction must move along every parallel atom.
 absl::Status check_no_repeats(const Graph& group, const Draft& draft) {
   const Domain& domain = draft.domain;
   for (AtomId atom : domain.parallel) {
@@ -241,15 +243,16 @@ absl::Status check_epilogue(const Graph& group, const Draft& draft) {
   return absl::OkStatus();
 }
 
-// A contraction with one row or one column (a matrix times a vector, a sum over a window for each channel) is a
-// reduction of products: no tile of it is used more than once, so the order of memory accesses decides its speed.
+// Turns a contraction with one row or one column (a matrix times a vector, a sum over a window for each channel) into a
+// reduction of products: none of its tiles is used more than once, so the order of memory accesses decides its speed.
 void reduce_products(Domain& domain) {
   if (!domain.m.empty() && !domain.n.empty()) return;
   domain.contract = -1;
   for (Atoms* role : {&domain.batch, &domain.m, &domain.n}) role->clear();
 }
 
-// Vectors run along n, which should therefore be contiguous in what is stored.
+// Exchanges m and n if only m is contiguous in a store: vectors run along n, so the stores should be contiguous along
+// n.
 void choose_columns(Domain& domain) {
   if (domain.n.empty()) return;
   const auto contiguous = [&](const Atoms& role) {

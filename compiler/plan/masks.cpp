@@ -10,29 +10,29 @@
 namespace wl {
 namespace {
 
-// x op y holds where sign * (x - y) >= more, for whole numbers.
+// A comparison of integers: `x op y` is true if and only if sign * (x - y) >= more.
 struct Comparison {
   Op op;
   int64_t sign, more;
 };
 constexpr Comparison kComparisons[] = {{Op::ge, 1, 0}, {Op::gt, 1, 1}, {Op::le, -1, 0}, {Op::lt, -1, 1}};
 
-// Where one operand is this number, the result is it too, whatever the other operand is.
+// An op whose result is `value` if one of its operands is, whatever the other operand is.
 struct Absorbing {
   Op op;
   double value;
 };
 constexpr Absorbing kAbsorbing[] = {{Op::mul, 0}, {Op::logical_and, 0}, {Op::logical_or, 1}};
 
-constexpr double kLargest = 1 << 30;  // numbers of places are smaller, and products of two of them fit 64 bits
-constexpr size_t kMostFacts = 4;      // about one value
+constexpr double kLargest = 1 << 30;  // limit of the integers that are analysed: products of two fit 64 bits
+constexpr size_t kMostFacts = 4;      // most facts that are kept about one value
 
-// A value is `value` outside of the region.
+// What is known of one value (a tensor of the group): it equals the number `value` outside of the region.
 struct Fact {
   double value = 0;
   Region region;
 };
-using Facts = std::vector<Fact>;  // no two with the same value
+using Facts = std::vector<Fact>;  // no two have the same number
 
 class Masks {
  public:
@@ -66,7 +66,8 @@ class Masks {
     return a;
   }
 
-  // A region that has both: of conditions that differ by a constant, the weaker one.
+  // Returns a region that contains both regions, maybe more. Of two conditions that differ by a constant it has the
+  // weaker one; a condition that only one region has is left out.
   Region either(const Region& a, const Region& b) const {
     if (is_nowhere(a)) return b;
     if (is_nowhere(b)) return a;
@@ -77,7 +78,7 @@ class Masks {
     return out;
   }
 
-  // The node that an operand is computed by, a constant or an iota; -1: none of these.
+  // Returns the node behind an operand: a computed one, a constant or an iota; -1 if it is an input, padded or joined.
   NodeId source(NodeId id, size_t k) const {
     const Domain::Operand& operand = domain_.operands[id][k];
     return operand.pieces.empty() ? operand.source : -1;
@@ -86,7 +87,9 @@ class Masks {
     return class_of(graph_.nodes[id].op) == OpClass::kElementwise && !domain_.operands[id].empty();
   }
 
-  // The places that a value is computed from, where it is a sum of multiples of them that its dtype holds exactly.
+  // places() writes an integer value (a place: a coordinate, or arithmetic on coordinates) as base + sum of stride *
+  // atom. It returns nullopt if the value is not of this form, or if its dtype may not hold it exactly, which exact()
+  // checks.
   std::optional<Condition> exact(DType dtype, Condition sum) const {
     const auto low = static_cast<double>(least(sum, domain_)), high = static_cast<double>(greatest(sum, domain_));
     const double most = is_float(dtype) ? std::min(kLargest, 1 / info(dtype).unit_roundoff) : kLargest;
@@ -130,7 +133,8 @@ class Masks {
     return a;
   }
 
-  // What is known of an operand, and where it is not some number.
+  // facts() returns what is known of an operand; is_not() returns a region outside of which it equals the number
+  // `value`.
   Facts facts(NodeId id, size_t k) {
     const NodeId from = source(id, k);
     if (from < 0) return {};
@@ -178,7 +182,7 @@ class Masks {
     return out;
   }
 
-  // Of a comparison of places.
+  // Adds the facts about a comparison of two integers that places() can write.
   void compare(NodeId id, Facts& out) {
     const Op op = graph_.nodes[id].op;
     const bool equal = op == Op::eq || op == Op::ne;
@@ -196,7 +200,8 @@ class Masks {
     add(out, 1, fails);
   }
 
-  // Chooses a fact for every operand from k on; outside of all their regions the result is known.
+  // Tries all choices of a fact for each operand from k on. Outside of the regions of the chosen facts all operands are
+  // known numbers, and so is the result.
   void combine(NodeId id, size_t k, double (&operands)[3], const Region& region, Facts& out) {
     const Node& node = graph_.nodes[id];
     if (k == node.operands.size()) {
@@ -210,7 +215,7 @@ class Masks {
     }
   }
 
-  // Where a value may depend on the contraction.
+  // Returns a region outside of which a value does not depend on the contraction.
   Region used_in(NodeId id) {
     if (id == domain_.contract) return {};
     const auto [known, is_new] = used_.try_emplace(id, nowhere());

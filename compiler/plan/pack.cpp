@@ -10,7 +10,7 @@ const Member& Packed::first_of(int kind) const {
 
 Machine member_machine(const Machine& machine) {
   Machine own = machine;
-  own.part_elements = int64_t{1} << 50;  // so that no space offers further passes
+  own.part_elements = int64_t{1} << 50;  // so large that no search space offers more than one pass
   return own;
 }
 

@@ -1,6 +1,7 @@
-// Packing: several graphs that do not depend on each other, and may read the same inputs, as one kernel. On machines
-// with lanes its grid is the sum of their grids, and every block belongs to one of them; on a CPU every block has a
-// share of each. It saves launches, and uses multiprocessors that small kernels leave idle.
+// Packing: one kernel that computes several graphs. The graphs do not depend on each other; they may read the same
+// inputs. On a GPU (or its simulator) the kernel's grid is the sum of the graphs' grids, and every block belongs to one
+// graph; on a CPU every block computes a share of each graph. Packing saves launches, and uses multiprocessors that
+// small kernels would leave idle.
 #pragma once
 
 #include <memory>
@@ -11,12 +12,13 @@
 
 namespace wl {
 
-// One of the graphs, by itself a legal group. Its buffers, in call order, are the whole group's.
+// One of the packed graphs, which is a legal group by itself. `buffers` says, for each of its buffers in call order,
+// which buffer of the whole group it is.
 struct Member {
   Graph graph;
   Domain domain;
   std::vector<Stage::Buffer> buffers;
-  int kind = 0;  // members of one kind have equal graphs, and one schedule
+  int kind = 0;  // members of one kind have equal graphs and share a schedule
 };
 
 struct Packed {
@@ -25,6 +27,7 @@ struct Packed {
   const Member& first_of(int kind) const;
 };
 
-// The machine as a member sees it: a packed kernel has neither passes nor clusters.
+// Returns the machine for which a member is scheduled: a packed kernel has neither several passes nor clusters
+// of blocks.
 Machine member_machine(const Machine& machine);
 }  // namespace wl

@@ -1,4 +1,4 @@
-// What a group reads of its inputs, and how: facts that spaces of schedules and their lowering share.
+// Facts about how a group reads its inputs, which both the search spaces of schedules and the lowering need.
 #pragma once
 
 #include <vector>
@@ -7,26 +7,29 @@
 
 namespace wl {
 
-// Inputs of which one walk over the domain reads no element twice: all ops read them at the same addresses, which move
-// with every atom, and none reads them by an index. Caches need not keep them, unless a kernel walks more than once.
+// Returns the inputs of which one traversal of the domain reads no element twice: all ops read them at the same
+// addresses, different points of the domain have different addresses, and no op reads them by a computed index or in
+// part. Caches need not keep such inputs, unless a kernel traverses the domain more than once.
 std::vector<NodeId> inputs_read_once(const Graph& group, const Domain& domain);
 
-// How an operand of the domain's contraction can be copied to shared memory unchanged, as long as 4 bytes or more are
-// neighbours: it is an input, of a dtype in which it is multiplied, as it is or padded with zeros, which are where the
-// guards of the access do not hold. Null: it is something else.
+// Returns the access by which an operand of the domain's contraction can be copied to shared memory unchanged, as long
+// as 4 bytes or more are neighbours; null if it cannot. The operand must be an input of the dtype `dtype`, in which it
+// is multiplied. It may be padded with zeros: then the zeros are the elements for which the guards of the access do
+// not hold.
 const Access* copied_operand(const Graph& group, const Domain& domain, int position, DType dtype);
 
-// A read that can be copied to shared memory before its row is computed: contiguous along the vector atom, in vectors
-// of so many elements, and different for every row.
+// Whether a read can be copied to shared memory before its row is computed: it is contiguous along the vector atom, can
+// be copied in vectors of `vector` elements, and differs from row to row.
 bool copies_rows(const Graph& group, const Domain& domain, const Access& access, int64_t vector);
-// The bytes of all such reads for one element of a row, whatever the vectors.
+// Returns the bytes of all reads that can be copied so with vectors of 1, 2 or 4 elements, for one element of a row.
 int64_t copied_bytes(const Graph& group, const Domain& domain);
 
-// Every access behind an operand of a node, pieces of pads and concats included.
+// Returns every access to memory from which an operand of a node is computed, pieces of pads and concats included.
 std::vector<Access> reads_of(const Domain& domain, NodeId node, int position);
 
-// Whether vectors of so many elements along `atom` are aligned in every access that is contiguous along it. Others
-// would be moved element by element, lanes apart.
+// Whether vectors of `vector` elements along `atom` are aligned in every access that is contiguous along it. Vectors
+// that are not aligned would be moved element by element, and neighbouring lanes would access elements that are not
+// neighbours.
 bool aligned_along(const Domain& domain, const std::vector<Access>& reads, AtomId atom, int64_t vector);
 
 }  // namespace wl

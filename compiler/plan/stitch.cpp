@@ -11,7 +11,7 @@ int64_t Stitched::blocks() const {
 Machine stage_machine(const Machine& machine, const Stage& stage) {
   Machine one = machine;
   one.threads = 1;
-  one.part_elements = int64_t{1} << 50;  // so that no space offers further passes: a stage has one
+  one.part_elements = int64_t{1} << 50;  // so large that no search space offers more than one pass for a stage
   one.target = stage.target.get();
   return one;
 }

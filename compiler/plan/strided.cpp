@@ -19,7 +19,7 @@ std::vector<Term> single(Term term) {
   return {std::move(term)};
 }
 
-// `extent` steps, each `by` steps of a term.
+// Returns a term of `extent` steps, each of which is `by` steps of the given term.
 Term stepped(Term term, int64_t extent, int64_t by) {
   term.extent = extent;
   term.stride *= by;
@@ -39,7 +39,8 @@ bool together(const Term& outer, const Term& inner) {
   return true;
 }
 
-// The only term of an axis, or one that does not move when its extent is 1; false when there are several.
+// Sets `term` to the only term of an axis, or to a term that does not move if the axis has extent 1. Returns false if
+// the axis has several terms.
 bool only_term(Strided& strided, size_t axis, Term& term) {
   std::vector<Term>& terms = strided.axes[axis];
   merge_terms(terms);
@@ -57,7 +58,7 @@ bool slice_axis(Strided& strided, size_t axis, int64_t start, int64_t step, int6
   merge_terms(terms);
   int64_t inner = 1;  // product of all terms but the outermost
   for (size_t i = 1; i < terms.size(); ++i) inner *= terms[i].extent;
-  if (extent == 1) {  // any one element, whatever the pieces
+  if (extent == 1) {  // one element has an address, however many terms the axis has
     int64_t rest = start;
     for (auto term = terms.rbegin(); term != terms.rend(); ++term) {
       move(strided, *term, rest % term->extent);
@@ -71,7 +72,7 @@ bool slice_axis(Strided& strided, size_t axis, int64_t start, int64_t step, int6
     terms = single(stepped(terms[0], extent, step));
     return true;
   }
-  // Several pieces: whole ranges of the outermost one only.
+  // Of several terms only the outermost one can be sliced, and all others must be whole.
   if (step != 1 || start % inner != 0 || extent % inner != 0) return false;
   move(strided, terms[0], start / inner);
   terms[0].extent = extent / inner;
@@ -111,7 +112,7 @@ bool reshape_axes(const Shape& shape, Strided& strided) {
   return true;
 }
 
-// Least and greatest value of a guard.
+// Returns the least and the greatest value of a guard.
 std::pair<int64_t, int64_t> range_of(const Strided& strided, size_t guard) {
   int64_t low = strided.guards[guard].offset, high = low;
   for (const std::vector<Term>& terms : strided.axes)
@@ -122,7 +123,7 @@ std::pair<int64_t, int64_t> range_of(const Strided& strided, size_t guard) {
   return {low, high};
 }
 
-// Guard a moves as guard b does, and holds wherever guard b holds.
+// Whether guard a has the same steps as guard b, and holds wherever guard b holds.
 bool implied(const Strided& strided, size_t a, size_t b) {
   for (const std::vector<Term>& terms : strided.axes)
     for (const Term& term : terms)
@@ -131,7 +132,7 @@ bool implied(const Strided& strided, size_t a, size_t b) {
   return ahead >= 0 && ahead + strided.guards[b].extent <= strided.guards[a].extent;
 }
 
-// Drops guards that always hold. False when one never holds.
+// Drops guards that always hold or that follow from another guard. Returns false if a guard never holds.
 bool settle_guards(Strided& strided) {
   for (size_t i = 0; i < strided.guards.size();) {
     const auto [low, high] = range_of(strided, i);
@@ -155,7 +156,7 @@ StridedPiece constant_piece(double value, const Shape& shape) {
   return {-1, value, true, strided_splat(shape)};
 }
 
-// Keeps the pieces that are read somewhere; the last one has no guards.
+// Returns the pieces that are read somewhere; the last of them has no guards.
 std::vector<StridedPiece> settled(std::vector<StridedPiece> pieces, const Shape& shape) {
   if (elements(shape) == 0) return {constant_piece(0, shape)};
   std::vector<StridedPiece> kept;
@@ -192,7 +193,8 @@ absl::StatusOr<std::vector<StridedPiece>> concat_pieces(const Graph& graph, Node
   return settled(std::move(joined), node.shape);
 }
 
-// Pads come first, since a guard adds a component to the terms of every axis.
+// apply_view() for views that map axes to axes. It handles pads before all else, since a guard adds a component to the
+// terms of every axis.
 absl::StatusOr<Strided> apply_axes(const Graph& graph, NodeId view, Strided x) {
   const ViewMap map = view_map(graph.nodes[view], graph.nodes[graph.nodes[view].operands[0]].shape);
   for (size_t i = 0; i < map.axes.size(); ++i) {

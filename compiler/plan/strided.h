@@ -1,8 +1,9 @@
-// Where the elements of a view of stored tensors lie: an offset and, for every axis of the view, a mixed-radix list of
-// terms (extent and how far a step moves), outermost first; extent 1 is the empty list. A *guard* is a second address
-// beside the one in memory: the coordinate along an axis that was padded, which must lie within the axis. So pads are
-// arithmetic too, and slice, window, transpose, broadcast and reshape treat address and guards alike, as long as their
-// cuts nest. A pad or concat reads by *pieces*: the first whose guards hold (note in docs/decisions/0003).
+// The addresses of the elements of a view of a stored tensor: an offset and, for every axis of the view, a mixed-radix
+// list of terms (an extent, and how far a step moves the address), outermost first; an axis of extent 1 is the empty
+// list. A *guard* is a second number beside the address: the coordinate along an axis that was padded, which must lie
+// within the axis before padding. So a pad is address arithmetic as well, and slice, window, transpose, broadcast and
+// reshape treat the address and the guards alike, as long as their cuts nest. A pad or concat is a list of *pieces*:
+// each element is read from the first piece whose guards hold (note in docs/decisions/0003).
 #pragma once
 
 #include <cstdint>
@@ -20,7 +21,7 @@ struct Term {
 };
 
 struct Strided {
-  struct Guard {  // holds where 0 <= offset + what the terms add < extent
+  struct Guard {  // holds where 0 <= offset + the sum of the steps of all terms < extent
     int64_t offset = 0, extent = 0;
     bool operator==(const Guard&) const = default;
   };
@@ -29,31 +30,32 @@ struct Strided {
   std::vector<Guard> guards = {};
 };
 
-// The row-major buffer of a tensor, in elements.
+// Returns the addresses of a tensor in a row-major buffer, in elements.
 Strided strided_of(const Shape& shape);
-// The value of an iota node.
+// Returns the values of an iota node, as addresses.
 Strided strided_iota(const Node& iota);
-// A splat: nothing moves.
+// Returns the addresses of a splat constant: all are 0.
 Strided strided_splat(const Shape& shape);
-// The view's elements, given its operand's; not for concat. InvalidArgument (naming the node) when they are not
-// strided: pads, windows or strided slices of an axis that is itself several pieces of memory, and reshapes whose cuts
-// do not nest.
+// Returns the addresses of a view's elements, given those of its operand; not for a concat. The error is
+// InvalidArgument and names the node if the result is not strided: for a pad, a window or a strided slice of an axis
+// that is itself several terms, and for a reshape whose cuts do not nest.
 absl::StatusOr<Strided> apply_view(const Graph& graph, NodeId view, Strided operand);
-// The elements of a tensor of `extent` along `axis` as part of a longer axis, from `low` on, guarded.
-// False when the axis is several pieces of memory.
+// Makes a tensor of `extent` elements along `axis` a part of a longer axis of `longer` elements, which begins at
+// element `low`; a new guard excludes the other elements. Returns false if the axis is several terms.
 bool place_within(Strided& strided, size_t axis, int64_t extent, int64_t low, int64_t longer);
-// Neighbouring terms that together are one stride become one term.
+// Merges neighbouring terms that one stride can describe into one term.
 void merge_terms(std::vector<Term>& terms);
 
-// Part of what a view reads.
+// A piece of a view: the elements that it reads from one leaf.
 struct StridedPiece {
-  NodeId leaf = -1;  // input, iota or constant node; -1: `value`
-  double value = 0;  // of a constant
+  NodeId leaf = -1;  // input, iota or constant node; -1: the number `value`
+  double value = 0;  // value of a constant
   bool constant = false;
   Strided at;
 };
-// What `id`, a leaf seen through views, reads: the first piece whose guards hold; the last has none. InvalidArgument
-// (naming the node) when a view is not strided, or joins a value that is computed.
+// Returns the pieces of `id`, a leaf or a view of leaves. Each element is read from the first piece whose guards hold;
+// the last piece has no guards. The error is InvalidArgument and names the node if a view is not strided, or if a
+// computed value is padded or joined with others.
 absl::StatusOr<std::vector<StridedPiece>> pieces_of(const Graph& graph, NodeId id);
 
 }  // namespace wl
