@@ -13,12 +13,13 @@
 namespace wl {
 namespace {
 
-constexpr size_t kSeeds = 8;  // as many as a space has of its own
-constexpr int kStarts = 3;    // walks
-constexpr int kRounds = 2;    // over all axes
+constexpr size_t kSeeds = 8;  // most seeds of a space, as many as spaces have by themselves
+constexpr int kStarts = 3;    // number of walks
+constexpr int kRounds = 2;    // most rounds of a walk over all axes
 constexpr double kWorst = 1e300;
 
-// The costs of schedules; each is computed once.
+// The expected costs of schedules. Each cost is computed once; kWorst stands for points that are not legal or have
+// none.
 class Prices {
  public:
   Prices(const Space& space, std::function<double(const Point&)> price) : space_(space), price_(std::move(price)) {}
@@ -28,7 +29,7 @@ class Prices {
     if (fresh && space_.is_legal(point)) at->second = price_(point);
     return at->second;
   }
-  // All points with a known cost, cheapest first.
+  // Returns all points whose cost is known, cheapest first.
   std::vector<Point> ranked() const {
     std::vector<std::pair<double, Point>> order;
     for (const auto& [point, ns] : known_)
@@ -45,8 +46,9 @@ class Prices {
   std::map<Point, double> known_;
 };
 
-// Finds the best value of one axis after another, then of pairs of neighbouring axes: some values only pay together,
-// as the height and the width of a micro-kernel do.
+// Coordinate descent from a point: finds the best values of the first two axes together, then of each axis from the
+// second on alone. The first two are chosen together because some values only pay together, as the height and the width
+// of a micro-kernel do.
 void walk(const Space& space, Point point, Prices& prices) {
   for (int round = 0; round < kRounds; ++round) {
     const Point before = point;
@@ -66,7 +68,8 @@ void walk(const Space& space, Point point, Prices& prices) {
   }
 }
 
-// Schedules of a kind have the same micro-kernel and packing on CPUs, the same tiles, copies and instruction on GPUs.
+// Returns the kind of a schedule: the values of the choices in which schedules of one kind agree. These are the
+// micro-kernel and the packing on CPUs, and the tiles, the copies and the matrix instruction on GPUs.
 std::vector<int64_t> kind_of(const Space& space, const Point& point) {
   std::vector<int64_t> kind;
   const Schedule s = space.schedule(point);
@@ -82,8 +85,9 @@ Lowered lowered_in(const Graph& group, const Domain& domain, const Machine& mach
   return [&](const Point& point) { return lower(group, domain, space.schedule(point), machine); };
 }
 
-// `own_kept`: how many of the space's own seeds stay, after the others. All have different kernels: points may have the
-// same one, as where tiles are higher than what there is.
+// Replaces the seeds of a space by the cheapest points of each kind. `own_kept` places, behind these points, are left
+// for the space's former seeds. All new seeds have different kernels; different points may have equal kernels, for
+// example if tiles have more rows than the result.
 void order_by(Prices prices, const Lowered& lowered, Space& space, size_t own_kept = 1) {
   for (const Point& seed : space.seeds) prices.of(seed);
   std::vector<Point> starts = prices.ranked();
@@ -121,7 +125,8 @@ void order_by_cpu_cost(const Graph& group, const Domain& domain, const Machine& 
            lowered, space);
 }
 
-// The model's rates come from data sheets until a device has been measured, so half of the seeds stay the space's own.
+// Half of the places are left for the space's former seeds, since the model's rates come from data sheets until a
+// device has been measured.
 void order_by_pipeline(const Graph& group, const Domain& domain, const Machine& machine, Space& space) {
   const ProductExtents product = product_extents(group, domain);
   order_by(Prices(space, [&](const Point& point) { return gpu_contract_ns(space.schedule(point), product, machine); }),

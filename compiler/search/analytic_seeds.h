@@ -1,7 +1,8 @@
-// Seeds by a cost model. The seeds of a space follow rules of thumb. Where a model can estimate the time of a schedule,
-// a walk through the space from these seeds finds the schedules that the model expects to be fastest. The new seeds are
-// the best of each kind of schedule, since trials of different kinds say more than trials of neighbours. A new model is
-// a row of kSeedModels.
+// Seeds that a cost model chooses. The seeds of a space are the points that a search tries first; at first they follow
+// rules of thumb. If a cost model can estimate the time of a schedule, a coordinate descent from these seeds finds the
+// schedules that the model expects to be fastest. The new seeds are the best one of each kind of schedule (kind_of()),
+// since trials of different kinds tell a search more than trials of neighbours. To add a model, add a row to
+// kSeedModels.
 #pragma once
 
 #include <span>
@@ -16,13 +17,13 @@ struct SeedModel {
   std::string_view says;
   // Whether the model can estimate schedules of this group for this machine.
   bool (*applies)(const Domain& domain, const Machine& machine, const Space& space);
-  // Replaces space.seeds; at least one of them stays.
+  // Replaces space.seeds by the model's seeds; at least one of the former seeds stays.
   void (*order)(const Graph& group, const Domain& domain, const Machine& machine, Space& space);
 };
 std::span<const SeedModel> seed_models();  // kSeedModels: ranker, cpu_cost, pipeline
 
-// Replaces the seeds by the first model that applies and is not named in `without`; without one the space keeps its
-// own.
+// Replaces space.seeds by those of the first model that applies and is not named in `without`. If there is no such
+// model, the space keeps its seeds.
 void order_seeds(const Graph& group, const Domain& domain, const Machine& machine, Space& space,
                  std::span<const std::string_view> without = {});
 

@@ -1,5 +1,6 @@
-// Bayesian optimisation: of some hundred candidates (random points and neighbours of the best points) it proposes those
-// with the largest expected improvement under a Gaussian process, each as if the ones before had been tried.
+// The strategy `bayes`: Bayesian optimisation. Of some hundred candidates (random points and neighbours of the best
+// points) it proposes those with the largest expected improvement under a Gaussian process. Each one is chosen as if
+// the ones before it had been tried.
 #include <algorithm>
 #include <set>
 
@@ -9,9 +10,9 @@
 namespace wl {
 namespace {
 
-constexpr size_t kBayesStart = 12;  // trials before a process is fitted
+constexpr size_t kBayesStart = 12;  // trials that are needed to fit a process; with fewer it proceeds as `ranked`
 constexpr int kBayesRandom = 600;   // random candidates
-constexpr size_t kAround = 6;       // best points, and local optima, whose neighbours are candidates
+constexpr size_t kAround = 6;       // number of best points, and of local optima, whose neighbours are candidates
 
 }  // namespace
 

@@ -1,5 +1,6 @@
-// Which search should have the next round of candidates: the one that is expected to save most, by occurrences x
-// (time - bound) x chance of gain. Pure functions of the results so far, so that a resumed search continues alike.
+// Divides the rounds of measurement among the searches of a job, by the time that a round is expected to save:
+// occurrences x (time - bound) x chance of gain. The functions are pure functions of the results so far, so a search
+// that is resumed after a restart continues as it would have without one.
 #pragma once
 
 #include <cstdint>
@@ -9,24 +10,26 @@ namespace wl {
 
 // The state of one group's search.
 struct Standing {
-  int64_t launches = 1;         // in the whole graph
-  double bound_ns = 0;          // no kernel of the group is faster
-  std::vector<double> best_ns;  // after each round; 0: nothing correct yet
+  int64_t launches = 1;         // how often the whole graph launches the group's kernel
+  double bound_ns = 0;          // lower bound of the time of any kernel of the group
+  std::vector<double> best_ns;  // best time after each round; 0: no candidate was correct yet
 };
 
-// The part of (time - bound) that the next round is expected to save: a prior, half of which is replaced by what each
-// round did save.
+// Returns the part of (time - bound) that the next round is expected to save. It is an exponential average: each round
+// replaces half of the estimate, a prior at first, by the part that the round did save.
 double chance_of_gain(const Standing& standing);
 
-// ns of the whole that the next round is expected to save; 0 before the first round.
+// Returns the ns of the whole graph's time that the next round is expected to save; 0 before there is a correct
+// candidate.
 double expected_saving(const Standing& standing);
 
-// When round `round` (from 0) of a search is due, smaller first, in rounds of a search that matters as much as the one
-// that matters most (`largest` = the largest expected saving of all). A group that may save a quarter as much gets
-// half the rounds: no group is starved, since a saving is only expected.
+// Returns when round number `round` (from 0) of a search is due; the search with the smallest result is next. The unit
+// is a round of the search with the largest expected saving, `largest`; `saving` is that of this search. The frequency
+// of rounds is as the square root of the saving: a group that may save a quarter as much gets half the rounds. No group
+// is left without rounds, since the savings are only estimates.
 double due(int64_t round, double saving, double largest);
 
-// Early stopping: the next round is expected to save less than a thousandth of the group's time.
+// Whether a search should stop early: its next round is expected to save less than a thousandth of the group's time.
 bool is_spent(const Standing& standing);
 
 }  // namespace wl

@@ -7,10 +7,10 @@
 namespace wl {
 namespace {
 
-constexpr size_t kPopulation = 16;  // correct trials, the fastest
+constexpr size_t kPopulation = 16;  // size of the population: the fastest correct trials
 constexpr int kTournament = 3;      // trials drawn for one parent; the fastest of them is chosen
-constexpr int kTries = 64;          // children for each that is wanted
-constexpr int kFarEvery = 3;        // one mutation in so many is to any value
+constexpr int kTries = 64;          // most children that are made for each point that is wanted
+constexpr int kFarEvery = 3;        // one mutation in so many may be to any value
 
 }  // namespace
 

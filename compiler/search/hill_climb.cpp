@@ -1,20 +1,21 @@
-// Best-first hill climbing with restarts. It proposes untried neighbours of the fastest point, those one step along an
-// axis first. Some steps start from other local optima of the trials, so that a promising random restart is improved
-// although it is not yet as fast as the best point. One draw in eight is a random restart.
+// The strategy `hill_climb`: best-first hill climbing with restarts. It proposes untried neighbours of the fastest
+// point; neighbours that are one step away along an axis come first. One proposal in kOtherEvery starts from another
+// local optimum of the trials instead, so that a promising random restart is improved although it is not yet as fast as
+// the best point. One proposal in kRestartEvery is a random restart.
 #include "compiler/search/proposal.h"
 
 namespace wl {
 namespace {
 
 constexpr int kRestartEvery = 8;
-constexpr size_t kOptima = 4;   // climbed from beside the fastest point
-constexpr int kOtherEvery = 3;  // one step in so many is from another optimum
+constexpr size_t kOptima = 4;   // local optima, beside the fastest point, from which it climbs
+constexpr int kOtherEvery = 3;  // one step in so many starts from another optimum
 
 }  // namespace
 
 void offer_climb(Proposal& proposal, int count) {
   Sequence& random = proposal.random();
-  // Untried neighbours of each centre, the nearest last.
+  // Returns the untried neighbours of a trial, the nearest last, since they are taken from the back.
   const auto around = [&](const Observed& from) {
     std::vector<Point> points;
     for (bool steps_only : {false, true}) {

@@ -12,13 +12,13 @@
 namespace wl {
 namespace {
 
-constexpr double kWorth = 1.02;      // the least gain of a winner that is proposed elsewhere
-constexpr double kTooUnlike = 12.0;  // e.g. three other ops and sizes a few doublings apart
+constexpr double kWorth = 1.02;      // least gain of a winner that is proposed for another group
+constexpr double kTooUnlike = 12.0;  // greatest distance: for example three other ops and sizes a few doublings apart
 constexpr double kSameFamily = 2.0, kOtherGpu = 4.0;
 
 using Knobs = std::vector<std::pair<std::string_view, std::string_view>>;
 
-// The words of a plan that are choices.
+// Returns the NAME=VALUE words of a plan, which are its target, class and choices.
 Knobs knobs_of(std::string_view plan) {
   Knobs knobs;
   for (absl::string_view word : absl::StrSplit(absl::string_view(plan.data(), plan.size()), ' ', absl::SkipEmpty())) {
@@ -35,7 +35,8 @@ std::string_view value_of(const Knobs& knobs, std::string_view name) {
   return {};
 }
 
-// The first value where the axis has no such name.
+// Returns the index of the axis value nearest to `text` on a logarithmic scale; 0 if `text` is neither a value's name
+// nor a number.
 int nearest_value(const Axis& axis, std::string_view text) {
   for (size_t i = 0; i < axis.values.size(); ++i)
     if (spells(axis, axis.values[i], text)) return static_cast<int>(i);

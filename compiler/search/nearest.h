@@ -1,4 +1,4 @@
-// Winners of similar groups as first candidates. Pure: what is known is passed in.
+// Winners of similar groups as first candidates of a search. The functions are pure: the known winners are passed in.
 #pragma once
 
 #include <optional>
@@ -11,25 +11,30 @@
 
 namespace wl {
 
+// The winner of another search.
 struct KnownPlan {
-  std::string graph;  // of the group it won
+  std::string graph;  // text of the graph of the group for which the plan won
   std::string plan;
-  double gain = 1;  // the default schedule's time over its own
+  double gain = 1;  // time of the default schedule divided by the time of this plan
 };
 
-// How unlike two groups are: 0 = alike. Ops that only one has, and how far apart their sizes are, in doublings.
+// Returns how unlike two groups are; 0: alike. It is the number of ops that only one of them has, plus the difference
+// of the extents of their largest values, in doublings.
 double unlikeness(const Graph& a, const Graph& b);
 
-// How much further away another target's winner is than one of the same, in doublings: one of the same family, a GPU of
-// another one. Nothing: a CPU's says nothing about a GPU. Targets as plans name them: "cuda:sm_90a".
+// Returns how much further away a winner of another target is than one of the same target, on the scale of
+// unlikeness(): 0 for the same target, 2 for the same family, 4 for GPUs of two families. Returns nullopt for a CPU and
+// a GPU, which say nothing about each other. Targets are named as in plans: "cuda:sm_90a".
 std::optional<double> target_distance(std::string_view a, std::string_view b);
 
-// The point that makes the choices of a plan, whatever target it was made for; where an axis has not its value, the
-// nearest one that it has. Nothing where the plan is of another loop class, has other axes, or the point is not legal.
+// Returns the point that makes the same choices as a plan, whatever target the plan is for. If an axis does not have
+// the plan's value, the point has the nearest value of the axis. Returns nullopt if the plan is of another loop class
+// or has axes that the space lacks, or if the point is not legal.
 std::optional<Point> translated(const Space& space, std::string_view plan);
 
-// At most `most` distinct points of the space that won nearby, nearest first. Only what gained something counts: where
-// the default schedule won, it is tried anyway. What translated() has nothing for: not at all.
+// Returns at most `most` distinct points of the space that are translated() from winners of similar groups, nearest
+// first. Plans that are hardly faster than the default schedule are left out, since every search tries the default
+// schedule anyway. Plans for which translated() returns nullopt are left out too.
 std::vector<Point> nearest_winners(const Graph& group, const Space& space, std::span<const KnownPlan> known, int most);
 
 }  // namespace wl

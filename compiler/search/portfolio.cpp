@@ -1,5 +1,5 @@
-// Several strategies in turn: the analytic seeds first, then mostly what a Gaussian process expects to gain, and
-// climbs.
+// The strategy `portfolio` combines several strategies: it proposes the analytic seeds first, and then one part from
+// hill_climb and three parts from bayes.
 #include "compiler/search/proposal.h"
 
 namespace wl {

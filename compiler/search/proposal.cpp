@@ -9,12 +9,12 @@
 namespace wl {
 namespace {
 
-constexpr int kBasin = 2;              // axes: a slower trial that differs in no more is no local optimum
-constexpr int kDraws = 4096;           // random points tried before the space is walked
-constexpr int kPartDraws = 256;        // and for each of its parts
-constexpr int kDrawsEach = 16;         // random points tried for each that is wanted
-constexpr uint64_t kWalk = 500'000;    // points of a walk, legal or not new ones included
-constexpr size_t kMostRare = 100'000;  // legal new points that it keeps
+constexpr int kBasin = 2;              // a trial within so many axes of a faster local optimum is not a local optimum
+constexpr int kDraws = 4096;           // random points that are tried before the space is enumerated
+constexpr int kPartDraws = 256;        // random values that are tried for each part of a space
+constexpr int kDrawsEach = 16;         // random points that are tried for each point that is wanted
+constexpr uint64_t kWalk = 500'000;    // most points that are enumerated, including illegal and known ones
+constexpr size_t kMostRare = 100'000;  // most legal new points that an enumeration keeps
 
 }  // namespace
 
@@ -122,8 +122,8 @@ bool Proposal::offer_random() {
   if (full()) return false;
   for (int draws = 0; draws < kDraws; ++draws)
     if (offer(draw())) return true;
-  // Few points are untried, or few are legal: each of them is drawn with the same probability. One walk serves all
-  // draws of a proposal.
+  // Few points are legal and untried, so they are enumerated and drawn with equal probability. One enumeration serves
+  // all draws of a proposal.
   if (!walked_) {
     walked_ = true;
     space_.enumerate(

@@ -1,5 +1,5 @@
-// Inside search/: the state of one call of propose(): the trials, the points that were tried or offered, a random
-// sequence that depends only on the seed and the number of trials, and the answer so far.
+// Used inside search/ only: the state of one call of propose(). It has the trials, the points that were tried or
+// offered already, a random sequence that depends only on the seed and the number of trials, and the answer so far.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace wl {
 
-// splitmix64: the sequence is a function of its seed.
+// A sequence of random numbers by splitmix64; it depends only on its seed and stream.
 class Sequence {
  public:
   Sequence(uint64_t seed, uint64_t stream);
@@ -36,27 +36,31 @@ class Proposal {
   bool full() const { return static_cast<int>(points_.size()) >= n_; }
   int missing() const { return n_ - static_cast<int>(points_.size()); }
   bool is_new(const Point& point) const { return !seen_.contains(point); }
-  // Adds a point to the answer if it is legal and new; false otherwise, or when the answer is full.
+  // Adds a point to the answer, with every axis that does not matter at its first value. Returns false, and adds
+  // nothing, if the point is not legal or not new, or if the answer is full.
   bool offer(const Point& point);
   const std::vector<Point>& points() const { return points_; }
   std::vector<Point> take() { return std::move(points_); }
 
-  // Correct trials, fastest first.
+  // Returns the correct trials, fastest first.
   std::vector<const Observed*> ranked() const;
-  // Local optima of the trials, fastest first: correct trials without a faster one that differs in at most kBasin axes.
+  // Returns at most `most` local optima, fastest first. A local optimum is a correct trial that differs from every
+  // faster optimum in more than kBasin axes.
   std::vector<const Observed*> optima(size_t most) const;
-  // Legal points that differ from `point` in one axis, nearest values first in `steps`; an axis that only matters under
-  // other choices is reset to its first value together with them.
+  // Returns legal points with another value than `point` on one axis: the values next to it with `steps_only`, all
+  // others without. If such a point is not legal, one other axis is set to its first value if that makes the point
+  // legal, since an axis that does not matter under the new value must be at its first value.
   std::vector<Point> neighbours(const Point& point, bool steps_only) const;
   // Offers a random legal new point; false when none was found.
   bool offer_random();
-  // Offers up to `count` of them.
+  // Offers up to `count` random legal new points.
   void offer_randoms(int count);
-  // Up to `count` distinct random legal new points, without offering them; fewer where legal points are rare.
+  // Returns up to `count` distinct random legal new points without offering them; fewer where legal points are rare.
   std::vector<Point> some_legal(int count);
 
  private:
-  // A random point. Parts of a space are drawn until they are legal.
+  // Returns a random point, which may not be legal. Each part of a space is drawn again until it is legal, up to a
+  // limit.
   Point draw();
 
   const Space& space_;
@@ -64,17 +68,18 @@ class Proposal {
   int n_;
   Sequence random_;
   std::set<Point> seen_;
-  bool walked_ = false;      // the space was walked for new points
-  std::vector<Point> rare_;  // what is left of those, in random order
+  bool walked_ = false;      // whether the space was enumerated for new points
+  std::vector<Point> rare_;  // those of them that were not offered yet, in random order
   std::vector<Point> points_;
 };
 
-// How much a trial that is not among the good ones speaks against its choices: 1 for a failure or a slow trial. Trials
-// that were rejected for spilled registers are graded: a few spills are close to schedules that may be the best, a tile
-// that lies in device memory is far from them.
+// Returns how much a trial that is not among the good ones speaks against its choices: 1 for a failure or a slow trial.
+// Trials that were rejected because of spilled registers get 0.5 to 3, by the bytes spilled: schedules with a few
+// spills are close to schedules that may be the best, and schedules with whole tiles in device memory are far from
+// them.
 double blame(const Observed& trial);
 
-// Axes in which two points differ.
+// Returns the number of axes in which two points differ.
 int apart(const Point& a, const Point& b);
 
 #define WL_STRATEGY(name, says) \
@@ -82,7 +87,7 @@ int apart(const Point& a, const Point& b);
 #include "compiler/search/strategies.def"
 #undef WL_STRATEGY
 
-// The strategies that `portfolio` combines; each offers at most `count` points.
+// Parts of strategies, which a strategy can combine. Each one offers at most `count` points.
 void offer_seeds(Proposal& proposal, int count);
 void offer_ranked(Proposal& proposal, int count);
 void offer_climb(Proposal& proposal, int count);

@@ -1,6 +1,7 @@
-// Proposes the points that a cost model expects to be fastest, of some hundred candidates: random points, and
-// neighbours of the fastest trials, or of the seeds before the first trial. A batch has only some of several
-// neighbours, because a model that is wrong about one of them is wrong about all.
+// The strategy `ranked` proposes the points that the learned cost model expects to be fastest, out of some hundred
+// candidates: random points, the fastest trials' neighbours, and the seeds and their neighbours where there are too few
+// such trials. Points of a batch differ in at least kRankedApart axes as long as possible, because a model that is
+// wrong about one point is wrong about its neighbours too.
 #include <algorithm>
 #include <set>
 
@@ -11,7 +12,7 @@ namespace {
 
 constexpr int kRankedRandom = 192;  // random candidates
 constexpr size_t kCentres = 3;      // points whose neighbours are candidates
-constexpr int kRankedApart = 2;     // axes in which two points of a batch differ at least, while there are such points
+constexpr int kRankedApart = 2;     // points of a batch differ in at least so many axes, while there are such points
 constexpr int kRankedExploreEvery = 8;  // one point in so many is random
 
 }  // namespace

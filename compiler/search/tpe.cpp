@@ -1,6 +1,7 @@
-// The tree-structured Parzen estimator (Bergstra et al., 2011) over categorical axes: the values of good points and
-// those of the others make two densities, candidates are drawn from the first and from neighbours of the best points,
-// and the one with the largest ratio is proposed. A proposed point counts as a bad one, so that a batch spreads out.
+// The strategy `tpe_local`: the tree-structured Parzen estimator (Bergstra et al., 2011) over categorical axes. The
+// values of good trials make one density, the values of all other trials a second one. Candidates are drawn from the
+// first density and from the neighbours of local optima, and the candidate with the largest ratio of the two densities
+// is proposed. A proposed point then counts as a bad one, so that the points of a batch are spread out.
 #include <algorithm>
 #include <cmath>
 
@@ -9,13 +10,14 @@
 namespace wl {
 namespace {
 
-constexpr size_t kTpeStart = 8;       // correct trials before densities mean anything
-constexpr double kGood = 0.2;         // the fastest part of the correct trials
-constexpr int kCandidates = 48;       // drawn from the good density for each point asked
+constexpr size_t kTpeStart = 8;       // correct trials that are needed for meaningful densities
+constexpr double kGood = 0.2;         // share of the correct trials, the fastest ones, that are good
+constexpr int kCandidates = 48;       // candidates drawn from the good density for each point that is proposed
 constexpr size_t kLocal = 3;          // local optima whose neighbours are candidates too
 constexpr int kTpeExploreEvery = 10;  // one point in so many is random
 constexpr double kTpePrior = 0.5;     // pseudo-count of every value
 
+// A probability of points, as the product of one independent distribution of values for each axis.
 class Density {
  public:
   explicit Density(const Space& space) {
