@@ -10,9 +10,10 @@
 namespace wl {
 namespace {
 
-// Makes the three graphs. In a turn, values along the axis have that dimension first: rows of the result are then
-// neighbours, so reductions over the axis need no sums across vectors, and a contraction reads them without packing.
-// An input in another order is transposed first, by a stage of its own: read across, each vector is gathered.
+// Makes the four graphs. In a turn (an iteration over a part of the carried axis), values along the axis have it as
+// their first dimension: rows of the result are then neighbours, so reductions over the axis need no sums across a
+// vector, and a contraction reads them unpacked. An input in another order is transposed first, by a stage of its own,
+// since each vector would otherwise be gathered.
 class Parts {
  public:
   Parts(const Graph& group, const CarriedAxis& axis, const Slab& slab, bool in_place)
@@ -44,7 +45,7 @@ class Parts {
   }
 
  private:
-  // A value of a turn; `first`: the dimension along the axis is the first one.
+  // A value in the graph of a turn. `first`: its dimension along the carried axis is the first one.
   struct InTurn {
     NodeId node = -1;
     bool first = false;
@@ -52,17 +53,17 @@ class Parts {
   // A factor that sums may be multiplied with, or divided by, after they are made.
   struct Factor {
     Op op;
-    NodeId by;  // without a dimension along the axis, or broadcast along it
+    NodeId by;  // a value that is the same all along the axis (is_level)
   };
 
-  // The group's axis, in the slab.
+  // Which dimension of a node of the slab lies along the carried axis; -1: none.
   int dim(NodeId id) const {
-    if (from_.nodes[id].op == Op::input) return -1;  // as a whole
+    if (from_.nodes[id].op == Op::input) return -1;  // inputs are whole; their slices have it
     const NodeId group = slab_.origin[id] >= 0 ? slab_.origin[id] : slab_.origin[from_.nodes[id].operands[0]];
     return axis_.dim[group];
   }
 
-  // Whether it is the part of an iota along the axis that a turn sees.
+  // Whether the node is an input that holds a turn's part of an iota along the axis.
   bool is_counted(NodeId id) const {
     const Node& node = from_.nodes[id];
     if (node.op != Op::input || slab_.origin[id] < 0) return false;
@@ -113,7 +114,7 @@ class Parts {
     return static_cast<int>(made_.values.size()) - 1;
   }
 
-  // The reduction itself, the factor by which sums are corrected, and the function's values.
+  // Adds to the turn the reduction, the factor that corrects earlier sums, and the function's values.
   void carry_reduction() {
     const Node& node = from_.nodes[function_.reduction];
     const Op combine = combine_of(node.op);
@@ -125,7 +126,7 @@ class Parts {
     const NodeId before = turn_.read({.value = held}, node);
     const NodeId now = turn_.elementwise(combine, {before, turn_.reduce(node.op, elements, {0})});
     turn_.write(next, now);
-    // Where there is nothing yet but elements that count for nothing, 0 is subtracted instead, and the sums are 0.
+    // While all elements so far are the reduction's identity, 0 is subtracted in its place, and the sums are 0.
     const NodeId is_none = turn_.elementwise(Op::eq, {now, turn_.constant_like(none, now)});
     const NodeId origin = turn_.elementwise(Op::select, {is_none, turn_.constant_like(0, now), now});
     const Op function = from_.nodes[function_.value].op;
@@ -133,7 +134,7 @@ class Parts {
     turn_memo_[function_.value] = {turn_.elementwise(function, {turn_.sub(elements, along(origin, elements))}), true};
   }
 
-  // A value without the dimension along the axis, broadcast along it.
+  // Broadcasts a value without the axis along it, as the first dimension, to the shape of `like`.
   NodeId along(NodeId value, NodeId like) {
     std::vector<int64_t> dims(turn_.node(value).shape.size());
     std::iota(dims.begin(), dims.end(), 1);
@@ -145,7 +146,7 @@ class Parts {
     const bool contracts = node.op == Op::contract;
     if ((node.op != Op::reduce_sum && !contracts) || !is_float(node.dtype)) return refuse(id);
     if (!contracts && (node.ints.size() != 1 || node.dtype != DType::f32)) return refuse(id);
-    Node sum = node;  // narrow floats are added up as f32, and rounded once, after the turns
+    Node sum = node;  // narrow floats are added up as f32, and rounded once after the turns
     sum.dtype = DType::f32;
     const size_t position = contracts && !later_[node.operands[0]] ? 1 : 0;
     std::vector<Factor> factors;
@@ -154,7 +155,7 @@ class Parts {
     const int held = add_value("carried", sum, 0);
     value_of_[id] = held;
     const NodeId before = turn_.read({.value = held}, sum);
-    // The dimensions of the reduction, as dimensions of this sum.
+    // The dimensions of the carried reduction's result, as dimensions of this sum.
     std::vector<int64_t> rows;
     for (int64_t i = 0; i < static_cast<int64_t>(from_.nodes[node.operands[position]].shape.size()); ++i)
       if (i != dim(node.operands[position])) rows.push_back(i);
@@ -173,12 +174,12 @@ class Parts {
     return finish_sum(id, held, position, rows, factors);
   }
 
-  // After the turns: the sum, and what it is multiplied with.
+  // Adds to the graph after the turns: the sum, with its factors applied.
   absl::Status finish_sum(NodeId id, int held, size_t position, const std::vector<int64_t>& rows,
                           const std::vector<Factor>& factors) {
     Node node = from_.nodes[id];
     const DType dtype = std::exchange(node.dtype, DType::f32);
-    // NaN where the reduction is infinite or NaN, as function(x - r) is; else 0.
+    // This is NaN where the reduction is infinite or NaN, as function(x - r) is there; elsewhere it is 0.
     const NodeId reduction = after_.read({.value = value_of_[function_.reduction]}, from_.nodes[function_.reduction]);
     const NodeId nothing = after_.spread(after_.sub(reduction, reduction), node, rows);
     NodeId value = after_.add(after_.read({.value = held}, node), nothing);
@@ -191,7 +192,7 @@ class Parts {
     return absl::OkStatus();
   }
 
-  // A factor of a sum's operand as a factor of the sum.
+  // Makes a factor of a sum's operand a factor of the sum, in the sum's shape; -1: impossible.
   NodeId spread_factor(NodeId sum, size_t position, NodeId by) {
     const Node& node = from_.nodes[sum];
     const Node& factor = from_.nodes[by];
@@ -202,20 +203,20 @@ class Parts {
     return in_sum(node, position, dims) ? after_.spread(value, node, dims) : -1;
   }
 
-  // Whether a node is the same all along the axis.
+  // Whether a node has the same value all along the axis.
   bool is_level(NodeId id) const {
     const Node& node = from_.nodes[id];
     return node.op == Op::constant || (node.op == Op::broadcast && !moves_[id] && dim(id) >= 0 &&
                                        std::find(node.ints.begin(), node.ints.end(), dim(id)) == node.ints.end());
   }
 
-  // A multiple of the function's values, less the factors that sums of it can be multiplied with later.
+  // Builds a multiple of the function's values, without those factors that its sums can be multiplied with later.
   InTurn multiple(NodeId id, std::vector<Factor>& factors) {
     if (id == function_.value) return turn_memo_[id];
     const Node& node = from_.nodes[id];
     if (rounds(node)) {
       const InTurn value = multiple(node.operands[0], factors);
-      // The function's values are at most 1. What else is multiplied may leave the range of f16 without its factors.
+      // The function's values are at most 1. Other products, without their factors, may leave the range of f16.
       const bool in_range = node.dtype == DType::bf16 || value.node == turn_memo_[function_.value].node;
       if (value.node < 0 || !in_range) return {};
       return {turn_.cast(value.node, node.dtype), value.first};
@@ -233,8 +234,7 @@ class Parts {
     if (later_[by]) return {};
     return {turn_.elementwise(node.op, {value.node, first(by)}), true};
   }
-  // Whether it is a value of f32 as a narrow float. What it is multiplied with before may as well be after, since
-  // rounding errors are relative.
+  // Whether the node rounds f32 to narrow floats. Errors are relative, so factors may be applied after that as well.
   bool rounds(const Node& node) const {
     return node.op == Op::cast && is_float(node.dtype) && from_.nodes[node.operands[0]].dtype == DType::f32;
   }
@@ -259,7 +259,7 @@ class Parts {
     return perm;
   }
 
-  // Whether it is a part of an input, as it is or seen in another shape.
+  // Whether the node is a slice of an input, or one seen in another shape or order.
   bool is_view(NodeId id) const {
     const Node& node = from_.nodes[id];
     if (node.op == Op::input) return slab_.origin[id] >= 0 && group_.nodes[slab_.origin[id]].op == Op::input;
@@ -267,7 +267,7 @@ class Parts {
            is_view(node.operands[0]);
   }
 
-  // A part of an input with the dimension along the axis first.
+  // A turn's part of an input, which `place` copies with the dimension along the axis first.
   NodeId placed(NodeId id) {
     const NodeId value = place_.copy(id, 1, dim_first(id));
     const auto [known, is_new] = placed_.try_emplace(value, -1);
@@ -309,7 +309,7 @@ class Parts {
     if (first_there) {
       for (size_t i = 0; i < node.shape.size(); ++i)
         node.shape[static_cast<size_t>(moved(static_cast<int64_t>(i)))] = from_.nodes[id].shape[i];
-      if (node.op == Op::broadcast) {  // its operand has the dimension along the axis first too, if it has it
+      if (node.op == Op::broadcast) {  // its operand has the axis first too, if it has it
         for (int64_t& to : node.ints) to = moved(to);
         std::sort(node.ints.begin(), node.ints.end());
       }
@@ -318,7 +318,7 @@ class Parts {
     return {turn_.add_node(std::move(node)), first_there};
   }
 
-  // Times `scale`. Operands that are not given are those of the node. `sums`: as f32, to be added to what is carried.
+  // Contraction `id` in the turn, times `scale`. `a`, `b`: its operands, where made. `sums`: of f32, for carried sums.
   NodeId contraction(NodeId id, InTurn a, InTurn b, bool out_first, double scale, bool sums = false) {
     const Node& node = from_.nodes[id];
     Einsum einsum = parse_einsum(node.text).value();
@@ -326,7 +326,7 @@ class Parts {
       std::string& letters = k == 0 ? einsum.a : einsum.b;
       InTurn& value = k == 0 ? a : b;
       const NodeId operand = node.operands[k];
-      // What no turn changes is prepared once, multiplied, and with its rows as neighbours.
+      // An operand that no turn changes is prepared once: scaled, and with its kept dimensions innermost.
       std::string summed, kept;
       for (char letter : letters) (einsum.out.find(letter) == std::string::npos ? summed : kept) += letter;
       if (!in_place_ && out_first && !moves_[operand] && dim(operand) < 0 && summed + kept != letters &&
@@ -356,7 +356,7 @@ class Parts {
     return turn_.read({.value = number}, before_.node(value));
   }
 
-  // A value after the turns; -1 where it is of one turn.
+  // A value in the graph after the turns; -1 where it exists within a turn only.
   NodeId after(NodeId id) {
     if (const auto known = after_memo_.find(id); known != after_memo_.end()) return known->second;
     Node node = from_.nodes[id];
@@ -378,12 +378,12 @@ class Parts {
   const Graph& from_;
   CarriedParts made_;
   PartBuilder before_, place_, turn_, after_;
-  std::vector<char> moves_, later_;  // by node: differs from turn to turn; needs a carried reduction
-  std::vector<int> readers_;         // by node
+  std::vector<char> moves_, later_;  // by node: whether turns change it; whether it needs a carried reduction
+  std::vector<int> readers_;         // by node: how many read it
   std::vector<NodeId> carried_;
   Corrected function_;
   NodeId correction_ = -1;
-  std::map<NodeId, int> value_of_;  // of carried reductions
+  std::map<NodeId, int> value_of_;  // by carried reduction: its index in CarriedParts::values
   std::map<NodeId, InTurn> turn_memo_;
   std::map<NodeId, NodeId> placed_;  // by node of place_: its value in the turn
   std::map<NodeId, NodeId> after_memo_;

@@ -1,7 +1,8 @@
-// Reductions in one pass: a block walks a reduced axis in turns, and carries what it has reduced so far. softmax(QK')V
-// so needs no row of scores: a turn makes the scores of some keys, and what was summed before is corrected when the
-// maximum grows. Any reduction has this form whose result the function of a known correction takes (carried_axis.h),
-// with all sums and contractions of multiples of that function's values over the same axis.
+// Reductions in one pass: a block walks a reduced axis in turns (iterations over parts of the axis), and carries its
+// partial results from one turn to the next. So softmax(QK')V needs no row of scores in memory: a turn computes the
+// scores of some keys, and the sums of earlier turns are corrected when the maximum grows. This works for a reduction r
+// that a function with a known correction takes, as function(x - r) (carried_axis.h), together with all sums and
+// contractions, over the same axis, of multiples of that function's values.
 #pragma once
 
 #include <map>
@@ -14,25 +15,26 @@
 
 namespace wl {
 
-// A value that parts of a block hand on in scratch.
+// A value that one part of a block's work leaves in scratch (the block's own memory) for another part.
 struct CarriedValue {
   std::string name;
   DType dtype = DType::f32;
   Shape shape;
-  std::optional<double> start;  // before the first turn
-  int becomes = -1;             // the value that it is copied to at the end of a turn
-  bool of_turn = false;         // its shape has the length of the turn
+  std::optional<double> start;  // of every element, before the first turn
+  int becomes = -1;             // index of the value that it is copied to at the end of a turn
+  bool of_turn = false;         // its shape depends on the length of a turn
 };
 
-// What an input or output of a part's graph is: a node of the slab's group, an output of that group, or a value.
+// What an input or output of a part's graph stands for: an input or iota of the group (`input`, its node), an output of
+// the group (`output`, its index) or a CarriedValue (`value`, its index). The others are -1.
 struct CarriedEnd {
   NodeId input = -1;
   int output = -1, value = -1;
 };
 
-// What a block does once before the turns, in every turn, and once after them. `place` is the first in a turn: it puts
-// inputs into the order in which the rest of the turn reads them. `before` and `place` have no outputs where they have
-// nothing to do.
+// The work of a block: `before` runs once before the turns, `place` and then `turn` in every turn, and `after` once
+// after them. `place` copies inputs into the order in which `turn` reads them. The graphs of `before` and `place` have
+// no outputs where there is nothing to do.
 struct CarriedParts {
   struct Part {
     Graph graph;
@@ -42,9 +44,9 @@ struct CarriedParts {
   std::vector<CarriedValue> values;
 };
 
-// `slab`: of one turn along `axis`. `in_place`: inputs are read in whatever order they are in, for stages whose values
-// are in registers. InvalidArgument, with the reason, when something else than multiples of the function's values is
-// reduced over the axis.
+// Divides the work of a block into these parts. `slab`: the block's share of one turn along `axis`. `in_place`: inputs
+// are read in the order that they have in memory, for stages whose values are in registers. InvalidArgument, with the
+// reason, when the group reduces over the axis anything but multiples of the function's values.
 absl::StatusOr<CarriedParts> carried_parts(const Graph& group, const CarriedAxis& axis, const Slab& slab,
                                            bool in_place = false);
 

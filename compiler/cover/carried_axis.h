@@ -1,4 +1,5 @@
-// Reduced axes that a block can walk in turns (carried.h), and how far.
+// Finds the reduced axes that a block can walk in turns (iterations over parts of the axis, carried.h), and how far it
+// must walk.
 #pragma once
 
 #include <optional>
@@ -8,7 +9,8 @@
 
 namespace wl {
 
-// A function's value and the reduction that it takes, where a correction is known (carried_axis.cpp has the table).
+// A value function(x - r) and the reduction r that it takes, for functions and reductions whose correction is known
+// (the table is in carried_axis.cpp).
 struct Corrected {
   NodeId value = -1, reduction = -1;
 };
@@ -18,13 +20,13 @@ std::optional<Corrected> corrected(const Graph& graph, NodeId id);
 struct CarriedAxis {
   std::vector<int> dim;  // by node of the group: which of its dimensions lies along the axis, -1: none
   int64_t extent = 0;
-  std::vector<NodeId> reductions;  // over the axis, contractions too; ascending
+  std::vector<NodeId> reductions;  // the reductions and contractions over the axis, ascending
 };
 
-// The axes that can be walked so: one for each reduction that a correction is known for.
+// The axes of the group that can be walked in turns: one for each corrected() value.
 std::vector<CarriedAxis> carried_axes(const Graph& group);
-// Elements along an axis that count for something: in each row those up to the row's place along `row`, an iota, plus
-// `plus`. row -1: all do, as far as is known.
+// The elements along an axis that can change a result: in each row, those up to the row's coordinate along `row` (an
+// iota) plus `plus`. row -1: no limit is known.
 struct CarriedLimit {
   NodeId row = -1;
   int64_t plus = 0;

@@ -40,7 +40,7 @@ class Explanation {
     }
   }
 
-  // Unfinished if the work ends before.
+  // The explanation; it is incomplete if the work ends first.
   std::string text() {
     Cost now, alone;
     size_t ops = 0;
@@ -75,7 +75,7 @@ class Explanation {
     return absl::StrJoin(names, ", ");
   }
 
-  // Of a group of the cover, which is there whether it is worthwhile or not.
+  // The cost of a group of the cover, which is priced whether it is worthwhile() (legal.h) or not.
   absl::StatusOr<Cost> cost_of_group(const Group& group) const {
     const Graph part = extract(values_.graph(), group);
     WL_ASSIGN_OR_RETURN(const Domain domain, analyze_group(part, machine_));

@@ -14,13 +14,14 @@ struct CoverExplanation {
   std::string picture;  // SVG: ops as boxes in the colour of their group, in rows by depth
 };
 
-// Works for any cover of the graph. Times are the cost model's. `work` may be null; if it ends before, its status is
-// the answer.
+// Explains any cover of the graph whose groups analyze_group() accepts. Times are the cost model's. `work` may be null;
+// if it ends first, its status is the result.
 absl::StatusOr<CoverExplanation> explain(const Graph& graph, const Cover& cover, const Machine& machine,
                                          Work* work = nullptr);
-// The groups of a result's launches, in their order; each step must store something that is needed.
+// The groups of the launches of `result`, in their order. Each launch must store something that an output needs.
 Cover cover_of(const Composition& result);
-// Of what a result launches: group N is its step N. InvalidArgument also: a step stores nothing that is needed.
+// Explains the launches of `result`: group N is its step N. InvalidArgument also when a step stores nothing that an
+// output needs.
 absl::StatusOr<CoverExplanation> explain(const Composition& result, const Machine& machine, Work* work = nullptr);
 
 // For this folder only.

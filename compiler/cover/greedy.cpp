@@ -1,5 +1,5 @@
-// Greedy fusion: the pair of neighbouring groups whose merger saves most bytes is merged, as long as the groups stay in
-// some order (no cycle among them), the merged one is a legal loop nest, and no work is multiplied.
+// Greedy fusion: the pair of neighbouring groups whose merger saves most bytes is merged, as long as the groups can
+// still run in some order (no cycle among them), the merged group is a legal loop nest, and no work is repeated.
 #include <algorithm>
 #include <queue>
 #include <set>
@@ -13,8 +13,8 @@
 namespace wl {
 namespace {
 
-// When a part grows, its mergers are proposed again at once. A part with more neighbours than this is an exception: its
-// outdated mergers are proposed again when they reach the top of the queue.
+// When a part (a group under construction) grows, its mergers are proposed again at once. For a part with more
+// neighbours than this, outdated mergers are proposed again only when they reach the top of the queue.
 constexpr size_t kManyNeighbours = 64;
 constexpr uint64_t kProposalSteps = 5;
 
@@ -53,9 +53,9 @@ class Greedy {
   struct Part {
     std::vector<NodeId> anchors;  // ascending
     int64_t bytes = 0;
-    size_t contract_atoms = 0;  // of its contraction's own loops
+    size_t contract_atoms = 0;  // atoms of its contraction's own loops; 0: no contraction
     bool alive = true;
-    int version = 0;  // mergers proposed for an earlier one no longer hold
+    int version = 0;  // mergers proposed for an earlier version are outdated
   };
   struct Merger {
     int64_t saving;

@@ -8,14 +8,15 @@
 namespace wl {
 namespace {
 
-constexpr int kCheapPrologue = 2;  // kCheapWork for an operand of a contraction, whose elements are read more than once
+constexpr int kCheapPrologue = 2;  // as kCheapWork, for a contraction's operands: their elements are read repeatedly
 constexpr int64_t kLongReduction = 1 << 16;
-constexpr int kMaskPrologue = 3 * kCheapWork;  // what conditions on places and a select take
-constexpr double kMasked = 0.75;               // so few of a contraction's products count that masks pay for packing
-constexpr int64_t kMaskedTile = 16;            // rows, and columns, that a mask may leave of a loop it cuts
+constexpr int kMaskPrologue = 3 * kCheapWork;  // the cost of conditions on coordinates and a select
+constexpr double kMasked = 0.75;               // a mask pays for packing if at most this share of products counts
+constexpr int64_t kMaskedTile = 16;            // the fewest rows, and columns, of the innermost loops under a mask
 
-// Whether an operand of the contraction is made of narrower elements along the depth, as a weight that is converted or
-// dequantised is. Storing it would move more bytes than computing it again reads.
+// Whether an operand of the contraction is computed from narrower elements that vary along the depth (the reduced
+// axes), as a converted or dequantised weight is. Storing such an operand would move more bytes than reading the narrow
+// elements again.
 bool is_widened(const Graph& group, const Domain& domain, int position) {
   const Node& operand = group.nodes[group.nodes[domain.contract].operands[position]];
   bool widened = false;
@@ -27,8 +28,8 @@ bool is_widened(const Graph& group, const Domain& domain, int position) {
   return widened;
 }
 
-// Whether masks of the factors leave so many products out that they are worth a packed operand, and loops of their own
-// that would otherwise be one with the batch's.
+// Whether masks of the contraction's operands leave out so many products that fusing the masks is worth packing an
+// operand, and worth separate loops where rows and batch would otherwise be one.
 bool is_masked(const Graph& group, const Domain& domain, int prologue) {
   if (prologue > kMaskPrologue) return false;
   const auto is_tile = [&](const std::vector<AtomId>& role) {
@@ -48,7 +49,7 @@ bool worthwhile(const Graph& group, const Domain& domain, const Machine& machine
   if (domain.cls == LoopClass::kContract) {
     std::vector<char> before(group.nodes.size(), 0);
     before[domain.contract] = 1;
-    int prologue = 0, along_depth = 0;  // that of values which move along the depth
+    int prologue = 0, along_depth = 0;  // cost of work on operands; of what varies along the depth
     for (NodeId id = domain.contract; id >= 0; --id) {
       if (!before[id]) continue;
       for (NodeId operand : group.nodes[id].operands) before[operand] = 1;
@@ -60,8 +61,8 @@ bool worthwhile(const Graph& group, const Domain& domain, const Machine& machine
     }
     if (is_masked(group, domain, prologue)) return true;
     if (domain.atoms.size() > contract_atoms) return false;  // the epilogue would split the tiles
-    // The rows' operand is read in place. Work on it would need a packed copy, which costs about as much as 200
-    // columns.
+    // The operand of the rows is read in place. Computing it here would need a packed copy, which costs about as much
+    // as 200 columns.
     if (domain.operands[domain.contract][domain.swapped ? 1 : 0].source >= 0) return false;
     return prologue <= kCheapPrologue ||
            (along_depth <= kCheapWork && is_widened(group, domain, domain.right_operand()));

@@ -1,4 +1,5 @@
-// The test that a group must pass beyond having one loop domain. All covers use this one.
+// The test that a group of several ops must pass beyond having one loop domain. The greedy, stitched and planned covers
+// use it.
 #pragma once
 
 #include "compiler/plan/domain.h"

@@ -64,8 +64,8 @@ absl::StatusOr<Member> member_of(const Graph& group, const Group& part, const Ma
   Member member;
   member.graph = extract(group, part);
   absl::StatusOr<Domain> domain = analyze(member.graph, machine);
-  // With turns, whose stages have axes of their own, a pack would have a space of which nearly nothing is legal, and
-  // whoever counts it would not end.
+  // Turns (carried.h) are left out: their stages have axes of their own, so that nearly no point of a pack's space
+  // would be legal, and counting the legal ones would not end.
   options.turns = false;
   if (!domain.ok() && machine.target->is_gpu()) domain = stitch(member.graph, machine, options);
   if (!domain.ok()) return domain.status();

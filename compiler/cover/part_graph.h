@@ -31,7 +31,7 @@ class PartGraph {
   std::vector<int> rank_;
   std::vector<int> seen_;
   int search_ = 0;
-  std::vector<int> leading_, led_;  // results of may_merge(), used by merge()
+  std::vector<int> leading_, led_;  // what may_merge() found for merge(): parts before `to`, and parts after `from`
   bool knows_leading_ = false, knows_led_ = false;
 };
 

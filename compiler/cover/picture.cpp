@@ -12,10 +12,10 @@ namespace wl {
 namespace {
 
 constexpr int kWidth = 150, kHeight = 34, kGap = 24, kRow = 64, kMargin = 20;
-constexpr int kLane = 6, kLanes = 3;  // lines beside a column of boxes, in the gap to its right
+constexpr int kLane = 6, kLanes = 3;  // distance and number of the lines in the gap to the right of a column of boxes
 
-// Lines are dark on white and light on black. Boxes are pale on both. Where a page allows no styles, the attributes of
-// each line and box are what a white one needs.
+// Lines are dark on a white page and light on a black one; boxes are pale on both. Where a page allows no styles, the
+// attributes of each line and box suit a white page.
 constexpr const char* kStyle =
     "<style>@media(prefers-color-scheme:dark){.wl-in{stroke:#bbb}.wl-between{stroke:#f88}.wl-box{stroke:#ddd}}</"
     "style>\n";
@@ -31,8 +31,8 @@ std::string colour(size_t group) {
   return absl::StrFormat("hsl(%d,70%%,80%%)", static_cast<int>(group * 137 % 360));
 }
 
-// From the bottom of a box to the top of another. A line that passes rows goes down beside the boxes between them, in
-// one of the lanes to the right of its first column.
+// The path of a line from the bottom of one box to the top of another. A line that passes other rows goes down beside
+// the boxes, in one of the lanes to the right of the column that it starts in.
 std::string line_between(const Box& from, const Box& to, int lane) {
   const int x = from.x() + kWidth / 2, below = from.y() + kHeight, end = to.x() + kWidth / 2;
   if (to.row == from.row + 1) return absl::StrFormat("M%d %d L%d %d", x, below, end, to.y());
@@ -63,7 +63,7 @@ std::string picture_of(const CoverValues& values, const Cover& cover) {
       "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%d\" font-family=\"sans-serif\" "
       "font-size=\"11\">\n%s",
       2 * kMargin + columns * (kWidth + kGap), 2 * kMargin + static_cast<int>(filled.size()) * kRow, kStyle);
-  std::map<int, int> lanes;  // taken beside each column
+  std::map<int, int> lanes;  // by column: how many lanes beside it are taken
   for (NodeId op : values.anchors())
     for (NodeId source : values.sources(op)) {
       const Box& from = boxes[source];

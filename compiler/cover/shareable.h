@@ -7,9 +7,9 @@
 
 namespace wl {
 
-// The same graph, in which every reader has its own copy of a constant, so that the copies can be cut in different
-// ways, an output that other nodes read is a copy of the value that they read, and inputs that are only read through
-// one reshape have its shape.
+// The graph of a group with three changes: every reader of a constant has its own copy, so that the copies can be cut
+// in different ways; an output that other nodes read is a copy of the value that they read; and inputs that are only
+// read through one reshape have the shape of that reshape.
 struct Shareable {
   Graph graph;
   std::vector<NodeId> was;  // by node of `graph`: the group's node

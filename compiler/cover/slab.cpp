@@ -21,8 +21,9 @@ Cuts whole(const Shape& shape) {
   return Cuts(shape.size());
 }
 
-// Carries cuts from the result of a reshape to its operand. The dimensions of both fall into groups of equal product.
-// In each group the first dimension of more than one element may be cut, if the elements of a length are contiguous.
+// Carries the cuts of a reshape's result (`wanted`) to its operand (`needed`); false where that is impossible. The
+// dimensions of both fall into groups of equal product. In each group only the first dimension of more than one element
+// may be cut, and a block's part must be a whole number of steps along the operand's first such dimension.
 bool reshaped(const Shape& from, const Shape& to, const Cuts& wanted, Cuts& needed) {
   needed = whole(from);
   for (size_t i = 0, j = 0; i < from.size() || j < to.size();) {
@@ -86,7 +87,8 @@ class Demand {
     return absl::OkStatus();
   }
 
-  // A further output with the dimensions of the first is cut like it, unless its cut already follows from its readers.
+  // A further output whose extents equal the first's in the cut dimensions is cut as the first is, unless its cut
+  // already follows from the ops that read it.
   absl::Status also(NodeId id, const Cuts& first) {
     if (slab_.needed[id] || shape(id).size() != first.size()) return absl::OkStatus();
     const Shape& main = shape(group_.outputs[0].node);
@@ -171,7 +173,7 @@ class Demand {
     return absl::OkStatus();
   }
 
-  // The cut of a dimension of an operand that a reduction sums over.
+  // The cut of a dimension of `operand` that is summed over: a turn's part of the carried axis, all of any other.
   Slab::Cut reduced(NodeId operand, size_t dimension) const {
     if (carried_ == nullptr || carried_->dim[operand] != static_cast<int>(dimension)) return {};
     return {static_cast<int>(slab_.counts.size()), turn_};
@@ -183,8 +185,8 @@ class Demand {
   Slab& slab_;
 };
 
-// Every reduction, contraction and output must depend on the block number along every axis, so that no block repeats
-// the work of another.
+// Every reduction, contraction, lookup and output must depend on the block's number along every axis, so that no block
+// repeats the work of another.
 absl::Status check_no_repeats(const Graph& group, const Slab& slab) {
   const auto moves = [&](NodeId id) {
     return std::all_of(slab.counts.begin(), slab.counts.end(), [&, axis = 0](int64_t count) mutable {
@@ -244,7 +246,7 @@ absl::Status build(const Graph& group, Slab& slab) {
   return verify(slab.graph);
 }
 
-// slab_of() without the graph.
+// As slab_of(), but without Slab::graph and Slab::origin.
 absl::StatusOr<Slab> divided(const Graph& group, const std::vector<int64_t>& lengths,
                              const CarriedAxis* carried = nullptr, int64_t turn = 0) {
   const Shape& shape = group.nodes[group.outputs[0].node].shape;

@@ -1,5 +1,5 @@
-// Greedy groups, stitched where that pays: neighbours that do not form one loop nest become one kernel when the memory
-// traffic between them costs more than the blocks' repeated reads, and than what blocks keep beyond their cache.
+// Stitches the groups of the greedy cover where that pays: neighbours that do not form one loop nest become one kernel
+// when the memory traffic between them costs more than what the blocks read repeatedly and keep beyond their cache.
 #include <algorithm>
 #include <set>
 #include <tuple>
@@ -14,9 +14,10 @@
 namespace wl {
 namespace {
 
-// The rate of a GPU's L2 over that of its memory; about 3 on an H100.
+// The read rate of a GPU's L2 cache, as a multiple of that of its memory; about 3 on an H100.
 constexpr double kTeamCacheGain = 3;
-// A limit for large graphs without repeated blocks: only the mergers that save most are tried.
+// Limits for large graphs without repeated blocks: how many rounds of mergers there are, and how many different mergers
+// are tried, those that save most first.
 constexpr int kMostRounds = 8, kMostTried = 100;
 constexpr uint64_t kOfferSteps = 20;
 
@@ -40,11 +41,12 @@ double reread_bytes(const Graph& group, const Stitched& choice, const Machine& m
   return bytes;
 }
 
-// Bytes that blocks store for themselves and load again though they do not fit the cache of their thread. On a GPU such
-// values are in shared memory, or there is no such choice.
+// Memory traffic, in bytes, of values that a block keeps for its later stages but that do not fit the cache of its
+// thread, so that they are stored and loaded again. On a GPU it is 0: such values are in shared memory, or there is no
+// such choice.
 double spilled_bytes(const Stitched& choice, const Machine& machine) {
   if (machine.target->is_gpu()) return 0;
-  std::vector<int64_t> held(choice.stages.size());  // by stage
+  std::vector<int64_t> held(choice.stages.size());  // bytes that are kept during each stage
   for (const StitchKept& kept : choice.kept)
     for (size_t stage = kept.first; stage <= kept.last; ++stage) held[stage] += kept.bytes();
   double bytes = 0;
@@ -164,7 +166,7 @@ class Stitching {
   std::vector<std::vector<NodeId>> anchors_;  // by part, ascending; empty: merged into another part
   PartGraph parts_;
   std::unordered_map<Fingerprint, bool, FingerprintHash> known_;
-  CoverMemo blocks_;  // answers for the covers of slabs
+  CoverMemo blocks_;  // answers for the covers of blocks' shares of groups
   int tried_ = 0;
 };
 

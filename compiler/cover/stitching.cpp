@@ -41,7 +41,7 @@ std::vector<int64_t> pitches_of(const Graph& group, NodeId origin, const Shape& 
   return pitches;
 }
 
-// Whether turns of two lengths hand on the same values.
+// Whether turns of two lengths carry the same values, apart from the length of a turn in their shapes.
 bool carry_alike(const CarriedParts& a, const CarriedParts& b) {
   return std::equal(a.values.begin(), a.values.end(), b.values.begin(), b.values.end(),
                     [](const CarriedValue& x, const CarriedValue& y) {
@@ -49,7 +49,8 @@ bool carry_alike(const CarriedParts& a, const CarriedParts& b) {
                     });
 }
 
-// Equal for stages of equal structure whose results are stored with equal strides, whatever their names.
+// A fingerprint that is equal for stages of equal structure whose results are stored with equal strides, whatever the
+// names of their inputs and outputs.
 Fingerprint structure_of(const Graph& stage, const std::vector<std::vector<int64_t>>& pitches) {
   Fingerprint result;
   const auto add_all = [&result](const auto& list) {
@@ -87,8 +88,8 @@ class Stitcher {
     return finish();
   }
 
-  // The block walks an axis in turns of `length` elements. `rest`: the slab of what they leave of the axis, or null.
-  // `held`: its values are in registers.
+  // For a block that walks `axis` in turns (iterations over parts of it) of `length` elements. `rest`: the slab of the
+  // shorter last turn, or null if there is none. `held`: the turns keep their values in registers.
   absl::StatusOr<Stitched> run(int64_t rows, int64_t length, const CarriedAxis& axis, const Slab* rest, bool held) {
     result_.rows = rows;
     result_.counts = slab_.counts;
@@ -112,7 +113,7 @@ class Stitcher {
     }
     if (const CarriedLimit limit = carried_limit(group_, axis); limit.row >= 0) {
       const Slab::Cut cut = slab_.cuts[limit.row][static_cast<size_t>(group_.nodes[limit.row].ints[0])];
-      // The place of the block's last row.
+      // The block's last row is the one that sees most elements.
       if (cut.axis >= 0 && cut.axis < static_cast<int>(slab_.counts.size()) && cut.length + limit.plus > 0)
         result_.turns.visited = {cut.axis, cut.length - 1 + limit.plus, cut.length};
     }
@@ -132,7 +133,8 @@ class Stitcher {
     return std::move(result_);
   }
 
-  // The stages of a part: its greedy cover. `origin`: by node, the group's node; null: they are not the group's.
+  // Adds the stages of a part: the groups of its greedy cover. `origin`: for each node of the part, the group's node;
+  // null where they are not nodes of the group.
   absl::Status add_stages(const CarriedParts::Part& part, const std::vector<NodeId>* origin = nullptr) {
     kept_.clear();
     WL_ASSIGN_OR_RETURN(const Cover cover,
@@ -201,7 +203,8 @@ class Stitcher {
     return absl::OkStatus();
   }
 
-  // Blocks of other groups, and of other numbers of rows, run many of the same stages.
+  // The domain of a stage. It is remembered, since blocks of other groups, or of other numbers of rows, run many of the
+  // same stages.
   const absl::StatusOr<Domain>& domain_of(const Graph& stage, const std::vector<std::vector<int64_t>>& pitches) {
     auto& known = options_.memo->stages;
     const Fingerprint key = structure_of(stage, pitches);
@@ -210,7 +213,7 @@ class Stitcher {
     return known.emplace(key, analyze(stage, machine_, pitches)).first->second;
   }
 
-  // The value in scratch that holds a block's part of an iota.
+  // The index of the value in scratch (StitchKept) that holds a block's part of an iota.
   int counted(NodeId iota, const Node& part) {
     const Slab::Cut cut = slab_.cuts[iota][static_cast<size_t>(group_.nodes[iota].ints[0])];
     for (size_t i = 0; i < result_.kept.size(); ++i)
@@ -228,7 +231,7 @@ class Stitcher {
     return origins != nullptr ? cat("%", was_[(*origins)[node]]) : cat("a value of a turn");
   }
 
-  // What an output of a part is.
+  // What the output of a part that is its node `stored` stands for; nothing is set if there is no such output.
   static CarriedEnd end_of(const CarriedParts::Part& part, NodeId stored) {
     for (const Output& output : part.graph.outputs)
       if (output.node == stored) return part.ends.at(output.name);
@@ -259,7 +262,7 @@ class Stitcher {
   const Slab slab_;
   const StitchOptions& options_;
   Stitched result_;
-  std::map<NodeId, int> kept_;   // by node of the part's graph
+  std::map<NodeId, int> kept_;   // by node of the part's graph: its index in Stitched::kept
   std::set<int> stored_values_;  // carried values that some stage stores
   size_t stored_ = 0;            // outputs that some stage stores
 };
@@ -269,8 +272,8 @@ bool alike(const Stitched& a, const Stitched& b) {
                     [](const Stage& x, const Stage& y) { return x.domain.cls == y.domain.cls; });
 }
 
-// Whether a matrix instruction multiplies operands of the group where sums were, so that blocks may hold values in
-// registers from stage to stage.
+// Whether some contraction of the group has a matrix instruction whose left factor may be in the registers that sums
+// were in. Only then may blocks hold values in registers from stage to stage.
 bool may_hold_values(const Graph& group, const Machine& machine) {
   return machine.target->is_gpu() && std::any_of(group.nodes.begin(), group.nodes.end(), [&](const Node& node) {
            if (node.op != Op::contract) return false;
@@ -279,8 +282,8 @@ bool may_hold_values(const Graph& group, const Machine& machine) {
          });
 }
 
-// Blocks that walk a reduced axis in turns, where a correction for what they carry is known. `held`: with values in
-// registers; of these there are only whole turns.
+// Adds choices whose blocks walk a reduced axis in turns, where a correction for what they carry is known. `held`: the
+// blocks keep values in registers; the length of a turn must then divide the axis.
 void add_turning(const Shareable& made, const Machine& machine, std::vector<int64_t> lengths, size_t row, int64_t least,
                  bool held, const StitchOptions& options, Stitch& found) {
   const Graph& group = made.graph;
@@ -316,7 +319,7 @@ absl::StatusOr<Domain> stitch(const Graph& whole, const Machine& machine, const 
   const Shape& shape = group.nodes[group.outputs[0].node].shape;
   if (elements(shape) == 0 || shape.empty()) return invalid("an output without a dimension to divide among blocks");
   std::vector<int64_t> lengths = least_lengths(group);
-  size_t row = shape.size();  // the dimension that the plan cuts: the one with most parts
+  size_t row = shape.size();  // the dimension that is cut: the one with most parts
   for (size_t i = 0; i < shape.size(); ++i)
     if (lengths[i] < shape[i] && (row == shape.size() || shape[i] / lengths[i] >= shape[row] / lengths[row])) row = i;
   if (row == shape.size()) {  // report why the first dimension cannot be cut

@@ -10,14 +10,15 @@ namespace wl {
 struct CoverMemo;  // values.h
 
 struct StitchOptions {
-  CoverMemo* memo = nullptr;  // answers between calls for the same machine; groups with parts in common reuse them
-  bool turns = true;          // without: no block walks a reduced axis in turns
+  CoverMemo* memo = nullptr;  // keeps answers between calls, for groups with parts in common on one machine
+  bool turns = true;          // whether blocks may walk a reduced axis in turns (carried.h)
   Work* work = nullptr;
 };
-// A domain of class kStitched. InvalidArgument, with the reason, when the group cannot be divided among blocks.
+// A domain of class kStitched. InvalidArgument, with the reason, when the group cannot be divided among blocks; the
+// status of `work` when that ends.
 absl::StatusOr<Domain> stitch(const Graph& group, const Machine& machine, const StitchOptions& options = {});
-// Whether, for some number of rows in a block, there are enough blocks for the machine, and their repeated reads and
-// what they keep beyond the cache of a thread cost less than the `saved` bytes of memory traffic.
+// Whether, for some choice of `stitch`, there are enough blocks for the machine, and what they read repeatedly and keep
+// beyond the cache of a thread costs less than the `saved` bytes of memory traffic.
 bool stitching_pays(const Graph& group, const Stitch& stitch, int64_t saved, const Machine& machine);
 // The domain of the group: by analyze() if it is one loop nest, else by pack() (packing.h) if it has unconnected parts,
 // else by stitch().

@@ -1,4 +1,4 @@
-// How much of a group a block takes that walks a reduced axis in turns (carried.h).
+// Sizes to try for blocks that walk a reduced axis in turns (iterations over parts of the axis, carried.h).
 #pragma once
 
 #include <cstdint>
@@ -6,13 +6,15 @@
 
 namespace wl {
 
-// Lengths of the turns along an axis of `extent` elements, best first: each at most a usual one, and so that the last
-// turn has nearly as many. Only those that divide the axis, where there are any; none where the axis is too short.
+// The lengths to try for turns along an axis of `extent` elements, best first. Each is at most one of the usual
+// lengths, and such that the last turn has nearly as many elements as the others. Where some of them divide the axis,
+// only those are returned; for an axis too short for two turns, none is.
 std::vector<int64_t> turn_lengths(int64_t extent);
 
-// Numbers of rows of a block, of `extent` rows, best first. They divide `extent` and are multiples of `least`, which
-// divides it too: the usual ones, where they do; else all of few rows, or the divisors that fill most of their vectors
-// and are near the usual ones.
+// The numbers of rows of a block to try where there are `extent` rows in all, best first. Each divides `extent` and is
+// a multiple of `least`, which divides `extent` too. At most 64 rows are one block. Otherwise the result is those of
+// the usual numbers that fit, or, if none does, the divisors that fill most of the lanes of their vectors and are near
+// 128.
 std::vector<int64_t> turn_rows(int64_t extent, int64_t least);
 
 }  // namespace wl

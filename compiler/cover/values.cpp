@@ -9,7 +9,7 @@
 namespace wl {
 namespace {
 
-constexpr size_t kSmallGroup = 16;  // ops of most groups; room for them takes one allocation
+constexpr size_t kSmallGroup = 16;  // most groups have no more ops, so reserving this many takes one allocation
 
 bool contains(const std::vector<NodeId>& sorted, NodeId id) {
   return std::binary_search(sorted.begin(), sorted.end(), id);
@@ -87,7 +87,7 @@ Fingerprint CoverValues::structure(const Group& group) const {
     result.add(as_read_[read].b);
   }
   for (NodeId op : group.ops) {
-    if (visited_[op] == walk_) continue;  // it is already a read, as an input that is also copied
+    if (visited_[op] == walk_) continue;  // an input that is also copied is already among the reads
     for (NodeId operand : graph_->nodes[op].operands) result.add(static_cast<uint64_t>(place_[operand]));
     result.add(fingerprints_[op].a);
     result.add(fingerprints_[op].b);
@@ -97,8 +97,8 @@ Fingerprint CoverValues::structure(const Group& group) const {
   return result;
 }
 
-// An op alone is illegal only because of a view that it reads through, or because it takes elements of a splat or iota.
-// That view, splat or iota then becomes a kernel of its own.
+// An op alone is illegal only because of a view that it reads through, or because it is a lookup (take_along) in a
+// constant or iota. That view, constant or iota then becomes a kernel of its own.
 absl::Status CoverValues::ensure_kernel(NodeId anchor) {
   absl::Status status = try_alone(anchor, {anchor}).status();
   if (status.ok()) return absl::OkStatus();
@@ -119,7 +119,8 @@ absl::Status CoverValues::ensure_kernel(NodeId anchor) {
   return absl::OkStatus();
 }
 
-// Whether the loop that stores a view is as simple as the plain one, and every store is contiguous along the vectors.
+// Whether the kernel that stores a view of a value (`viewed`) has loops as simple as those of the kernel that stores
+// the value itself (`plain`), and every store is contiguous along the vectors.
 bool as_contiguous(const Domain& viewed, const Domain& plain) {
   if (viewed.atoms.size() > plain.atoms.size() || (viewed.second >= 0 && plain.second < 0)) return false;
   return viewed.vector < 0 || std::all_of(viewed.stores.begin(), viewed.stores.end(), [&](const Domain::Store& store) {
@@ -140,8 +141,8 @@ bool CoverValues::readers_are_kernels(NodeId value) const {
   return true;
 }
 
-// A reshape or transpose that is the only use of a value is stored instead of the value, if the loop of this kernel
-// stays as simple and every kernel that reads the view is still legal alone.
+// If a reshape or transpose is the only use of a value, the kernel of the value stores the view instead of it, provided
+// that its loops stay as simple and every kernel that reads the view is still legal alone.
 void CoverValues::choose_stored_form(NodeId anchor) {
   NodeId last = anchor;
   while (!is_graph_output_[last] && users_[last].size() == 1) {

@@ -14,10 +14,10 @@
 namespace wl {
 namespace {
 
-constexpr int kStitchedProducts = 2;   // contractions in one kernel
-constexpr double kWorthKeeping = 1.3;  // times the ops alone: the model may be wrong about a group by this factor
+constexpr int kStitchedProducts = 2;   // the most contractions in one kernel, while stitching
+constexpr double kWorthKeeping = 1.3;  // times the cost of the ops alone: by so much the model may be wrong
 constexpr uint64_t kConsiderSteps = 2;
-constexpr int64_t kWorthSharing = 16 << 10;  // bytes of an input for which sharing a read pays
+constexpr int64_t kWorthSharing = 16 << 10;  // bytes of an input from which sharing a read pays
 
 }  // namespace
 
@@ -115,7 +115,7 @@ bool Candidates::convex(const Ops& ops) const {
 int Candidates::form_of(const Group& group, size_t contract_atoms) {
   Fingerprint key = values_.structure(group);
   key.add(contract_atoms);
-  if (packing_) {  // a group that is no kernel otherwise may be legal as a pack
+  if (packing_) {  // a group that is not a legal kernel otherwise may be one as a pack
     if (const auto apart = form_of_.find(key); apart != form_of_.end() && apart->second >= 0) return apart->second;
     key.add(1);
   }

@@ -18,11 +18,11 @@ namespace wl {
 namespace {
 
 constexpr double kWhole = 1e-6;
-constexpr int kMostIterations = 200'000;     // of the simplex algorithm, in one search; some seconds
-constexpr uint64_t kFactorSteps = 100;       // that the iterations from one factorisation to the next count for
-constexpr int kGoOn = -1, kStopSimplex = 5;  // what a ClpEventHandler answers
+constexpr int kMostIterations = 200'000;     // the most simplex iterations in one search; they take some seconds
+constexpr uint64_t kFactorSteps = 100;       // steps that the iterations between two factorisations count as
+constexpr int kGoOn = -1, kStopSimplex = 5;  // the answers of a ClpEventHandler
 
-// Stops the simplex algorithm when the work has ended. The solver copies it.
+// Stops the simplex algorithm when the work has ended. The solver copies this object.
 class SimplexListener : public ClpEventHandler {
  public:
   explicit SimplexListener(Work* work) : work_(work) {}
@@ -48,7 +48,7 @@ class TreeListener : public CbcEventHandler {
   Work* work_;
 };
 
-// The choices that are 1 at a point; nullopt when the point is not integral.
+// The choices that are 1 at a point. Sets `whole` to false if a choice is not integral there.
 std::vector<int> chosen_at(const double* point, int choices, bool& whole) {
   std::vector<int> chosen;
   for (int i = 0; i < choices; ++i) {

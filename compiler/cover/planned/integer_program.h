@@ -1,5 +1,5 @@
-// An integer program as rows over columns, solved by CBC (https://github.com/coin-or/Cbc). It is independent of covers,
-// and only the .cpp includes the solver.
+// An integer program of rows (constraints) over columns (variables), solved by CBC (https://github.com/coin-or/Cbc). It
+// is independent of covers, and only the .cpp includes the solver.
 #pragma once
 
 #include <limits>

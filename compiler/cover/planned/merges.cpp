@@ -1,4 +1,5 @@
-// Candidates made of two others: edge merges, unions and siblings; in small parts of the graph, all connected sets.
+// Sources of candidates (sources.def): candidates made of two others by edge merges, unions and siblings, and all
+// connected sets in small parts of the graph.
 #include <algorithm>
 #include <bit>
 #include <numeric>
@@ -30,7 +31,7 @@ size_t united(const Candidates& candidates) {
 
 }  // namespace
 
-// The partition that is left is a cover to begin with.
+// Merges candidates along edges, best saving first. The partition that is left at the end is added as an initial cover.
 void add_merges(Candidates& candidates) {
   const int count = candidates.ops();
   PartGraph graph(count);
@@ -98,7 +99,7 @@ void add_siblings(Candidates& candidates) {
 }
 
 void add_all_of_small_parts(Candidates& candidates) {
-  candidates.stop_stitching();  // Of everything, that takes too long.
+  candidates.stop_stitching();  // Stitching all these sets would take too long.
   std::vector<int> part(static_cast<size_t>(candidates.ops()));
   std::iota(part.begin(), part.end(), 0);
   const auto root = [&](int op) {
@@ -112,7 +113,7 @@ void add_all_of_small_parts(Candidates& candidates) {
   for (int op = 0; op < candidates.ops(); ++op) members[root(op)].push_back(op);
   for (const Ops& all : members) {
     if (all.size() < 2 || static_cast<int>(all.size()) > candidates.enumerated()) continue;
-    std::vector<unsigned> touching(all.size(), 0);  // by an edge, or by reading one value
+    std::vector<unsigned> touching(all.size(), 0);  // by op, as bits: the ops that an edge or a shared read joins to it
     const auto touch = [&](int a, int b) {
       const auto x = std::find(all.begin(), all.end(), a), y = std::find(all.begin(), all.end(), b);
       if (x == all.end() || y == all.end() || a == b) return;

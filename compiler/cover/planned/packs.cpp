@@ -1,7 +1,7 @@
-// Packs: independent kernels of a cover, side by side in one launch. The covers are the best one without packs and
-// those that the pool starts with, since the launches that a pack saves may outweigh a choice of slower kernels.
-// Candidates are kernels of the same level that leave part of the machine idle, or whose launch is a large share of
-// their time; those that read the same value come first.
+// Packs: independent kernels of a cover, side by side in one launch. The covers are the best one without packs and, on
+// GPUs and for graphs of at most kMany ops, the pool's initial ones, since the launches that a pack saves may outweigh
+// a choice of slower kernels. A pack has kernels of one level (the longest path of kernels to them) that leave part of
+// the machine idle, or whose launch is a large share of their time; those that read the same value are tried first.
 #include <algorithm>
 #include <map>
 #include <set>
@@ -14,9 +14,9 @@
 namespace wl {
 namespace {
 
-constexpr double kFilled = 0.9;      // share of the machine from which a kernel is not packed
+constexpr double kFilled = 0.9;      // a kernel that fills less of the machine leaves part of it idle
 constexpr double kNotable = 0.05;    // share of a kernel's time from which its launch is worth saving
-constexpr size_t kMostTogether = 8;  // kernels in one pack
+constexpr size_t kMostTogether = 8;  // the most kernels in one pack
 constexpr size_t kMostCombined = 4;  // up to this many kernels all combinations are tried
 
 class Packs {
@@ -41,7 +41,7 @@ class Packs {
   }
 
  private:
-  using Edges = std::map<int, std::vector<int>>;  // of columns
+  using Edges = std::map<int, std::vector<int>>;  // by column of the pool: its neighbours on one side
 
   void add(const std::vector<int>& cover, Edges& edges) {
     std::map<int, int> level_of;
@@ -97,7 +97,7 @@ class Packs {
       both.stores = Candidates::joined_ops(both.stores, column.stores);
       both.reads = Candidates::joined_ops(both.reads, column.reads);
     }
-    // Not a pack: kernels that compute the same op, and kernels with other ops on a path between them.
+    // Kernels that compute the same op, or that have other ops on a path between them, are not a pack.
     if (both.ops.size() != ops || candidates_.closed(both.ops).size() != ops) return;
     if (!known_.insert(both.ops).second) return;
     both.form = candidates_.form_of(pool_.group(both), candidates_.contract_atoms(both.ops));
@@ -112,7 +112,7 @@ class Packs {
 
 }  // namespace
 
-// Some kernels of the best cover, or of a start, together.
+// Adds columns in which some kernels of the best cover, or of an initial cover, are one launch.
 absl::Status add_packs(ColumnPool& pool, Candidates& candidates) {
   WL_ASSIGN_OR_RETURN(PlannedCover best, solve_cover(pool, form_times(pool, {}), {}, candidates.work()));
   std::erase(best.columns, -1);

@@ -1,5 +1,6 @@
-// Pattern reduction (FusionStitching): the best three patterns that begin at an op are made from those of its readers.
-// Mirrored, patterns that end at an op are made from those of the ops that it reads.
+// Pattern reduction (FusionStitching, pool.h): the best three patterns (candidates) that begin at an op are made from
+// those that begin at its readers. In the mirrored pass, patterns that end at an op are made from those that end at the
+// ops that it reads.
 #include <algorithm>
 
 #include "compiler/cover/planned/candidates.h"

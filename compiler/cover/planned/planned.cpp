@@ -12,8 +12,8 @@
 namespace wl {
 namespace {
 
-constexpr double kPrior = 2;          // the weight of the model's price, in measurements
-constexpr double kPriorSpread = 0.3;  // standard deviation of measured times around it, as logarithms
+constexpr double kPrior = 2;          // the weight of the model's own price, as a number of measurements
+constexpr double kPriorSpread = 0.3;  // assumed standard deviation of log(measured / modelled time)
 constexpr double kPlausible = 2.5;    // standard deviations by which a time may be below the likely one
 constexpr size_t kClasses = 6;        // values of LoopClass
 constexpr double kNever = std::numeric_limits<double>::infinity();
@@ -22,7 +22,7 @@ constexpr double kNever = std::numeric_limits<double>::infinity();
 // their noise: the cover with less traffic is then chosen.
 constexpr double kUnseenTraffic = 0.1;
 
-// The model's error for the measured kernels of each class, as logarithms.
+// The model's error for the measured kernels of one class: the mean and spread of log(measured / modelled time).
 class ModelError {
  public:
   void add(double log_ratio) {
@@ -40,7 +40,8 @@ class ModelError {
   double sum_ = 0, squares_ = 0, count_ = 0;
 };
 
-// In running order, the values that no earlier column stored: a value need not be written twice.
+// For each chosen column, in running order, the values that no earlier column stores: a value need not be written
+// twice.
 std::vector<std::vector<int>> stores_of(const ColumnPool& pool, const std::vector<int>& chosen) {
   std::set<int> stored;
   std::vector<std::vector<int>> out;

@@ -2,17 +2,17 @@
 // candidate with the values that it stores. Columns that are the same kernel, as in repeated blocks of a model, share a
 // *form*, whose legality and price are computed once. The sources of candidates, in this order:
 //   single   every op alone
-//   greedy   the groups of cover_greedy, so that no cover is priced above it
-//   pattern  an op and the best three patterns of each of its readers, readers first (A. Zheng et al.,
-//   "FusionStitching",
-//            arXiv 2009.10924), and the mirror image: one direction alone misses two producers that meet
+//   greedy   the groups of cover_greedy(), so that the planned cover is never priced above the greedy one
+//   pattern  an op with the best three patterns of each of its readers, readers first (A. Zheng et al.,
+//            "FusionStitching", arXiv 2009.10924), and the mirror image, since one direction alone misses two producers
+//            that meet
 //   merge    two neighbours, best saving first (W. Jung et al., "DeepCuts", PLDI 2021); every group on the way is kept
-//   union    two candidates that touch, where the union saves more than either
-//   sibling  two candidates that read one value
+//   union    two candidates at the ends of an edge, with all ops between them
+//   sibling  two candidates that contain readers of one value, with all ops between them
 //   all      every connected set, in parts of the graph of at most kEnumerated ops
-//   pack     kernels of one cover that wait for none of each other, side by side: of the best cover over all else, of
-//            the greedy one, of the edge merges' and of the ops alone
-// Pure: the same graph and machine give the same pool. To add a source: a file and a row of sources.def.
+//   pack     kernels of one cover that do not wait for each other, side by side; the covers are the best one over all
+//            other columns and, on GPUs, the initial ones (ColumnPool::starts)
+// The same graph and machine give the same pool. To add a source, write its file and add a row to sources.def.
 #pragma once
 
 #include <string>
@@ -42,7 +42,7 @@ struct PoolColumn {
 struct Form {
   LoopClass cls = LoopClass::kMap;
   Cost cost;
-  int ops = 1;       // anchors in it
+  int ops = 1;       // number of ops (anchors) in it
   std::string hash;  // graph_hash() of a group's own graph: the key of its measured time
 };
 
@@ -53,13 +53,13 @@ struct ColumnPool {
   std::vector<std::vector<int>> starts;  // initial covers, as columns: greedy, edge merges, single ops
   int considered = 0;                    // sets of ops whose legality was tested
   double memory_bytes_per_ns = 1;        // of the machine
-  // The column as a group of the graph, which stores the values that the column stores.
+  // The column as a group of the graph; it stores the values that the column stores.
   Group group(const PoolColumn& column) const;
 };
 
 inline constexpr int kEnumerated = 10;
 
-// `enumerated`: replaces kEnumerated, for experiments. `work`: see compiler/cover/cover.h.
+// Makes the pool of a graph. `enumerated` replaces kEnumerated, for experiments. `work`: see compiler/cover/cover.h.
 absl::StatusOr<ColumnPool> candidate_pool(const Graph& graph, const Machine& machine, int enumerated = kEnumerated,
                                           Work* work = nullptr);
 

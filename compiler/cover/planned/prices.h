@@ -14,10 +14,11 @@ enum class Unmeasured : uint8_t {
   kNever,   // infinite: it is not chosen
 };
 
-// While the chosen cover has only measured kernels, hope is lowered, down to kLeastHope: a model is seldom wrong by
-// more.
+// Limits of `hope`. While the chosen cover has only measured kernels, hope is lowered, down to kLeastHope, since a
+// model is seldom wrong by more.
 inline constexpr double kFirstHope = 0.85, kLeastHope = 0.5;
-// Covers with unmeasured kernels that are searched at once. With one cover in a round, a large pool takes many rounds.
+// How many covers with unmeasured kernels are searched at once. With one cover in a round, a large pool takes many
+// rounds.
 inline constexpr int kCoversOfARound = 3;
 
 struct CoverPrices {

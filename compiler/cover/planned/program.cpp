@@ -16,7 +16,7 @@ struct Cycle {
   std::set<int> values;  // passed along the cycle
 };
 
-// The shortest cycle through `from` among columns that wait for each other; nullopt when there is none.
+// The shortest cycle through column `waiting[from]` among columns that wait for each other; empty when there is none.
 Cycle shortest_cycle(const CoverProgram& program, const std::vector<int>& waiting, size_t from) {
   const auto passes = [&](size_t a, size_t b, std::set<int>* values) {
     bool any = false;
@@ -53,7 +53,7 @@ Cycle shortest_cycle(const CoverProgram& program, const std::vector<int>& waitin
   return {};
 }
 
-// The columns that break the cycle when chosen besides it: set E of a loop row.
+// The columns that break the cycle when they are chosen in addition: set E of a loop row.
 std::vector<int> ways_out(const CoverProgram& program, const Cycle& cycle) {
   std::vector<int> out;
   for (size_t g = 0; g < program.columns.size(); ++g) {
@@ -74,7 +74,7 @@ struct LoopRow {
   double high = 0;
 };
 
-// One shortest cycle for each set of columns that wait for each other.
+// A loop row for the shortest cycle through each waiting column, without repetition.
 std::vector<LoopRow> loop_rows(const CoverProgram& program, const std::vector<int>& waiting) {
   std::vector<LoopRow> rows;
   std::set<std::vector<int>> known;
@@ -173,7 +173,7 @@ std::optional<Priced> priced(const CoverProgram& program, const std::vector<int>
       double value = loop_price[g];
       for (int op : program.columns[g].ops) value += price(rows.cover[op]);
       for (int stored : program.columns[g].stores) value += price(rows.store[stored]);
-      out.reduced_cost[g] = program.columns[g].micros - value;  // its read rows can only raise it
+      out.reduced_cost[g] = program.columns[g].micros - value;  // the rows of its reads can only raise it
       if (in[g] == 0 && out.reduced_cost[g] < 0) {
         wanted.emplace_back(out.reduced_cost[g], static_cast<int>(g));
         out.bound += out.reduced_cost[g];  // the column may be in the cover, once

@@ -1,5 +1,6 @@
-// The cheapest cover as an integer program over columns. A column computes ops, stores some of their values and reads
-// values of other ops. Ops are numbers, and each has one value.
+// The cheapest cover as an integer program over columns. A column is a candidate kernel: it computes ops, stores some
+// of their values and reads values of other ops. Ops are numbers, and each has one value. x_g = 1: column g is chosen;
+// y_v = 1: value v is needed.
 //
 //   min  sum micros_g x_g
 //   cover  sum_{g computes o} x_g >= 1        every op; = 1 where `once`
@@ -24,7 +25,7 @@ struct ProgramColumn {
 
 struct CoverProgram {
   int ops = 0;
-  std::vector<char> once, wanted;  // by op
+  std::vector<char> once, wanted;  // by op: only one column may compute it; its value must be stored
   std::vector<ProgramColumn> columns;
 };
 
@@ -38,8 +39,8 @@ struct ProgramAnswer {
 
 double micros_of(const CoverProgram& program, const std::vector<int>& chosen);
 
-// The columns in an order in which they can run. Values that no column of the program stores exist from the start.
-// Empty when some columns wait for each other; these are then in `waiting`.
+// The columns in an order in which they can run. Values that no chosen column stores exist from the start. If some
+// columns wait for each other, the result is empty and `waiting`, if given, receives them.
 std::vector<int> runnable_order(const CoverProgram& program, const std::vector<int>& chosen,
                                 std::vector<int>* waiting = nullptr);
 
@@ -47,13 +48,14 @@ std::vector<int> runnable_order(const CoverProgram& program, const std::vector<i
 // wanted or read.
 bool is_cover(const CoverProgram& program, const std::vector<int>& chosen);
 
-// The best cover found within max_nodes nodes of the search tree; never worse than `start`, which must be a cover. It
-// uses one thread and no clock, so that the same program gives the same answer. Where `work` ends, that is some cover.
+// The best cover found within max_nodes nodes of the search tree; it is never worse than `start`, which must be a
+// cover. The search uses one thread and no clock, so that the same program gives the same answer. If `work` ends first,
+// the answer is the best cover so far.
 ProgramAnswer solve_program(const CoverProgram& program, const std::vector<int>& start, int max_nodes,
                             Work* work = nullptr);
 
-// For programs that are too large to solve: the bound of the linear relaxation, and in `worth` the columns of `start`
-// and, for each op, the `kept` columns of least reduced cost.
+// For programs that are too large to solve. Returns `start` with the bound of the linear relaxation; `worth` receives
+// the columns of `start` and, for each op, the `kept` columns of least reduced cost.
 ProgramAnswer price_program(const CoverProgram& program, const std::vector<int>& start, size_t kept,
                             std::vector<int>& worth, Work* work = nullptr);
 

@@ -8,8 +8,8 @@
 namespace wl {
 namespace {
 
-constexpr int kWholeRegion = 400;   // up to this many ops are solved at once
-constexpr int kMaxNodes = 2000;     // nodes of a region's search tree
+constexpr int kWholeRegion = 400;   // regions of up to this many ops are solved at once
+constexpr int kMaxNodes = 2000;     // the most nodes of a region's search tree
 constexpr size_t kKeptOfEach = 12;  // columns kept for each op of a larger region
 
 using Key = std::vector<std::tuple<std::vector<int>, std::vector<int>, std::vector<int>, double>>;
@@ -181,7 +181,7 @@ RegionsAnswer solve_regions(const CoverProgram& program, const std::vector<std::
 
 std::vector<int> improve_by_segments(const CoverProgram& program, const std::vector<int>& usable,
                                      std::vector<int> chosen, Work* work) {
-  constexpr size_t kSegment = 80;  // ops in a segment
+  constexpr size_t kSegment = 80;  // about the number of ops in a segment
   constexpr int kSegmentNodes = 200;
   constexpr uint64_t kSegmentSteps = 100;
   std::vector<std::vector<int>> with(static_cast<size_t>(program.ops));  // by op: columns whose first op it is

@@ -13,14 +13,15 @@ struct RegionsAnswer {
   int regions = 0, distinct = 0, rows = 0, cuts = 0;
 };
 
-// Solves the whole program. Ops that no column connects are in different regions, which is exact, since values between
-// regions are stored by every cover. Equal regions are solved once, and regions of more than kWholeRegion ops in
-// segments. `starts`: lists of columns. The first must be a cover; each region starts from the cheapest list that
-// covers it. Where `work` ends before, the answer is some cover.
+// Solves the whole program, region by region. Ops that no column connects are in different regions, which is exact,
+// since values between regions are stored by every cover. Equal regions are solved once; regions of more than
+// kWholeRegion ops are solved in segments. `starts`: initial covers, as lists of columns. The first must be a cover;
+// each region starts from the cheapest list that covers it. If `work` ends first, the answer is some cover.
 RegionsAnswer solve_regions(const CoverProgram& program, const std::vector<std::vector<int>>& starts,
                             Work* work = nullptr);
 
-// Improves a cover of a large program: in running order, each segment is solved again with the `usable` columns.
+// Improves a cover of a large program: its columns are divided into segments in running order, and each segment is
+// solved again with the `usable` columns.
 std::vector<int> improve_by_segments(const CoverProgram& program, const std::vector<int>& usable,
                                      std::vector<int> chosen, Work* work = nullptr);
 

@@ -13,13 +13,13 @@
 
 namespace wl {
 
-// What a cover may be made of.
+// What a cover may be made from.
 struct CoverRequest {
   const Graph& graph;
   const Machine& machine;
   const Cover& greedy;        // of the graph
-  const CoverPrices& prices;  // for covers that refine
-  // The graph's candidates, made when they are first asked for.
+  const CoverPrices& prices;  // prices of kernels, for covers that refine (covers.def)
+  // Returns the pool of the graph's candidate kernels, which is made at the first call.
   std::function<absl::StatusOr<std::shared_ptr<const ColumnPool>>()> pool;
   Work* work = nullptr;
 };
@@ -35,9 +35,9 @@ struct CoverRow {
   int64_t most_ops;
   absl::StatusOr<Cover> (*make)(const CoverRequest& request);
 };
-// InvalidArgument, with the names that are known.
+// The cover of that name. InvalidArgument, listing the known names, if there is none.
 absl::StatusOr<const CoverRow*> cover_named(std::string_view name);
-// The names of the covers that one is timed whole against: none, unless it is judged.
+// The names of the covers that `row` is timed whole against; none unless it is judged.
 std::vector<std::string> simpler_covers(const CoverRow& row);
 // ResourceExhausted when the graph has more ops than the cover takes.
 absl::Status fits_cover(const CoverRow& row, const Graph& graph);
