@@ -21,7 +21,7 @@ int64_t piece_of(const Layout& layout, const std::vector<int64_t>& strides, int6
   return out;
 }
 
-// Adds what the words cost that some lanes reach together: as many cycles as there are words in the fullest bank.
+// Adds the cost of the words that some lanes reach together: as many cycles as there are words in the fullest bank.
 void add(BankUse& use, std::vector<int64_t> words, int banks) {
   std::sort(words.begin(), words.end());
   words.erase(std::unique(words.begin(), words.end()), words.end());

@@ -20,7 +20,7 @@ namespace {
 
 constexpr double kLoad = 0.5;        // issue slots of a vector load or store, for each element
 constexpr double kScattered = 6;     // the same where neighbours in the loop are not neighbours in memory
-constexpr double kBeyondPeak = 1.3;  // the best kernels are this much faster than the rates
+constexpr double kBeyondPeak = 1.3;  // the best kernels are faster than the rates by this factor
 constexpr int kExpensive = 4;  // slots; values that cost more are kept between passes over a row, others are recomputed
 constexpr int64_t kUnpackedRows = 32;  // products of fewer rows do not pack the operand of the columns
 
@@ -113,9 +113,8 @@ class Price {
     }
   }
 
-  // The iterations in which a node is computed: those of the loops that it depends on or reduces over. A node that
-  // varies along the vectors is also computed again in every iteration of the loops around them, since no kernel keeps
-  // it.
+  // How many iterations compute a node: those of the loops that it depends on or reduces over. A node that varies along
+  // the vectors is computed again in every iteration of the loops around them too, since no kernel keeps it.
   double turns(NodeId id) const {
     double count = 1;
     const bool sums = is_reduction(group_, id);
@@ -130,7 +129,7 @@ class Price {
     return vector || domain_.vector < 0 ? count : count * machine_.target->lanes;
   }
 
-  // The slots of an operand's loads in so many iterations.
+  // The issue slots of an operand's loads in `turns` iterations.
   double fetch(const Access& access, double turns) const {
     if (domain_.vector < 0 || access.strides.empty()) return turns * kLoad;
     const int64_t stride = std::abs(access.strides[domain_.vector]);
@@ -142,12 +141,13 @@ class Price {
     double slots = 0;
     for (const Domain::Operand& operand : domain_.operands[id]) {
       if (operand.access.input >= 0) slots += fetch(operand.access, turns);
-      for (const Piece& piece : operand.pieces) slots += fetch(piece.access, turns) + turns;  // with a comparison
+      for (const Piece& piece : operand.pieces) slots += fetch(piece.access, turns) + turns;  // and a comparison
     }
     return slots;
   }
 
-  // Maps and reductions: each phase is a pass over the loop.
+  // Maps and reductions. Each phase (the work up to where a reduction's result is first needed) is a pass over the
+  // loop.
   void walk() {
     const RowPhases phases = row_phases(group_, domain_);
     const int count = static_cast<int>(group_.nodes.size());
@@ -185,7 +185,7 @@ class Price {
       slots_ += fetch(store.access, all);
       if (store.source < 0) slots_ += fetch(store.copy, all);
     }
-    // After the first pass, rows that are longer than the first cache come from a slower one.
+    // In later passes, rows that are longer than the first cache, and the values that are kept, come from a slower one.
     again_ns_ *= row_values;
   }
 
@@ -268,7 +268,7 @@ class Price {
   const Domain& domain_;
   const Machine& machine_;
   const Rates& rates_;
-  const double counted_;  // share of the contraction's products that kernels do not leave out
+  const double counted_;  // share of the contraction's products that kernels must compute
   double slots_ = 0, least_slots_ = 0, contract_ns_ = 0, again_ns_ = 0;
   double contract_fill_ = 1;  // share of the GPU's units that a contraction's blocks keep busy
 };
@@ -282,9 +282,10 @@ Rates share_of(Rates r, double workers) {
   return r;
 }
 
-// The share of a target's rate of matrix instructions that a stage has: the instructions that its extents fill. Those
-// of groups of waves take the left factor from registers, if stages hold values there, and are not used else. 0: it
-// multiplies on lanes, or words.
+// The share of the target's rate of matrix instructions that a stage (a loop nest of a stitched group) reaches, by the
+// instruction that its extents fill. Instructions of groups of waves, which take the left factor from registers, are
+// used only if stages hold values in registers (`held`). 0: the stage multiplies on lanes, alone or in words of narrow
+// elements.
 double stage_matrix_share(const Stage& stage, bool held, const Machine& machine) {
   const Target& target = *machine.target;
   if (!target.is_gpu() || stage.domain.contract < 0) return 0;
@@ -301,7 +302,8 @@ double stage_matrix_share(const Stage& stage, bool held, const Machine& machine)
   return 0;
 }
 
-// Each block runs all stages one after the other on its share of the machine. The best number of rows counts.
+// The cost of a stitched group. Each block runs all stages one after the other on its share of the machine. The choice
+// with the least time counts, which gives the number of rows of a block.
 Cost stitched_cost(const Graph& group, const Domain& domain, const Machine& machine, const Rates& rates) {
   const double workers =
       machine.target->is_gpu() ? std::max(1, machine.target->gpu.units) : std::max(1, machine.threads);
@@ -342,8 +344,9 @@ Cost stitched_cost(const Graph& group, const Domain& domain, const Machine& mach
   return cost;
 }
 
-// The members of a pack share a GPU: the time is that of the longest member, or of all their work on the whole machine,
-// whichever is longer. The threads of a CPU compute them one after the other.
+// The cost of a packed group. Its members (kernels side by side) share a GPU: the time is that of the longest member,
+// or of all their work on the whole machine, whichever is longer. The threads of a CPU compute the members one after
+// the other.
 Cost packed_cost(const Graph& group, const Domain& domain, const Machine& machine, const Rates& rates) {
   Cost cost;
   cost.bytes = bytes_moved(group);

@@ -32,7 +32,7 @@ constexpr std::array<CpuTermInfo, kCpuTerms> kTable = {{{"micro", "ns of the tab
 // size.
 constexpr int64_t kL3Shares[] = {1, 2, 4};
 
-// Of the rate at which the second cache is copied, what a micro-kernel gets between its multiply-adds.
+// The share of the second cache's copy rate that a micro-kernel gets between its multiply-adds.
 constexpr double kL2Share = 0.6;
 
 class WorkCounter {
@@ -57,7 +57,8 @@ class WorkCounter {
   double& at(CpuTerm term) { return work_.amount[term]; }
   const Tile& tile(TileId id) const { return kernel_.tiles[id]; }
 
-  // Finds the loop over k whose body multiplies and adds; its accumulator is set outside the outermost loop over k.
+  // Counts a micro-kernel if `loop` is one: a loop over k (the reduced axis) whose body multiplies and adds. Its
+  // accumulator is set outside the outermost loop over k.
   void micro_kernel(int loop) {
     const Reuse::Loop& turns = reuse_.loops()[loop];
     if (turns.var < 0 || turns.body == &kernel_.body) return;
@@ -87,7 +88,8 @@ class WorkCounter {
     return static_cast<int>(hints);
   }
 
-  // Words are multiplied by an instruction of their own where the machine has one.
+  // The time of a product, in f32 multiply-adds. Words (u32 of several narrow elements) are multiplied by an
+  // instruction of their own where the machine has one.
   double product_of(const Instr& instr) const {
     if (instr.op != InstrOp::kDot) return 1;
     const Arithmetic& rates = machine_.target->arithmetic;
@@ -95,12 +97,13 @@ class WorkCounter {
     return elements_of_word(instr.elements[0]) / (rate > 0 ? rate : rates.i32);
   }
 
-  // gcc unrolls a loop of two iterations and drops those vectors of the second that have no columns.
+  // Adds steps of vectors. gcc unrolls a loop of two iterations and drops those vectors of the second that have no
+  // columns.
   void add_steps(const Layout& layout, int outer, double steps, int hints, double product) {
     const int height = static_cast<int>(layout.shape[0]), lanes = layout.lanes();
     const int vectors = static_cast<int>((layout.shape[1] + lanes - 1) / lanes);
     int left = vectors;
-    double share = 0;  // of all steps, those in the second iteration
+    double share = 0;  // the share of all steps that are in the second iteration
     for (int loop = reuse_.loops()[outer].parent; kernel_.compiler == "gcc" && loop > 0;
          loop = reuse_.loops()[loop].parent) {
       const Reuse::Loop& turns = reuse_.loops()[loop];
@@ -117,9 +120,10 @@ class WorkCounter {
     work_.micro.emplace_back(MicroKernel{kernel_.compiler, height, vectors, 0, hints, product}, steps);
   }
 
-  // A step takes as long as its products of registers, or as the next ones wait for their sums.
+  // Adds steps of matrix instructions. A step takes as long as its products of tile registers, or as long as the next
+  // products wait for their sums.
   void add_matrix_steps(const Instr& mma, double steps) {
-    constexpr double kLatency = 3.25;  // in times of one product: 52 cycles after 16
+    constexpr double kLatency = 3.25;  // in times of one product: 52 cycles, where a product takes 16
     const MatrixInfo& row = info(mma.matrix);
     const Layout& layout = tile(mma.result).layout;
     const Arithmetic& rates = machine_.target->arithmetic;
@@ -132,7 +136,7 @@ class WorkCounter {
                              steps);
   }
 
-  // `loop` has two iterations. The share of all iterations of the loops from `inner` out to below it in its second one.
+  // `loop` has two iterations. The share of its second one in all iterations of the loops between it and `inner`.
   double share_of_second_turn(int loop, int inner) const {
     double turns[2] = {1, 1};
     for (int l = reuse_.loops()[inner].parent; l != loop; l = reuse_.loops()[l].parent)
@@ -140,8 +144,8 @@ class WorkCounter {
     return turns[1] / (turns[0] + turns[1]);
   }
 
-  // The number of vectors with columns in the second iteration, for tiles of as many whose columns are bounded by this
-  // loop variable.
+  // The number of vectors that have columns in the second iteration of the loop of `var`, for tiles of `vectors`
+  // vectors whose columns are bounded by `var`.
   int vectors_in_second_turn(VarId var, int lanes, int vectors) const {
     const int64_t width = int64_t{vectors} * lanes;
     int64_t columns = width;
@@ -162,7 +166,7 @@ class WorkCounter {
     });
   }
 
-  // The call that a loop belongs to; -1: none.
+  // The index in calls_ of the call that a loop belongs to; -1: none.
   int call_of(int loop) const {
     for (size_t c = 0; c < calls_.size(); ++c)
       if (reuse_.is_inside(loop, calls_[c].around)) return static_cast<int>(c);
@@ -239,7 +243,7 @@ double row_step_ns(const MicroKernel& micro, double fma_per_ns) {
   return std::max({multiply_adds, loads, 8.0}) / fma_per_ns;
 }
 
-// What was measured prefetches nothing.
+// Measured micro-kernels prefetch nothing and multiply f32; others take no less than the target's row allows.
 double step_ns_of(const MicroKernel& micro, const CpuCost& cost) {
   if (micro.step_ns > 0) return micro.step_ns;
   const double row = row_step_ns(micro, cost.fma_per_ns);

@@ -2,8 +2,8 @@
 // kernel (steps of micro-kernels, bytes that enter a cache, vectors packed, ...) times its unit cost on the machine.
 // Unit costs are measured: calibrate() fits them, none below zero, to at most 200 timed schedules, whose shapes need
 // not be those that are ranked later. Without a calibration they follow from the target's row. Amounts are those of the
-// first thread, which has at least as much work as any other. To add a term: a row of kCpuTerms and the lines of
-// cpu_work() that count it.
+// first thread, which has at least as much work as any other. To add a term: a value of CpuTerm, a row of the table in
+// cpu_cost.cpp, and the lines of cpu_work() that count it.
 #pragma once
 
 #include <array>
@@ -22,15 +22,15 @@ enum CpuTerm : int {
   kMicro,       // ns of all micro-kernel steps, by the table of step costs
   kCall,        // calls of a micro-kernel
   kEntry,       // entries of a micro-kernel's innermost loop after the first of a call
-  kEpilogue,    // issue slots of vectors computed beside the multiply-adds: operands, and what follows
+  kEpilogue,    // issue slots of vector work other than multiply-adds: on operands, and on results
   kPackLane,    // elements copied to scratch one by one, or gathered
   kPackRow,     // rows copied to scratch
   kFromL2,      // ns that micro-kernels wait for the second cache, by the rate of the target's row
   kFromL3,      // bytes of operands that enter the second cache during micro-kernels
   kPackFromL3,  // bytes that enter the second cache during packing
   kFromMemory,  // bytes that enter the third cache
-  kMemoryRuns,  // runs of contiguous lines among them
-  kMasked,      // lines of them read by masked loads only, which train no prefetcher
+  kMemoryRuns,  // runs of contiguous lines among those of kFromMemory
+  kMasked,      // lines of kFromMemory that only masked loads read, which train no prefetcher
   kLaunch,      // launches of more than one thread
   kCpuTerms
 };
@@ -42,9 +42,9 @@ const std::array<CpuTermInfo, kCpuTerms>& cpu_terms();
 struct MicroKernel {
   std::string compiler;
   int height = 0, vectors = 0;
-  double step_ns = 0;  // of one of matrix instructions, by the rate of the target's row; 0: it is of vectors
+  double step_ns = 0;  // ns of a step of matrix instructions, by the target's row; 0: a step of vectors
   int hints = 0;       // lines that a step prefetches, each of which takes the place of a load
-  double product = 1;  // time of one product of vectors, of words for example, in times of a multiply-add of f32
+  double product = 1;  // time of one product of vectors (of words, for example), in f32 multiply-adds
   bool operator==(const MicroKernel&) const = default;
   bool operator<(const MicroKernel& other) const {
     return std::tie(compiler, height, vectors, step_ns, hints, product) <
@@ -52,13 +52,14 @@ struct MicroKernel {
   }
 };
 
-// The amounts of one launch. The amount of kMicro is given by `micro`, the steps of each micro-kernel; that of kFromL2
-// includes what micro-kernels hide.
+// The amounts of one launch. The amount of kMicro is given by `micro`, the steps of each micro-kernel. That of kFromL2
+// includes the time that micro-kernels hide, which cpu_ns() subtracts.
 struct CpuWork {
   std::array<double, kCpuTerms> amount = {};
   std::vector<std::pair<MicroKernel, double>> micro;
 };
-// For kernels of class contract without lanes. For other kernels only the memory terms are meaningful.
+// Counts the amounts of a kernel of class contract without lanes. For kernels of other classes only the memory terms
+// are meaningful.
 CpuWork cpu_work(const Kernel& kernel, const Machine& machine);
 
 // The unit costs of a machine.

@@ -14,7 +14,7 @@ namespace {
 
 constexpr int kExpensiveSlots = 4;  // issue slots from which an op counts as expensive
 
-// What is counted of one launch for one worker: a thread of a CPU or a multiprocessor of a GPU.
+// The amounts of one launch for one worker: a thread of a CPU or a multiprocessor of a GPU.
 struct Facts {
   const Kernel& kernel;
   const Machine& machine;
@@ -22,12 +22,12 @@ struct Facts {
   double idle = 0;                                          // share of the workers' time in which they have no block
   double must_move = 1;                                     // bytes of all arguments, divided by the workers
   double read = 0, written = 0, scratch = 0, streamed = 0;  // bytes; an element that several lanes hold counts once
-  double gathers = 0, narrow = 0, strided = 0, moves = 0;   // executions of loads and stores, in vectors
+  double gathers = 0, narrow = 0, strided = 0, moves = 0;   // vectors moved: gathered, scalar, strided; all
   double fma = 0, cheap = 0, expensive = 0, folds = 0, crosses = 0;  // issue slots, in vectors
   double turns = 0, barriers = 0, prefetches = 0;
   double ahead = 0;                    // bytes between a prefetch and its load
   double registers = 0;                // vectors of the largest tile that stays in registers
-  double instructions = 0, loads = 0;  // in the text of the kernel
+  double instructions = 0, loads = 0;  // number in the text of the kernel
   double occupancy = 1;                // resident threads of a multiprocessor over its limit
   double l1 = 0, l2 = 0, l3 = 0;       // bytes that enter each cache, CPUs only
   MicroKernel micro = {};              // the micro-kernel with most steps
@@ -172,8 +172,8 @@ void count_cpu(Facts& facts) {
   facts.ns = std::max(1.0, cpu_ns(facts.work, facts.cost));
 }
 
-// The model of DeepCuts (PLDI 2021): the time of the resource that limits the kernel, in whole waves of resident
-// blocks.
+// The model of DeepCuts (PLDI 2021): the time of the resource that limits the kernel, for the multiprocessor with most
+// blocks. It is longer where too few threads are resident to hide latency.
 void price_gpu(Facts& facts) {
   const Kernel& kernel = facts.kernel;
   const Gpu& gpu = facts.machine.target->gpu;
@@ -183,7 +183,8 @@ void price_gpu(Facts& facts) {
   if (kernel.scratch_bytes() > 0) fit = std::min(fit, static_cast<double>(gpu.unit_shared / kernel.scratch_bytes()));
   fit = std::clamp(std::floor(fit), 1.0, std::max(1.0, facts.blocks));
   facts.occupancy = std::min(1.0, fit * kernel.threads / std::max(1, gpu.unit_threads));
-  // Slots are counted for a thread of a team; one issue of a wave serves all its lanes.
+  // Slots are counted for one thread of a team (the threads that work on a tile together); one issue of a wave serves
+  // all its lanes.
   const double waves = facts.slots() * kernel.team / std::max(1, kernel.wave);
   const double lanes = rates.slots_per_ns / units / std::max(1, kernel.wave);
   const double memory = (facts.read + facts.written) / (rates.memory_bytes_per_ns / units);

@@ -3,8 +3,8 @@
 // machine is, how wide vectors and how deep pipelines are, and which arithmetic there is. All are logarithms, ratios or
 // small counts, so that what is learned from groups of one size holds for others. Amounts are counted in closed form,
 // without running anything: loops at their first iteration, for the blocks of one thread or multiprocessor. To add a
-// feature: a row of kFeatures, and an increment of kFeaturesVersion, by which models trained for other features are
-// recognised.
+// feature, add a row to kFeatures (features.cpp) and increment kFeaturesVersion, by which models that were trained for
+// other features are recognised.
 #pragma once
 
 #include <string>
@@ -21,8 +21,8 @@ inline constexpr int kFeaturesVersion = 1;
 struct Features {
   std::string kind;  // the target's family and the kernel's class, "cpu/rows"; each kind has a model of its own
   std::vector<float> values;  // in the order of feature_names()
-  // The analytic estimate: cpu_cost for contractions on CPUs; on GPUs the longest of device memory, shared memory and
-  // issue slots. 0: no analytic model ranks such kernels.
+  // The analytic estimate in ns: cpu_cost for contractions on CPUs; on GPUs a launch and the longest of device memory,
+  // shared memory and issue slots. 0: no analytic model ranks such kernels.
   double analytic_ns = 0;
 };
 const std::vector<std::string_view>& feature_names();  // kFeatures

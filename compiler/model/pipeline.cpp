@@ -10,16 +10,16 @@
 namespace wl {
 namespace {
 
-// From the request of a warp to its first value, nothing else under way; vendors' documents agree within a factor of
-// 1.5 for the targets of the table.
+// Latencies, from the request of a warp to its first value with nothing else under way; vendors' documents agree within
+// a factor of 1.5 for the targets of the table.
 constexpr double kMemoryNs = 450, kL2Ns = 180, kSharedNs = 18, kBarrierNs = 20;
 constexpr double kSharedBytesPerNs = 200;  // of a multiprocessor: 128 bytes a clock
-// From the last store of a block's sums to the first that another one loads: fences, two barriers and a counter. Two
-// blocks that share a tile of 64 x 64 took 10 us longer on an H200 (docs/decisions/0066-shared-k.md).
+// The time from a block's last store of its sums to another block's first load of them: fences, two barriers and a
+// counter. Two blocks that share a tile of 64 x 64 took 10 us longer on an H200 (docs/decisions/0066-shared-k.md).
 constexpr double kJoinNs = 3000;
-constexpr double kIssuers = 4;  // of a multiprocessor: warps on one of them hide each other's latency
+constexpr double kIssuers = 4;  // warp schedulers of a multiprocessor; the warps of one hide each other's latency
 
-// Tiles of rows and of columns that so many neighbouring blocks have.
+// How many different tiles of rows and of columns `blocks` neighbouring blocks read.
 struct Met {
   double rows = 1, columns = 1;
 };
@@ -28,14 +28,15 @@ Met tiles_met(double blocks, double raster, double column_tiles) {
   return {raster * std::ceil(blocks / (raster * column_tiles)), columns};
 }
 
-// What a block that has a multiprocessor alone waits for its tiles of a step, in ns.
+// How long a block that has a multiprocessor alone waits for its tiles of a step, in ns.
 struct Loads {
   double l2 = 0, cache = 0, memory = 0;  // by the bytes that come from each
   double ns = 0;                         // until the last of them is there
 };
 
-// A step's tiles come from the L2, from memory what no other block of the wave reads as well, and from the cache
-// between both what none on the same die does.
+// The tiles of a step come through the L2. Each tile that some of the `wave` blocks running at the same time read comes
+// from memory once; where there are several dies, each die that reads a tile takes it once from the cache between
+// memory and the dies' L2s.
 Loads loads_of(const Schedule& s, const ProductExtents& product, const Machine& machine, double bytes, double wave) {
   const Rates rates = rates_of(machine);
   const double units = std::max(1, machine.multiprocessors());
@@ -48,7 +49,7 @@ Loads loads_of(const Schedule& s, const ProductExtents& product, const Machine& 
   const Met on_die = s[kTilesByDie] != 0 ? tiles_met(std::ceil(wave / dies), raster, column_tiles)
                                          : Met{std::ceil(met.rows / std::min(dies, raster)),
                                                std::ceil(met.columns / std::max(1.0, dies / raster))};
-  // What blocks read again from one step to another, as pixels are by windows, is still in a cache where it fits.
+  // What blocks read again in later steps, as windows read pixels again, is still in a cache where it fits.
   const double rows_new = met.rows * tile_rows * product.fresh_rows,
                columns_new = met.columns * tile_columns * product.fresh_columns;
   const bool fits = (rows_new + columns_new) * product.depth * bytes <= rates.far_bytes;
@@ -64,7 +65,7 @@ Loads loads_of(const Schedule& s, const ProductExtents& product, const Machine& 
   return out;
 }
 
-// Elements that an operand's inputs have, for each that the loops read of them.
+// How many elements an operand's inputs have per element that the loops read of them, at most 1.
 double fresh_share(const Graph& group, const Domain& domain, int position) {
   double most = 0;
   for (const Access& access : reads_of(domain, domain.contract, position)) {
@@ -121,14 +122,15 @@ GpuContractTime gpu_contract_time(const Schedule& s, const ProductExtents& produ
                                    : std::clamp(std::ceil(blocks / units), 1.0, static_cast<double>(fit));
   const double wave = std::min(blocks, units * beside), waves = std::ceil(blocks / (units * beside));
 
-  // Every amount is of one block that has a multiprocessor alone; `beside` of them take turns.
+  // Every amount is that of one block that has a multiprocessor alone; `beside` blocks share one in turns.
   const Arithmetic& arithmetic = machine.target->arithmetic;
   const double fma_per_ns = rates.slots_per_ns / units *
                             (matrix ? matrix_rate(*matrix, *machine.target)
                                     : arithmetic.multiply_adds(product.dtype, product.dtype, product.dtype));
   const double compute_ns = tile_rows * tile_columns / fma_per_ns;  // of one element of the depth
   const double warps = static_cast<double>(threads) / gpu.wave;
-  // Of one element of the depth. Without matrices, lanes that ask for the same are served together.
+  // The bytes that are read for one element of the depth. Without matrix instructions, lanes that ask for the same word
+  // are served together.
   const double shared_bytes =
       static_cast<double>(threads) *
       (matrix ? 4 * static_cast<double>(matrix_words(*matrix, s[kThreadRows], s[kThreadColumns])) /
@@ -139,10 +141,10 @@ GpuContractTime gpu_contract_time(const Schedule& s, const ProductExtents& produ
   double use_ns = pipelined_ns(kSharedNs + at_once * shared_bytes / kSharedBytesPerNs, at_once * compute_ns,
                                step / at_once, unrolled, std::max(1.0, warps / kIssuers));
   use_ns = std::max(use_ns, step * shared_bytes / kSharedBytesPerNs) + kBarrierNs / beside;
-  // Without reads carried over from the step before, the first ones wait behind the barrier.
+  // If no reads are carried over from the step before, the first reads of a step wait behind the barrier.
   if (s[kRegisterStages] == 1) use_ns += kSharedNs / (beside * std::max(1.0, warps / kIssuers));
   if (s[kAsyncCopies] == 0)
-    use_ns += step * (tile_rows + tile_columns) * bytes / kSharedBytesPerNs;  // the lanes that compute write them there
+    use_ns += step * (tile_rows + tile_columns) * bytes / kSharedBytesPerNs;  // by the lanes that compute
 
   const Loads loads = loads_of(s, product, machine, bytes, wave);
   const double turns = std::ceil(product.depth / step / parts);
@@ -163,7 +165,7 @@ GpuContractTime gpu_contract_time(const Schedule& s, const ProductExtents& produ
     rest = std::ceil(left * shared / (units * beside)) *
            (loads.ns + loop(std::ceil(turns / shared)) + beside * (stored + joined(left, shared)));
   }
-  // Waves that copy are ahead of the others from one tile of a block to the next.
+  // Waves that copy go on to a block's next tile before the others do, so only the first tile's loads are waited for.
   const double begins = persistent && s[kCopyingWaves] > 0 ? 1 : waves;
   return {rates.launch_us * 1000 + begins * loads.ns +
               waves * (loop(turns) + beside * (stored / parts + joined(blocks / parts, parts))) + rest,

@@ -9,8 +9,8 @@
 namespace wl {
 
 struct PolydlRank {
-  double cycles = 0;  // 4 L1 + 14 L2 + 60 L3 + 84 memory, of bytes
-  double tie = 0;     // L1/192 + L2/96 + L3/16 + memory/55
+  double cycles = 0;  // bytes in each level times its latency: 4 L1 + 14 L2 + 60 L3 + 84 memory
+  double tie = 0;     // of bytes; it orders equal cycles: L1/192 + L2/96 + L3/16 + memory/55
   auto operator<=>(const PolydlRank&) const = default;
 };
 // A lower rank predicts a faster kernel.

@@ -7,11 +7,11 @@ namespace {
 
 constexpr double kGpuLaunchUs = 2.5;  // in a graph of launches, including the latency of the first loads
 constexpr double kCpuLaunchUs = 0.8, kCpuAloneUs = 0.05;  // waking a thread pool that still spins; a function call
-// The nominal rates of a CPU are of one multiply-add unit. Most CPUs have two, and loads and stores use issue slots
-// too.
+// The nominal rates of a CPU are those of one multiply-add unit. Most CPUs have two, and loads and stores use issue
+// slots too.
 constexpr double kCpuSlots = 1.1, kContractShare = 1.75;
 constexpr double kGpuContractShare = 0.6, kDieShare = 0.75;
-// Shares of the nominal rates: of the L2 for near and far values, of a copy for memory.
+// Shares of nominal rates: for near and far values, of the L2's rate; for memory, of the rate of a copy.
 constexpr double kNearShare = 1.2, kFarShare = 0.95, kMemoryShare = 1.5;
 
 Rates gpu_rates(const Machine& machine) {

@@ -1,5 +1,5 @@
-// The rates of a machine that prices are computed from: the figures of its target's row (target.h), times the shares of
-// them that kernels reach. Every row has these figures, so every target has rates.
+// The rates of a machine, from which prices are computed: the figures of its target's row (target.h), times the shares
+// of them that kernels reach. Every row has these figures, so every target has rates.
 #pragma once
 
 #include <cstdint>
@@ -18,12 +18,13 @@ struct Rates {
   double slots_per_ns = 0;           // issue slots of f32 elements
   double contract_flops_per_ns = 0;  // of large f32 products, as good kernels reach it
   double memory_bytes_per_ns = 0, far_bytes_per_ns = 0, near_bytes_per_ns = 0;  // of memory, L3 (a GPU's L2), L2
-  // All L2s of a GPU with several dies; near_bytes_per_ns is then of the cache behind them, which all dies share.
+  // The rate of a GPU's L2s, of all dies together. With several dies, near_bytes_per_ns is that of the cache behind the
+  // L2s, which all dies share.
   double die_bytes_per_ns = 0;
   double far_bytes = 0, near_bytes = 0;  // values up to these sizes are still in the L3 and L2 when they are read
   double row_bytes = 0;                  // rows up to this size stay near a thread or block between passes
   double workers = 1;                    // elements that must be computed at once to fill the machine
-  // The rate at which a value of so many bytes is read from where the previous kernel left it.
+  // The rate at which a value of `bytes` bytes is read from where the previous kernel left it.
   double home_of(double bytes) const {
     return bytes <= near_bytes ? near_bytes_per_ns : bytes <= far_bytes ? far_bytes_per_ns : memory_bytes_per_ns;
   }
@@ -31,7 +32,7 @@ struct Rates {
 };
 Rates rates_of(const Machine& machine);
 
-// What a roofline is drawn below: the peak of f32 in Gflop/s, and GB/s by the names of the memories, the farthest
+// The ceilings of a roofline plot: the peak of f32 in Gflop/s, and each memory's name and GB/s, the farthest memory
 // first.
 struct Ceilings {
   double gflops = 0;

@@ -13,10 +13,10 @@ namespace {
 
 constexpr int64_t kPage = 4096;
 constexpr int kLaunchLoop = 0;  // the loop that repeats the launch
-// Prefetchers follow rows that are at most so many bytes apart, as in a panel of four lines: they are one run.
+// Prefetchers follow rows that are at most this many bytes apart, as in a panel of four lines. Such rows are one run.
 constexpr int64_t kFollowed = 4 * kLineBytes;
-// A mean is taken over at most this many combinations of iterations; if there are more, over so many, of some of the
-// iterations of the longest loops, which are evenly spread.
+// A mean is taken over all combinations of iterations if these are at most kMostTurns; otherwise over at most
+// kSampledTurns, in which the iterations of the longest loops are evenly spread samples.
 constexpr int64_t kMostTurns = 4096, kSampledTurns = 512;
 // Two references are taken to touch the same data if the smaller count of elements is at least this share of the
 // larger.
@@ -207,7 +207,7 @@ double Reuse::mean(const std::vector<Affine>& of, int loop, F f) const {
       at[loops[i]] = points[i] == most ? turn : (2 * turn + 1) * most / (2 * points[i]);
       rest /= points[i];
     }
-    // Some loops turn less often in some turns of the loops around them.
+    // Some loops have fewer iterations in some iterations of the loops around them.
     const bool happens = std::all_of(loops.begin(), loops.end(), [&](int t) {
       return loops_[t].instr == nullptr || at[t] < least(loops_[t].instr->trips, t, at);
     });
@@ -337,7 +337,8 @@ double Reuse::union_bytes(int loop, int stop) const {
   return bytes;
 }
 
-// The share of a box's lines that exceed the ways of the cache sets which its strides reach.
+// The share of the lines of a box (what a reference touches, reuse.h) that exceed the ways of the cache sets which its
+// strides reach.
 double Reuse::conflicts(int index, int stop, const Cache& cache) const {
   if (cache.ways == 0) return 0;
   const Reference& reference = references_[index];
@@ -357,7 +358,7 @@ double Reuse::misses(int index, const Cache& cache, bool cold) const {
   const Reference& reference = references_[index];
   const double capacity = static_cast<double>(cache.bytes);
   double inside = measure(index, reference.loop).lines;
-  double all = inside, first = inside;  // first: touched for the first time since the reference before it
+  double all = inside, first = inside;  // first: new since the `earlier` reference
   // The data of the earlier reference is still in the cache if everything touched in between fits too.
   const auto follow = [&](int around) {
     if (reference.earlier < 0 || meeting(references_[reference.earlier].loop, reference.loop) != around) return;

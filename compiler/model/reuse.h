@@ -1,8 +1,8 @@
 // Where the data of a CPU kernel comes from, without running it. A kernel is serial loops around loads and stores of
-// slices, and every slice, with some of the loops around it turning, touches a *box*: a run of neighbouring elements
+// slices. While some of the loops around a slice iterate, the slice touches a *box*: a run of neighbouring elements,
 // repeated along a few strides. Boxes are counted in closed form. The reuse distance of a loop is what all references
 // touch during one of its iterations: if that fits into a cache, data is still there in the next iteration. So the
-// lines which a reference brings into a level are, from the innermost loop outwards,
+// lines that a reference brings into a level are, from the innermost loop outwards,
 //
 //   lines(loop) = lines(inside) * (fits * touched(loop) / touched(inside) + (1 - fits) * trips)
 //
@@ -27,7 +27,7 @@ struct Cache {
   int64_t ways = 0;
 };
 
-// What a reference touches; each element, line and page counts once.
+// What a reference touches. Each element, line and page counts once.
 struct Touched {
   double elements = 0;
   double lines = 0;
@@ -37,7 +37,8 @@ struct Touched {
 
 class Reuse {
  public:
-  // A loop of the kernel. Loop 0 is the repetition of launches; the digits of the block number are loops too.
+  // A loop of the kernel. Loop 0 is the repetition of launches. The digits of the block number (indices that are
+  // derived from it by division and remainder) are loops too.
   struct Loop {
     VarId var = -1;
     int parent = -1;
@@ -68,7 +69,8 @@ class Reuse {
   const Kernel& kernel() const { return kernel_; }
 
   bool is_inside(int loop, int outer) const;  // true also for the same loop
-  // The iterations of a loop while `outer`, a loop around it, is in iteration `turn` and all others are in their first.
+  // The number of iterations of `loop` while `outer`, a loop around it, is in iteration `turn` and all others are in
+  // their first.
   double trips(int loop, int outer, int64_t turn) const;
   // What a reference touches in one iteration of `loop`, a loop around it; in one execution if `loop` is its own.
   Touched touched(int reference, int loop) const { return measure(reference, loop); }
@@ -96,7 +98,7 @@ class Reuse {
   void link();
   int meeting(int a, int b) const;  // innermost loop around two loops
 
-  // The loop, from `loop` outwards, whose variable this is; -1: none.
+  // The loop that has this variable, searched from `loop` outwards; -1: none.
   int loop_of(VarId var, int loop) const;
   void sources(VarId var, int loop, std::vector<int>& found) const;
   int64_t value(VarId var, int loop, const std::vector<int64_t>& at) const;

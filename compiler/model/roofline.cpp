@@ -8,13 +8,14 @@
 namespace wl {
 namespace {
 
-// Whether kernels may leave out inputs, or parts of what an op computes. From places follows which products count.
+// Whether a node lets kernels leave out inputs, or parts of what an op computes. An iota does: masks that are made from
+// coordinates say which products count.
 bool may_skip(const Node& node) {
   return node.op == Op::slice || node.op == Op::pad || node.op == Op::window || node.op == Op::take_along ||
          node.op == Op::select || node.op == Op::iota;
 }
 
-// The share of a group's contraction that kernels compute, where it is known from places.
+// The share of the products of a group's contraction that kernels compute; 1 unless masks of coordinates limit it.
 double counted_share(const Graph& group, const Machine& machine) {
   if (std::ranges::none_of(group.nodes, [](const Node& node) { return node.op == Op::iota; })) return 1;
   const absl::StatusOr<Domain> domain = analyze(group, machine);
@@ -43,10 +44,10 @@ double floor_ns(const Graph& group, const Machine& machine) {
   }
   for (const Node& node : group.nodes) {
     if (!whole || node.op != Op::contract) continue;
-    // What is repeated along an axis may be multiplied once.
+    // A factor that is repeated along an axis may be multiplied once.
     const bool repeats = std::any_of(node.operands.begin(), node.operands.end(),
                                      [&](NodeId operand) { return group.nodes[operand].op == Op::broadcast; });
-    // Products of narrow integers may be several in a lane.
+    // One lane may compute several products of narrow integers.
     const double lanes = is_float(node.dtype) ? multiply_adds(group, node, machine) : 4;
     if (!repeats) flops += contraction_flops(group, node) / lanes;
   }

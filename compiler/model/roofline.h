@@ -1,6 +1,6 @@
 // Analytic bounds of a group's time. The roofline, by nominal rates, decides which group gets the next round of a
-// search, where most time can be gained; it never rejects a candidate. The floor, by peaks, is below what any kernel of
-// the group can take on any machine of the row: a time below it was not measured.
+// search: the one where most time can be gained. It never rejects a candidate. The floor, by peak rates, is below what
+// any kernel of the group can take on any machine of the target's row: a time below it cannot have been measured.
 #pragma once
 
 #include "compiler/ir/graph.h"
@@ -17,12 +17,14 @@ struct Roofline {
 // The bound of one run of the group on all threads, by the nominal rates of the target's row.
 Roofline roofline(const Graph& group, const Machine& machine);
 
-// Multiply-adds of a product of the graph for each of f32, on this machine, by the fastest instruction that it has.
+// How many multiply-adds of `product`, a contraction of the graph, this machine does in the time of one of f32, by the
+// fastest instruction that it has.
 double multiply_adds(const Graph& graph, const Node& product, const Machine& machine);
 
-// ns of one run of the group on all threads: its compulsory bytes at the peak of L1 where that holds them and of what
-// is behind it otherwise, the multiply-adds of its contractions, and a launch. Counts only what every correct kernel
-// must do. 0: no time of the row is judged.
+// A lower bound, in ns, of one run of the group on all threads. It is the longest of three times: to move the
+// compulsory bytes, at the peak rate of L1 where that holds them and of what is behind it otherwise; to do the
+// contractions' multiply-adds; and to launch. Only what every correct kernel must do counts. 0: the target's row has no
+// peaks, so no time is judged.
 double floor_ns(const Graph& group, const Machine& machine);
 
 }  // namespace wl
