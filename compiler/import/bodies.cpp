@@ -1,4 +1,5 @@
-// Nodes with bodies: subgraphs and model functions are inlined in place of the node.
+// Inlines the bodies of nodes: the nodes of a subgraph or of a model function take the place of the node that has it or
+// calls it.
 #include "compiler/import/importer.h"
 
 namespace wl::onnx_import {
@@ -36,7 +37,8 @@ void rename_captured(onnx::GraphProto& graph, const Names& names) {
   }
 }
 
-// Replaces attribute references in a function's node by the attributes of the function's call.
+// Replaces the attribute references in a node of a function by attributes of `given`: those of the function's call, and
+// the function's defaults. Removes references to attributes that are not given.
 void resolve_references(onnx::NodeProto& node, const std::map<std::string, const onnx::AttributeProto*>& given) {
   for (int i = node.attribute_size() - 1; i >= 0; --i) {
     auto& attribute = *node.mutable_attribute(i);
@@ -155,7 +157,8 @@ absl::Status Importer::set_outputs(const onnx::NodeProto& node, const std::vecto
       return invalid("it has ", node.output_size(), " outputs, its body gives ", values.size());
     }
     CallValue value = values[static_cast<size_t>(i)];
-    // A weight keeps its name. A constant that becomes an input gets the name of this output.
+    // A weight keeps its name. A literal that is not yet a node, but may become a graph input, gets the name of this
+    // output.
     if (value.literal && value.node < 0) value.name = node.output(i);
     values_[node.output(i)] = std::move(value);
   }

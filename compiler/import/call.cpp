@@ -31,7 +31,8 @@ const CallValue& Call::value(int index) const {
 
 namespace {
 
-// The axis along which integers count 0, 1, 2, ..., as those of an iota do; -1: there is none.
+// Returns the axis along which the integers of a literal count 0, 1, 2, ... as those of an iota do, or -1 if there is
+// none.
 int counted_axis(const Literal& literal) {
   if (literal.values.size() < 2 || (literal.dtype != DType::i32 && literal.dtype != DType::i64)) return -1;
   const std::vector<int64_t> strides = row_major_strides(literal.shape);
@@ -70,7 +71,7 @@ T Call::wide_integers(const CallValue& value) {
   high.literal = {value.dtype, value.shape, value.literal->values};
   low.literal = {value.dtype, value.shape, value.literal->low};
   T sum = materialise(high);
-  // Another program may read the tensor whole under its name.
+  // Another program may supply the whole tensor, low bits included, under the name of `high`; the mask removes them.
   const double mask = value.dtype == DType::u64 ? 0x1p64 - 2048 : -2048;
   if (!value.literal->is_splat()) sum = apply(Op::bit_and, {sum, mask});
   return sum + materialise(low);
@@ -111,7 +112,8 @@ T Call::literal_tensor(Literal literal, std::string_view suffix) {
 T Call::in(int index) {
   value(index);
   CallValue* input = inputs_[static_cast<size_t>(index)];
-  // A node is made once per name, however often a row asks for it: two inputs of one name would be an error.
+  // The node of an input is made once, however often the row asks for it, since two graph inputs of one name would be
+  // an error.
   for (const auto& [made, node] : made_) {
     if (made == input) return T(this, node);
   }

@@ -1,8 +1,8 @@
-// Call is one ONNX node being imported, as the rows of table.cpp see it. T is a handle on a tensor of the graph being
-// built, with arithmetic that broadcasts as NumPy does, so that a decomposition reads like its formula. A row stops at
-// its first mistake: every function here that cannot continue throws Rejected, which only import.cpp catches and which
-// never leaves this folder. A row therefore needs no error handling, and T is always a valid node or, for an absent
-// input, fails when it is used.
+// Call is one ONNX node that is being imported, as a row of the import table (table.cpp) sees it. T is a handle of a
+// tensor in the graph that is being built. The operators of T broadcast as NumPy does, so that a decomposition reads
+// like its formula. Every function here that cannot continue throws Rejected, which ends the row at its first mistake.
+// Only fold.cpp catches Rejected, so it never leaves this folder. A row therefore needs no error handling: a T is a
+// valid node or, for an absent input, no tensor, and a T that is no tensor fails when it is used.
 #pragma once
 
 #include <initializer_list>
@@ -52,20 +52,22 @@ struct Arg {
   double number = 0;
 };
 
-// A value of the ONNX graph: a node, or a literal or weight that becomes a node when it is first read.
+// A value of the ONNX graph: a node of the graph that is being built, or a literal or weight that becomes such a node
+// when it is first read.
 struct CallValue {
   std::string name = {};
   DType dtype = DType::f32;
   Shape shape = {};
   std::optional<Literal> literal = {};
-  Fill fill = {};  // how stored values are generated for a weight without values
+  Fill fill = {};  // says how the stored elements of a weight without known values are generated
   NodeId node = -1;
-  int per_byte = 1;  // ElementType
+  int per_byte = 1;  // as in ElementType
 };
 
 class Call {
  public:
-  // `inputs` has null for each absent optional input. `cache`: the values remember the node that was made for them.
+  // `inputs` has a null pointer for each absent optional input. If `cache` is true, every CallValue remembers the node
+  // that was made for it.
   Call(const onnx::NodeProto& node, int opset, std::vector<CallValue*> inputs, Builder& builder, bool cache);
 
   int opset() const { return opset_; }
@@ -80,7 +82,7 @@ class Call {
     reject(absl::StatusCode::kUnimplemented, cat(args...));
   }
 
-  // Inputs. in(), shape() and dtype() fail if the input is absent.
+  // Inputs. All functions that take an index, except has(), fail if that input is absent.
   int inputs() const { return static_cast<int>(inputs_.size()); }
   bool has(int index) const { return index < inputs() && inputs_[static_cast<size_t>(index)] != nullptr; }
   T in(int index);
@@ -93,7 +95,8 @@ class Call {
   double number(int index) const;                // the value of an input; fails unless it is one known element
   std::vector<double> numbers(int index) const;  // the values of an input; fails unless it is a known list
 
-  // Attributes. One of the wrong type fails. One that is left out has the default of the standard, else `otherwise`.
+  // Attributes. An attribute of the wrong type is an error. An attribute that the node leaves out has the default of
+  // the standard or, if the standard has none, the value `otherwise`.
   bool has_attr(std::string_view name) const { return find(name) != nullptr; }
   int64_t attr(std::string_view name, int64_t otherwise) const;
   double attr_number(std::string_view name, double otherwise) const;
@@ -104,16 +107,17 @@ class Call {
   DType dtype_attr(std::string_view name, DType otherwise) const;  // the attribute is a number of TensorProto.DataType,
                                                                    // where 0 means absent
   std::optional<Literal> attr_literal(std::string_view name) const;
-  // Integers that some version moved from an attribute to input `index`: returns the input if there is one.
+  // For integers that a newer version of an op takes from input `index`, and older ones from attribute `name`: returns
+  // those of the input if the node has it, else those of the attribute, else nullopt.
   std::optional<std::vector<int64_t>> ints_or_attr(int index, std::string_view name) const;
 
-  int64_t axis(int64_t axis, int64_t rank) const;  // counted from the front; fails if out of range
-  // returns the axes sorted; fails on duplicates
+  int64_t axis(int64_t axis, int64_t rank) const;  // returns the axis counted from the front; fails if out of range
+  // returns the axes counted from the front and sorted; fails on duplicates
   std::vector<int64_t> axes(std::vector<int64_t> axes, int64_t rank) const;
 
-  // Outputs. A row returns its first output or sets them all.
+  // Outputs. A row returns output 0 and sets the others, or sets all of them and returns no tensor.
   int outputs() const;
-  bool wants(int index) const;
+  bool wants(int index) const;  // returns whether the node names output `index`, so that other nodes may read it
   void set(int index, T tensor);
   T set_literal(int index, Literal literal);
   struct Result {
@@ -122,22 +126,23 @@ class Call {
   };
   const std::vector<Result>& results() const { return results_; }
 
-  // Building. Nodes that the Builder rejects or that are too large fail here.
+  // Building. These functions fail for a node that the Builder rejects or that is too large.
   Builder& builder() { return builder_; }
   T checked(NodeId id);
   void check_shape(const Shape& shape) const;
   T constant(double value, DType dtype, Shape shape);
   T iota(DType dtype, Shape shape, int64_t axis);
   T materialise(CallValue& value);
-  // Integers of four bits from bytes that have two each, the first in the low half: the last extent is doubled. They
-  // are u8, or i8 where bit 3 is the sign.
+  // Unpacks integers of four bits from `bytes` (u8), each of which has two, the first in the low half. The result has
+  // twice the last extent. `dtype` is u8, or i8 if bit 3 is the sign.
   T unpacked(T bytes, DType dtype);
-  // A tensor of values that the row itself computed. It becomes a weight named after output 0 and `suffix`.
+  // Makes a tensor of values that the row itself computed. Unless they are all equal or count like an iota, they become
+  // a weight, whose name is that of output 0 followed by `suffix`.
   T literal_tensor(Literal literal, std::string_view suffix);
 
  private:
   NodeId input(const CallValue& value);
-  T wide_integers(const CallValue& value);  // of a literal that doubles do not hold
+  T wide_integers(const CallValue& value);  // makes the sum of two tensors for a literal that has `low`
   const CallValue& value(int index) const;
   const onnx::AttributeProto* find(std::string_view name) const;
   // returns the attribute's schema if that has a default, else null
@@ -153,7 +158,7 @@ class Call {
   std::vector<std::pair<const CallValue*, NodeId>> made_;  // the inputs that have become nodes, with their nodes
 };
 
-// Elementwise ops, whose operands broadcast.
+// Elementwise ops. Their operands broadcast.
 T apply(Op op, std::initializer_list<Arg> operands);
 inline T operator+(T a, Arg b) {
   return apply(Op::add, {a, b});
@@ -185,8 +190,8 @@ inline T operator-(T a) {
 inline T select(T condition, Arg yes, Arg no) {
   return apply(Op::select, {condition, yes, no});
 }
-T cast(T x, DType dtype);        // as in ONNX: to integers towards zero, to bool "not zero"
-T cast_whole(T x, DType dtype);  // the same of floats without a fraction
+T cast(T x, DType dtype);        // casts as ONNX does: floats to integers towards zero, numbers to bool as x != 0
+T cast_whole(T x, DType dtype);  // casts numbers without a fraction, which need no rounding towards zero
 
 // Ops that change shapes and order of elements.
 Shape broadcast_shape(const Call& call, const std::vector<Shape>& shapes);
@@ -198,7 +203,8 @@ T transpose(T x, std::vector<int64_t> perm);
 T slice_axis(T x, int64_t axis, int64_t start, int64_t step, int64_t count);
 T pad(T x, std::vector<int64_t> low, std::vector<int64_t> high, double value);
 T concat(const std::vector<T>& parts, int64_t axis);
-// Each of `axes` becomes two, (positions, taps), with all taps last. Three parameters per axis: size, stride, dilation.
+// Replaces each of `axes` by an axis of window positions, and appends one axis of taps (the elements of a window) for
+// each of them. `params` has three numbers for each of `axes`: size, stride, dilation.
 T window(T x, std::vector<int64_t> axes, std::vector<int64_t> params);
 T unsqueeze(T x, const std::vector<int64_t>& axes);  // adds extents of 1 at these axes of the result, which are sorted
 
@@ -208,7 +214,7 @@ std::vector<int64_t> axes_from(int64_t first, int64_t rank);  // returns first, 
 T contract(T a, T b, const std::string& einsum);
 T take_along(T x, T index, int64_t axis);
 
-// Reshapes a vector over `axis` of a tensor of that rank so that it broadcasts: all other extents are 1.
+// Reshapes a vector so that it broadcasts along `axis` of a tensor of rank `rank`: all other extents become 1.
 T along(T vector, int64_t axis, int64_t rank);
 
 }  // namespace wl::onnx_import

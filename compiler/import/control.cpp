@@ -1,6 +1,6 @@
-// If, Loop and Scan. Whatever a constant decides is decided while importing: an If takes one branch, and a loop has its
-// body copied for every iteration. An If with a computed condition evaluates both branches and selects element by
-// element.
+// Imports If, Loop and Scan. What a constant decides is decided while importing: an If with a constant condition takes
+// one branch, and the body of a loop is copied for every iteration. An If with a computed condition evaluates both
+// branches and selects between their outputs element by element.
 #include <algorithm>
 
 #include "compiler/import/importer.h"
@@ -158,7 +158,8 @@ absl::Status Importer::add_loop(const onnx::NodeProto& node, const ImportContext
   return set_outputs(node, state);
 }
 
-// Inputs: states, then scanned tensors, along `axes`. Outputs: states, then collected tensors.
+// Unrolls a Scan without a batch axis. `inputs` are the initial states, then the tensors that are scanned along `axes`.
+// Returns the final states, then the collected tensors.
 absl::StatusOr<std::vector<CallValue>> Importer::scan_once(const onnx::NodeProto& node, std::vector<CallValue> inputs,
                                                            const std::vector<int64_t>& axes,
                                                            const ImportContext& context) {

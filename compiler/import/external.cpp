@@ -10,7 +10,8 @@
 namespace wl::onnx_import {
 namespace {
 
-// Whether a path leaves its folder. It may have either kind of separator, since models move between systems.
+// Returns whether a path leads out of the folder that it starts in. The path may have either kind of separator, since
+// models move between systems.
 bool leaves_its_folder(const std::string& location) {
   if (location.starts_with('/') || location.starts_with('\\') || location.find(':') != std::string::npos) return true;
   const std::vector<std::string> parts = absl::StrSplit(location, absl::ByAnyChar("/\\"));

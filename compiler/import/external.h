@@ -1,5 +1,5 @@
-// Tensors whose values are stored in other files (ONNX external data). The caller reads the files: the compiler reads
-// none.
+// Reads tensors whose values are stored in other files (ONNX external data). The caller supplies the function that
+// reads these files, because the compiler itself reads none.
 #pragma once
 
 #include <cstdint>
@@ -22,9 +22,10 @@ using ExternalData =
 
 namespace onnx_import {
 
-// Reads the values of a tensor that are stored elsewhere into it; leaves other tensors unchanged. Without `read` a
-// tensor with external values is an error. `what` names the tensor in messages. Errors: InvalidArgument for a place
-// that is malformed or does not fit the shape, and any error of `read`.
+// If the values of `tensor` are stored in another file, reads them into `tensor`; leaves other tensors unchanged.
+// `what` names the tensor in messages. Errors: Unimplemented for such a tensor without `read`, InvalidArgument for a
+// location, offset or length that is malformed or does not fit the shape, those of stored_type_of(), and any error of
+// `read`.
 absl::Status embed(onnx::TensorProto& tensor, const ExternalData& read, std::string_view what);
 
 }  // namespace onnx_import

@@ -9,7 +9,7 @@
 namespace wl::onnx_import {
 namespace {
 
-// Shape arithmetic and small tables are folded while importing. Larger values are left to the compiler.
+// Shape arithmetic and small tables are folded while importing. Larger values stay ops of the graph, for the compiler.
 constexpr int64_t kFoldElements = kLiteralBytes / 8;
 constexpr int64_t kFoldWork = int64_t{1} << 20;  // limit of the elements of all nodes together
 

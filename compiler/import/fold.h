@@ -1,6 +1,7 @@
-// Runs a row: into the graph being imported or, when every input is known, at once, by building the node alone and
-// evaluating it with the oracle. So exactly the ops of the table can be folded, and folding computes what the graph
-// would.
+// Runs a row of the import table on a node. build() adds the node's ops to the graph that is being imported. fold()
+// computes a node whose inputs are all known while importing: it builds the node in a graph of its own and evaluates
+// that graph with the oracle, the evaluator in double precision. So every op of the table can be folded, unless its row
+// forbids that (Row::folds), and folding computes what the graph would compute.
 #pragma once
 
 #include <optional>
@@ -14,8 +15,8 @@ namespace wl::onnx_import {
 absl::StatusOr<std::vector<Call::Result>> build(const Row& row, const onnx::NodeProto& node, int version,
                                                 std::vector<CallValue*> inputs, Builder& builder, bool cache);
 
-// Returns the values of all outputs; nullopt when not all inputs are known, there are no inputs, or the results are
-// large or illegal.
+// Returns the values of all outputs; nullopt when the row forbids folding, there are no inputs, an input is large or
+// not known, or the results are large or illegal.
 std::optional<std::vector<Call::Result>> fold(const Row& row, const onnx::NodeProto& node, int version,
                                               const std::vector<CallValue*>& inputs);
 

@@ -72,7 +72,8 @@ bool Importer::is_known(const onnx::NodeProto& node, const Opsets& opsets) const
          find_row(domain, node.op_type(), version_in(opsets, domain)) != nullptr;
 }
 
-// All rows are looked up first, so that one error lists every missing op.
+// Looks up the rows of all nodes of the main graph before any node is imported, so that one error lists every missing
+// op.
 absl::Status Importer::check_nodes() const {
   std::map<std::string, int> missing;
   std::string first;
@@ -124,7 +125,8 @@ absl::Status Importer::add_inputs() {
   for (const auto& input : graph_.input()) {
     if (input.name().empty()) return invalid("an input of the graph has no name");
     if (!data_inputs_.insert(input.name()).second) return invalid("input ", input.name(), ": the name occurs twice");
-    if (values_.contains(input.name())) {  // an input with a default takes its value, as before IR version 4
+    if (values_.contains(input.name())) {
+      // As before IR version 4, an input that is also an initializer takes the value of the initializer.
       data_inputs_.erase(input.name());
       continue;
     }
@@ -236,7 +238,7 @@ absl::Status Importer::add_outputs() {
 }  // namespace onnx_import
 
 absl::StatusOr<Imported> import_onnx(std::string_view bytes, const ImportOptions& options) {
-  const google::protobuf::LogSilencer silence;  // protobuf's messages would go to the terminal; the Status has its own
+  const google::protobuf::LogSilencer silence;  // protobuf would print to the terminal; the Status has its own message
   if (bytes.empty()) return invalid("not an ONNX model: the file is empty");
   if (bytes.size() > static_cast<size_t>(std::numeric_limits<int>::max())) {
     return invalid("an ONNX model in one piece has at most 2 GiB, this one has ", bytes.size(), " bytes");

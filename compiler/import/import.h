@@ -1,7 +1,7 @@
-// Imports ONNX: the row of table.h for each node of the file decomposes it into the primitive ops of ir/ops.def. Pure:
-// bytes in, graph out; nothing else in the compiler knows the ONNX schema. For any bytes the answer is a verified Graph
-// or a Status that says what was expected, what was found and where. To support one more ONNX op, add a row to
-// table.cpp.
+// Imports an ONNX model as a Graph. The import table (table.h) has one row for every supported ONNX op, and the row
+// decomposes a node of the file into the primitive ops of ir/ops.def. The import is a pure function from bytes to a
+// graph, and nothing else in the compiler knows the ONNX schema. For any bytes the result is a verified Graph, or a
+// Status that says what was expected, what was found and where. To support one more ONNX op, add a row to table.cpp.
 #pragma once
 
 #include <cstdint>
@@ -16,25 +16,28 @@
 namespace wl {
 
 struct ImportOptions {
-  // Extents of symbolic dimensions, by their name in the file; a dimension without a name is "<input>.<axis>".
+  // The extent of each symbolic dimension, by its name in the file. A dimension without a name is "<input>.<axis>".
   std::map<std::string, int64_t> bind;
-  // Reads the values of initializers that are stored in other files. A model with such initializers is refused without
-  // it.
+  // Reads the values of initializers that are stored in other files. Without this function a model with such
+  // initializers is refused.
   ExternalData external = {};
 };
 
 struct Imported {
   Graph graph;
-  // Names of the inputs that are weights, in node order: those that metadata "warploom.weights" lists, and the
-  // initializers that nodes read. An initializer of at most 64 KiB carries its values (Fill.literal). A larger one is
-  // generated with its own mean and standard deviation until its values are supplied.
+  // Names of the graph inputs that are weights, in node order: the inputs that metadata "warploom.weights" lists, the
+  // initializers that nodes read, and tensors that rows computed. An initializer of at most 64 KiB carries its values
+  // (Fill.literal). Until the values of a larger one are supplied, they are generated with its own mean and standard
+  // deviation or, for integers, in its own range.
   std::vector<std::string> weights;
   std::string source;  // metadata "warploom.source", or else the graph's name; may be empty
 };
 
-// `bytes` is a whole serialized ModelProto. Initializers that are scalars or splats become constants, and everything
-// that depends on constants alone (shape arithmetic) is computed. Errors: InvalidArgument for a file that is broken or
-// does not fit `options`, Unimplemented for unknown ops (all are listed), versions and element types.
+// Imports `bytes`, a whole serialized ModelProto. Initializers that are scalars or splats (all elements equal) become
+// constants. Small values that depend on constants alone, such as shape arithmetic, are computed while importing.
+// Errors: InvalidArgument for a file that is broken or does not fit `options`; Unimplemented for ops (the message lists
+// all of the main graph), opset versions and element types that are not supported, and for values in other files if
+// `options.external` is absent.
 absl::StatusOr<Imported> import_onnx(std::string_view bytes, const ImportOptions& options = {});
 
 }  // namespace wl

@@ -1,6 +1,7 @@
-// Walks the nodes of one model. Every node becomes primitive ops by its row (table.h). A node with a body (If, Loop,
-// Scan, a call of one of the model's functions) is replaced by the nodes of the body, once for every time it runs, with
-// a prefix that makes their names unique. So there is one flat set of names, and bodies need no scopes.
+// Importer walks the nodes of one ONNX model. The import table (table.h) has a row for every supported op, which
+// decomposes a node into primitive ops. A node with a body (If, Loop, Scan, a call of one of the model's functions) is
+// replaced by copies of the body's nodes, one copy for every time that the body runs. A prefix makes the names of each
+// copy unique, so there is one set of names for the whole model, and bodies need no scopes.
 #pragma once
 
 #include <functional>
@@ -18,9 +19,9 @@
 namespace wl::onnx_import {
 
 using Opsets = std::map<std::string, int>;
-using Names = std::unordered_map<std::string, std::string>;  // maps the names of a body to those in the model
+using Names = std::unordered_map<std::string, std::string>;  // maps a name in a body to the unique name of its copy
 
-// The opsets that apply to a node, and how deeply its body is nested.
+// The opset version of each domain that applies to a node, and the number of bodies that the node is nested in.
 struct ImportContext {
   const Opsets* opsets;
   int depth = 0;
@@ -43,12 +44,13 @@ class Importer {
   absl::Status add_row(const onnx::NodeProto& node, const std::string& where, const ImportContext& context);
   const CallValue* find(const std::string& name) const;
 
-  // Defined in bodies.cpp. The number of the body makes a prefix unique.
+  // The following functions are defined in bodies.cpp. new_prefix() makes a prefix unique by a running number, bodies_.
   absl::Status enter(const ImportContext& context);
   std::string new_prefix(const onnx::NodeProto& node);
   absl::Status add_function(const onnx::NodeProto& node, const onnx::FunctionProto& function,
                             const ImportContext& context);
-  // `tensors`: the prefix of the body's initializers, which all iterations share.
+  // Adds one copy of a body and returns the values of the body's outputs. `prefix` is for the names of this copy,
+  // `tensors` for those of the body's initializers, which all iterations of a loop share.
   absl::StatusOr<std::vector<CallValue>> add_body(const onnx::GraphProto& body, const std::string& prefix,
                                                   const std::string& tensors, const std::vector<CallValue>& inputs,
                                                   const ImportContext& context);
@@ -62,7 +64,7 @@ class Importer {
   absl::Status add_scan(const onnx::NodeProto& node, const ImportContext& context);
   absl::StatusOr<std::vector<CallValue>> scan_once(const onnx::NodeProto& node, std::vector<CallValue> inputs,
                                                    const std::vector<int64_t>& axes, const ImportContext& context);
-  // Applies one ONNX op to known values by its row. `make` creates the node without inputs and outputs.
+  // Applies one ONNX op to values by the op's row and returns its output. `make`, if given, sets the node's attributes.
   absl::StatusOr<CallValue> compute(const std::string& op, const std::vector<CallValue>& inputs,
                                     const std::function<void(onnx::NodeProto&)>& make);
   // stacks tensors along a new axis
@@ -79,12 +81,12 @@ class Importer {
   std::unordered_map<std::string, const onnx::FunctionProto*> functions_;
   std::unordered_map<std::string, CallValue> values_;
   std::set<std::string> data_inputs_;
-  int64_t inlined_ = 0;  // number of nodes inlined so far
+  int64_t inlined_ = 0;  // number of nodes and bodies inlined so far
   int64_t bodies_ = 0;
   Builder builder_;
 };
 
-// Returns the value of an attribute that a node with a body must have, or null.
+// Returns the attribute `name` of a node, or null if the node does not have it.
 const onnx::AttributeProto* attribute_of(const onnx::NodeProto& node, std::string_view name);
 
 }  // namespace wl::onnx_import

@@ -55,7 +55,7 @@ class TensorReader {
     });
   }
 
-  // The bits of an integer of 64 bits.
+  // Returns the bits of an element that is a 64-bit integer.
   uint64_t bits_at(int64_t index) const {
     if (tensor_.has_raw_data()) {
       uint64_t bits = 0;
@@ -159,7 +159,8 @@ Literal int_literal(Shape shape, const std::vector<int64_t>& values) {
   return literal_of_bits(DType::i64, shape, std::vector<uint64_t>(values.begin(), values.end()));
 }
 
-// Numbers from onnx.proto, of which an old version may be installed.
+// Numbers of element types in onnx.proto. They are repeated here since an old onnx.proto, without these types, may be
+// installed.
 constexpr int kFloat8E4M3FN = 17, kFloat8E5M2 = 19, kUint4 = 21, kInt4 = 22;
 
 absl::StatusOr<DType> dtype_of(int onnx_type, std::string_view what) {

@@ -1,5 +1,5 @@
-// Literal is a tensor whose values are known while importing. Values are doubles; if all are equal only one is kept, so
-// that a splat of any size takes little memory.
+// Literal is a tensor whose values are known while importing. Values are doubles. If all are equal (a splat), only one
+// is kept, so that a splat of any size takes little memory.
 #pragma once
 
 #include <optional>
@@ -15,15 +15,16 @@ class TensorProto;
 namespace wl::onnx_import {
 
 inline constexpr int64_t kLiteralBytes = 64 * 1024;        // a larger initializer becomes a weight without values
-inline constexpr int64_t kMaxElements = int64_t{1} << 40;  // limit of any tensor, so that products of extents stay
-                                                           // within int64
+inline constexpr int64_t kMaxElements = int64_t{1} << 40;  // most elements of any tensor, so that products of extents
+                                                           // stay within int64
 
 struct Literal {
   DType dtype = DType::f32;
   Shape shape;
   std::vector<double> values;  // one element if it is a splat; else all, in row-major order
-  // Integers of 64 bits that doubles do not hold: `values` are then multiples of 2048, to which these are added,
-  // numbers of 11 bits. Rows do not see such a literal; it becomes a sum. Empty where doubles hold all values.
+  // Empty where doubles hold all values. For 64-bit integers that doubles do not hold, `values` are multiples of 2048,
+  // and `low` has the numbers of 11 bits to add to them. Rows do not see such a literal; it becomes a sum of two
+  // tensors.
   std::vector<double> low = {};
 
   bool is_splat() const { return values.size() == 1; }
@@ -31,41 +32,43 @@ struct Literal {
   int64_t int_at(int64_t index) const;  // returns the value as an integer, saturated; NaN becomes 0
 };
 
-// Makes `values` a splat if they are all equal. An empty tensor is a splat of 0.
+// Makes a literal of `values`, a splat if they are all equal. An empty tensor is a splat of 0.
 Literal make_literal(DType dtype, Shape shape, std::vector<double> values);
-// Makes a literal of integers of 64 bits, by their bits.
+// Makes a literal of 64-bit integers (i64 or u64) from their bits.
 Literal literal_of_bits(DType dtype, const Shape& shape, const std::vector<uint64_t>& all);
 Literal int_literal(Shape shape, const std::vector<int64_t>& values);  // makes a literal of dtype i64
 
-// The element types that ONNX and Warploom share. `what` names the tensor in the message: "input x".
+// Returns the dtype of an ONNX element type, a number of TensorProto.DataType. Fails with Unimplemented if Warploom has
+// no such dtype. `what` names the tensor in the message, for example "input x".
 absl::StatusOr<DType> dtype_of(int onnx_type, std::string_view what);
 
-// How a tensor's elements are stored. ONNX stores integers of four bits two to a byte, the first in the low half; in
+// How a tensor's elements are stored. ONNX stores integers of four bits two to a byte, the first in the low half. In
 // the graph such a tensor is an input of bytes, from which integers of eight bits are made.
 struct ElementType {
-  DType dtype = DType::f32;  // of the elements that ops read
-  int per_byte = 1;          // 2: four bits each
+  DType dtype = DType::f32;  // dtype of the elements that ops read
+  int per_byte = 1;          // 2 for integers of four bits, else 1
 
   DType stored_dtype() const { return per_byte > 1 ? DType::u8 : dtype; }
   // The shape of a tensor in stored elements: the last extent is halved if it is even, else the tensor is flattened.
   Shape stored_shape(const Shape& shape) const;
 };
 absl::StatusOr<ElementType> element_type_of(int onnx_type, std::string_view what);
-// The values of such a literal as they are stored, all of them.
+// Returns the values of a literal as elements of this type are stored: for integers of four bits, as bytes.
 std::vector<double> stored_values(const ElementType& type, const Literal& literal);
 
-// What a tensor is as it is stored. Errors: those of element_type_of() and check_shape().
+// The dtype and shape of a tensor's stored elements. stored_type_of() fails as element_type_of() and check_shape() do.
 struct StoredType {
   DType dtype;
   Shape shape;
 };
 absl::StatusOr<StoredType> stored_type_of(const onnx::TensorProto& tensor, std::string_view what);
 
-// Fails unless every extent is at least 0 and there are at most kMaxElements elements.
+// Fails with InvalidArgument unless every extent is at least 0 and there are at most kMaxElements elements, where an
+// extent of 0 counts as 1.
 absl::Status check_shape(const Shape& shape, std::string_view what);
 
-// An initializer or constant. A tensor over kLiteralBytes that is not a splat has no values, only the parameters of a
-// generator.
+// An initializer or constant. A tensor over kLiteralBytes that is not a splat has no `literal`, only `fill`, the
+// parameters of a generator of values.
 struct DecodedTensor {
   ElementType type;
   Shape shape;

@@ -17,7 +17,7 @@
 namespace wl::onnx_import {
 namespace {
 
-// Parses `text` as a JSON object. The key is for the message.
+// Parses `text` as a JSON object. `key` is the metadata key that the error message names.
 absl::StatusOr<nlohmann::json> object_of(const std::string& key, const std::string& text) {
   auto json = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
   if (!json.is_object()) return invalid("metadata ", key, ": expected a JSON object");
@@ -92,7 +92,8 @@ absl::StatusOr<Metadata> metadata_of(const onnx::ModelProto& model) {
   return result;
 }
 
-// The name among those that are bound that may have been meant by a dimension's.
+// Returns a question for an error message: whether a name in `bind` that is similar to `dimension` was meant. Empty if
+// no name is similar.
 static std::string meant_by(const std::map<std::string, int64_t>& bind, const std::string& dimension) {
   for (const auto& [name, extent] : bind)
     if (!suggestion(name, {dimension}).empty()) return cat(" (is --bind ", name, "=", extent, " meant?)");

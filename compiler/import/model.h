@@ -1,4 +1,5 @@
-// Reads everything of a ModelProto besides its nodes: versions, Warploom's metadata, inputs, and the order of nodes.
+// Reads the parts of a ModelProto besides its nodes and initializers: opset versions, Warploom's metadata and the types
+// of inputs. Also finds an order of the nodes.
 #pragma once
 
 #include <map>
@@ -22,18 +23,19 @@ namespace wl::onnx_import {
 std::string domain_of(const std::string& name);
 std::string domain_text(const std::string& domain);  // returns the name of a domain for messages
 
-// Returns the version of each domain that the file imports. Fails on a version newer than the table supports.
+// Returns the opset version of each domain that the file imports. Fails if the file imports none, and on a version of
+// the default domain that is newer than the schemas (newest_opset()).
 absl::StatusOr<std::map<std::string, int>> opsets_of(const onnx::ModelProto& model);
 
 struct Metadata {
   std::vector<std::string> weights;
-  std::map<std::string, Fill> fills;  // generator of each input: mean and deviation, or a range
+  std::map<std::string, Fill> fills;  // generator of values for each input: mean and deviation, or a range
   std::string source;
 };
 absl::StatusOr<Metadata> metadata_of(const onnx::ModelProto& model);
 
-// Returns shape and dtype of a graph input with symbolic dimensions bound. Adds the names of its dimensions to
-// `dimensions`.
+// Type of a graph input. input_type() takes the extents of symbolic dimensions from `options.bind`, fails if one is
+// missing there, and adds the names of the input's symbolic dimensions to `dimensions`.
 struct InputType {
   ElementType element;
   Shape shape;
@@ -41,11 +43,11 @@ struct InputType {
 absl::StatusOr<InputType> input_type(const onnx::ValueInfoProto& input, const ImportOptions& options,
                                      std::vector<std::string>& dimensions);
 
-// Names a node in messages: `node "name"` or, if it has no name, `node #3 (Add)`.
+// Returns how messages name a node: `node "name" (Add)` or, if the node has no name, `node #3 (Add)`.
 std::string label(const onnx::NodeProto& node, int index);
 
-// Returns the indices of the nodes, each after the nodes it reads. `known`: whether a name is an input or initializer.
-// Fails on a cycle, on a name that nothing provides, and on a name that two nodes provide.
+// Returns the indices of the nodes in topological order, each after the nodes that it reads. `known` has the names of
+// all inputs and initializers. Fails on a cycle, on a name that nothing provides, and on a name that is provided twice.
 absl::StatusOr<std::vector<int>> sorted_nodes(const onnx::GraphProto& graph, const std::vector<std::string>& known);
 
 }  // namespace wl::onnx_import

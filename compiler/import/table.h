@@ -1,5 +1,5 @@
-// The import table: one row for every ONNX op that Warploom supports. A row has the range of opset versions for which
-// its function holds, and the function decomposes one node into primitive ops. To support an op, add its row to
+// The import table has one row for every ONNX op that Warploom supports. A row has a function that decomposes one node
+// into primitive ops, and the range of opset versions for which the function holds. To support an op, add its row to
 // table.cpp and a case to tests/unit/import/cases.cpp.
 #pragma once
 
@@ -11,7 +11,8 @@
 
 namespace wl::onnx_import {
 
-// Newest supported version of the default domain. A newer opset may change the meaning of an op.
+// Newest opset version of the default domain that the rows follow. An op that a newer version defines anew has no row
+// there, since its meaning may have changed.
 inline constexpr int kNewestOpset = 28;
 inline constexpr int kAnyLater = std::numeric_limits<int>::max();
 
@@ -21,12 +22,14 @@ struct Row {
   T (*build)(Call&);
   int until = kAnyLater;  // last opset version for which the function holds
   std::string_view domain = "";
-  // Whether known inputs are computed with while importing. Weights that stay bytes can be multiplied as bytes.
+  // Whether a node whose inputs are all known is computed while importing. DequantizeLinear is not, because weights
+  // that stay bytes can be multiplied as bytes.
   bool folds = true;
 };
 
-std::span<const Row> rows();  // returns kRows
-// Returns null if there is no row. If there is one for other versions only, `other` is set to it.
+std::span<const Row> rows();  // returns all rows of the table
+// Returns the row of an op at an opset version, or null if there is none. If the op has a row for other versions only,
+// `*other` is set to that row.
 const Row* find_row(std::string_view domain, std::string_view op, int version, const Row** other = nullptr);
 
 }  // namespace wl::onnx_import

@@ -1,4 +1,4 @@
-// The arithmetic of T (call.h).
+// The functions of T (call.h), a handle of a tensor in the graph that is being built.
 #include <algorithm>
 #include <limits>
 #include <numeric>
@@ -36,7 +36,7 @@ T broadcast_to(T x, const Shape& shape) {
     x.call().fail("a tensor of shape ", shape_text(from), " does not broadcast to ", shape_text(shape));
   }
   if (node.op == Op::constant) return x.call().constant(node.value, node.dtype, shape);
-  // Leading extents of 1 that stretch are removed first, so that [n] and [1,n,1] become the same node.
+  // Extents of 1 are removed first, so that broadcasts of [n] and of [1,n] become the same node.
   Shape squeezed;
   std::vector<int64_t> dims;
   const size_t shift = shape.size() - from.size();

@@ -1,5 +1,5 @@
-// Selects the field of a TensorProto that holds the elements of a tensor without raw data. Narrow elements are stored
-// widened.
+// Selects the field of a TensorProto that holds the elements of a tensor without raw data. Elements that are narrower
+// than those of the field are stored widened.
 #pragma once
 
 #include "compiler/base/dtype.h"
@@ -7,7 +7,7 @@
 
 namespace wl::onnx_import {
 
-// Calls visit(field) with a protobuf RepeatedField.
+// Returns visit(field), where `field` is the protobuf RepeatedField with the elements of `tensor`.
 template <typename Visit>
 auto with_typed_field(const onnx::TensorProto& tensor, DType dtype, const Visit& visit) {
   switch (dtype) {

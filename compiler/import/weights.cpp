@@ -11,7 +11,7 @@ using google::protobuf::internal::WireFormatLite;
 using google::protobuf::io::CodedInputStream;
 using onnx::TensorProto;
 
-// Narrows the elements of a typed field, which are stored widened.
+// Returns the elements of a typed protobuf field, which stores them widened, as bytes of `dtype`.
 template <typename Field>
 std::string bytes_of(DType dtype, const Field& field) {
   const size_t size = static_cast<size_t>(size_of(dtype));
@@ -59,8 +59,8 @@ class Walk : public google::protobuf::io::CopyingInputStream {
   }
 
  private:
-  // Reads one message to its end. `field` is a nested message, which `enter` reads to its end. Returns false if the
-  // file is broken.
+  // Reads one message to its end, and calls `enter` for every nested message in its field number `field`. `enter` must
+  // read the nested message to its end. Returns false if the file is broken or `enter` returns false.
   template <typename Enter>
   static bool inside(CodedInputStream& file, int field, const Enter& enter) {
     while (const uint32_t tag = file.ReadTag()) {

@@ -1,5 +1,5 @@
-// Reads the values in an ONNX file. import_onnx() leaves them out of the graph, because a kernel does not depend on
-// them.
+// Reads the values of all initializers in an ONNX file. import_onnx() leaves large ones out of the graph, because a
+// kernel does not depend on them.
 #pragma once
 
 #include <functional>
@@ -11,7 +11,8 @@
 
 namespace wl {
 
-// Receives one initializer: row-major bytes, little endian, valid during the call. An error ends the walk.
+// Receives one initializer, with the dtype and shape of its stored elements. `bytes` has these elements in row-major
+// order, little endian, and is valid during the call only. An error that the visitor returns ends the walk.
 using WeightVisitor =
     std::function<absl::Status(const std::string& name, DType dtype, const Shape& shape, std::string_view bytes)>;
 
@@ -19,9 +20,9 @@ using WeightVisitor =
 // be read.
 using ByteSource = std::function<int(char* to, int most)>;
 
-// Calls `visit` for every initializer of the file, in its order, and holds one of them in memory at a time. `external`
+// Calls `visit` for every initializer, in the order of the file, and holds one of them in memory at a time. `external`
 // reads values that are stored in other files. Errors: InvalidArgument for a file that is broken, Unimplemented for
-// unknown element types, and for values in other files without `external`.
+// unknown element types and for values in other files without `external`, and those of `visit` and `external`.
 absl::Status visit_weights(const ByteSource& onnx_file, const WeightVisitor& visit, const ExternalData& external = {});
 absl::Status visit_weights(std::string_view onnx_bytes, const WeightVisitor& visit, const ExternalData& external = {});
 

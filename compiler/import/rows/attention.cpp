@@ -1,5 +1,5 @@
-// Attention as in the standard. Query heads that share a key head are an axis of their own in the contractions, so that
-// keys and values are never repeated.
+// Attention as in the ONNX standard. In the contractions, the query heads that share a key head are an axis of their
+// own, so that keys and values are never repeated.
 #include "compiler/import/rows/attention.h"
 
 #include <cmath>

@@ -1,4 +1,4 @@
-// Bit operations on integers, and bitcasts of constants.
+// Bit operations on integers, and bitcasts of constants and between integers.
 #include "compiler/import/rows/rows.h"
 
 namespace wl::onnx_import {
@@ -48,7 +48,7 @@ T bit_cast(Call& c) {
   if (size_of(to) != size_of(from)) {
     c.missing("from ", name_of(from), " to ", name_of(to), ": their elements have different sizes");
   }
-  // Integers wrap, which keeps their bits.
+  // A cast between integers of one size wraps, which keeps their bits.
   if (x == nullptr && !is_float(from) && !is_float(to) && to != DType::b1) return cast(c.in(0), to);
   if (x == nullptr) c.missing("input 0 must be constant, unless integers become others");
   std::vector<double> values;

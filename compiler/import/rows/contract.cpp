@@ -1,5 +1,6 @@
-// Matrix products of all kinds as contract nodes. Batch axes become letters; an axis that only one side has, or whose
-// extent is 1 on the other, is not a letter of the other side, so nothing is ever broadcast.
+// Matrix products of all kinds become contract nodes, which are einsums of two operands. Every batch axis becomes a
+// letter of the einsum. An operand that lacks an axis, or has extent 1 where the other has more, goes without the
+// axis's letter, so no operand is ever broadcast.
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -74,7 +75,7 @@ void need_distinct(Call& c, const std::string& letters) {
   }
 }
 
-// Two axes with the same letter are replaced by their diagonal: every (n + 1)st element of the flattened axes.
+// Replaces two axes with the same letter by their diagonal: every (n + 1)st element of the two flattened axes.
 void take_diagonals(Call& c, Term& term) {
   for (size_t i = 0; i < term.letters.size(); ++i) {
     const size_t other = term.letters.find(term.letters[i], i + 1);
@@ -101,7 +102,8 @@ void take_diagonals(Call& c, Term& term) {
   }
 }
 
-// Replaces "..." by capital letters from Z backwards, which no equation in use has, aligned to the last axis.
+// Replaces "..." by one capital letter for each of its `axes` axes. The last axis is always Z and the one before it Y,
+// so that ellipses align at their last axes. No equation in use has these letters.
 std::string expand_ellipsis(Call& c, std::string term, size_t axes) {
   const size_t at = term.find("...");
   if (at == std::string::npos) return term;
@@ -195,12 +197,12 @@ T gemm(Call& c) {
   const double alpha = c.attr_number("alpha", 1), beta = c.attr_number("beta", 1);
   T y = contract(a, b, cat(trans_a ? "km" : "mk", ",", trans_b ? "nk" : "kn", "->mn"));
   const bool has_bias = c.has(2) && beta != 0;
-  // Integers are multiplied with other than whole factors as doubles, and the sum becomes an integer again.
+  // If a factor is not a whole number, integers are multiplied as doubles, and the sum becomes an integer again.
   const DType dtype = y.dtype();
   const bool in_parts = !is_float(dtype) && (alpha != std::trunc(alpha) || (has_bias && beta != std::trunc(beta)));
   const auto scaled = [&](T x, double by) {
     if (in_parts) x = cast(x, DType::f64);
-    if (by < 0 && !is_float(x.dtype())) return 0.0 - x * -by;  // as wrapping does
+    if (by < 0 && !is_float(x.dtype())) return 0.0 - x * -by;  // equals x * by, because integers wrap
     return by == 1 ? x : x * by;
   };
   y = scaled(y, alpha);
@@ -260,7 +262,7 @@ T einsum(Call& c) {
     c.check_shape(kept_shape);
     sum = {contract(sum.tensor, terms[i].tensor, sum.letters + "," + terms[i].letters + "->" + kept), kept};
   }
-  return cast(rearrange(c, sum, out), c.in(0).dtype());  // products of bytes are added up as i32
+  return cast(rearrange(c, sum, out), c.in(0).dtype());  // casts since contract adds up products of bytes as i32
 }
 
 }  // namespace wl::onnx_import

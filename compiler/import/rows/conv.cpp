@@ -1,5 +1,5 @@
-// Convolutions and pools: pad, window, then contract or reduce. Tensors are [batch, channels, spatial...]. A window
-// puts its taps last, in the order of the spatial axes.
+// Convolutions and pools pad the input, make windows, then contract or reduce them. Tensors are [batch, channels,
+// spatial...]. Op window puts the taps (the elements of a window) last, in the order of the spatial axes.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -170,7 +170,7 @@ double lowest(DType dtype) {
   return is_signed ? -std::ldexp(1, 8 * size_of(dtype) - 1) : 0;
 }
 
-// What a transposed convolution keeps of its full result, one entry per spatial axis.
+// The part of its full result that a transposed convolution keeps, with one entry per spatial axis.
 struct Kept {
   std::vector<int64_t> first, size;
 };
@@ -214,8 +214,8 @@ T spaced(T x, int64_t axis, int64_t stride) {
   return slice_axis(reshape(padded, std::move(merged)), axis, 0, 1, (n - 1) * stride + 1);
 }
 
-// [channels, outputs / groups, taps...] -> [outputs * phases, channels / groups, taps of a phase, last one first...]:
-// phase r of p along an axis has taps r, r + p, ..., and zeros where other phases have one more.
+// Turns weights [channels, outputs / groups, taps...] into [outputs * phases, channels / groups, taps of a phase...],
+// last tap first. Phase r of p along an axis has taps r, r + p, ..., and a zero where other phases have one more tap.
 T weights_by_phase(T w, const std::vector<int64_t>& phases, int64_t groups) {
   const size_t rank = phases.size();
   const int64_t channels = w.extent(0), outputs = w.extent(1);
@@ -249,10 +249,10 @@ T conv(Call& c) {
   return with_bias(c, y);
 }
 
-// A transposed convolution is the gradient of a convolution. Outputs whose places differ by the stride have the same
-// taps, so with stride p there are p phases, each a convolution of the inputs without stride; all of them are one, with
-// p times the outputs, which are then interleaved. With dilation the taps of a phase are not neighbours, and there are
-// stride - 1 zeros between inputs instead.
+// A transposed convolution is the gradient of a convolution. Outputs whose positions along an axis differ by its stride
+// p have the same taps, so they form p phases, each a convolution of the inputs without stride. One convolution with p
+// times the output channels computes all phases, which are then interleaved. With dilation the taps of a phase are not
+// neighbours, and stride - 1 zeros are inserted between the inputs instead.
 T conv_transpose(Call& c) {
   T x = c.in(0);
   const T w = c.in(1);
@@ -293,13 +293,13 @@ T conv_transpose(Call& c) {
   return with_bias(c, y);
 }
 
-// Returns the first element of each window that is none of the padding. `result`: the shape of the pool's result.
+// Returns the first element of each window that is not padding. `result` is the shape of the pool's result.
 T first_of_windows(T x, const Sliding& s, const Shape& result) {
   for (size_t i = 0; i < s.rank(); ++i) {
     const auto axis = static_cast<int64_t>(i) + 2;
     const int64_t count = result[i + 2], last = x.extent(axis) - 1;
     std::vector<T> parts;
-    // Windows that begin in the padding one by one, and then the others.
+    // Windows that begin in the padding are read one by one, and then all others by one slice.
     int64_t p = 0;
     for (; p < count && p * s.stride[i] < s.low[i]; ++p) {
       const int64_t before = s.low[i] - p * s.stride[i], step = s.dilation[i];
@@ -311,7 +311,7 @@ T first_of_windows(T x, const Sliding& s, const Shape& result) {
   return x;
 }
 
-// As the standard's reference has it: NaN is the maximum of a window that begins with one, and is left out elsewhere.
+// As in the standard's reference, NaN is the maximum of a window that begins with NaN, and is ignored elsewhere.
 T max_pool(Call& c) {
   const T x = c.in(0);
   const Sliding s = pool_of(c, x);
@@ -326,7 +326,7 @@ T max_pool(Call& c) {
     y = select(first, begins, most);
   }
   if (!c.wants(1)) return y;
-  // Returns the index, in the whole tensor, of the first maximum of each window.
+  // Output 1 is the index, in the whole tensor, of the first maximum of each window.
   T number = c.constant(0, DType::i64, x.shape());
   for (const int64_t axis : axes_from(0, x.rank()))
     number = number * static_cast<double>(x.extent(axis)) + c.iota(DType::i64, x.shape(), axis);

@@ -1,5 +1,5 @@
-// Functions of one number that are made of others. The formulas hold for every number that the function is defined for:
-// no part of one overflows, or loses all digits, where the result does not.
+// Functions of one number that are made of other functions. The formulas hold for every number that the function is
+// defined for: no part of a formula overflows, or loses all digits, where the result does not.
 #include <cmath>
 #include <numbers>
 
@@ -9,7 +9,7 @@ namespace wl::onnx_import {
 namespace {
 
 constexpr double kLn2 = std::numbers::ln2;
-// From here on x*x + 1 is x*x in every dtype.
+// For x above this number, x*x + 1 rounds to x*x in every dtype.
 constexpr double kLarge = 1e9;
 
 T exp(T x) {
@@ -22,7 +22,8 @@ T atan(T x) {
   return apply(Op::atan, {x});
 }
 
-// Half of exp(|x|), by a product of exp(|x| / 2), since exp overflows before its half does; and half of exp(-|x|).
+// `grows` is half of exp(|x|), as a product of exp(|x| / 2), since exp overflows before its half does. `falls` is half
+// of exp(-|x|).
 struct Halves {
   T grows, falls;
 };
@@ -31,7 +32,7 @@ Halves halves_of(T x) {
   return {root * (root * 0.5), 0.5 / root / root};
 }
 
-// f(x), computed in f32 where x is narrower, and rounded once.
+// Returns f(x). If x is narrower than f32, f is computed in f32 and its result is rounded once.
 template <typename F>
 T rounded_once(T x, F f) {
   if (size_of(x.dtype()) >= 4) return f(x);
@@ -42,7 +43,7 @@ T rounded_once(T x, F f) {
 
 T sinh(Call& c) {
   return rounded_once(c.in(0), [](T x) {
-    // With e = exp(x) - 1, sinh(x) is (e + e / (e + 1)) / 2, which is exact for small values.
+    // With e = exp(x) - 1, sinh(x) is (e + e / (e + 1)) / 2, which loses no digits for small values.
     const T e = apply(Op::expm1, {x});
     const Halves halves = halves_of(x);
     return select(apply(Op::lt, {abs(x), 1.0}), (e + e / (e + 1.0)) * 0.5,

@@ -1,4 +1,4 @@
-// com.microsoft: ops that onnxruntime's optimiser and its exporters create by fusing others.
+// Ops of the domain com.microsoft, which onnxruntime's optimiser and its exporters create by fusing others.
 #include <algorithm>
 #include <cmath>
 
@@ -33,7 +33,8 @@ T activated(Call& c, T x) {
   c.missing("activation '", name, "' is not supported");
 }
 
-// The mask is one of [batch] lengths, [batch, keys], [batch, queries, keys] or [batch, 1, *, keys]. 0 hides a key.
+// Adds the mask input `given` to `mask`. Its shape is [batch], the number of keys that each batch shows, or one of
+// [batch, keys], [batch, queries, keys] and [batch, 1, queries or more, keys], where 0 hides a key.
 void apply_mask(Call& c, Mask& mask, T given, int64_t batch, int64_t queries, int64_t keys) {
   if (given.rank() == 1 && given.extent(0) == batch) {
     const T length = reshape(cast(given, DType::i64), {batch, 1, 1, 1});
@@ -83,7 +84,7 @@ T bias_split_gelu(Call& c) {
   return part(x, 0, half) * gelu_erf(part(x, half, half));
 }
 
-// Inputs: input, weights [inputs, 3 * hidden], bias, mask, past, attention bias.
+// The inputs of the node are input, weights [inputs, 3 * hidden], bias, mask, past and attention bias.
 T attention_ms(Call& c) {
   const T x = c.in(0), w = c.in(1);
   const int64_t heads = c.attr("num_heads", 0);
@@ -121,12 +122,12 @@ T attention_ms(Call& c) {
   return attend(c, q, k, v, mask, default_scale(q), c.has(3) || c.has(5));
 }
 
-// Inputs: query, key, value, bias, key padding mask, attention bias, past key, past value.
+// The inputs of the node are query, key, value, bias, key padding mask, attention bias, past key and past value.
 T multi_head_attention(Call& c) {
   const int64_t heads = c.attr("num_heads", 0);
   if (heads < 1) c.fail("attribute num_heads is needed");
   T q = c.in(0), k, v;
-  if (!c.has(1)) {  // without keys the queries are packed: [batch, length, heads, 3, size]
+  if (!c.has(1)) {  // input 0 then has queries, keys and values: [batch, length, heads, 3, size]
     if (q.rank() != 5 || q.extent(3) != 3) c.fail("a packed input of shape ", shape_text(q.shape()), " does not fit");
     const Shape s = q.shape();
     const T all = q;
@@ -180,8 +181,8 @@ T multi_head_attention(Call& c) {
   return attend(c, q, k, v, mask, default_scale(q), c.has(4) || c.has(5));
 }
 
-// Inputs: query, key, value, past key, past value, seqlens_k, total length, cosine and sine caches. The length of the
-// past is that of the tensors. If a cache is only partly filled, seqlens_k hides the rest.
+// The inputs of the node are query, key, value, past key, past value, seqlens_k, total length, and cosine and sine
+// caches. The past is as long as its tensors. If these are only partly filled, seqlens_k hides the rest.
 T group_query_attention(Call& c) {
   const int64_t heads = c.attr("num_heads", 0), key_heads = c.attr("kv_num_heads", 0);
   T q = c.in(0), k, v;
@@ -248,7 +249,8 @@ T group_query_attention(Call& c) {
   return attend(c, q, k, v, mask, default_scale(q), true);
 }
 
-// Adds word, segment and position embeddings, then normalises the layer. Output 1: the lengths of the masks.
+// Adds word, segment and position embeddings, then normalises the layer. Output 1 is the sum of the mask of each batch,
+// or 0 if there is no mask.
 T embed_layer_norm(Call& c) {
   const T ids = c.in(0);
   const int64_t batch = ids.extent(0), length = ids.extent(1);

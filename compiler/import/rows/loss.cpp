@@ -4,7 +4,9 @@
 namespace wl::onnx_import {
 namespace {
 
-// Returns -log p of the target class at each place, weighted by class and reduced. logs: [batch, classes, ...].
+// Returns -log p of the target class at each position, multiplied by the weight of the class and reduced as attribute
+// reduction says. logs, the log probabilities: [batch, classes, ...]; target: [batch, ...]. `weight` is the number of
+// the input that has the class weights.
 T picked_loss(Call& c, T logs, T target, int weight) {
   const Shape places = target.shape();
   T index = target, factor;

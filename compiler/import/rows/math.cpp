@@ -9,7 +9,8 @@ namespace wl::onnx_import {
 
 namespace {
 
-// Returns operand 1 of a binary op. Until version 6 an attribute could say at which axis of operand 0 its axes begin.
+// Returns operand 1 of a binary op in a shape that broadcasts with operand 0. Until version 6 an attribute could say at
+// which axis of operand 0 the axes of operand 1 begin.
 T second(Call& c) {
   const T x = c.in(0), y = c.in(1);
   if (c.opset() >= 7 || c.attr("broadcast", 0) == 0 || !c.has_attr("axis")) return y;
@@ -42,17 +43,18 @@ bool is_unsigned(DType dtype) {
   return !is_float(dtype) && identity_of(Op::max, dtype) == 0;
 }
 
-// The dtype that a power is computed in before it is rounded to that of the base, once, as the standard says.
+// Returns the dtype in which a power is computed before it is rounded, once, to the dtype of the base, as the standard
+// says.
 DType dtype_of_power(DType base, DType exponent) {
   if (base == exponent) return base;
   if (is_float(exponent)) {
     if (!is_float(base)) return DType::f64;
     return base == DType::f64 || exponent == DType::f64 ? DType::f64 : DType::f32;
   }
-  // Whether a large exponent is even decides the sign of the power of a negative number.
+  // An integer exponent of four bytes or more needs f64, since whether it is even decides the sign of the power of a
+  // negative number.
   if (is_float(base)) return base == DType::f64 || size_of(exponent) >= 4 ? DType::f64 : DType::f32;
-  // Powers of integers wrap, so their lower bits are the same in a wider dtype, where the exponent keeps all of its
-  // own.
+  // Powers of integers wrap, so their low bits are the same in a wider dtype, where the exponent keeps all of its bits.
   if (size_of(exponent) <= size_of(base) && is_unsigned(base) == is_unsigned(exponent)) return base;
   return exponent == DType::u64 ? DType::u64 : DType::i64;
 }
@@ -61,8 +63,8 @@ DType dtype_of_power(DType base, DType exponent) {
 
 T power(Call& c) {
   const T x = c.in(0);
-  // Small powers are computed exactly by products, as every runtime does: pow costs 24 issue slots and rounds by 8
-  // ulps.
+  // Powers of 1, 2 and 3 are computed by products, as every runtime does: pow costs 24 issue slots and may be wrong by
+  // 8 units in the last place.
   if (const Literal* exponent = c.literal(1); exponent != nullptr && exponent->is_splat()) {
     const Shape shape = broadcast_shape(c, {x.shape(), exponent->shape});
     const T wide = broadcast_to(x, shape);
@@ -98,15 +100,16 @@ T prelu(Call& c) {
   return select(apply(Op::lt, {c.in(0), 0.0}), c.in(0) * slope, c.in(0));
 }
 
-// Casts to eight-bit floats as attribute saturate asks. The plain conversion saturates finite numbers but keeps an
-// infinity where the dtype has one, so every other behaviour needs a clamp or a selection before it.
+// Casts to eight-bit floats as attribute saturate asks, and to other dtypes as cast() does. The plain conversion
+// saturates finite numbers but keeps an infinity where the dtype has one, so every other behaviour needs a clamp or a
+// selection before it.
 T cast_saturating(Call& c, T x, DType dtype) {
   if (!saturates(dtype) || !is_float(x.dtype()) || x.dtype() == dtype) return cast(x, dtype);
   const double largest = info(dtype).largest;
   if (x.dtype() == DType::f8e4m3fn || x.dtype() == DType::f8e5m2) x = cast(x, DType::f32);
   if (c.attr("saturate", 1) != 0) return cast(apply(Op::min, {apply(Op::max, {x, -largest}), largest}), dtype);
-  // Numbers overflow from half a step beyond the largest on. A tie goes to the even neighbour, which for f8e4m3fn is
-  // the largest number itself.
+  // A number overflows if it exceeds the largest number by more than half a step. A tie goes to the even neighbour,
+  // which for f8e4m3fn is the largest number itself, so that only a tie of f8e5m2 overflows.
   const bool infinite = dtype == DType::f8e5m2;
   const double first = infinite ? 61440 : 464;
   const T over = apply(infinite ? Op::ge : Op::gt, {apply(Op::abs, {x}), first});
@@ -156,7 +159,8 @@ T dropout(Call& c) {
 
 namespace {
 
-// Returns a scale or zero point in a shape that broadcasts with x: one number, or one per slice along `axis`.
+// Returns a scale or zero point in a shape that broadcasts with x. `value` has one number or, along attribute axis, one
+// for each slice or, if attribute block_size is given, one for each block.
 T per_axis(Call& c, T value, T x) {
   if (const int64_t block = c.attr("block_size", 0); block != 0) {
     const int64_t axis = c.axis(c.attr("axis", 1), x.rank()), n = x.extent(axis);
@@ -190,7 +194,7 @@ T dequantize(Call& c) {
   const T x = c.in(0), scale = c.in(1);
   T centred = cast(x, scale.dtype());
   if (c.has(2)) {
-    // Differences in int32 are exact. As floats, the difference of two int8 is exact too.
+    // A difference in int32 would be exact. In the float dtype of the scale the difference of two int8 is exact too.
     centred = centred - cast(per_axis(c, c.in(2), x), scale.dtype());
   }
   const T y = centred * per_axis(c, scale, x);

@@ -6,7 +6,7 @@
 namespace wl::onnx_import {
 namespace {
 
-// Statistics are computed in at least f32 unless the node's stash_type says otherwise.
+// Returns x in the dtype that statistics are computed in: at least f32, unless the node's stash_type says otherwise.
 T stash(Call& c, T x) {
   const int64_t type = c.attr("stash_type", 1);
   if (x.dtype() == DType::f64 || type != 1) return x;
@@ -39,7 +39,7 @@ T layer_norm_of(Call& c, T x, int scale, int bias, double epsilon) {
   T y = cast(parts.normal, x.dtype());
   if (c.has(scale)) y = y * c.in(scale);
   if (c.has(bias)) y = y + c.in(bias);
-  // Statistics are results of the type that stash_type says, however wide they were computed.
+  // Statistics are outputs of the dtype that stash_type says, whatever dtype they were computed in.
   const auto statistic = [&](T of) { return cast(kept(of, axes, x.shape()), c.dtype_attr("stash_type", DType::f32)); };
   if (c.wants(1)) c.set(1, statistic(parts.mean));
   if (c.wants(2)) c.set(2, statistic(parts.inverse));
@@ -92,8 +92,8 @@ T batch_norm(Call& c) {
   for (int i = 1; i < c.outputs(); ++i) {
     if (c.wants(i)) c.missing("output ", i, ": statistics of training are not supported");
   }
-  // Factors per channel are combined first, so that one multiply and two adds remain for each element.
-  // Scale and shift, and mean and variance, may have types of their own.
+  // Factors per channel are combined first, so that one subtraction, one multiplication and one addition remain for
+  // each element. Scale and shift, and mean and variance, may have dtypes of their own.
   DType wide = x.dtype();
   for (int i = 1; i < 5; ++i)
     if (c.dtype(i) != wide) wide = wide == DType::f64 || c.dtype(i) == DType::f64 ? DType::f64 : DType::f32;
@@ -136,7 +136,7 @@ T mean_variance_norm(Call& c) {
   const auto axes = c.axes(c.attr_ints("axes", {0, 2, 3}), x.rank());
   const T centred = x - stretch(mean(x, axes, false), axes, x.shape());
   const T deviation =
-      // the order of operations is that of the standard's function body
+      // The order of operations is that of the standard's function body.
       apply(Op::sqrt, {mean(centred * centred, axes, false)}) + 1e-9;
   return centred / stretch(deviation, axes, x.shape());
 }
@@ -165,7 +165,7 @@ T local_response_norm(Call& c) {
   return x * apply(Op::pow, {base, -c.attr_number("beta", 0.75)});
 }
 
-// onnxruntime never fills outputs 1 and 2, the statistics. Output 3 is the sum.
+// Normalises the sum of the inputs, which is also output 3. onnxruntime never fills outputs 1 and 2, the statistics.
 T skip_layer_norm(Call& c) {
   T x = c.in(0) + c.in(1);
   if (c.has(4)) x = x + c.in(4);

@@ -5,7 +5,8 @@
 
 namespace wl::onnx_import {
 
-// Adds up all patches, each at its place, one tap of the patch at a time.
+// Adds up all patches, each at its position in the image. Each term of the sum is one tap (element of a patch) of all
+// patches.
 T col_to_im(Call& c) {
   const T x = c.in(0);
   const auto image = c.ints(1), block = c.ints(2);

@@ -11,13 +11,15 @@ bool is_signed(DType dtype) {
   return dtype == DType::i8 || dtype == DType::i16 || dtype == DType::i32 || dtype == DType::i64;
 }
 
-// Reshapes a value to broadcast: one number, or one for each slice along `axis`.
+// Reshapes a scale or zero point so that it broadcasts with a tensor of rank `rank`. It has one number, or one for each
+// slice along `axis`.
 T on_axis(T value, int64_t axis, int64_t rank) {
   if (value.rank() == 1 && value.extent(0) != 1) return along(value, axis, rank);
   return value.rank() <= 1 ? reshape(value, {}) : value;
 }
 
-// The same for a matrix product: one number, or one for each row (of A, axis -2) or column (of B, axis -1).
+// Reshapes a scale or zero point of a matrix product so that it broadcasts. It has one number, or one for each row of A
+// (`axis` -2) or column of B (`axis` -1).
 T on_matrix(T value, int64_t axis, int64_t rank) {
   return rank >= 2 ? on_axis(value, rank + axis, rank) : on_axis(value, 0, rank);
 }
@@ -30,13 +32,14 @@ Quantised quantised(Call& c, int scale, int zero) {
   return {c.in(scale), zero >= 0 && c.has(zero) ? c.in(zero) : T()};
 }
 
-// Returns round(x / scale) + zero, saturated to the zero point's dtype.
+// Returns round(x / scale) + zero, saturated to `dtype`.
 T store(T x, T scale, T zero, DType dtype) {
   const int bits = 8 * size_of(dtype);
   if (bits > 16 || is_float(dtype)) x.call().missing("quantising to ", name_of(dtype), " is not supported");
   const double low = is_signed(dtype) ? -std::ldexp(1, bits - 1) : 0;
   const double high = std::ldexp(1, is_signed(dtype) ? bits - 1 : bits) - 1;
-  // The rest is computed in integers, which are exact. A clamp to twice the largest range loses nothing.
+  // After the rounding, the arithmetic is in i32, which is exact. The clamp before it, to twice the range of `dtype`,
+  // loses nothing.
   const double most = 2 * (high - low);
   T y = apply(Op::round, {x / cast(scale, x.dtype())});
   y = cast_whole(apply(Op::min, {apply(Op::max, {y, -most}), most}), DType::i32);
@@ -64,13 +67,13 @@ bool is_zero(Call& c, int input) {
   return literal != nullptr && literal->is_splat() && literal->at(0) == 0;
 }
 
-// The zero point of an operand of a matrix product, as on_matrix() has it; no tensor where it is absent or 0.
+// Returns the zero point of an operand of a matrix product, reshaped by on_matrix(), or no tensor if it is absent or 0.
 T matrix_zero(Call& c, int input, int64_t axis, int64_t rank) {
   return c.has(input) && !is_zero(c, input) ? on_matrix(c.in(input), axis, rank) : T();
 }
 
-// A product of integers less their zero points (no tensor: 0), which are shaped to broadcast, in i32. That of bytes is
-// a product of the bytes as they are, less what the zero points add to it.
+// Returns the matrix product of a - a_zero and b - b_zero in i32. The zero points must have shapes that broadcast; no
+// tensor stands for 0. Matrices of bytes are multiplied as they are, and what the zero points add is then subtracted.
 T integer_matmul(T a, T a_zero, T b, T b_zero) {
   const auto wide = [](T x) { return cast(x, DType::i32); };
   if (!is_byte(a.dtype()) || !is_byte(b.dtype()) || a.rank() < 2 || b.rank() < 2)
@@ -78,7 +81,7 @@ T integer_matmul(T a, T a_zero, T b, T b_zero) {
   if (a_zero.valid()) a_zero = wide(a_zero);
   if (b_zero.valid()) b_zero = wide(b_zero);
   if (a.dtype() == b.dtype()) {
-    // Machines multiply u8 with i8: one operand moves by 128, and so does its zero point.
+    // Machines multiply u8 with i8, so one of two operands of the same dtype is shifted by 128, as is its zero point.
     const double by = a.dtype() == DType::u8 ? -128 : 128;
     T &moved = by < 0 ? b : a, &zero = by < 0 ? b_zero : a_zero;
     moved = cast(wide(moved) + by, by < 0 ? DType::i8 : DType::u8);
@@ -151,7 +154,8 @@ T dynamic_quantize(Call& c) {
   return store(x, safe, zero, DType::u8);
 }
 
-// com.microsoft. Inputs: a, its scale and zero point, b, its scale and zero point, scale and zero point of the result.
+// An op of com.microsoft. Its inputs are a, scale and zero point of a, b, scale and zero point of b, and scale and zero
+// point of the result.
 T qlinear_binary(Call& c, Op op) {
   const Quantised qa = quantised(c, 1, 2), qb = quantised(c, 4, 5), qy = quantised(c, 6, 7);
   const DType wide = wide_of(qa.scale);
@@ -159,7 +163,7 @@ T qlinear_binary(Call& c, Op op) {
   return store(y, on_axis(qy.scale, 0, 0), qy.zero.valid() ? on_axis(qy.zero, 0, 0) : T(), c.dtype(0));
 }
 
-// com.microsoft. Inputs: x, its scale and zero point, scale and zero point of the result.
+// An op of com.microsoft. Its inputs are x, scale and zero point of x, and scale and zero point of the result.
 T qlinear_unary(Call& c, T (*f)(Call&, T)) {
   const Quantised qx = quantised(c, 1, 2), qy = quantised(c, 3, 4);
   const T y = f(c, real(c.in(0), qx, wide_of(qx.scale)));

@@ -1,4 +1,5 @@
-// RNN, GRU and LSTM, unrolled: the products with the inputs of all steps at once, then one step after the other.
+// RNN, GRU and LSTM, unrolled. The products of the weights with the inputs are computed for all steps at once; then one
+// step follows the other.
 #include <functional>
 
 #include "compiler/import/rows/rows.h"
@@ -8,7 +9,8 @@ namespace {
 
 using Function = std::function<T(T)>;
 
-// The activations of a node; `defaults` for each direction if the node names none.
+// The activation functions of a node. The call operator returns function `number` of a direction: the one that the node
+// names or, if it names none, the one that defaults[number] names.
 class Activations {
  public:
   Activations(Call& c, std::vector<std::string> defaults)
@@ -71,9 +73,9 @@ struct State {
   T hidden, cell;
 };
 
-// The weights of one direction: all gates in one matrix, and biases added up where that is correct.
+// The operands of one direction. All gates are in one matrix, and the two biases are added up where that is correct.
 struct Direction {
-  T inputs;     // shape: [steps, batch, gates * hidden]; biases are added
+  T inputs;     // products of inputs and weights, with biases added; shape: [steps, batch, gates * hidden]
   T recurrent;  // shape: [gates * hidden, hidden]
   T recurrent_bias;
   T peepholes;
@@ -97,7 +99,7 @@ T recur(T hidden, T weights) {
   return contract(hidden, weights, "bh,gh->bg");
 }
 
-// Reverses the first `length` steps of each sequence.
+// Reverses the first `length` steps of each sequence, or all steps if `length` is no tensor. x: [steps, batch, ...].
 T reversed(T x, T length) {
   const int64_t steps = x.extent(0);
   if (!length.valid()) return slice_axis(x, 0, steps - 1, -1, steps);
@@ -106,7 +108,8 @@ T reversed(T x, T length) {
   return take_along(x, broadcast_to(index, x.shape()), 0);
 }
 
-// Inputs: 0 x, 1 W, 2 R, 3 B, 4 sequence_lens, 5 initial_h, then 6 initial_c and 7 P.
+// Unrolls a node and returns its output 0. The inputs of the node are 0 x, 1 W, 2 R, 3 B, 4 sequence_lens, 5 initial_h
+// and, if it has cells, 6 initial_c and 7 P. `split_bias`: the recurrent bias is not added to that of the inputs.
 T run(Call& c, int64_t gates, bool cells, bool split_bias, const Step& step) {
   const bool batch_first = c.attr("layout", 0) != 0;
   T x = c.in(0);
@@ -191,7 +194,7 @@ T rnn(Call& c) {
   });
 }
 
-// The gates are update, reset, hidden.
+// The gates, in their order in the weights, are update, reset and hidden.
 T gru(Call& c) {
   Activations f(c, {"Sigmoid", "Tanh"});
   const bool before = c.attr("linear_before_reset", 0) != 0;
@@ -213,7 +216,7 @@ T gru(Call& c) {
   });
 }
 
-// The gates are input, output, forget, cell.
+// The gates, in their order in the weights, are input, output, forget and cell.
 T lstm(Call& c) {
   Activations f(c, {"Sigmoid", "Tanh", "Tanh"});
   const bool coupled = c.attr("input_forget", 0) != 0;

@@ -22,8 +22,8 @@ Axes axes_of(Call& c, int64_t rank) {
   return {c.axes(*std::move(given), rank), keep};
 }
 
-// The axes of Softmax and similar ops: before version 13 the input was a matrix, split at `axis`; since then only
-// `axis` counts.
+// Returns the axes that Softmax and similar ops reduce. Before version 13 the input was seen as a matrix whose columns
+// are all axes from `axis` on, and these were reduced. Since then only `axis` is.
 std::vector<int64_t> softmax_axes(Call& c, int64_t rank) {
   if (c.opset() >= 13) {
     const int64_t axis = c.axis(c.attr("axis", -1), rank);
@@ -34,7 +34,7 @@ std::vector<int64_t> softmax_axes(Call& c, int64_t rank) {
 }
 
 struct Softmax {
-  T shifted, exps, sum;  // `sum` has no reduced axes
+  T shifted, exps, sum;  // `sum` lacks the reduced axes
   std::vector<int64_t> axes;
 };
 
@@ -49,8 +49,8 @@ Softmax softmax_parts(Call& c) {
   return parts;
 }
 
-// Returns the index along `axis` of the largest or smallest element. The axis is kept with extent 1. Whatever the
-// elements are, the index is one of the axis.
+// Returns the index along `axis` of the largest or smallest element. The axis is kept with extent 1. The index lies
+// within the axis whatever the elements are.
 T arg_index(T x, Op op, int64_t axis, bool last) {
   const T best = stretch(reduce(op, x, {axis}, false), {axis}, x.shape());
   const T index = x.call().iota(DType::i64, x.shape(), axis), hit = is_extreme(x, best);
@@ -124,7 +124,8 @@ T hardmax(Call& c) {
   if (axes.empty()) return c.constant(1, x.dtype(), shape);
   int64_t rows = 1, row = 1;
   for (int64_t i = 0; i < x.rank(); ++i) (std::count(axes.begin(), axes.end(), i) != 0 ? row : rows) *= x.extent(i);
-  // A single axis is used where it is. The older form has several axes, which are the last ones and are merged.
+  // A single axis stays where it is. Before version 13 there may be several axes; they are the last ones and become
+  // one.
   int64_t axis = axes[0];
   if (axes.size() > 1) {
     x = reshape(x, {rows, row});

@@ -1,5 +1,5 @@
-// Resizing, one axis at a time. Each output element is a weighted sum of a few input elements with constant weights.
-// They are read by views where their positions are regular, and by a gather with constant indices otherwise.
+// Resizes one axis at a time. Each output element is a weighted sum of a few input elements with constant weights. The
+// input elements are read by views where their positions are regular, and otherwise by a gather with constant indices.
 #include <algorithm>
 #include <cmath>
 
@@ -19,7 +19,8 @@ struct Manner {
   double cubic = -0.75, outside = 0;
 };
 
-// The inputs of output n: elements index[t][n] with weights weight[t][n]. If outside[n], it is a constant instead.
+// Output element n is the sum over t of weight[t][n] times input element index[t][n]. If outside[n] is not 0, output
+// element n is a constant (Manner::outside) instead.
 struct Taps {
   std::vector<std::vector<int64_t>> index;
   std::vector<std::vector<double>> weight;
@@ -32,7 +33,8 @@ double keys(double x, double a) {
   return x < 2 ? ((a * x - 5 * a) * x + 8 * a) * x - 4 * a : 0;
 }
 
-// Returns the weights of the neighbours of a point that lies `ratio` (0 < ratio <= 1) after its first neighbour.
+// Returns the weights of the neighbours of a point that lies `ratio` (0 < ratio <= 1) after the input element before
+// it.
 std::vector<double> weights_of(const Manner& how, double ratio, double scale) {
   if (how.mode == "nearest") {
     const bool next = ratio == 1 || how.nearest == "ceil" || (how.nearest == "round_prefer_floor" && ratio > 0.5) ||
@@ -178,7 +180,7 @@ T resized(Call& c, T x, const std::vector<Axis>& axes, const Manner& how) {
     if (same && axes[i].low == 0 && axes[i].high == 1) continue;
     x = resize_axis(x, static_cast<int64_t>(i), axes[i], how);
   }
-  // Sums of weights that should be whole may just miss a whole number.
+  // Integers are rounded, since a weighted sum that should be whole may just miss a whole number.
   return whole ? cast(apply(Op::round, {x}), dtype) : x;
 }
 

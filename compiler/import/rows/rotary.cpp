@@ -37,7 +37,8 @@ T rotate(T x, T cosine, T sine, int64_t head_axis, bool interleaved) {
 
 namespace {
 
-// The caches have one column for each pair of elements that is turned: of all of a head, or of rotary_embedding_dim.
+// Fails unless the caches have one column for each pair of elements that the embedding turns, which are all elements of
+// a head or, if the node has attribute rotary_embedding_dim, that many.
 void check_columns(Call& c, T cosine, int64_t size) {
   const int64_t part = c.attr("rotary_embedding_dim", 0), turned = part > 0 ? part : size;
   const int64_t columns = cosine.rank() > 0 ? cosine.extent(cosine.rank() - 1) : 0;
@@ -73,7 +74,8 @@ T rotary_embedding(Call& c) {
   return rotary(c, c.in(0), cosine, sine, c.attr("num_heads", 0));
 }
 
-// com.microsoft: positions are input 1. They may be one number, which is the position of the first element.
+// An op of com.microsoft, with the positions as input 1. They may be one number, the position of the first element of a
+// sequence.
 T rotary_embedding_ms(Call& c) {
   const T x = c.in(0);
   if (c.attr("is_packed_batching", 0) != 0) c.missing("attribute is_packed_batching is not supported");

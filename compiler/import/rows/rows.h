@@ -1,4 +1,5 @@
-// The decompositions that take more than one line. table.cpp maps ONNX ops to them. One file per family.
+// The decompositions of ONNX ops that take more than one line. table.cpp maps ONNX ops to these functions. There is one
+// file for each family of ops.
 #pragma once
 
 #include "compiler/import/call.h"
@@ -46,12 +47,13 @@ T gelu_tanh(T x);
 T reduced(Call& c, Op op, T x);  // reads axes, keepdims and noop_with_empty_axes of any version
 T reduce_mean(Call& c);
 T reduce_log_sum_exp(Call& c, T x);
-T in_floats(Call& c, T (*f)(Call& c, T x));  // f of input 0, in doubles where it is of integers
+T in_floats(Call& c, T (*f)(Call& c, T x));  // f(input 0); integers are computed in f64 and cast back
 T arg_extreme(Call& c, Op op);
 T softmax(Call& c);
 T log_softmax(Call& c);
 T hardmax(Call& c);
-// Which elements are the extreme of their row, which is NaN where the row has one. `extreme` has the shape of x.
+// Returns whether each element of x is the extreme of its row: equal to `extreme`, the row's maximum or minimum
+// stretched to the shape of x, or NaN. The extreme of a row with a NaN is NaN.
 T is_extreme(T x, T extreme);
 
 // The following rows are defined in norm.cpp.
@@ -76,11 +78,11 @@ T matmul(T a, T b);
 // The following row is defined in blocks.cpp.
 T mat_mul_n_bits(Call& c);
 
-// The following rows are defined in conv.cpp.
-T convolution(Call& c, T x, T w);  // uses the node's attributes for padding, strides and groups
+// The following rows are defined in conv.cpp, except with_bias(), which is in math.cpp.
+T convolution(Call& c, T x, T w);  // uses the node's attributes for padding, strides, dilations and groups
 T conv(Call& c);
 T conv_transpose(Call& c);
-T with_bias(Call& c, T y);  // y with input 2, if there is one, added to each channel
+T with_bias(Call& c, T y);  // returns y plus input 2, one number for each channel, or y if there is no input 2
 T max_pool(Call& c);
 T average_pool(Call& c);
 T lp_pool(Call& c);
@@ -114,15 +116,17 @@ T one_hot(Call& c);
 T gather(Call& c);
 T gather_elements(Call& c);
 T gather_nd(Call& c);
-// The place of each index along an axis of `extent` elements: negative ones count from the end. One outside is an
-// error, now where the indices are known, which are then every `step`-th element of `known` from `from` on; else at run
-// time.
+// Returns the place of each index, which is its position 0, ..., `extent` - 1 along an axis; a negative index counts
+// from the end. An index out of range is an error: while importing if the indices are known, as every `step`-th element
+// of `known` from `from` on, and at run time if `known` is null.
 T place_in(T index, int64_t extent, const Literal* known, int64_t from = 0, int64_t step = 1);
-// Fails if a number of `known`, by the same count, is below `least` or not below `extent`; null: none is known.
+// Fails if one of the elements `from`, `from` + `step`, ... of `known` is below `least` or not below `extent`. Checks
+// nothing if `known` is null.
 void check_places(Call& c, const Literal* known, int64_t least, int64_t extent, int64_t from = 0, int64_t step = 1);
-// The numbers of the same elements of [batch, channels, spatial...] where the first spatial axis moves fastest.
+// Renumbers elements of a tensor [batch, channels, spatial...]: `index` has their row-major numbers, and the result has
+// their numbers in the order in which the first spatial axis moves fastest.
 T columns_first(T index, const Shape& shape);
-T gather_axis(T x, T index, int64_t axis);  // x[.., index, ..]: the axes of the index replace `axis`
+T gather_axis(T x, T index, int64_t axis);  // returns x[.., index, ..]; the axes of `index` replace `axis`
 
 // The following rows are defined in bits.cpp.
 T bit_shift(Call& c);
@@ -169,7 +173,7 @@ T lstm(Call& c);
 T dft(Call& c);
 T stft(Call& c);
 T mel_weight_matrix(Call& c);
-T window_of(Call& c, double a0, double a1, double a2);  // a0 - a1 cos t + a2 cos 2t
+T window_of(Call& c, double a0, double a1, double a2);  // returns the window a0 - a1 cos t + a2 cos 2t
 T cumulative(Call& c, Op op);
 T determinant(Call& c);
 

@@ -30,7 +30,8 @@ struct Sampler {
   std::string mode, padding;  // modes: linear, cubic, nearest; paddings: zeros, border, reflection
   bool align = false;
 
-  // One neighbour along one axis: its index, its weight, and where it lies inside the image (no tensor: everywhere).
+  // One neighbour of every sample, along one axis or along several joined ones: its index, its weight, and whether it
+  // lies inside the image. A weight that is no tensor is 1; `inside` is no tensor if all neighbours lie inside.
   struct Tap {
     T index, weight, inside;
   };
@@ -75,8 +76,8 @@ struct Sampler {
     return result;
   }
 
-  // x: [batch, channels, extents...]; places: for each extent [batch, points], in elements. -> [batch, channels,
-  // points]
+  // Samples x [batch, channels, extents...] and returns [batch, channels, points]. places[i], [batch, points], has the
+  // positions along spatial axis i in units of elements.
   T operator()(T x, const std::vector<T>& places) const {
     Call& c = x.call();
     const Shape shape = x.shape();
@@ -190,14 +191,15 @@ struct Regions {
   bool max;
 };
 
-// Returns the mean or maximum of rows x columns samples in each bin: [regions, channels, height, width].
+// Returns the mean or maximum of the rows x columns samples in each bin. Shape: [regions, channels, height, width].
 T align(const Regions& r, int64_t rows, int64_t columns) {
   Call& c = r.x.call();
   const int64_t regions = r.rois.extent(0), channels = r.x.extent(1), h = r.x.extent(2), w = r.x.extent(3);
   struct Line {
     T low, high, fraction, inside;
   };
-  // Returns sampling positions along one axis: [regions, bins * samples].
+  // Returns the sampling positions along one axis, each as its two neighbours and the fraction of the way from the low
+  // to the high one. Shapes: [regions, bins * samples].
   const auto line = [&](int64_t begin, int64_t bins, int64_t samples, int64_t extent) {
     const auto edge = [&](int64_t column) {
       return reshape(slice_axis(r.rois, 1, column, 1, 1), {regions, 1}) * r.scale - (r.half ? 0.5 : 0.0);

@@ -1,5 +1,6 @@
-// Scatters as gathers: each element of the output looks for the update that writes it. It is compared with every update
-// of its row, and the result is reduced. With constant indices the comparison is made while importing.
+// Scatters become gathers: each element of the output looks for the update that writes it. The element's position is
+// compared with the index of every update of its row, and the updates that match are reduced. ScatterND with small
+// constant indices and without a reduction compares them while importing.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -14,13 +15,14 @@ double extreme(DType dtype, bool low) {
   return round_to(dtype, low ? -0x1p63 : 0x1p64);
 }
 
-// data and result: [before, n, after]; index: i64 [before, m, after or 1]; updates: [before, m, after].
+// Scatters `updates` into `data` along axis 1. If `reduction` is "none", the last update of an element counts. data and
+// result: [before, n, after]; index: i64 [before, m, after or 1]; updates: [before, m, after].
 T scatter_rows(T data, T index, T updates, const std::string& reduction) {
   Call& c = data.call();
   const Shape shape = data.shape();
   const int64_t m = index.extent(1), n = shape[1];
   if (m == 0) return data;
-  // shape: [before, n, after, m]
+  // The shape of `hit` is [before, n, after or 1, m].
   const T asked = transpose(index, {0, 2, 1});
   const T hit = apply(Op::eq, {c.iota(DType::i64, {1, n, 1, 1}, 1), unsqueeze(asked, {1})});
   if (reduction == "none") {
@@ -41,7 +43,9 @@ T scatter_rows(T data, T index, T updates, const std::string& reduction) {
   return apply(max ? Op::max : Op::min, {data, best});
 }
 
-// The same for constant indices, where only the last update of each row counts.
+// Does the work of scatter_rows() for constant indices without a reduction. `last` has the number of the last update of
+// each row, which alone counts, or -1 if the row has no update. `shape`, the shape given to `last`, broadcasts to that
+// of data.
 T scatter_known(T data, T updates, const std::vector<int64_t>& last, const Shape& shape, std::string_view name) {
   Call& c = data.call();
   std::vector<int64_t> index = last;
@@ -57,14 +61,15 @@ T scatter_known(T data, T updates, const std::vector<int64_t>& last, const Shape
 
 constexpr int64_t kKnown = kLiteralBytes / 8;
 
-// Widens bool to a dtype with arithmetic, and converts the result back.
+// Returns scatter(data, updates). Bool is widened to u8, a dtype with arithmetic, and the result is converted back.
 template <typename Scatter>
 T numeric(T data, T updates, Scatter scatter) {
   if (data.dtype() != DType::b1) return scatter(data, updates);
   return cast(scatter(cast(data, DType::u8), cast(updates, DType::u8)), DType::b1);
 }
 
-// The same as place_in() where no index counts from the end: a negative one is moved outside, and so is an error.
+// Does what place_in() does, except that no index counts from the end: a negative index is an error. At run time this
+// works by moving the index below the range.
 T place_from_front(T index, int64_t extent, const Literal* known) {
   check_places(index.call(), known, 0, extent);
   if (known != nullptr) return index;
@@ -147,7 +152,7 @@ T scatter_nd(Call& c) {
   return reshape(result, whole);
 }
 
-// Updates a cache, starting at a position that is given for each batch.
+// Writes the update into a cache, starting at a position along the axis that is given for each batch.
 T tensor_scatter(Call& c) {
   const T cache = c.in(0), update = c.in(1);
   const int64_t axis = c.axis(c.attr("axis", -2), cache.rank()), n = cache.extent(axis);
@@ -200,7 +205,8 @@ T max_unpool(Call& c) {
     area *= shape[i + 2];
   }
   const int64_t planes = shape[0] * shape[1];
-  // Indices count through the whole tensor. Those of a plane lie in that plane.
+  // Indices number the elements of the whole tensor. The indices of a plane (one channel of one batch) must lie in that
+  // plane.
   T local = reshape(index, {planes, points, 1}) - c.iota(DType::i64, {planes, 1, 1}, 0) * static_cast<double>(area);
   if (const Literal* known = c.literal(1); known == nullptr) {
     local = place_from_front(local, area, nullptr);

@@ -1,4 +1,5 @@
-// Signals: Fourier transforms as products with a matrix of angles, windows, filter banks, cumulative sums.
+// Ops on signals: Fourier transforms, as products with a matrix of cosines or sines, windows, filter banks, cumulative
+// sums and products, and determinants.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -59,7 +60,8 @@ T multiply(T x, T matrix) {
   return reshape(contract(reshape(x, {batch, n}), matrix, "bn,nk->bk"), shape);
 }
 
-// Transforms along the last axis. `sign`: -1 forwards, 1 backwards; without the factor 1 / n.
+// Returns `bins` elements of the Fourier transform of x along the last axis. `sign` is -1 for the forward transform and
+// 1 for the inverse, whose factor 1 / n is left out.
 Complex transform(Complex x, int64_t n, int64_t bins, int sign) {
   Call& c = x.real.call();
   const T cosine = angles(c, x.real.dtype(), n, bins, n, Op::cos),
@@ -120,7 +122,8 @@ T dft(Call& c) {
     const Complex y = transform(parts, n, n, 1);
     return joined({restore(y.real) * factor, restore(y.imaginary) * factor});
   }
-  // Every bin also stands for its mirror image, except the first and, for even lengths, the last.
+  // In a one-sided spectrum every bin also stands for its mirror image, except the first one and, if n is even, the
+  // last one.
   const T bin = c.iota(x.dtype(), {bins}, 0);
   T single = apply(Op::eq, {bin, 0.0});
   if (n % 2 == 0) single = apply(Op::logical_or, {single, apply(Op::eq, {bin, static_cast<double>(n / 2)})});
@@ -202,7 +205,7 @@ T window_of(Call& c, double a0, double a1, double a2) {
   for (int64_t i = 0; i < n; ++i) {
     const double at = static_cast<double>(i) * turn;
     const double value = a0 - a1 * std::cos(at) + a2 * std::cos(2 * at);
-    // The standard computes in f32, where what should be 1 is 1, and then truncates.
+    // For integers the standard computes in f32, where a value that should be 1 is 1, and then truncates.
     values.push_back(round_to(dtype, is_float(dtype) ? value : round_to(DType::f32, value)));
   }
   return c.set_literal(0, make_literal(dtype, {n}, std::move(values)));
@@ -210,7 +213,8 @@ T window_of(Call& c, double a0, double a1, double a2) {
 
 namespace {
 
-// Returns the inclusive scan along `axis`: windows within a block, then the blocks' totals in the same way.
+// Returns the inclusive scan of x along `axis` with the reduction `op`. A short axis is scanned by reducing one window
+// for each element. A long axis is split into blocks; each block is scanned in this way, and so are the blocks' totals.
 T running(T x, int64_t axis, Op op, double neutral) {
   constexpr int64_t kBlock = 32;
   const int64_t n = x.extent(axis);

@@ -1,5 +1,5 @@
-// Ops that order or select elements. TopK is made of comparisons. Where data decide a shape, they must be constant, and
-// the result is computed while importing.
+// Ops that order or select elements. TopK is made of comparisons. An input whose values decide a shape must be
+// constant, and what it decides is computed while importing.
 #include <algorithm>
 #include <cmath>
 #include <numeric>
@@ -9,12 +9,13 @@
 namespace wl::onnx_import {
 namespace {
 
-// In what selects elements in order, NaN is above all numbers, as in NumPy.
+// The ops that order elements take NaN to be above all numbers, as NumPy does.
 T is_nan(T x) {
   return apply(Op::ne, {x, x});
 }
 
-// Returns how many elements of its row precede each element, by comparing all pairs.
+// Returns for each element how many elements of its row (the elements along `axis`) precede it in the sorted order.
+// Compares all pairs.
 T rank_of(T x, int64_t axis, bool largest) {
   Call& c = x.call();
   const int64_t n = x.extent(axis);
@@ -38,13 +39,14 @@ T rank_of(T x, int64_t axis, bool largest) {
   return reduce(Op::reduce_sum, cast(apply(Op::logical_or, {better, same}), DType::i64), {x.rank()}, false);
 }
 
-// Selects the k best elements one after the other, each by a reduction over the remaining ones. Suits a small k.
+// Returns the indices of the k best elements, which are selected one after the other, each by a reduction over the
+// remaining ones. Suits a small k.
 T choose_in_turn(T x, int64_t axis, int64_t k, bool largest) {
   Call& c = x.call();
   const auto n = static_cast<double>(x.extent(axis));
   T number = c.iota(DType::i64, x.shape(), axis), taken;
   const bool nan_last = is_float(x.dtype()) && !largest;
-  if (nan_last) {  // as infinities whose numbers come after those of the others
+  if (nan_last) {  // replaces NaN by infinities whose numbers come after the numbers of all other elements
     const T nan = is_nan(x);
     number = select(nan, number + n, number);
     x = select(nan, HUGE_VAL, x);
@@ -164,7 +166,7 @@ T compress(Call& c) {
 }
 
 T unique(Call& c) {
-  // What is alone is distinct, whatever its value.
+  // A slice that is alone is distinct whatever its values, so these need not be constant.
   const T data = c.in(0);
   const int64_t slices =
       c.has_attr("axis") ? data.extent(c.axis(c.attr("axis", 0), data.rank())) : elements(data.shape());

@@ -266,7 +266,7 @@ constexpr Row kRows[] = {
     {"Unique", 11, unique},
     {"Upsample", 7, upsample},
 
-    // Ops that the exporters of onnxruntime and PyTorch create by fusing others
+    // Rows of ops that the exporters of onnxruntime and PyTorch create by fusing others.
     {"Attention", 1, attention_ms, kAnyLater, kMicrosoft},
     {"BiasAdd", 1, [](Call& c) { return c.in(0) + c.in(1) + c.in(2); }, kAnyLater, kMicrosoft},
     {"BiasGelu", 1, [](Call& c) { return gelu_erf(c.in(0) + c.in(1)); }, kAnyLater, kMicrosoft},

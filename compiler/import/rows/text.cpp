@@ -11,7 +11,8 @@ namespace {
 
 constexpr size_t kMostOfAColumn = 16;
 
-// The n-grams that are added up in each column: [k] has the k-th of each, -1 where there is none.
+// Returns which n-grams are added up in each column of the result: element [k][column] is the number of the column's
+// k-th n-gram, or -1 if it has none. columns[i] is the column of n-gram i, `width` the number of columns.
 std::vector<std::vector<int64_t>> sources_of(Call& c, const std::vector<int64_t>& columns, int64_t width,
                                              bool weighted) {
   std::vector<std::vector<int64_t>> sources;
@@ -90,7 +91,7 @@ T count_ngrams(Call& c) {
     }
     const T part = gather_axis(grams, c.literal_tensor(int_literal({width}, sources[k]), cat(":columns", k)), last);
     if (k == 0) {
-      count = part;  // whose factor is 0 where there is none
+      count = part;  // a column without n-gram gets the factor 0 below
     } else {
       count = count + part * c.literal_tensor(make_literal(DType::i64, {width}, there), cat(":there", k));
     }

@@ -180,7 +180,8 @@ T slice(Call& c) {
 
 namespace {
 
-// Adds `low` and `high` elements along `axis` that are copies of elements inside.
+// Adds `low` elements before x and `high` elements after x along `axis`. They are copies of elements of x, chosen by
+// `mode`: reflect, wrap or edge.
 T pad_copies(T x, int64_t axis, int64_t low, int64_t high, std::string_view mode) {
   Call& c = x.call();
   const int64_t n = x.extent(axis);
