@@ -9,8 +9,8 @@
 namespace wl {
 namespace {
 
-// Rewrites may move a factor of this size past a product or a sum (docs/numerics.md), which can make an intermediate
-// result overflow or keep it from overflowing.
+// Rewrite rules may move a factor of up to this size past a product or a sum (docs/numerics.md), which can make an
+// intermediate result overflow or keep it from overflowing.
 constexpr double kRewriteRange = 256;
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
@@ -35,7 +35,8 @@ int64_t bits_of(DType dtype, double value) {
 
 namespace {
 
-// Modulo 2^64. 1 and -1 are their own reciprocals; that of another number is 0, also of 0.
+// Returns x to the power y, modulo 2^64. A negative exponent takes the reciprocal, truncated: 1 and -1 are their own
+// reciprocals, and the reciprocal of any other number, also of 0, is 0.
 uint64_t integer_power(bool is_unsigned, int64_t x, int64_t y) {
   if (!is_unsigned && (x == 1 || x == -1)) y &= 1;
   if (!is_unsigned && y < 0) return 0;
@@ -45,7 +46,7 @@ uint64_t integer_power(bool is_unsigned, int64_t x, int64_t y) {
   return power;
 }
 
-// The quotient, truncated, and the remainder that is left; both are 0 for a divisor of 0.
+// Returns the truncated quotient x / y and the remainder that it leaves; both are 0 if y is 0.
 std::pair<uint64_t, uint64_t> divided(bool is_unsigned, int64_t x, int64_t y) {
   const auto a = static_cast<uint64_t>(x), b = static_cast<uint64_t>(y);
   if (y == 0) return {0, 0};
@@ -146,7 +147,7 @@ Estimate Rounding::stored(Estimate v) const {
   if (std::isinf(bound)) return {v.value, kInfinity, kInfinity};
   if (!infinite && std::isinf(v.value))
     return {v.value, kInfinity, kInfinity};  // the dtype has no infinity and stores
-                                             // its largest number
+                                             // its largest number instead
   if (!floating || !std::isfinite(v.value)) return v;
   double magnitude = std::fabs(v.value);
   if (magnitude + bound <= largest) return v;
@@ -186,8 +187,8 @@ double Elementwise::value(const double x[3]) const {
   return rounding_.floating || compares_ ? v : to_integer(to_, from_, v);
 }
 
-// Returns the largest change of the result when the operands move within their intervals, sampled at the ends and at
-// zero.
+// Returns the largest change of the result `r` when the operands move within their error intervals. The intervals are
+// sampled at their centres and ends, and at zero if it lies inside.
 double Elementwise::swing(const Estimate x[3], double r) const {
   double places[3][4];
   int count[3] = {1, 1, 1};
@@ -211,8 +212,8 @@ double Elementwise::swing(const Estimate x[3], double r) const {
   return most;
 }
 
-// A remainder jumps by the divisor wherever the quotient passes an integer. Its values at the ends of the interval need
-// not show that.
+// Returns how far a remainder can jump within its operands' intervals. It jumps by the divisor wherever the quotient
+// passes an integer, which its values at the ends of the intervals need not show.
 double Elementwise::remainder_swing(const Estimate x[3]) const {
   double least = kInfinity, most = -kInfinity;
   for (double sx : {-1.0, 1.0}) {
@@ -248,8 +249,8 @@ void Elementwise::propagate(const Estimate x[3], Estimate& result) const {
   if (row_.op == Op::max || row_.op == Op::min) {
     return set(std::max(x[0].worst, x[1].worst), std::max(x[0].spread, x[1].spread));
   }
-  // A power of a negative number is defined only for integer exponents, and rounding can make an exponent an integer or
-  // not.
+  // A power of a negative number is defined only for integer exponents, and rounding can turn an integer exponent into
+  // another number or the reverse.
   if (row_.op == Op::pow && x[1].bound() > 0 && x[0].value < x[0].bound()) return set(kInfinity, kInfinity);
   if (!std::isfinite(r)) {
     if (std::max({x[0].worst, x[1].worst, x[2].worst}) == kInfinity) return set(kInfinity, kInfinity);
@@ -274,13 +275,12 @@ void Elementwise::propagate(const Estimate x[3], Estimate& result) const {
     double seen = swing(x, r);
     if (row_.op == Op::mod || row_.op == Op::fmod) seen = std::max(seen, remainder_swing(x));
     const bool smooth = std::isfinite(result.worst) && std::isfinite(result.spread);
-    // The side of a jump may be the same for many values, or opposite, so these errors do not average out as roundings
-    // do.
+    // Many values may fall on the wrong side of a jump together, so these errors do not average out as roundings do.
     const double deviation = jumps_ && row_.op != Op::pow ? seen : seen / kConfidence;
     result.worst = smooth ? std::max(result.worst, seen) : seen;
     result.spread = smooth ? std::max(result.spread, deviation) : deviation;
   }
-  // The product of the two errors is the whole error when both factors are zero.
+  // The product of the two factors' errors is of second order, but it is the whole error when both factors are zero.
   if (row_.op == Op::mul || row_.op == Op::fma) {
     double both = x[0].bound() * x[1].bound();
     set(result.worst + both, result.spread + both / kConfidence);
@@ -298,21 +298,23 @@ Estimate Elementwise::operator()(const Estimate x[3]) const {
     v.value = value(at);
     if (!rounding_.floating) v.whole = bits_of(to_, v.value);
   }
-  // The sign of a zero is not promised, and so neither is the sign of the infinity that a division by it gives.
+  // The sign of a zero is not promised, so the sign of the infinity that a division by zero gives is not promised
+  // either.
   const double divisor = at[row_.op == Op::div ? 1 : 0];
   if (std::isinf(v.value) && divisor == 0 &&
       (divides || row_.op == Op::rcp || row_.op == Op::rsqrt || row_.op == Op::pow))
     return {v.value, kInfinity, kInfinity};
   if (x[0].worst > 0 || x[1].worst > 0 || x[2].worst > 0) propagate(x, v);
   if (row_.op == Op::cast && saturates(to_) && std::fabs(v.value) > rounding_.largest) {
-    // A cast rounds inside a kernel too. A value whose error interval contains the largest number keeps that error.
+    // A cast saturates inside a kernel too, so its result is rounded here. A value keeps its error, but an infinity
+    // that becomes a number has an infinite bound if it had an error.
     const bool infinite = std::isinf(v.value);
     v.value = round_to(to_, v.value);
     return infinite && std::isfinite(v.value) && v.bound() > 0 ? Estimate{v.value, kInfinity, kInfinity} : v;
   }
-  // At infinity a function takes its limit, exactly if the limit is a number of the dtype.
+  // At infinity a function takes its limit, which is exact if it is a whole number.
   const bool limit = std::isinf(at[0]) && row_.arity == 1 && x[0].worst == 0 && v.value == std::trunc(v.value);
-  // The value that is rounded may lie anywhere within the bound.
+  // The rounding error is relative to the value that is rounded, which may lie anywhere within the bound.
   const double reach = std::fabs(v.value) + (std::isfinite(v.bound()) ? v.bound() : 0);
   if (relative_ > 0 && std::isfinite(v.value) && !limit) v.add_error(relative_ * reach + rounding_.tiny);
   // Machines without a fused multiply-add round the product as well.

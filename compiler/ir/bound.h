@@ -10,13 +10,13 @@
 
 namespace wl {
 
-// An exact value, and how far an evaluation in the nodes' dtypes may differ from it: in the worst case, and as a
-// standard deviation when roundings are independent. The worst case of a long sum is far too large to be useful, so it
-// is replaced by kConfidence deviations.
+// An exact value, and how far an evaluation in the nodes' dtypes may differ from it: `worst` in the worst case, and
+// `spread` as a standard deviation, if roundings are independent. The worst case of a long sum is far too large to be
+// useful, so kConfidence deviations replace it there.
 inline constexpr double kConfidence = 8;
 struct Estimate {
   double value = 0, worst = 0, spread = 0;
-  int64_t whole = 0;  // the bits of an integer whose value no double need hold: of 2^53 or more in magnitude
+  int64_t whole = 0;  // the bits of an integer of magnitude 2^53 or more, which a double may not hold
   double bound() const { return std::min(worst, kConfidence * spread); }
   // Adds an error that is independent of the others.
   void add_error(double error) {
@@ -25,9 +25,9 @@ struct Estimate {
   }
 };
 
-// Returns the integer of the dtype with these low bits, or the nearest double.
+// Returns the integer of `dtype` that has the low bits of `bits`, as the nearest double.
 double from_integer(DType dtype, uint64_t bits);
-// Returns the bits of the integer of a dtype that is `value`, saturated.
+// Returns the 64 bits of the integer `value` of `dtype`; values that 64 bits cannot hold saturate.
 int64_t bits_of(DType dtype, double value);
 inline int64_t bits_of(const Estimate& x) {
   return std::fabs(x.value) < 0x1p53 ? static_cast<int64_t>(x.value) : x.whole;
@@ -35,14 +35,16 @@ inline int64_t bits_of(const Estimate& x) {
 inline Estimate whole_number(DType dtype, int64_t bits) {
   return {from_integer(dtype, static_cast<uint64_t>(bits)), 0, 0, bits};
 }
-// Returns an elementwise op of integers, exactly; x and the result are bits. `from`: the dtype of the operands.
+// Returns the exact result of an elementwise op on integers. Operands x, of dtype `from`, and the result, of dtype
+// `to`, are given as bits.
 int64_t integer_result(Op op, DType from, DType to, const int64_t x[3]);
 
 // How a dtype rounds the result of an operation.
 struct Rounding {
   explicit Rounding(DType dtype);
-  // Returns the exact result `v` as it is stored. Overflow becomes infinity. The bound becomes infinite where finite
-  // and infinite results are both right, and where the bound is NaN.
+  // Returns the result `v`, which is not yet rounded, as the dtype stores it. A value that certainly overflows becomes
+  // an exact infinity. The bound becomes infinite where both a finite and an infinite result are right, where the bound
+  // is NaN, and where the value is infinite but the dtype has no infinity.
   Estimate stored(Estimate v) const;
   bool floating;
   double unit, tiny, largest;
@@ -50,19 +52,20 @@ struct Rounding {
   bool infinite;       // whether the dtype has infinities
 };
 
-// The error of a sum of n terms: the errors of the terms, and those of adding up in the accumulator of `dtype`
-// (relative to the sum of magnitudes). Up to kConfidence^2 terms the true worst case is used.
+// The error of a sum of n terms: the errors of the terms, and the roundings of the accumulator that sums of `dtype`
+// have, which are relative to the sum of the terms' magnitudes. For up to kConfidence^2 terms the worst case is the
+// true one.
 struct SumErrors {
   SumErrors(DType dtype, int64_t n);
-  // Returns the errors of a sum that is then rounded to `value`, from the sums over the terms of worst, spread^2 and
-  // |term|.
+  // Returns the sum `value` with its error after rounding to the dtype. `worst`, `squares` and `magnitude` are the sums
+  // over the terms of worst, spread^2 and |term|.
   Estimate result(double value, double worst, double squares, double magnitude) const;
   bool literal_worst;
   double worst_factor, spread_factor;
   Rounding rounding;
 };
 
-// One elementwise op on operands x, whose dtype is `from` (for select: the dtype of operand 1).
+// Evaluates one elementwise op, with its error, on operands x of dtype `from` (for select: the dtype of operand 1).
 class Elementwise {
  public:
   Elementwise(Op op, DType from, DType to);
@@ -76,9 +79,9 @@ class Elementwise {
   const OpInfo& row_;
   DType from_, to_;
   Rounding rounding_;
-  bool jumps_;  // whether first order is not enough, so that both ends of the interval are evaluated
+  bool jumps_;  // whether derivatives do not bound the error, so both ends of the operands' intervals are evaluated
   bool compares_, logical_;
-  bool whole_;  // integers of integers, which are computed exactly
+  bool whole_;  // whether operands and result are integers, which are computed exactly
   double relative_;
 };
 

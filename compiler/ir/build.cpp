@@ -7,8 +7,8 @@
 namespace wl {
 namespace {
 
-// Two nodes are equal if and only if their keys are. The key holds the bits of the value, so that NaN equals itself and
-// -0 differs from 0.
+// Returns a key that two nodes share if and only if Builder treats them as equal. The key holds the bits of the value,
+// so that NaN equals itself and -0 differs from 0.
 std::string intern_key(const Node& node) {
   std::string key;
   auto put = [&](const auto& value) { key.append(reinterpret_cast<const char*>(&value), sizeof value); };
@@ -39,7 +39,7 @@ std::vector<int64_t> normalised_axes(std::vector<int64_t> axes, size_t rank) {
 
 NodeId Builder::fail(absl::Status status) {
   if (status_.ok()) status_ = std::move(status);
-  // A placeholder that later calls may refer to; finish() reports the error.
+  // Later calls may refer to this placeholder; finish() reports the error.
   graph_.nodes.push_back(Node{});
   return static_cast<NodeId>(graph_.nodes.size()) - 1;
 }

@@ -1,6 +1,7 @@
-// Builder makes valid nodes and interns equal ones. Its helpers infer shapes. A mistake is kept as the first error and
-// returned by finish(), so that the building code needs no error handling. Scalars broadcast: binary() with a constant
-// expands it. All other operands must have equal shapes (use broadcast).
+// Builder makes the nodes of a valid graph. It interns nodes: a node equal to an earlier one gets the number of that
+// one. Its functions infer shapes and dtypes. The first mistake is kept and returned by finish(), so code that builds a
+// graph needs no error handling. elementwise() expands scalar constants to the shape of the other operands, which must
+// have equal shapes (use broadcast).
 #pragma once
 
 #include <optional>
@@ -24,30 +25,32 @@ class Builder {
   NodeId cast(NodeId x, DType dtype);
   NodeId reshape(NodeId x, Shape shape);
   NodeId transpose(NodeId x, std::vector<int64_t> perm);
-  // Transposes x, whose axes stand for `axes`, so that these ascend, and sorts `axes`.
+  // `axes[i]` is what axis i of x stands for. Transposes x so that these numbers ascend, and sorts `axes` with them.
   NodeId in_order(NodeId x, std::vector<int64_t>& axes);
   NodeId broadcast(NodeId x, Shape shape, std::vector<int64_t> dims);
   // Broadcasts as NumPy does: the axes of x align with the trailing ones of `shape`, and extents of 1 stretch.
   NodeId broadcast_to(NodeId x, const Shape& shape);
   NodeId slice(NodeId x, std::vector<int64_t> starts, std::vector<int64_t> steps, Shape shape);
   NodeId reduce(Op op, NodeId x, std::vector<int64_t> axes);
-  // Reduces, then puts the reduced axes back with extent 1 and broadcasts to the shape of x.
+  // Reduces, then broadcasts the result along the reduced axes to the shape of x.
   NodeId reduce_keep(Op op, NodeId x, std::vector<int64_t> axes);
-  // `dtype`: that of a, or f32 where a and b are narrow floats; for bytes always i32.
+  // `dtype` of the result: by default the dtype of a, for bytes always i32; f32 is allowed for narrower floats.
   NodeId contract(NodeId a, NodeId b, std::string einsum, std::optional<DType> dtype = {}, bool tf32 = false);
   NodeId take_along(NodeId x, NodeId index, int64_t axis);
   NodeId add(NodeId a, NodeId b) { return elementwise(Op::add, {a, b}); }
   NodeId sub(NodeId a, NodeId b) { return elementwise(Op::sub, {a, b}); }
   NodeId mul(NodeId a, NodeId b) { return elementwise(Op::mul, {a, b}); }
   NodeId div(NodeId a, NodeId b) { return elementwise(Op::div, {a, b}); }
-  // Adds any node after infer() and interning. All nodes are added by this function.
+  // Completes the node with infer() and returns the number of an equal earlier node, or adds it. Inputs are always
+  // added. All other functions add their nodes with this one. An illegal node is an error (see finish()), and the
+  // number returned is then the first operand's or a placeholder's.
   NodeId add_node(Node node);
   void output(std::string name, NodeId node);
 
   const Node& node(NodeId id) const { return graph_.nodes[id]; }
   NodeId size() const { return static_cast<NodeId>(graph_.nodes.size()); }
   const absl::Status& status() const { return status_; }
-  // Returns the verified graph without unused nodes (inputs stay), or the first error.
+  // Returns the verified graph without the nodes that no output needs (inputs stay), or the first error.
   absl::StatusOr<Graph> finish();
 
  private:

@@ -9,12 +9,12 @@
 namespace wl {
 namespace {
 
-// Chooses sampled elements from the seed alone, by splitmix64 (Steele, Lea, Flood, OOPSLA 2014).
+// Draws random coordinates that depend on the seed alone, by splitmix64 (Steele, Lea, Flood, OOPSLA 2014).
 class Chooser {
  public:
   explicit Chooser(uint64_t seed) : state_(seed) {}
   int64_t below(int64_t n) { return static_cast<int64_t>(split_mix(state_) % static_cast<uint64_t>(n)); }
-  // Returns an edge of a likely tile half of the time, otherwise any coordinate.
+  // Returns a coordinate in [0, extent): half of the time an edge of a likely tile, otherwise any.
   int64_t coordinate(int64_t extent) {
     if (split_mix(state_) & 1) return below(extent);
     switch (below(4)) {
@@ -31,8 +31,8 @@ class Chooser {
   uint64_t state_;
 };
 
-// Returns `wanted` distinct places in [0, count), including the first and the last, or all places when there are no
-// more.
+// Returns up to `wanted` distinct positions in [0, count), ascending, including the first and the last; all of them if
+// there are no more than `wanted`. `choose` draws one position.
 template <typename Choose>
 std::vector<int64_t> places(int64_t count, int64_t wanted, Choose choose) {
   std::set<int64_t> chosen;
@@ -40,7 +40,7 @@ std::vector<int64_t> places(int64_t count, int64_t wanted, Choose choose) {
     for (int64_t i = 0; i < count; ++i) chosen.insert(i);
   } else {
     chosen = {0, count - 1};
-    // Edges repeat on small axes, so the number of attempts is limited.
+    // On small axes choose() repeats the same edges, so the number of attempts is limited.
     for (int64_t tries = 0; tries < 8 * wanted && static_cast<int64_t>(chosen.size()) < wanted; ++tries)
       chosen.insert(choose());
   }
@@ -80,7 +80,7 @@ std::vector<Query> sample_queries(const Graph& graph, uint64_t seed, int samples
 
 absl::StatusOr<Check> make_check(const Graph& graph, uint64_t seed, int samples, int rows) {
   const std::vector<Query> queries = sample_queries(graph, seed, samples, rows);
-  // Generated values may be indices outside their axes. Kernels do not read there: they take the nearest element.
+  // Generated indices may lie outside their axes. A kernel then takes the nearest element, and so must the oracle.
   WL_ASSIGN_OR_RETURN(auto values,
                       evaluate(graph, generated_inputs(graph, seed), queries, BeforeJumps::kExact, Outside::kNearest));
   Check check{.seed = seed, .samples = {}};

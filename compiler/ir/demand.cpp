@@ -6,10 +6,10 @@
 namespace wl {
 namespace {
 
-constexpr int64_t kMaxElements = int64_t{1} << 36;  // limit of the elements of one tensor; needs 16 million pages
-constexpr int64_t kMaxDemanded = int64_t{1} << 30;  // limit of the demanded elements of all tensors; needs 12 GB
+constexpr int64_t kMaxElements = int64_t{1} << 36;  // most elements of one tensor; its set has 16 million page numbers
+constexpr int64_t kMaxDemanded = int64_t{1} << 30;  // most demanded elements of all tensors; 16 to 24 bytes each
 
-// Whether a small change of an operand can change a node's values by much.
+// Whether a small change of a float operand can change the node's values by much.
 bool has_jumps(const Graph& graph, const Node& node) {
   if (class_of(node.op) != OpClass::kElementwise || !is_float(graph.nodes[node.operands[0]].dtype)) return false;
   return info(node.op).slope == Slope::kJumps || !is_float(node.dtype);
@@ -241,8 +241,8 @@ void Evaluator::demand_contract(const Node& at, const ElementSet& set) {
   }
 }
 
-// The demanded elements of x depend on the values of the index. The index is evaluated first if it depends on no other
-// take_along; otherwise the whole axis is demanded.
+// Which elements of operand 0 are demanded depends on the values of the index. If the index depends on no other
+// take_along, it is evaluated first; otherwise the whole axis is demanded.
 absl::Status Evaluator::demand_take_along(NodeId id, const ElementSet& set) {
   const Node& at = node(id);
   set_of(at.operands[1]).insert_all(set);

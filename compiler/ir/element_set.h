@@ -1,5 +1,6 @@
-// A set of elements of one tensor: a bitmap in pages of 4096, allocated on first use. Ranks map every element to its
-// position among the set's elements in constant time, so that their values are stored densely in index order.
+// A set of elements of one tensor: a bitmap in pages of 4096 elements, each allocated on first use. position() gives an
+// element's rank (how many elements of the set come before it) in constant time, so that the values of the set's
+// elements can be stored densely, in index order.
 #pragma once
 
 #include <array>
@@ -33,7 +34,7 @@ class ElementSet {
     }
   }
 
-  // Computes the ranks. Must follow the last insert and precede count() and position().
+  // Computes the ranks. Call it after the last insert and before count() and position().
   void freeze() {
     count_ = 0;
     for (int32_t p : page_of_) {
@@ -56,7 +57,7 @@ class ElementSet {
     return at.first + at.before[w] + std::popcount(at.bits[w] & ((uint64_t{1} << (i & 63)) - 1));
   }
 
-  // Calls visit(element) in increasing order.
+  // Calls visit(element) for every element of the set, in increasing order.
   template <typename Visit>
   void for_each(Visit visit) const {
     for (size_t p = 0; p < page_of_.size(); ++p) {

@@ -137,7 +137,7 @@ void Evaluator::compute_view(const Node& at, const ElementSet& set, Column& out)
 
 namespace {
 
-// A running reduction of values with bounds.
+// The running state of a reduction over values with their errors.
 struct Accumulator {
   Accumulator(Op which, DType type) : op(which), dtype(type), floating(is_float(type)) {
     const double infinity = std::numeric_limits<double>::infinity();
@@ -147,7 +147,7 @@ struct Accumulator {
     if (op == Op::reduce_min) value = floating ? infinity : round_to(dtype, infinity);
     if (!floating) whole = bits_of(dtype, value);
   }
-  // One more integer, by its bits.
+  // Adds one more integer, given by its bits; `w` is its worst-case error.
   void add(int64_t x, float w) {
     const int64_t both[3] = {whole, x, 0};
     whole = integer_result(combine_of(op), dtype, dtype, both);
@@ -192,7 +192,7 @@ struct Accumulator {
   DType dtype;
   bool floating;
   double value = 0, worst = 0, spread = 0, squares = 0, magnitude = 0, upper = 0;
-  int64_t whole = 0;  // of integers
+  int64_t whole = 0;  // the bits of the result, for integers
 };
 
 }  // namespace
@@ -231,7 +231,7 @@ absl::Status Evaluator::compute_take_along(NodeId id, const ElementSet& set, Col
                                          " is outside [", -extent, ",", extent, ")"));
     }
     Estimate taken = element(at.operands[0], taken_from(graph_, at, i, pick.at));
-    // Where the index is uncertain, the likeliest element is taken and its error is unbounded.
+    // If the index has an error, the element that its value selects is taken, with an unbounded error.
     if (index.worst != 0) taken.worst = taken.spread = std::numeric_limits<double>::infinity();
     out.put(k++, taken);
   });

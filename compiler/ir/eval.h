@@ -1,7 +1,7 @@
-// The oracle: evaluates a Graph in double precision at the requested elements only. Demand is propagated backwards
-// through the index maps, then values forwards. Each value has a running first-order bound on the difference to any
-// correctly rounded evaluation in the nodes' dtypes (docs/numerics.md). Inputs come from the counter-based generator of
-// base/fill.h, or from memory.
+// The oracle evaluates a Graph in double precision at the requested elements only. A walk from the outputs to
+// the inputs finds which elements of each node are needed; a walk back computes their values. Each value has a running
+// first-order bound on its difference from any correctly rounded evaluation in the nodes' dtypes (docs/numerics.md).
+// Inputs come from the counter-based generator of base/fill.h, or from memory.
 #pragma once
 
 #include <cstdint>
@@ -16,12 +16,12 @@ namespace wl {
 struct Value {
   double value = 0;
   double bound = 0;
-  int64_t whole = 0;  // the bits of an integer, whose value is the nearest double
+  int64_t whole = 0;  // the bits of an integer, to which `value` is the nearest double; 0 for floats
 };
 
 // Returns element `index` (row-major) of input node `input`, exact in the node's dtype.
 using InputReader = std::function<double(NodeId input, int64_t index)>;
-// The generator stream of an input is its position in graph.inputs().
+// Returns a reader of the inputs that `seed` generates. An input's generator stream is its position in graph.inputs().
 InputReader generated_inputs(const Graph& graph, uint64_t seed);
 
 struct Query {
@@ -30,16 +30,18 @@ struct Query {
 };
 
 // Returns one vector of values per query, in the order of its indices. Time is proportional to the number of elements
-// demanded.
+// that are needed, and to the number of products in contractions. Returns InvalidArgument for a query outside the graph
+// or a node that is too large, OutOfRange for an index of a take_along outside its axis, ResourceExhausted if too many
+// elements are needed.
 absl::StatusOr<std::vector<std::vector<Value>>> evaluate(const Graph& graph, const InputReader& inputs,
                                                          const std::vector<Query>& queries);
 
-// Makes a Check of about `samples` elements per output: corners, edges of likely tiles (multiples of 16 of each axis
-// and their neighbours) and random ones. They have at most `rows` distinct leading coordinates, so that row reductions
-// are shared. Buffer numbers follow problem_of(): inputs in node order, then outputs.
+// Makes a Check of about `samples` elements per output: corners, edges of likely tiles (multiples of 16 along each
+// axis, and their neighbours) and random ones. They lie in at most `rows` rows (coordinates along all axes but the
+// last), so that few rows of a reduction are computed. Buffers are numbered as in buffers_of().
 absl::StatusOr<Check> make_check(const Graph& graph, uint64_t seed, int samples = 256, int rows = 12);
 
-// Returns the arguments of every kernel of a group: inputs in node order, then outputs.
+// Returns the arguments of every kernel that computes `graph`: inputs in node order, then outputs.
 std::vector<BufferSpec> buffers_of(const Graph& graph);
 
 }  // namespace wl

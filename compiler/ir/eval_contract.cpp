@@ -10,12 +10,12 @@ namespace wl {
 namespace {
 
 struct Pair {
-  int32_t a, b;      // numbers of a row of a and a row of b
-  int64_t position;  // position of the result in the output column
+  int32_t a, b;      // the number of a row of operand a and of a row of operand b
+  int64_t position;  // position of their dot product in the output column
 };
 
-// The rows of both operands that the elements of a set are products of: their first elements, and a pair for each
-// element.
+// The rows (the elements of an operand that one result sums over) that the demanded results are dot products of:
+// `bases` has the first element of each row of a and of b, and `pairs` the two rows of each result.
 struct Rows {
   std::vector<int64_t> bases[2];
   std::vector<Pair> pairs;
@@ -43,16 +43,16 @@ Rows rows_of(const ElementSet& set, const ContractMaps& maps, const int64_t size
   return out;
 }
 
-// Two panels, and the numbers of their first rows.
+// A panel (some rows, contiguous) of each operand, and the number of the first row in it.
 struct Panels {
   Panel a, b;
   int32_t a_first = 0, b_first = 0;
 };
 
-// The products of sorted pairs whose rows lie in two panels, up to 2 x 4 at a time.
+// Computes the dot products of sorted pairs whose rows lie in the two panels, up to 2 x 4 at a time.
 void put_products(const PanelProduct& multiply, const Panels& panels, std::span<const Pair> pairs, Column& out) {
   for (size_t begin = 0; begin < pairs.size();) {
-    // Pairs (a, b), (a, b+1), ... as far as they follow; and the same columns of row a+1, if they are wanted too.
+    // Takes all pairs of one row of a, together with those of the next row if they have the same rows of b.
     size_t row_end = begin;
     while (row_end < pairs.size() && pairs[row_end].a == pairs[begin].a) ++row_end;
     size_t width = row_end - begin, next_end = row_end;
@@ -93,13 +93,13 @@ void Evaluator::compute_contract(const Node& at, const ElementSet& set, Column& 
   const int64_t sizes[2] = {elements(node(ids[0]).shape), elements(node(ids[1]).shape)};
   auto [bases, pairs] = rows_of(set, maps, sizes);
 
-  // Panels take about 4 MB for a and 512 KB for b, so that they stay in cache.
+  // The values of a panel take about 4 MB for a and 512 KB for b, so that they stay in cache.
   const auto a_rows = static_cast<int32_t>(std::clamp<int64_t>((int64_t{1} << 19) / padded, 2, 4096));
   const auto b_rows = static_cast<int32_t>(std::clamp<int64_t>((int64_t{1} << 16) / padded, 4, 4096));
   const auto order = [&](const Pair& p) { return std::array<int32_t, 4>{p.a / a_rows, p.b / b_rows, p.a, p.b}; };
   std::sort(pairs.begin(), pairs.end(), [&](const Pair& p, const Pair& q) { return order(p) < order(q); });
 
-  const double inexact = at.tf32 ? 0x1p-10 : 0;  // bits behind the tenth are cut off
+  const double inexact = at.tf32 ? 0x1p-10 : 0;  // tf32 cuts the mantissa off after 10 bits
   const PanelProduct multiply(at.dtype, terms, padded, inexact);
   const auto gather = [&, &starts = bases](int which, int32_t first, int32_t rows, Panel& to) {
     const auto from = static_cast<size_t>(first);
@@ -123,7 +123,7 @@ void Evaluator::compute_contract(const Node& at, const ElementSet& set, Column& 
   }
   if (is_float(at.dtype) || size_of(at.dtype) < 4) return;
   if (largest(columns_[ids[0]]) * largest(columns_[ids[1]]) * static_cast<double>(terms) < 0x1p53) return;
-  // The products exceed a double: the values once more, modulo 2^64.
+  // The sums may exceed what a double holds exactly, so they are computed again, in integers modulo 2^64.
   IndexCursor a_base(maps.a_row), b_base(maps.b_row);
   size_t k = 0;
   set.for_each([&](int64_t i) {

@@ -1,5 +1,6 @@
-// Internal to the oracle: the demanded elements of every node and their values. demand.cpp walks the nodes backwards
-// and collects index sets; eval.cpp walks them forwards and computes the values of just those elements.
+// Internal to the oracle (eval.h): the demanded elements of every node, which are those that the queries need, and
+// their values. demand.cpp walks the nodes backwards and collects the sets of demanded elements; eval.cpp walks the
+// nodes forwards and computes the values of just those elements.
 #pragma once
 
 #include <memory>
@@ -12,11 +13,11 @@
 
 namespace wl {
 
-// Values of a node's demanded elements, in index order. Errors are rounded up.
+// The values and errors of a node's demanded elements, in index order. Errors are rounded up to f32.
 struct Column {
   std::vector<double> value;
   std::vector<float> worst, spread;
-  std::vector<int64_t> whole;  // of integers of 64 bits: as of Estimate
+  std::vector<int64_t> whole;  // as in Estimate; only for integers of 64 bits
   void resize(size_t n, DType dtype) {
     value.resize(n);
     worst.resize(n);
@@ -33,30 +34,32 @@ struct Column {
   static float up(double error) { return static_cast<float>(error * (1 + 0x1p-22) + (error > 0 ? 0x1p-149 : 0)); }
 };
 
-// The index maps of a reduction's operand: from output elements, and along the reduced axes.
+// Where a reduction reads its operand: `outer` maps an output element to the first element that it reduces, and `inner`
+// gives the offsets of all that it reduces.
 struct ReduceMaps {
   ReduceMaps(const Node& node, const Shape& operand);
   IndexMap outer, inner;
 };
 
-// The index maps of a contraction's operands: from output elements to rows of a and b, and the steps along the summed
-// letters.
+// Where a contraction reads its operands. `a_row` and `b_row` map an output element to the first element that it needs
+// of a and of b; `a_step` and `b_step` give the offsets along the summed letters, `terms` of each.
 struct ContractMaps {
   ContractMaps(const Node& node, const Shape& a, const Shape& b);
   IndexMap a_row, b_row, a_step, b_step;
   int64_t terms = 1;
 };
 
-// How a value is kept that decides on which side of a jump (a comparison, floor, a conversion to integers) another one
-// falls: as exactly as a double can hold it, or rounded to its dtype after every operation, as a program does that
-// stores each value. The oracle's bounds cover both sides; who needs the value that other programs have takes the
-// second.
+// How the oracle keeps the values that an operand of a jump (a comparison, floor, a conversion to integers) is computed
+// from. They decide on which side of the jump the operand falls. kExact: as exactly as a double can. kRounded: rounded
+// to the dtype after every operation, as a program that stores each value does. The oracle's bounds cover both sides; a
+// caller that needs the value that other programs compute takes kRounded.
 enum class BeforeJumps { kExact, kRounded };
 
-// What an index outside its axis is: an error, or the nearest element, as for kernels that cannot tell of errors.
+// What the index of a take_along outside its axis means: an error, or the nearest element, which kernels take if they
+// cannot report errors.
 enum class Outside { kError, kNearest };
 
-// As evaluate() in eval.h, which is exact and tells of errors.
+// The same as evaluate() in eval.h, which uses kExact and kError.
 absl::StatusOr<std::vector<std::vector<Value>>> evaluate(const Graph& graph, const InputReader& inputs,
                                                          const std::vector<Query>& queries, BeforeJumps before_jumps,
                                                          Outside outside = Outside::kError);
@@ -93,28 +96,30 @@ class Evaluator {
   const InputReader& inputs_;
   const BeforeJumps before_jumps_;
   const Outside outside_;
-  const std::vector<bool> loose_exps_;             // rounded_exps()
-  std::vector<bool> rounded_;                      // nodes whose values are rounded to their dtype
+  const std::vector<bool> loose_exps_;             // by node: whether it is an exp that may be less exact
+  std::vector<bool> rounded_;                      // by node: whether its values are rounded to its dtype
   std::vector<std::unique_ptr<ElementSet>> sets_;  // null for a node of which no element is demanded
   std::vector<Column> columns_;
-  std::vector<NodeId> last_user_;  // last user of each node, after which its values are freed; none for queried nodes
+  std::vector<NodeId> last_user_;  // by node: its last user, after which its values are freed; never for queried nodes
   int64_t demanded_ = 0;
 };
 
-// The source of an element of a pad or concat: its operand (-1: the pad value) and the element of that operand.
+// Where an element of a pad or concat comes from: the operand's number (-1: the pad value) and the element of it.
 struct Origin {
   int operand;
   int64_t index;
 };
 Origin origin_of(const Graph& graph, const Node& node, int64_t index);
 
-// Returns whether `index` selects an element along take_along's axis, and the position of that or of the nearest one.
+// Returns whether `index` lies in [-extent, extent), and the position along take_along's axis of the element that it
+// selects or of the nearest one.
 struct Picked {
   bool inside;
   int64_t at;
 };
 Picked picked(double index, int64_t extent);
-// take_along: returns the element of operand 0 that output element `i` reads when its index is `pick`.
+// Returns the element of operand 0 that output element `i` of a take_along reads when its index, counted from 0, is
+// `pick`.
 int64_t taken_from(const Graph& graph, const Node& node, int64_t i, int64_t pick);
 
 }  // namespace wl

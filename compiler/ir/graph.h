@@ -1,8 +1,8 @@
-// The Graph says what to compute: a list of nodes in topological order, each an op of ops.def applied to earlier
-// nodes. A value, copied freely; no node is ever changed in place, passes build new graphs. Equal nodes are interned by
-// Builder, so a node's number is its identity within the graph. Canonical text (print.h, parse.h) is the identity
-// between machines: its hash is the graph's key. To add an op: a row of ops.def; one that is not elementwise also needs
-// its case in infer.cpp (shapes) and eval.cpp (values), a view its axes in index_map.cpp.
+// A Graph says what to compute. It is a list of nodes in topological order, each an op of ops.def applied to earlier
+// nodes. A Graph is a value and may be copied; compiler passes build new graphs. Builder (build.h) gives equal nodes
+// one number, so a node's number identifies it within the graph. The canonical text (text.h) identifies a graph between
+// machines: its hash is the graph's key. To add an op, add a row to ops.def. An op that is not elementwise also needs a
+// case in infer.cpp (shapes) and in eval.cpp (values), and a view needs its axes in index_map.cpp.
 #pragma once
 
 #include <cstdint>
@@ -39,21 +39,21 @@ struct OpInfo {
   int arity;  // number of operands; -1 = one or more
   std::string_view ints, ints2;
   int cost;       // issue slots per element
-  ViewKind view;  // of views
-  Op combine;     // of reductions and contractions
-  Takes takes;    // this and the rest: elementwise only
+  ViewKind view;  // for views only
+  Op combine;     // for reductions and contractions only
+  Takes takes;    // this field and those below are for elementwise ops only
   Law law;
   Slope slope;
   ResultType result;
   double ulps;
-  std::string_view spelling;  // in kernels; "": a call of the prelude's wl_<name>
-  // value(x, y, z), and the absolute partial derivatives at the same point, given r = value.
+  std::string_view spelling;  // the op's text in kernels; "": a call of the prelude's wl_<name>
+  // The op's result at (x, y, z), and the absolute values of its partial derivatives there, given its result r.
   double (*value)(double x, double y, double z);
   void (*partials)(double x, double y, double z, double r, double out[3]);
 };
 std::span<const OpInfo> ops();  // Returns kOps, in the order of the enum.
 const OpInfo& info(Op op);
-// Issue slots of work on an element that is repeated rather than that its value is stored and loaded again.
+// The most work on an element, in issue slots, that a kernel repeats for every use rather than loading a stored result.
 inline constexpr int kCheapWork = 4;
 inline OpClass class_of(Op op) {
   return info(op).cls;
@@ -62,18 +62,19 @@ inline std::string_view name_of(Op op) {
   return info(op).name;
 }
 
-// Ops on the bits of integers, and on truth values.
+// Whether an op works on the bits of integers; and whether it works on truth values (b1).
 inline bool is_bitwise(Op op) {
   return info(op).takes == Takes::kIntegers || info(op).takes == Takes::kUnsigned;
 }
 inline bool is_logical(Op op) {
   return info(op).takes == Takes::kBools;
 }
-// Whether partial results of a reduction may be joined by it.
+// Whether this elementwise op may join two partial results of a reduction.
 inline bool is_combine(Op op) {
   return info(op).law >= Law::kIdentityZero;
 }
-// The op that joins partial results of a reduction or contraction, and the value that it leaves unchanged, in a dtype.
+// combine_of returns the elementwise op that joins two partial results of a reduction or contraction. identity_of
+// returns that op's identity: the value of `dtype` that it joins to any other without changing the other.
 Op combine_of(Op reduce);
 double identity_of(Op combine, DType dtype);
 
@@ -91,7 +92,7 @@ struct Node {
   double value = 0;                            // value of a constant, fill value of a pad
   std::string text = {};                       // name of an input, einsum of a contract
   Fill fill = {};                              // generator of an input
-  bool tf32 = false;  // of a contract of f32: factors may be as exact as 10 bits of the mantissa say (docs/numerics.md)
+  bool tf32 = false;  // on a contract of f32: kernels may use only 10 mantissa bits of each factor (docs/numerics.md)
   bool operator==(const Node&) const = default;
 };
 
@@ -115,7 +116,7 @@ struct Einsum {
 };
 absl::StatusOr<Einsum> parse_einsum(std::string_view text);
 
-// Lets every product of f32 have factors of tf32.
+// Sets `tf32` on every contract whose operands are f32, which lets kernels cut the factors to tf32.
 void allow_tf32(Graph& graph);
 
 inline constexpr int kMaxRank = 16;
@@ -123,25 +124,28 @@ std::string shape_text(const Shape& shape);              // formats a shape, e.g
 std::string type_text(DType dtype, const Shape& shape);  // formats a type, e.g. "f32[4096,1024]"
 Shape without_units(const Shape& shape);                 // returns the extents that are not 1, in order
 
-// f(x, y) == f(y, x), whatever x and y.
+// Whether f(x, y) == f(y, x) for all x and y.
 inline bool is_commutative(Op op) {
   return info(op).law != Law::kNoLaw;
 }
 
-// Returns `value` rounded to the nearest number of `dtype` (integers: toward zero, saturating).
+// Returns `value` rounded to the nearest number of `dtype`. Integer dtypes round toward zero and saturate; NaN becomes
+// 0.
 double round_to(DType dtype, double value);
 
-// Checks every invariant that the rest of the compiler relies on: order, arity, attribute counts and ranges, shapes and
-// dtypes as infer() gives them, unique input and output names, at least one output. The message names the node.
+// Checks every invariant that the rest of the compiler relies on: the order of the nodes, arity, the counts and ranges
+// of attributes, shapes and dtypes as infer() gives them, unique input and output names, at least one output. The
+// error's message names the node or output.
 absl::Status verify(const Graph& graph);
 
-// Fills in node.shape and node.dtype from the operands and attributes. The shape of a reshape, broadcast, constant,
-// iota, input and slice and the dtype of a cast must be set already and are checked. Also makes the node canonical: a
-// constant is rounded to its dtype, and fields of a fill that do not apply are reset. Illegal combinations are a Status
-// that names the op.
+// Fills in node.shape and node.dtype from the operands (nodes of `earlier`) and attributes. The caller sets the shape
+// of a reshape, broadcast, slice, constant, iota or input, which infer() checks, and the dtype of a cast, constant,
+// iota or input. infer() also makes the node canonical: it rounds a constant and a pad's value to the dtype, and resets
+// fields that do not apply to the op or dtype. Returns InvalidArgument, with the op's name, for an illegal combination.
 absl::Status infer(std::span<const Node> earlier, Node& node);
 
-// Returns the nodes that outputs need, renumbered in the same order. Unused inputs stay unless `drop_inputs`.
+// Returns the graph with only the nodes that its outputs need, renumbered in the same order. Unused inputs stay, unless
+// `drop_inputs` is set.
 Graph prune(Graph graph, bool drop_inputs = false);
 
 }  // namespace wl

@@ -37,7 +37,8 @@ namespace {
 
 using Axes = std::vector<ViewMap::Axis>;
 
-// A function for each view, as its row of ops.def names it; all axes start as axis i of the view.
+// The functions that the rows of views in ops.def name. Each sets how the view's coordinates lie in the operand. Before
+// the call, axis i of the operand is axis i of the view.
 
 void no_axes(const Node& view, Axes&) {
   WL_CHECK(false, name_of(view.op), " maps no axes");

@@ -1,6 +1,6 @@
-// An affine map from the elements of one tensor (row-major numbers) to those of another. It describes transposes,
-// broadcasts, slices, windows, and how reductions and contractions read their operands. Axes that one stride spans are
-// merged.
+// An affine map from the elements of one tensor to the elements of another, both given by their row-major numbers. It
+// describes transposes, broadcasts, slices and windows, and how reductions and contractions read their operands.
+// Neighbouring axes that a single stride walks through are merged, and axes of extent 1 are left out.
 #pragma once
 
 #include <cstdint>
@@ -19,11 +19,11 @@ struct IndexMap {
   IndexMap() = default;
   IndexMap(const Shape& shape, const std::vector<int64_t>& strides, int64_t offset);
   int64_t operator()(int64_t index) const;
-  // Returns the targets of all elements, in row-major order.
+  // Returns the elements that all elements map to, in row-major order.
   std::vector<int64_t> all() const;
 };
 
-// An IndexMap for increasing indices: a step within a row is an addition.
+// Evaluates an IndexMap at increasing indices. The next index within a row costs one addition instead of divisions.
 class IndexCursor {
  public:
   explicit IndexCursor(const IndexMap& map) : map_(map) {}
@@ -44,28 +44,29 @@ class IndexCursor {
   int64_t next_ = -1, left_ = 0, at_ = 0;
 };
 
-// How the coordinates of a view of kind kAxes lie in its operand.
+// Where in its operand a view of kind kAxes (ops.def) reads each of its elements.
 struct ViewMap {
   struct Step {
-    size_t axis = 0;  // of the view
+    size_t axis = 0;  // an axis of the view
     int64_t by = 1;
   };
-  // The coordinate along an axis of the operand: base + sum of by * coordinate along axis. Where `padded` is set it may
-  // lie outside, and the element is then the view's value.
+  // The coordinate along one axis of the operand is base + the sum over `steps` of by * (the view's coordinate along
+  // axis). If `padded` is set, that coordinate may lie outside the operand; the element is then the node's `value`.
   struct Axis {
     int64_t base = 0;
     std::vector<Step> steps = {};
     bool padded = false;
   };
-  std::vector<Axis> axes;  // of the operand
-  Shape from, to;          // of the operand, of the view
+  std::vector<Axis> axes;  // one for each axis of the operand
+  Shape from, to;          // shape of the operand, shape of the view
 
-  // The axis of the view that runs over an axis of the operand exactly as it is.
+  // Returns the axis of the view that runs over all of an operand axis in the same order; nullopt if there is none.
   std::optional<size_t> unmoved(size_t axis) const;
 };
 ViewMap view_map(const Node& view, const Shape& operand);
 
-// Where the elements of a view of kind kAxes that pads nothing lie in its operand.
+// Returns the map from the elements of a view of kind kAxes, which must not be a pad that adds elements, to its
+// operand's.
 IndexMap index_map(const Node& view, const Shape& operand);
 
 }  // namespace wl

@@ -1,5 +1,5 @@
-// Scalar meaning of the ops that C++ has no function for. The `value` column of ops.def calls them, and the preludes
-// must agree with them.
+// Scalar functions for the ops that C++ has no function for. The `value` column of ops.def calls these functions, and
+// the preludes (the text at the top of every generated kernel) must agree with them.
 #pragma once
 
 #include <cstdint>
@@ -14,18 +14,20 @@ double floor_mod(double x, double y);  // the result has the sign of y, as in Py
 double sign_of(double x);              // -1, 0 or 1; NaN stays NaN
 double safe_log(double x);             // log|x|, but finite at 0
 
-// Bit operations on 64-bit integers held in doubles: NaN counts as 0, and values beyond 2^63 are unsigned.
+// Bit operations on 64-bit integers that are held in doubles. NaN counts as 0, and values of 2^63 or more are unsigned.
 double bit_and(double x, double y);
 double bit_or(double x, double y);
 double bit_xor(double x, double y);
-double shift_left(double x, double y);  // 0 for shifts of 64 bits or more, as shift_right
+double shift_left(double x, double y);  // 0 for shifts of 64 bits or more, in shift_right too
 double shift_right(double x, double y);
-int64_t as_integer(double x);  // two's complement of the same bits; saturates out of range
+int64_t as_integer(double x);  // as two's complement; saturates out of range; NaN becomes 0
 
-// Returns the number of the integer dtype that is congruent to `value` modulo 2^bits (two's complement).
+// Returns the number of the integer dtype that is congruent to `value` modulo 2^(its bits), in two's complement. For
+// b1, returns whether `value` is not 0.
 int64_t wrap(DType dtype, int64_t value);
-// Converts an elementwise result, or a cast from `from`, to an integer dtype: truncates; integers out of range wrap,
-// floats out of range saturate, NaN becomes 0.
+// Converts the result `value` of an elementwise op or cast, whose operands are of dtype `from`, to the integer dtype
+// `to`. It truncates. Out of range, integers wrap and floats saturate; NaN becomes 0. For b1, returns whether `value`
+// is not 0.
 double to_integer(DType to, DType from, double value);
 
 }  // namespace wl

@@ -1,6 +1,7 @@
-// Contractions of the oracle. The demanded rows of both operands are gathered into contiguous panels, which are
-// multiplied a register block at a time. Lane sums are taken in the same order on every machine, so equal arguments
-// give equal bytes. Internal to the oracle.
+// Contractions of the oracle (eval.h). A row is the elements of one operand that one result sums over. The rows that
+// are needed of both operands are gathered into contiguous panels, which are multiplied a block of 2 x 4 results at a
+// time. Vector lanes are added up in the same order on every machine, so equal arguments give equal bytes. Internal to
+// the oracle.
 #pragma once
 
 #include <cstdint>
@@ -11,8 +12,10 @@
 
 namespace wl {
 
-// Factors of a propagated error: the sum over terms of f(|a|) f(eb) + f(ea) f(|b| + eb), where f(x) = x for the worst
-// case and x * x for the spread. Both are divided by their largest, so that squares stay in the range of f32.
+// One operand's part in the error of dot products. With the operands' errors ea and eb, that error is the sum over the
+// terms of f(|a|) f(eb) + f(ea) f(|b| + eb), where f(x) = x for the worst case and f(x) = x * x for the spread.
+// `factor` holds f(|a|) or f(|b| + eb), and `error` f(ea) or f(eb). Both are divided by their largest, so that squares
+// stay in the range of f32; `factor_scale` and `scale` undo the division.
 struct ErrorPanel {
   std::vector<float> factor, error;
   double factor_scale = 1, scale = 1;
@@ -21,9 +24,10 @@ struct ErrorPanel {
 
 // Gathered rows of one operand of a contraction.
 struct Panel {
-  // Gathers rows that start at elements `bases` and follow `steps`, filled up with zeros to `padded` terms. `second`:
-  // this is operand b, whose factors include its own error. `literal_worst`: as in SumErrors; `worst` stays empty
-  // otherwise. `inexact`: a relative error that factors have beside their own.
+  // Gathers one row for each of `bases`, its first element. The elements of a row lie `steps` after the first; zeros
+  // fill the row up to `padded` terms. `positions` says where `from` holds an element. `second`: this is operand b,
+  // whose factors include its own error. `literal_worst`: as in SumErrors; if not set, `worst` is not used.
+  // `inexact`: a relative error that every element has in addition to its own.
   void gather(const Column& from, const ElementSet& positions, std::span<const int64_t> bases,
               const std::vector<int64_t>& steps, int64_t padded, bool second, bool literal_worst, double inexact);
   std::vector<double> value;
@@ -33,13 +37,14 @@ struct Panel {
   ErrorPanel worst, spread;
 };
 
-// The number of terms in a row of a panel is a multiple of this.
+// The number of terms in a row of a panel, padding included, is a multiple of this.
 inline constexpr int64_t kPanelAlignment = 8;
 
-// Dot products of rows of two panels.
+// Computes dot products, with their errors, of rows of two panels.
 class PanelProduct {
  public:
-  // `inexact`: as of the panels.
+  // `dtype`: that of the results. `terms`: the length of a row without its padding. `padded`, `inexact`: as in
+  // gather().
   PanelProduct(DType dtype, int64_t terms, int64_t padded, double inexact);
   bool literal_worst() const { return errors_.literal_worst; }
   // Computes `rows` (1 or 2) x `columns` (1 to 4) results, starting at row `i` of a and row `j` of b.
@@ -52,7 +57,7 @@ class PanelProduct {
                   Doubles& total) const;
   DType dtype_;
   SumErrors errors_;
-  double flushed_;  // what flushing denormals can do to a sum of factors up to 1
+  double flushed_;  // the error of a dot product with factors up to 1 where denormals may count as zero
   int64_t padded_;
   double inexact_;
   void (*multiply_)(const double*, const double*, int64_t, int, int, double[2][4]);

@@ -1,5 +1,5 @@
-// Reads one node a line, left to right, with a cursor. There is no recursion, and every list is bounded by the text or
-// by a limit.
+// The parser reads one node or output a line, from left to right. It does not recurse, and the length of the text or a
+// limit bounds every list.
 #include <charconv>
 #include <cmath>
 #include <limits>
@@ -119,7 +119,8 @@ class Parser {
     return absl::OkStatus();
   }
 
-  // The bits of the number that was read last, if it is an integer of 64 bits that no double holds.
+  // Returns the bits of the number that was read last if it is an integer of the 64-bit `dtype` that no double holds,
+  // otherwise nullopt.
   std::optional<uint64_t> wide_integer(DType dtype) const {
     const auto read = [&](auto value) -> std::optional<uint64_t> {
       const auto [end, status] = std::from_chars(number_.data(), number_.data() + number_.size(), value);
@@ -139,7 +140,7 @@ class Parser {
     return invalid(number_, " has more digits than a double holds; only a constant may");
   }
 
-  // A constant that no double holds is the sum of two, of which the second has 11 bits.
+  // Replaces a constant that no double holds by the sum of two constants, of which the second has its lowest 11 bits.
   absl::Status split(uint64_t bits, Node& node) {
     Node low = node;
     node.value = integer_of(node.dtype, bits & ~kLow);
@@ -295,7 +296,7 @@ class Parser {
 
   static constexpr uint64_t kLow = 2047;
   std::string_view rest_, line_;
-  std::string_view number_;  // that was read last
+  std::string_view number_;  // the text of the number that was read last
   int line_number_ = 0;
   std::unordered_map<int64_t, NodeId> ids_;
   Graph graph_;

@@ -14,7 +14,8 @@ std::string shortest(T value) {
   return std::string(buffer, std::to_chars(buffer, buffer + sizeof buffer, value).ptr);
 }
 
-// Prints the shortest number that reads back equal after rounding to `dtype`, so that narrow floats print briefly.
+// Formats `value` as the shortest number that reads back equal after rounding to `dtype`, so narrow floats print
+// briefly.
 std::string number(double value, DType dtype = DType::f64) {
   if (std::isnan(value)) return "nan";
   if (std::isinf(value)) return value > 0 ? "inf" : "-inf";

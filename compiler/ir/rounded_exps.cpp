@@ -11,7 +11,7 @@ bool is_narrow_float(DType dtype) {
   return is_float(dtype) && size_of(dtype) < 4;
 }
 
-// Whether a relative error of an operand is at most about as large in the result.
+// Whether a relative error of an operand becomes a relative error of the result that is about as large at most.
 bool keeps_relative_errors(const Node& node) {
   switch (class_of(node.op)) {
     case OpClass::kView:
@@ -31,7 +31,8 @@ bool keeps_relative_errors(const Node& node) {
 }  // namespace
 
 std::vector<bool> rounded_exps(const Graph& graph) {
-  // Whether a value is seen by none but through such a rounding; users come after their operands.
+  // rounded[id]: whether the value reaches outputs and other ops only through a rounding to a narrow float, past ops
+  // that keep relative errors. Users come after their operands, so the walk runs backwards.
   std::vector<bool> rounded(graph.nodes.size(), true);
   for (const Output& output : graph.outputs)
     if (!is_narrow_float(graph.nodes[output.node].dtype)) rounded[output.node] = false;
@@ -61,9 +62,10 @@ bool rounds_all_exps(const Graph& graph) {
 }
 
 double error_of_rounded_exp(double x, double value) {
-  constexpr double kUnit = 0x1p-24;  // of f32
+  constexpr double kUnit = 0x1p-24;  // unit roundoff of f32
   if (!std::isfinite(x) || !std::isfinite(value)) return 0;
-  // Of the constant, of the product, and of two units of an instruction's last place.
+  // 1.5 |x| is for the roundings of the constant log2(e) and of the product with it, 4 for two units in the last place
+  // of the instruction, and the smallest normal number for results that become 0.
   return (1.5 * std::fabs(x) + 4) * kUnit * std::fabs(value) + static_cast<double>(std::numeric_limits<float>::min());
 }
 

@@ -1,4 +1,4 @@
-// The canonical text form of a Graph: parse(print(g)) == g, and print(parse(t)) == t for canonical t.
+// The canonical text form of a Graph: parse(print(g)) == g, and print(parse(t)) == t for a canonical text t.
 //
 //   graph {
 //     %0 = input "x" : f32[4096,1024] normal(0,1)
@@ -10,8 +10,9 @@
 //     output "y" %5
 //   }
 //
-// Fills: normal(mean,stddev) for floats, uniform(low,high) for integers, literal(v,...) for given values. Numbers print
-// in the shortest form that reads back equal; infinities and NaN print as inf, -inf and nan. `#` starts a comment.
+// An input's fill says how its values are generated: normal(mean,stddev) for floats, uniform(low,high) for integers,
+// literal(v,...) for given values. Numbers print in the shortest form that reads back equal; infinities and NaN print
+// as inf, -inf and nan. `#` starts a comment.
 #pragma once
 
 #include <string>
@@ -24,11 +25,12 @@ namespace wl {
 std::string print(const Graph& graph);
 std::string print_node(const Graph& graph, NodeId id);
 
-// Accepts any bytes without crashing. Errors begin with "line L:". The result is verified.
+// Accepts any bytes without crashing. The result is verified. Errors in a line begin with "line L:"; errors of the
+// whole graph, such as a missing output, are those of verify().
 absl::StatusOr<Graph> parse(std::string_view text);
 
-// Returns the SHA-256 of the canonical text with inputs and outputs renamed i0, i1, ..., o0, ... and float fills made
-// normal(0,1), so that the hash depends on what the graph computes and not on names.
+// Returns the SHA-256, in hexadecimal, of the canonical text with inputs renamed i0, i1, ..., outputs renamed o0, o1,
+// ... and all fills of floats made normal(0,1), so that the hash depends on what the graph computes and not on names.
 std::string graph_hash(const Graph& graph);
 
 }  // namespace wl

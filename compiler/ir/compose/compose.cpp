@@ -33,7 +33,8 @@ class Composer {
     return invalid("there is no buffer ", buffer);
   }
 
-  // Of integers, the values that they may have are known to the kernels that read them (compiler/plan/group.h).
+  // Returns the fill of an input buffer, which the first kernel that reads the buffer has. Groups keep the fills of
+  // integer inputs (compiler/plan/group.h).
   Fill fill_of(int buffer) const {
     for (const Step& step : result_.steps) {
       const auto at = std::find(step.arguments.begin(), step.arguments.end(), buffer) - step.arguments.begin();
@@ -53,7 +54,7 @@ class Composer {
     return builder_.status();
   }
 
-  // The output has the shape of its buffer, where the kernel that stores it may have another.
+  // Gives the output the shape of its buffer, since the kernel that stores it may use another shape.
   absl::Status add_output(const Binding& output) {
     WL_RETURN_IF_ERROR(check(output.buffer));
     const NodeId stored = value_[output.buffer];
@@ -69,7 +70,7 @@ class Composer {
     return absl::OkStatus();
   }
 
-  // The node as a value of a shape that has as many elements.
+  // Returns the node reshaped to `shape`; InvalidArgument if the dtype or the number of elements differs.
   absl::StatusOr<NodeId> as(NodeId id, DType dtype, const Shape& shape) {
     const Node& node = builder_.node(id);
     if (node.dtype != dtype || elements(node.shape) != elements(shape))
@@ -77,7 +78,8 @@ class Composer {
     return node.shape == shape ? id : builder_.reshape(id, shape);
   }
 
-  // Within a launch, a reshape of a reshape is one, and one to the shape that a value has is the value.
+  // Adds a reshape of a launch. A reshape of a reshape becomes one reshape, and a reshape to the shape that its operand
+  // has becomes the operand. The launch's inputs `from` are not looked through.
   NodeId reshaped(Node reshape, const std::vector<NodeId>& from) {
     NodeId& of = reshape.operands[0];
     while (builder_.node(of).op == Op::reshape && std::find(from.begin(), from.end(), of) == from.end())
@@ -85,7 +87,7 @@ class Composer {
     return builder_.node(of).shape == reshape.shape ? of : builder_.add_node(std::move(reshape));
   }
 
-  // Adds the nodes of a group's graph, and returns their numbers. `from`: the values that are its inputs.
+  // Adds the nodes of a group's graph, and returns their new numbers by old number. `from`: the values of its inputs.
   absl::StatusOr<std::vector<NodeId>> add_all(const Graph& graph, const std::vector<NodeId>& from) {
     std::vector<NodeId> renamed(graph.nodes.size(), -1);
     size_t input = 0;
@@ -132,7 +134,8 @@ class Composer {
     return absl::OkStatus();
   }
 
-  // The nodes that the stored ones need, up to those that are read.
+  // Returns the nodes that the nodes of `stores` need, themselves included, up to inputs and the values `from` that the
+  // launch reads.
   std::vector<NodeId> needed_by(const std::vector<NodeId>& stores, const std::vector<NodeId>& from) const {
     std::set<NodeId> seen;
     std::vector<NodeId> todo = stores;
@@ -147,7 +150,7 @@ class Composer {
     return {seen.begin(), seen.end()};
   }
 
-  // Leaves out what no output needs.
+  // Builds the result. Nodes that no output needs are left out, as Builder::finish() does; `now` has the new numbers.
   absl::StatusOr<Composition> finish() {
     std::vector<char> live(builder_.size(), 0);
     for (const NodeId output : outputs_) live[output] = 1;
@@ -175,11 +178,11 @@ class Composer {
 
   const JobResult& result_;
   Builder builder_;
-  std::vector<Graph> graphs_;  // of the groups
-  std::vector<NodeId> value_;  // by buffer; -1: nothing is stored there yet
+  std::vector<Graph> graphs_;  // one for each group of the result
+  std::vector<NodeId> value_;  // by buffer: the node whose value it holds; -1: none yet
   std::vector<int> writer_;    // by buffer: the launch that stores it; -1: none
   std::vector<NodeId> outputs_;
-  std::vector<Composition::Launch> launches_;  // with the numbers that the builder gave
+  std::vector<Composition::Launch> launches_;  // with the builder's numbers of nodes
 };
 
 }  // namespace

@@ -10,7 +10,7 @@
 namespace wl {
 namespace {
 
-using Order = std::vector<int64_t>;  // axis i of what is stored is axis order[i] of the value
+using Order = std::vector<int64_t>;  // axis i of the stored value is axis order[i] of the original one
 
 Order identity(size_t rank) {
   Order order(rank);
@@ -24,7 +24,7 @@ Order inverse(const Order& order) {
   return inverse;
 }
 
-// A list with an entry for each axis of a value, for the axes of what is stored.
+// Permutes a list with an entry for each axis of a value, so that it has the entries in the order of the stored axes.
 std::vector<int64_t> stored_list(const std::vector<int64_t>& list, const Order& order) {
   std::vector<int64_t> out;
   for (const int64_t axis : order) out.push_back(list[static_cast<size_t>(axis)]);
@@ -35,8 +35,9 @@ bool has(const std::string& letters, char letter) {
   return letters.find(letter) != std::string::npos;
 }
 
-// Whether a contraction multiplies an image with weights, as the importer writes convolutions: the result is contiguous
-// along what the image alone has, and the weights, or a batch of channels, have other axes of it.
+// Whether a contraction multiplies an image (operand 0) with weights (operand 1, an input seen through views), as the
+// importer writes convolutions: the last axis of the result is not one of the weights, and another axis of it is. The
+// axes that the weights share with the result count as channels.
 bool is_convolution(const Graph& graph, const Node& node, const Einsum& einsum) {
   NodeId weights = node.operands[1];
   while (class_of(graph.nodes[static_cast<size_t>(weights)].op) == OpClass::kView)
@@ -66,7 +67,7 @@ class ChannelsLast {
   const Order& order_of(NodeId id) const { return stored_[static_cast<size_t>(id)].order; }
   Order own(NodeId id) const { return identity(node(id).shape.size()); }
   bool is_own(const Order& order) const { return std::is_sorted(order.begin(), order.end()); }
-  // Whether a value can be made in any order at no cost.
+  // Whether the value can be built in any order of axes at no cost.
   bool is_free(NodeId id) const {
     const Op op = node(id).op;
     return op == Op::constant || op == Op::iota || op == Op::broadcast;
@@ -93,19 +94,20 @@ class ChannelsLast {
     return {to_.add_node(std::move(same)), own(id)};
   }
 
-  // Whether the axes of a result are those of all operands.
+  // Whether axis i of the result is axis i of every operand.
   static bool keeps_axes(Op op) {
     return class_of(op) == OpClass::kElementwise || op == Op::concat || op == Op::slice || op == Op::pad;
   }
 
-  // The order of the first operand that has another than its own, and cannot be had in any.
+  // Returns the order of the first operand that is stored in another order than the original one, except operands that
+  // can be built in any order; the original order if there is none.
   Order order_among(const std::vector<NodeId>& operands) const {
     for (const NodeId operand : operands)
       if (!is_free(operand) && !is_own(order_of(operand))) return order_of(operand);
     return own(operands[0]);
   }
 
-  // A node all of whose operands have its own shape but along one axis, in another order of axes.
+  // Builds the node in another order of axes. It must be an op of keeps_axes().
   NodeId made(const Node& n, const Order& order) {
     Node out = n;
     for (NodeId& operand : out.operands) operand = in(operand, order);
@@ -118,7 +120,7 @@ class ChannelsLast {
     return to_.add_node(std::move(out));
   }
 
-  // The value in an order.
+  // Returns the value with its axes in `order`, transposed if it is stored in another.
   NodeId in(NodeId id, const Order& order) {
     const Node& n = node(id);
     const Stored stored = stored_[static_cast<size_t>(id)];
@@ -137,7 +139,8 @@ class ChannelsLast {
     return to_.transpose(stored.id, stored_list(inverse(stored.order), order));
   }
 
-  // Contractions read operands in any order; results of convolutions have pixels first, then channels.
+  // A contraction reads its operands in the orders in which they are stored. The result of a convolution is stored with
+  // its pixels first, then its channels.
   Stored contract(const Node& n) {
     const Einsum einsum = parse_einsum(n.text).value();
     const bool turns = is_convolution(graph_, n, einsum);
@@ -170,7 +173,7 @@ class ChannelsLast {
     return {to_.reduce(n.op, stored_[static_cast<size_t>(n.operands[0])].id, axes), result};
   }
 
-  // Taps are the last axes in any order.
+  // Taps (the axes within a window) stay the last axes, whatever the order of the others.
   Stored window(const Node& n, const Order& order) {
     const Order at = inverse(order);
     Node out = n;
@@ -187,7 +190,7 @@ class ChannelsLast {
     return {to_.add_node(std::move(out)), result};
   }
 
-  // Axes of a value that a reshape makes other axes of.
+  // Neighbouring axes of a reshape's operand, and those of its result that they become, with equally many elements.
   struct Piece {
     std::vector<int64_t> from, to;
   };
@@ -231,7 +234,7 @@ class ChannelsLast {
 
   const Graph& graph_;
   Builder to_;
-  std::vector<Stored> stored_;  // by node
+  std::vector<Stored> stored_;  // by node: the node that holds its value, and the order of its axes
 };
 
 }  // namespace

@@ -1,17 +1,18 @@
-// The layout of values between kernels. A convolution's result has its channels before its pixels, as ONNX writes it.
-// Stored the other way, channels are neighbours: kernels then run vectors over channels, whatever the size of an image,
-// and neither copy the image to turn it nor transpose what they store.
+// Chooses the layout of values between kernels. In ONNX, a convolution's result has its channels before its pixels. If
+// the channels are stored last instead, those of a pixel are neighbours in memory. Kernels can then vectorise over
+// channels, whatever the size of an image, and neither transpose the image that they read nor the result that they
+// store.
 #pragma once
 
 #include "compiler/ir/graph.h"
 
 namespace wl {
 
-// The same values, where results of convolutions with weights are stored with their channels innermost, and so is what
-// follows from them as far as ops can do their work in that order: elementwise ops, views, windows, reductions,
-// contractions. Elsewhere transposes stand in between: before graph outputs, whose order is given, before reshapes that
-// tear channels and pixels apart, and before gathers. Without such convolutions the graph is returned as it is. The
-// result is not simplified. Fails only if the graph is invalid.
+// Returns a graph of the same values in which results of convolutions with weights are stored with their channels
+// innermost. Values computed from them have that order too, as far as ops can work in it: elementwise ops, views,
+// windows, reductions and contractions. Transposes restore the original order before graph outputs, before reshapes
+// that combine axes which the new order separates, and before gathers. A graph without such convolutions is
+// returned as it is. The result is not simplified. Fails only if the graph is invalid.
 absl::StatusOr<Graph> channels_last(const Graph& graph);
 
 }  // namespace wl

@@ -1,4 +1,5 @@
-// Arithmetic rules. Each is exact in the reals, and in floating point stays within the bounds of docs/numerics.md.
+// Arithmetic rules. Each is exact in real numbers, and its result in floating point stays within the bounds of
+// docs/numerics.md.
 #include <cmath>
 
 #include "compiler/ir/bound.h"
@@ -54,7 +55,8 @@ std::optional<NodeId> cast_same(Builder& to, const Node& node) {
 
 namespace {
 
-// Returns the reciprocal of the divisor if that is a constant with a normal reciprocal.
+// Returns the reciprocal of the divisor of `node`, if `node` is a quotient of floats and the divisor is a constant
+// other than 1 whose reciprocal is a normal number; otherwise nullopt.
 std::optional<double> constant_reciprocal(Builder& to, const Node& node) {
   if (node.op != Op::div || !is_float(node.dtype)) return std::nullopt;
   const Node& by = to.node(node.operands[1]);
@@ -75,7 +77,7 @@ std::optional<NodeId> div_power(Builder& to, const Node& node) {
 
 std::optional<NodeId> div_constant(Builder& to, const Node& node) {
   const std::optional<double> reciprocal = constant_reciprocal(to, node);
-  if (!reciprocal || size_of(node.dtype) < 2) return std::nullopt;  // a further rounding is too large an error in f8
+  if (!reciprocal || size_of(node.dtype) < 2) return std::nullopt;  // in f8 one more rounding is too large an error
   return to.mul(node.operands[0], to.constant(*reciprocal, node.dtype, node.shape));
 }
 

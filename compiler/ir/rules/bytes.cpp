@@ -1,5 +1,5 @@
-// Rules of quantised integers: they are multiplied as they are, instead of the numbers that they stand for, and those
-// that are quantised again with the scale that they have stay what they are.
+// Rules for quantised integers. Products multiply the bytes themselves, instead of the floats that they stand for.
+// Bytes that are dequantised and quantised again with the same scale and zero point stay as they are.
 #include <algorithm>
 #include <cmath>
 
@@ -8,17 +8,18 @@
 namespace wl::rule {
 namespace {
 
-// The deepest product whose sums, and what zero points add to them, cannot leave an i32: 2^15 * 255 * 255 < 2^31.
+// The most summed terms for which neither the sums nor what zero points add to them overflow an i32, since
+// 2^15 * 255 * 255 < 2^31.
 constexpr int64_t kDeepest = int64_t{1} << 15;
 
-// A value that is scale * (bytes - zero) seen through views: what DequantizeLinear computes.
+// A value that is scale * (bytes - zero), seen through views, as ONNX's DequantizeLinear computes it.
 struct Dequantised {
-  NodeId bytes = -1;  // below the views, which begin with the innermost one
+  NodeId bytes = -1;  // the bytes, to which `views` are applied, the innermost first
   std::vector<NodeId> views;
   double zero = 0, scale = 1;
-  NodeId scales = -1;  // a further factor for each place along these axes of the value; -1: there is none
+  NodeId scales = -1;  // a further factor for each position along `axes`; -1: there is none
   std::vector<int64_t> axes;
-  bool leaf = false;  // the bytes are an input, as weights are
+  bool leaf = false;  // whether the bytes are an input of the graph, as weights are
 };
 
 bool is_moderate(double scale) {
@@ -29,7 +30,8 @@ bool is_scaled(DType dtype) {
   return dtype == DType::f32 || dtype == DType::f64;
 }
 
-// The axis of a view that has the slices of an axis of its operand, all of them in their order; -1: there is none.
+// Returns the axis of a view along which all slices along `axis` of its operand follow each other in their order; -1 if
+// there is none.
 int64_t axis_of_view(const Builder& to, const Node& view, int64_t axis) {
   const Shape& from = to.node(view.operands[0]).shape;
   const auto at = static_cast<size_t>(axis);
@@ -55,8 +57,9 @@ int64_t axis_of_view(const Builder& to, const Node& view, int64_t axis) {
   }
 }
 
-// Takes the factor of a product: a constant, or values repeated along other axes than theirs. Returns the other
-// operand; -1 where there is no such factor.
+// Finds the factor among the operands of a product and puts it into `out`. A factor is a constant, or a broadcast of
+// fewer values, which go to `out.scales`. Returns the other operand; -1 if there is no such factor, if `out` has one
+// already, or if a view of `out` mixes the axes of the factor with others.
 NodeId take_factor(const Builder& to, const Node& product, Dequantised& out) {
   if (out.scales >= 0 || out.scale != 1) return -1;
   for (const int side : {1, 0}) {
@@ -80,10 +83,10 @@ NodeId take_factor(const Builder& to, const Node& product, Dequantised& out) {
   return -1;
 }
 
-// Views begin with the innermost.
+// Returns how the value `id` was dequantised from bytes; nullopt if it was not.
 std::optional<Dequantised> dequantised(const Builder& to, NodeId id) {
   Dequantised out;
-  bool moved = false;  // the zero point was met
+  bool moved = false;  // whether a zero point has been found
   for (;;) {
     const Node& node = to.node(id);
     switch (node.op) {
@@ -127,12 +130,13 @@ std::optional<Dequantised> dequantised(const Builder& to, NodeId id) {
   }
 }
 
-// The two operands of a product, the roles of their letters, and what is built from them.
+// Rewrites one product (a contract) of dequantised operands into a product of bytes.
 class Product {
  public:
   Product(Builder& to, const Node& node, Einsum einsum) : to_(to), node_(node), einsum_(std::move(einsum)) {}
 
-  // Whether the letters are those of a plain product, in which every sum runs over both operands.
+  // Whether at least one letter is summed, each summed letter is in both operands, no operand has a letter twice, and
+  // there are at most kDeepest summed terms. Finds the summed axes.
   bool is_plain() {
     const auto has = [](const std::string& list, char letter) { return list.find(letter) != std::string::npos; };
     for (int side = 0; side < 2; ++side) {
@@ -171,15 +175,16 @@ class Product {
  private:
   const std::string& letters(int side) const { return side == 0 ? einsum_.a : einsum_.b; }
 
-  // Whether the factors of an operand stay apart in the result.
+  // Whether no axis along which the operand's factors differ is summed, so that they can multiply the result instead.
   bool axes_stay(int side, const Dequantised& operand) const {
     return std::none_of(operand.axes.begin(), operand.axes.end(), [&](int64_t axis) {
       return std::binary_search(summed_[side].begin(), summed_[side].end(), axis);
     });
   }
 
-  // Machines multiply u8 with i8: one of two operands of one dtype moves by 128, and so does its zero point. The sums
-  // that a zero point asks of the other operand are known before the run where that is a weight.
+  // Machines multiply u8 with i8. If both operands have the same dtype, one of them, with its zero point, is moved by
+  // 128 into the other dtype. `price` estimates the work: a zero point that is not 0 needs sums of the other operand,
+  // which are known before the run if that is a weight.
   void move_one() {
     const double by = to_.node(operand_[0].bytes).dtype == DType::u8 ? -128 : 128;
     const auto price = [&](int moved) {
@@ -212,7 +217,8 @@ class Product {
 
   NodeId sums(int side, NodeId bytes) { return to_.reduce(Op::reduce_sum, to_.cast(bytes, DType::i32), summed_[side]); }
 
-  // Repeats values for the letters that an operand and the result share.
+  // Broadcasts values, one for each position along the letters that the operand `side` shares with the result, to the
+  // result's shape.
   NodeId along(int side, NodeId values) {
     std::vector<int64_t> axes;
     for (const char letter : letters(side))
@@ -247,13 +253,14 @@ class Product {
   const Node& node_;
   Einsum einsum_;
   int64_t depth_ = 1;
-  std::vector<int64_t> summed_[2];  // axes of the operands
+  std::vector<int64_t> summed_[2];  // for each operand, its axes that are summed
   Dequantised operand_[2];
 };
 
 }  // namespace
 
-// Sum (a - za) (b - zb) = sum a b - za sum b - zb (sum a - k za). Elements around an image are its zero point.
+// The sum of (a - za) (b - zb) over k terms is sum a b - za sum b - zb (sum a - k za). Padding around an image, which
+// is 0 as a float, has the value of the zero point as a byte.
 Result byte_products(Builder& to, const Node& node) {
   if (node.op != Op::contract || (!is_scaled(node.dtype) && node.dtype != DType::i32)) return std::nullopt;
   const Node &a = to.node(node.operands[0]), &b = to.node(node.operands[1]);
@@ -264,12 +271,14 @@ Result byte_products(Builder& to, const Node& node) {
   return product.is_plain() ? product.run() : std::nullopt;
 }
 
-// The quotient is so near to the integer that it is rounded to that.
+// The float (x - zero) * scale / scale is so near to the integer x - zero that it is rounded to it, so x stays as it
+// is.
 Result requantise(Builder& to, const Node& node) {
   if (node.op != Op::cast || !is_byte(node.dtype)) return std::nullopt;
   const double low = node.dtype == DType::i8 ? -128 : 0, high = low + 255;
   NodeId at = node.operands[0];
-  // Steps to the first operand of this op, whose other one is a constant; returns that, or `otherwise`.
+  // If `at` is this op with a constant as second operand, moves `at` to its first operand and returns the constant.
+  // Otherwise returns `otherwise`.
   const auto step = [&](Op op, double otherwise) {
     const Node& x = to.node(at);
     if (x.op != op || to.node(x.operands[1]).op != Op::constant) return otherwise;

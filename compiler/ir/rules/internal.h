@@ -57,9 +57,9 @@ Result scale_contract(Builder& to, const Node& node);
 Result byte_products(Builder& to, const Node& node);
 Result requantise(Builder& to, const Node& node);
 
-// Whether no value of a node of floats is a denormal, as far as its operands show, so that the reciprocal of each that
-// is not 0 is finite: x * (1/y) overflows for a denormal y, where x / y may be any number. Looks at a bounded number of
-// nodes.
+// Whether the operands of a float node show that none of its values is a denormal, so that the reciprocal of every
+// value that is not 0 is finite. For a denormal y, x * (1/y) overflows, where x / y may be any number. Looks at a
+// bounded number of nodes.
 bool has_finite_reciprocal(const Builder& to, NodeId id);
 
 }  // namespace wl::rule

@@ -1,5 +1,5 @@
-// Rules that move views and scales past arithmetic: outwards, where they cancel against others, or into the letters of
-// a contraction.
+// Rules that move views and constant factors past arithmetic: outwards, where they cancel against other views and
+// factors, or, for views, into the letters of a contraction.
 #include <algorithm>
 #include <cmath>
 #include <numeric>
@@ -9,13 +9,14 @@
 namespace wl::rule {
 namespace {
 
-// The range of these dtypes is so wide that a factor of 2^8 in an intermediate result does not matter
+// Whether the range of the dtype is so wide that a factor of 2^8 in an intermediate result does not matter
 // (docs/numerics.md).
 bool has_wide_range(DType dtype) {
   return dtype == DType::f32 || dtype == DType::f64 || dtype == DType::bf16;
 }
 
-// Returns the constant factor of a product, which rule commute has made the last operand.
+// Returns the constant factor of a product, which the rule commute has made the last operand; null if `product` is not
+// the product of a value and a constant.
 const Node* scale_of(const Builder& to, NodeId product) {
   const Node& node = to.node(product);
   if (node.op != Op::mul || to.node(node.operands[1]).op != Op::constant) return nullptr;
@@ -27,7 +28,7 @@ bool is_moderate(double scale, int exponent) {
   return magnitude >= std::ldexp(1, -exponent) && magnitude <= std::ldexp(1, exponent);
 }
 
-// Returns the value that a chain of reshapes and transposes views.
+// Returns the value behind a chain of reshapes and transposes.
 const Node& behind_views(const Builder& to, NodeId id) {
   while (to.node(id).op == Op::reshape || to.node(id).op == Op::transpose) id = to.node(id).operands[0];
   return to.node(id);
@@ -55,7 +56,7 @@ Result hoist_view(Builder& to, const Node& node) {
   if (first < 0) return std::nullopt;
   Node view = to.node(first);
   const Shape from = to.node(view.operands[0]).shape;
-  if (without_units(from) != from) return std::nullopt;  // the view removes axes of extent 1
+  if (without_units(from) != from) return std::nullopt;  // its operand has axes of extent 1, which the view may remove
   Node inner{.op = node.op, .dtype = node.dtype};
   for (NodeId operand : node.operands) {
     const Node x = to.node(operand);
@@ -75,15 +76,15 @@ Result reduce_transpose(Builder& to, const Node& node) {
     (goes ? axes : left).push_back(moved.ints[i]);
   }
   std::sort(axes.begin(), axes.end());
-  std::vector<int64_t> perm;  // permutation of the axes that remain
+  std::vector<int64_t> perm;  // permutation of the axes that are not reduced
   for (int64_t axis : left)
     perm.push_back(std::count_if(left.begin(), left.end(), [&](int64_t other) { return other < axis; }));
   const NodeId x = to.reduce(node.op, moved.operands[0], axes);
   return std::is_sorted(perm.begin(), perm.end()) ? x : to.transpose(x, perm);
 }
 
-// Applies only to operands that are stored already: a value that a kernel computes can be stored in any order at no
-// cost.
+// Reads the operand of a transpose with other letters instead. Applies only to operands that are stored already, since
+// a value that a kernel computes can be stored in any order at no cost.
 Result contract_transpose(Builder& to, const Node& node) {
   if (node.op != Op::contract) return std::nullopt;
   const absl::StatusOr<Einsum> einsum = parse_einsum(node.text);
@@ -103,8 +104,9 @@ Result contract_transpose(Builder& to, const Node& node) {
                      node.tf32);
 }
 
-// Orders the letters of a contraction: batch letters, rows, summed letters, columns. Each kind keeps the order of the
-// result; summed letters keep that of the left operand.
+// Transposes operands that a kernel computes so that their letters have a fixed order: batch letters, rows, summed
+// letters for the left operand, and batch letters, summed letters, columns for the right one. Within a kind, letters
+// have the order of the result, and summed letters the order of the left operand.
 Result contract_order(Builder& to, const Node& node) {
   if (node.op != Op::contract) return std::nullopt;
   const absl::StatusOr<Einsum> einsum = parse_einsum(node.text);
@@ -117,7 +119,7 @@ Result contract_order(Builder& to, const Node& node) {
     const OpClass behind = class_of(behind_views(to, operands[k]).op);
     if (behind == OpClass::kLeaf || behind == OpClass::kView) continue;
     const std::string &mine = letters[k], &other = k == 0 ? einsum->b : einsum->a;
-    std::string ordered[2][2];  // indices: whether a letter is in the result, whether it is in both operands
+    std::string ordered[2][2];  // indices: is a letter in the result; is it in the other operand too
     for (char c : out + einsum->a + einsum->b) {
       std::string& list = ordered[in(out, c)][in(other, c)];
       if (in(mine, c) && !in(list, c)) list += c;
@@ -134,8 +136,9 @@ Result contract_order(Builder& to, const Node& node) {
   return to.contract(operands[0], operands[1], cat(letters[0], ",", letters[1], "->", out), node.dtype, node.tf32);
 }
 
-// Renames the letters of a contraction: batch letters b.., rows m.., columns n.., summed k.., in the order of the
-// result (summed letters: of the left operand).
+// Renames the letters of a contraction by their role: batch letters to b.., rows m.., columns n.., summed letters of
+// both operands k.., summed letters of a single operand a, A, B and so on. Within a role, names follow the order of the
+// letters in the result, or in the left operand if they are summed.
 Result contract_letters(Builder& to, const Node& node) {
   if (node.op != Op::contract) return std::nullopt;
   const absl::StatusOr<Einsum> einsum = parse_einsum(node.text);
@@ -160,8 +163,8 @@ Result contract_letters(Builder& to, const Node& node) {
   return to.contract(node.operands[0], node.operands[1], text, node.dtype, node.tf32);
 }
 
-// A factor below 1 stays inside, at the younger of two values: a product without it could overflow where the result
-// does not.
+// Moves a factor of 1 or more, a power of two, out of a product. A factor below 1 stays inside, since a product without
+// it could overflow where the result does not; it goes to the operand with the higher number.
 Result scale_product(Builder& to, const Node& node) {
   if (node.op != Op::mul || !has_wide_range(node.dtype)) return std::nullopt;
   const auto moves = [](const Node& scale) { return is_power_of_two(scale.value) && is_moderate(scale.value, 4); };

@@ -1,4 +1,4 @@
-// Which divisors have a reciprocal that does not overflow.
+// Finds the divisors whose reciprocals do not overflow.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -21,12 +21,12 @@ class Divisors {
   bool are_normal(NodeId id) {
     if (++looked_at_ > kMostNodes) return false;
     const Node& at = to_.node(id);
-    if (!is_float(at.dtype)) return true;  // whole numbers, which a cast makes floats of
+    if (!is_float(at.dtype)) return true;  // whole numbers, which a cast turns into floats
     const auto operand_is = [&](size_t k) { return are_normal(at.operands[k]); };
     switch (at.op) {
       case Op::constant:
         return at.value == 0 || std::fabs(at.value) >= least_normal(at.dtype);
-      case Op::sqrt:  // of the least denormal is a normal number
+      case Op::sqrt:  // the root of the least denormal is a normal number
         return size_of(at.dtype) > 2 || at.dtype == DType::bf16;
       case Op::cast: {
         const DType from = to_.node(at.operands[0]).dtype;
@@ -62,14 +62,15 @@ class Divisors {
     return id;
   }
 
-  // select(c, 1, sum), as of a softmax some of whose rows are empty; where c is false, the sum is a usual one.
+  // Whether both sides of a select are normal. It is select(c, 1, sum) in a softmax that may have empty rows; where c
+  // is false, the sum is a sum of powers.
   bool is_normal_select(const Node& at) {
     return are_normal(at.operands[1]) &&
            (is_sum_of_powers(to_.node(at.operands[2]), at.operands[0]) || are_normal(at.operands[2]));
   }
 
-  // The sum of exp(x - max(x)) over the axes of the maximum, which is at least 1 or NaN. `not_so`: the condition
-  // under which the maximum may be replaced by something else, or -1.
+  // Whether `sum` is the sum of exp(x - max(x)) over the axes of the maximum, which is at least 1 or NaN. `not_so`: the
+  // condition under which a select may replace the maximum by another value, or -1 if nothing may replace it.
   bool is_sum_of_powers(const Node& sum, NodeId not_so) const {
     if (sum.op != Op::reduce_sum) return false;
     const Node& exp = to_.node(without_casts(sum.operands[0]));
@@ -82,7 +83,7 @@ class Divisors {
     if (to_.node(most).op == Op::select && to_.node(most).operands[0] == not_so) most = to_.node(most).operands[2];
     const Node& maximum = to_.node(without_casts(most));
     if (maximum.op != Op::reduce_max || maximum.operands[0] != difference.operands[0]) return false;
-    // Each element meets the maximum of its own row.
+    // Checks that the maximum of its own row is subtracted from each element.
     std::vector<int64_t> kept;
     for (int64_t axis = 0; axis < static_cast<int64_t>(wide.shape.size()); ++axis) {
       if (std::find(sum.ints.begin(), sum.ints.end(), axis) == sum.ints.end()) kept.push_back(axis);
@@ -90,7 +91,7 @@ class Divisors {
     return maximum.ints == sum.ints && wide.ints == kept;
   }
 
-  // No value lies below this one, NaN apart.
+  // Returns a number such that no value of the node, except NaN, lies below it.
   double least(NodeId id, int depth) const {
     const Node& at = to_.node(id);
     if (depth > kMostDeep || !is_float(at.dtype)) return at.dtype == DType::b1 ? 0 : -kInfinity;

@@ -1,5 +1,6 @@
-// Rewrite rules. Each is a named row that can be disabled; tests that walk kRules fuzz every row for equality of
-// values. A rule looks at one node of the graph being rebuilt and may return a replacement built with the Builder.
+// Rewrite rules. Each rule is a named row of kRules and can be disabled; tests fuzz every row for equal values before
+// and after. A rule looks at one node of the graph that is being rebuilt, and may return a replacement that it builds
+// with the Builder.
 #pragma once
 
 #include <optional>
@@ -16,24 +17,26 @@ namespace wl {
 
 struct Rule {
   std::string_view name;
-  std::string_view says;  // the rule in short, "a + 0 -> a"
-  // `node` has its operands already rewritten into `to`. Returns nullopt if the rule does not apply.
+  std::string_view says;  // the rule in short, such as "a + 0 -> a"
+  // `node` is a node of the old graph, whose operands are already the numbers of rewritten nodes in `to`. Returns the
+  // replacement's number in `to`, or nullopt, with nothing added to `to`, if the rule does not apply.
   std::optional<NodeId> (*apply)(Builder& to, const Node& node);
-  // Whether the rule may change a quotient's last bits. It is then not applied to values that are rounded to an
-  // integer, where a tie would be rounded to another number.
+  // Whether the rule may change the last bits of a quotient. Such a rule is not applied to values that are later
+  // rounded to an integer, where another integer could result from a tie.
   bool moves_ties = false;
 };
-std::span<const Rule> rules();  // returns kRules
+std::span<const Rule> rules();  // returns the rows of kRules, in the order in which they are tried
 
-// Applies all rules but `disabled` until none applies. Terminates since every rule decreases (node count, then cost,
-// then a fixed order). Common subexpressions are shared by interning, and finish() removes dead code. `fired`, if
-// given, collects the names of rules that applied, `rounds` the number of walks over the graph (the last one changes
-// nothing). If `work` (may be null) ends before, its status.
+// Applies all rules but those named in `disabled` until none applies, or until a limit that is not meant to be reached
+// (rules.cpp). Equal nodes become one, and dead code is removed. `fired`, if given, collects the names of the rules
+// that applied; `rounds`, if given, gets the number of walks over the graph (the last one changes nothing). If `work`,
+// which may be null, runs out first, returns its status.
 absl::StatusOr<Graph> simplify(const Graph& graph, const std::set<std::string, std::less<>>& disabled = {},
                                std::set<std::string, std::less<>>* fired = nullptr, int* rounds = nullptr,
                                Work* work = nullptr);
 
-// Applies the rule byte-products, and no other to a graph without such products.
+// Applies the rule byte-products, with the few rules that show it which values are constant. If byte-products applies
+// nowhere, the graph is returned unchanged.
 absl::StatusOr<Graph> with_byte_products(const Graph& graph);
 
 }  // namespace wl

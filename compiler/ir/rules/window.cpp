@@ -1,5 +1,5 @@
-// Recognises a window written as slices: a concat of slices of one value, each shifted by one step more than the one
-// before.
+// Recognises a window that is written as slices: a concat of slices of one value whose starts form a grid, each shifted
+// by one step of the grid more than the one before.
 #include <algorithm>
 #include <functional>
 #include <numeric>
@@ -9,7 +9,7 @@
 namespace wl::rule {
 namespace {
 
-// Returns the slice that an operand of the concat is, or was before an axis of extent 1 was added.
+// Returns the slice that an operand of the concat is, or that a reshape adds axes of extent 1 to; otherwise null.
 const Node* slice_behind(const Builder& to, NodeId id) {
   const Node* node = &to.node(id);
   if (node->op == Op::reshape) {
@@ -21,17 +21,18 @@ const Node* slice_behind(const Builder& to, NodeId id) {
 }
 
 struct Taps {
-  // axes, taps and dilations of the windows; the first axis changes slowest
+  // for each axis of the windows: the axis, the number of taps along it, the dilation; the first axis changes slowest
   std::vector<int64_t> axes, sizes, dilations;
 };
 
-// starts[i] is where slice i begins. Returns nullopt unless the starts form a grid of at least two points, in row-major
-// order.
+// Slice i begins at starts[i]. Returns the windows that the slices form; nullopt unless the starts are a grid of at
+// least two points, in row-major order.
 std::optional<Taps> taps_of(const std::vector<std::vector<int64_t>>& starts) {
   Taps taps;
   int64_t period = static_cast<int64_t>(starts.size());
   for (size_t axis = 0; axis < starts[0].size(); ++axis) {
-    // Counts how many starts the axis keeps its value for, and how many values it takes before it repeats.
+    // `rest` counts the starts for which the coordinate along the axis stays the same, `size` its values before it
+    // repeats.
     int64_t rest = 1, size = 1;
     const auto at = [&](int64_t i) { return starts[i][axis]; };
     while (rest < period && at(rest) == at(0)) ++rest;

@@ -12,7 +12,8 @@ namespace wl {
 
 namespace {
 
-// What is known of a weight is kept in doubles, which hold integers of 64 bits only where these are small.
+// Whether doubles can hold the node's values. The values of weights are kept in doubles, which hold integers of 64 bits
+// only where these are small, so of ops with such results only views and gathers count.
 bool fits_double(const Node& node) {
   const bool wide = node.dtype == DType::i64 || node.dtype == DType::u64;
   return !wide || class_of(node.op) == OpClass::kView || class_of(node.op) == OpClass::kGather;
@@ -41,18 +42,18 @@ std::vector<bool> precomputable_values(const Graph& graph, const std::vector<std
 
 namespace {
 
-// One factor for each position along some axes of a tensor.
+// Factors of a tensor: one for each position along `axes`.
 struct Factor {
-  NodeId values;              // node of the graph being built, whose shape is the extents of `axes`
+  NodeId values;              // node of the graph being built; its shape is the extents of `axes`
   std::vector<int64_t> axes;  // axes in ascending order
 };
 
-constexpr int kDeepest = 16;  // limit of adds and views between a factor and its product
+constexpr int kDeepest = 16;  // most adds and views between a factor and its product
 
-// A sum of a product and one value per slice of it.
+// A sum of a product and values, one for each slice of the product.
 struct Sum {
   NodeId product, values;
-  NodeId shown = -1;  // node with the values broadcast to the product's shape
+  NodeId shown = -1;  // the values broadcast to the product's shape
 };
 
 // Moves factors into weights while copying a graph.
@@ -92,12 +93,12 @@ class FactorMover {
     return std::nullopt;
   }
 
-  // Returns the value of `id` times the factor, computed with no more run-time operations than `id`; nullopt if that is
-  // impossible.
+  // Builds the value of `id` times the factor so that it takes no more operations at run time than `id` does, and
+  // returns its node; nullopt if that is impossible.
   std::optional<NodeId> times(NodeId id, const Factor& factor, int depth = 0) {
     const Node& node = graph_.nodes[id];
     if (precomputable_[id]) {
-      // The factor is applied before the broadcast, so that the value computed in advance is small.
+      // The factor multiplies the operand of the broadcast, so that the value that is stored is small.
       if (node.op == Op::broadcast && node.ints == factor.axes)
         return to_.broadcast(to_.mul(copy_[node.operands[0]], factor.values), node.shape, node.ints);
       return to_.mul(copy_[id], to_.broadcast(factor.values, node.shape, factor.axes));
@@ -130,8 +131,8 @@ class FactorMover {
     }
   }
 
-  // Builds left + right or left - right. Where one operand is known before the run and the other is a product that lost
-  // its factor, all such sums per slice are merged into one.
+  // Builds left + right or left - right. If one operand is known before the run and the other is a sum in sums_, whose
+  // product lost its factor, both sums per slice become one.
   NodeId sum(Op op, NodeId left, NodeId right, bool precomputable_left) {
     if (precomputable_left && op == Op::add) std::swap(left, right);
     const Node addend = to_.node(right);
@@ -158,7 +159,7 @@ class FactorMover {
   }
 
   // Multiplies the factor into an operand that is known before the run and has all axes of the factor. A weight that
-  // every run widens stays narrow, and the factor where it is.
+  // every run converts from a narrower dtype (narrow.h) is left as it is, so the factor cannot move into it.
   std::optional<NodeId> into_operand(const Node& node, const Factor& factor) {
     const auto einsum = parse_einsum(node.text);
     if (!einsum.ok()) return std::nullopt;
@@ -182,13 +183,14 @@ class FactorMover {
     return std::nullopt;
   }
 
-  // Returns `values`, whose axes correspond to `axes`, with its axes in ascending order.
+  // Returns the factor `values`, whose axis i is for axis axes[i], transposed so that `axes` ascend.
   Factor sorted(NodeId values, std::vector<int64_t> axes) {
     values = to_.in_order(values, axes);
     return {values, std::move(axes)};
   }
 
-  // Returns the factor as it applies before the reshape, if each of its axes becomes one or several whole axes there.
+  // Returns the factor as it applies to the operand of a reshape from `before` to `after`, if its axes are made of
+  // whole axes of that operand; otherwise nullopt.
   std::optional<Factor> through_reshape(const Shape& before, const Shape& after, const Factor& factor) {
     std::vector<int64_t> axes;
     Shape extents;
@@ -224,8 +226,8 @@ class FactorMover {
   const Graph& graph_;
   const std::vector<bool> precomputable_;
   std::vector<int> uses_;
-  std::vector<NodeId> copy_;    // the new number of every node copied so far
-  std::map<NodeId, Sum> sums_;  // sums in the graph being built whose product lost a factor
+  std::vector<NodeId> copy_;    // by old number: the new number of every node copied so far
+  std::map<NodeId, Sum> sums_;  // by node of the graph being built: sums whose product lost a factor
   Builder to_;
 };
 

@@ -16,11 +16,11 @@
 namespace wl {
 namespace {
 
-// How many times as large as its operands a value is at least that is not stored in panels. Padding the taps of a
-// transposed convolution stays below.
+// A value that is at least this many times as large as the weights it is computed from is not stored in panels. Padding
+// the taps of a transposed convolution stays below this limit.
 constexpr int64_t kTooLarge = 2;
 
-// Cuts a graph between the values that are known before the run and those that are not.
+// Cuts a graph into the values that are computed before the first run and those that every run computes.
 class Cutter {
  public:
   Cutter(const Graph& graph, const std::vector<std::string>& weights, const std::vector<int64_t>& panels)
@@ -56,8 +56,8 @@ class Cutter {
   }
 
  private:
-  // How a product reads an operand in panels. What is stored is the operand, or a narrower weight that every run
-  // widens.
+  // How a product reads its operand `side` in panels. `stored` is the value that is stored in panels: the operand, or a
+  // narrower weight that every run widens.
   struct InPanels {
     int side;
     WeightPanels panels;
@@ -96,7 +96,8 @@ class Cutter {
 
   void read_in_run(NodeId id) { (pays(id) ? cut_ : run_time_)[id] = true; }
 
-  // Which operand a product of the run reads in panels, if any, which in_panels_ then has; otherwise -1.
+  // Returns which operand (0 or 1) a product that every run computes reads in panels, and adds it to in_panels_; -1 if
+  // neither.
   int side_in_panels(NodeId id) {
     const Node& node = graph_.nodes[id];
     if (panels_.empty() || node.op != Op::contract) return -1;
@@ -118,7 +119,8 @@ class Cutter {
     return -1;
   }
 
-  // Whether all that reads the weight are products that read it in these panels.
+  // Whether all readers of the weight are products that read it in these panels (readers that are folded do not count),
+  // and nothing else reads a value that the weight is a view of.
   bool only_in(const WeightPanels& panels, NodeId weight) const {
     for (const NodeId user : users_[weight]) {
       if (is_folded(user)) continue;
@@ -135,13 +137,14 @@ class Cutter {
     return true;
   }
 
-  // Whether no run computes a value, since all that is made of it is stored.
+  // Whether no run computes the value, because it is folded or everything computed from it is.
   bool is_folded(NodeId id) const {
     if (id < 0 || !precomputable_[id]) return false;
     return pays(id) || std::all_of(users_[id].begin(), users_[id].end(), [&](NodeId user) { return is_folded(user); });
   }
 
-  // Whether a value is worth storing: computing it takes work, and it is no larger than its operands.
+  // Whether a value is worth storing: it is precomputable, no leaf or view, and no larger than the weights it is
+  // computed from.
   bool pays(NodeId id) const {
     const OpClass cls = class_of(graph_.nodes[id].op);
     return precomputable_[id] && cls != OpClass::kLeaf && cls != OpClass::kView && graph_.bytes(id) <= read_[id];
@@ -149,7 +152,7 @@ class Cutter {
 
   absl::StatusOr<NodeId> product_of_panels(const Node& node, const InPanels& in) {
     const NodeId weight = node.operands[in.side];
-    // All products that read the weight read it in these panels.
+    // All products that read the weight read it in these panels, so the first one makes it and the others share it.
     if (copy_[weight] < 0) {
       Node split = {.op = Op::reshape, .shape = in.panels.split};
       Node order = {.op = Op::transpose, .ints = in.panels.order};
@@ -161,7 +164,8 @@ class Cutter {
     return to_.reshape(to_.contract(operands[0], operands[1], in.panels.einsum, node.dtype, node.tf32), node.shape);
   }
 
-  // A value after these reshapes and transposes, made of the weight `stored`, which is stored after all of them.
+  // Builds the value `id` with `views` (reshapes and transposes, in the order in which they apply) applied to it. The
+  // weight `stored`, which it is computed from, is stored with the views applied.
   absl::StatusOr<NodeId> viewed(NodeId id, NodeId stored, std::vector<Node> views) {
     const Node& node = graph_.nodes[id];
     if (id == stored) return read_folded(id, views);
@@ -184,7 +188,7 @@ class Cutter {
     return value;
   }
 
-  // Reads a value that is stored after these views.
+  // Adds the folded weight for value `id` with the views applied, and returns the input that reads it.
   absl::StatusOr<NodeId> read_folded(NodeId id, const std::vector<Node>& views) {
     WL_ASSIGN_OR_RETURN(FoldedWeight folded, fold(id, views));
     WL_ASSIGN_OR_RETURN(Fill fill, fill_of(folded, graph_.nodes[largest_[id]].fill));
@@ -195,9 +199,9 @@ class Cutter {
     return input;
   }
 
-  // The value `id` after these views, which are those of panels if there are any.
+  // Returns the folded weight that computes the value `id` with the views applied. Views, if any, are those of panels.
   absl::StatusOr<FoldedWeight> fold(NodeId id, const std::vector<Node>& views) {
-    std::map<NodeId, NodeId> number;  // numbers of nodes in the new graph, by number in the old one
+    std::map<NodeId, NodeId> number;  // by number in the old graph: the number in the new one
     std::vector<NodeId> open = {id};
     while (!open.empty()) {
       const NodeId at = open.back();
@@ -226,7 +230,8 @@ class Cutter {
     return folded;
   }
 
-  // Returns the values themselves where all operands are available, otherwise numbers distributed as `otherwise` says.
+  // Returns the fill of a folded weight: its values themselves if all its operands are literals, otherwise random
+  // numbers as `otherwise` says.
   static absl::StatusOr<Fill> fill_of(const FoldedWeight& folded, Fill otherwise) {
     const Graph& from = folded.from;
     for (NodeId input : from.inputs()) {
@@ -244,23 +249,23 @@ class Cutter {
   }
 
   const Graph& graph_;
-  const std::vector<int64_t>& panels_;  // columns of panels
+  const std::vector<int64_t>& panels_;  // the widths that panels may have, in columns
   const std::vector<bool> precomputable_;
-  std::map<NodeId, InPanels> in_panels_;    // by product
-  std::vector<std::vector<NodeId>> users_;  // of every value; an output's has -1 too
-  std::vector<int64_t> read_;               // for every precomputable value, the bytes of the weights it reads
-  std::vector<NodeId> largest_;             // the largest weight that each precomputable value reads
+  std::map<NodeId, InPanels> in_panels_;    // by product: its operand in panels
+  std::vector<std::vector<NodeId>> users_;  // by value: the nodes that read it; -1 for an output
+  std::vector<int64_t> read_;               // by precomputable value: the bytes of the weights it reads
+  std::vector<NodeId> largest_;             // by precomputable value: the largest weight that it reads
   std::vector<bool> run_time_, cut_;        // values that every run computes; values that are stored
   std::set<std::string> names_;             // names of all inputs
   Builder to_;                              // the graph that every run computes
-  std::vector<NodeId> copy_;                // there, the number of every value that it has
+  std::vector<NodeId> copy_;                // by old number: the number in `to_`, or -1
   WeightFolding result_;
 };
 
 }  // namespace
 
 absl::Status write_value(const FoldedWeight& weight, const InputReader& operands, char* value) {
-  constexpr int64_t kElements = 1 << 16;  // number of elements of a weight computed at a time
+  constexpr int64_t kElements = 1 << 16;  // elements of the weight computed at a time
   const NodeId result = weight.from.outputs[0].node;
   const Node& node = weight.from.nodes[result];
   const int64_t count = elements(node.shape);
@@ -280,7 +285,7 @@ absl::Status write_value(const FoldedWeight& weight, const InputReader& operands
 absl::StatusOr<WeightFolding> fold_weights(const Graph& graph, const std::vector<std::string>& weights,
                                            const std::vector<int64_t>& panels) {
   if (weights.empty()) return WeightFolding{graph, weights, {}};
-  // What products of bytes ask of the weights is known only once they are products of bytes.
+  // Byte products come first: only then is it known which values of the weights, such as their sums, they need.
   WL_ASSIGN_OR_RETURN(const Graph bytes, with_byte_products(graph));
   WL_ASSIGN_OR_RETURN(const Graph moved, with_factors_in_weights(bytes, weights));
   return Cutter(moved, weights, panels).run();

@@ -1,4 +1,4 @@
-// Folded weights that have the elements of one weight in another order: no value is computed for them.
+// Folded weights that only have the elements of one weight in another order. Their bytes are moved, not computed.
 #include <cstring>
 
 #include "compiler/ir/index_map.h"
@@ -7,8 +7,8 @@
 namespace wl {
 namespace {
 
-// The transposes between the output and the input of a graph, from the output; reshapes move nothing. nullopt: there
-// are other ops.
+// Returns the transposes between the output of a graph and its input, the one nearest to the output first. Reshapes are
+// skipped, since they move nothing. Returns nullopt if there are other ops.
 std::optional<std::vector<const Node*>> moves_of(const Graph& graph) {
   std::vector<const Node*> moves;
   const Node* node = &graph.nodes[graph.outputs[0].node];
@@ -17,7 +17,7 @@ std::optional<std::vector<const Node*>> moves_of(const Graph& graph) {
   return node->op == Op::input ? std::optional(std::move(moves)) : std::nullopt;
 }
 
-// Which element of its operand each element of a transpose is.
+// Returns the map from each element of a transpose to the element of its operand that it is.
 IndexMap map_of(const Graph& graph, const Node& transpose) {
   const std::vector<int64_t> strides = row_major_strides(graph.nodes[transpose.operands[0]].shape);
   std::vector<int64_t> moved;
@@ -25,7 +25,8 @@ IndexMap map_of(const Graph& graph, const Node& transpose) {
   return IndexMap(transpose.shape, moved, 0);
 }
 
-// Moves elements of kSize bytes from where the maps lead, one after the other, or with `back` to there.
+// Copies elements of kSize bytes from `bytes` to `out`. The maps, applied one after the other, take the number of each
+// element of the output to its number in the operand. With `back`, the elements are copied in the other direction.
 template <size_t kSize>
 void move(std::string_view bytes, const std::vector<IndexMap>& maps, bool back, char* out) {
   std::vector<IndexCursor> cursors(maps.begin(), maps.end());
@@ -37,7 +38,7 @@ void move(std::string_view bytes, const std::vector<IndexMap>& maps, bool back, 
   }
 }
 
-// `moves`: the transposes, from the output.
+// Chooses the element size. `moves`: the transposes, as moves_of() returns them.
 void move(const Graph& graph, const std::vector<const Node*>& moves, std::string_view bytes, bool back, char* out) {
   std::vector<IndexMap> maps;
   maps.reserve(moves.size());

@@ -1,4 +1,4 @@
-// Weights of narrow elements that a product reads as wider ones. Internal to fold_weights.
+// Finds weights of a narrow dtype that a product reads in a wider one. Internal to fold_weights.
 #pragma once
 
 #include <functional>
@@ -10,13 +10,14 @@
 namespace wl {
 
 struct Widened {
-  NodeId narrow;               // an input with as many elements as what the product reads
-  std::vector<NodeId> beside;  // broadcasts that the work reads too: scales, zero points
+  NodeId narrow;               // the narrow weight: an input with as many elements as the product reads
+  std::vector<NodeId> beside;  // broadcasts that the conversion reads too: scales, zero points
 };
 
-// How a value is made of one narrower weight by reshapes, transposes and so little elementwise work that a kernel may
-// do it again for every tile; nullopt: it is not, or something else reads a value on the way. `precomputable`: what
-// weights decide; `is_sole`: whether a value has one reader in every run.
+// Returns how the value `id` is computed from one smaller weight by reshapes, transposes and so little elementwise work
+// (at most kCheapWork) that a kernel may repeat it for every tile. Returns nullopt if it is not, or if something else
+// reads a value on the way. `precomputable`: see precomputable_values(); `is_sole`: whether one node alone reads a
+// value in every run.
 std::optional<Widened> widened(const Graph& graph, const std::vector<bool>& precomputable, NodeId id,
                                const std::function<bool(NodeId)>& is_sole);
 

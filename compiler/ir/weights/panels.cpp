@@ -11,7 +11,8 @@ bool has(const std::string& letters, char letter) {
   return letters.find(letter) != std::string::npos;
 }
 
-// A weight that no panels divide is one panel; 0: it is left alone.
+// Returns the number of columns in a panel: the first of `widths` that divides `columns`, or else all columns; 0 if
+// there are too few for panels.
 int64_t panel_columns(int64_t columns, const std::vector<int64_t>& widths) {
   if (columns < kLeastColumns) return 0;
   for (const int64_t width : widths)
@@ -25,14 +26,16 @@ char unused_letter(const Einsum& einsum, char after = 'a' - 1) {
   return 0;
 }
 
-// The last letter of the result that the weight alone has: the columns of a product, the filters of a convolution.
+// Returns the last letter of the result that the weight alone has (the columns of a product, the filters of a
+// convolution), or 0.
 char column_of(const Einsum& einsum, const std::string& weight, const std::string& other) {
   for (size_t i = einsum.out.size(); i-- > 0;)
     if (has(weight, einsum.out[i]) && !has(other, einsum.out[i])) return einsum.out[i];
   return 0;
 }
 
-// Splits the axis of `letter` into words, whose elements have the letter `element`.
+// Splits the axis of `letter` into words (panels.h) of `word` elements. The new axis behind it, over the elements of a
+// word, has the letter `element`.
 void split_words(std::string& letters, Shape& shape, char letter, char element, int word) {
   const size_t axis = letters.find(letter);
   letters.insert(axis + 1, 1, element);
@@ -40,8 +43,9 @@ void split_words(std::string& letters, Shape& shape, char letter, char element, 
   shape.insert(shape.begin() + static_cast<std::ptrdiff_t>(axis) + 1, word);
 }
 
-// The letters of the weight that are neither columns nor summed, then those that are summed, in the order in which the
-// other operand has them; nullopt if the product reads the weight in another way.
+// Returns the letters of the weight other than `column`: first those that are not summed, then a '.' in the place of
+// the panels' letter, then those that are summed, in the order in which the other operand has them. Returns nullopt if
+// the weight cannot be put into panels.
 std::optional<std::string> rows_of(const Einsum& einsum, const std::string& weight, const std::string& other,
                                    char column) {
   std::string outer, summed;
@@ -57,8 +61,8 @@ std::optional<std::string> rows_of(const Einsum& einsum, const std::string& weig
   return outer + "." + summed;
 }
 
-// Whether the product has one row. It waits for its weight, and is computed like a reduction, which takes no words
-// apart.
+// Whether the product has only one row of results. Such a product waits for its weight's loads and is computed like a
+// reduction, which does not use words.
 bool has_one_row(const Einsum& einsum, const std::string& other, const Shape& shape) {
   for (size_t axis = 0; axis < other.size(); ++axis)
     if (has(einsum.out, other[axis]) && shape[axis] > 1) return false;
@@ -81,7 +85,8 @@ std::optional<WeightPanels> panels_of(const Graph& graph, const Node& product, i
   if (!rows || width == 0) return std::nullopt;
 
   const size_t first = rows->find('.') + 1;
-  // Neighbours in words are the channels of a convolution, since windows slide along what it sums after them.
+  // `deepest` is the summed letter whose neighbouring elements share a word. In a convolution it is the channels, the
+  // first summed letter, since windows slide along the letters that are summed after them.
   const char deepest = einsum->out.back() == column ? rows->back() : (*rows)[first];
   std::string split = weight, reads = *rows + column, out = einsum->out;
   std::string reads_other = other;
