@@ -11,16 +11,16 @@
 namespace wl {
 namespace {
 
-constexpr int kDeepest = 8;         // every level doubles the work
-constexpr int64_t kMostSlots = 16;  // of a ring
+constexpr int kDeepest = 8;         // loops around an instruction; every level at least doubles the work of a walk
+constexpr int64_t kMostSlots = 16;  // of the rings that times() takes into account
 
 // Walks a body in order of execution and stops at the first hazard; with `insert`, puts a barrier there and continues.
-// An asynchronous copy counts as a store where it starts and at the wait after which it has arrived; an access between
-// the two is an error that no barrier mends.
+// An asynchronous copy counts as a store where it starts, and again at the wait after which it has arrived. An access
+// between these two points is an error that no barrier can repair.
 struct Walk {
   const Kernel& kernel;
   bool insert = false;
-  Told told{kernel};  // accesses since the last barrier, or phase
+  Told told{kernel};  // the accesses that no barrier or phase has told of yet
   VarValues values{kernel};
   std::vector<std::vector<SharedAccess>> copies{1};  // groups that have not arrived; the last is still open
   std::map<VarId, int64_t> iterations = {};
@@ -74,7 +74,7 @@ struct Walk {
     if (!problem.empty()) complain(cat(problem, ": "), instr);
   }
 
-  // Whether a derived variable advances with a loop.
+  // Whether the value of a derived variable changes with a loop's variable.
   bool advances(const Var& derived, VarId loop) const {
     const auto& terms = derived.of[0].terms;
     return std::any_of(terms.begin(), terms.end(), [&](const auto& term) { return term.first == loop; });
@@ -82,8 +82,8 @@ struct Walk {
 
   static bool has_known_trips(const Instr& loop) { return loop.trips.size() == 1 && loop.trips[0].terms.empty(); }
 
-  // How many iterations of a loop are walked: as many as reach every slot of a ring that advances with it again. Where
-  // there are phases, so many that what comes after the loop meets them as after all of its iterations.
+  // How many iterations of a loop are walked: two, or as many as a ring that advances with the loop has slots. With
+  // copiers: so many that slots and phases are left as all iterations of the loop leave them.
   int64_t times(const Instr& loop) const {
     int64_t most = 2, period = 1;
     for (const Var& v : kernel.vars) {
@@ -107,7 +107,8 @@ struct Walk {
       walk(loop.body, depth + 1);
     }
     role = around;
-    // After the loop its iteration is unknown, but with phases, of which it is known what matters.
+    // After the loop its last iteration is unknown, except in kernels with copiers, where times() keeps all that
+    // matters.
     if (kernel.copiers > 0 && has_known_trips(loop)) return;
     iterations.erase(loop.var);
     told.forget(loop.var);
@@ -135,7 +136,7 @@ struct Walk {
       } else if (goes_through_memory(body[i])) {
         const auto [store, load] = through_memory(body[i]);
         visit(store, body, i);
-        told.barrier();  // its own
+        told.barrier();  // the barrier that is part of the instruction
         visit(load, body, i);
       } else if (accesses_shared(kernel, body[i])) {
         const Instr instr = body[i];
@@ -204,11 +205,11 @@ void hoist(Kernel& kernel, std::vector<Instr>& body) {
       body[i].body = before;
       continue;
     }
-    ++i;  // the loop
+    ++i;  // now the place of the loop, behind the barrier
   }
 }
 
-// Tries every barrier of a body, last first.
+// Removes every barrier that no hazard needs, trying the last one of a body first.
 void prune(Kernel& kernel, std::vector<Instr>& body) {
   for (size_t i = body.size(); i-- > 0;) {
     if (body[i].op == InstrOp::kLoop) prune(kernel, body[i].body);

@@ -9,10 +9,10 @@
 namespace wl {
 namespace {
 
-// From the first to the last instruction of a body that uses a buffer.
+// The first and the last instruction of a body that use a buffer.
 struct Lifetime {
   const Instr *first = nullptr, *last = nullptr;
-  size_t begin = SIZE_MAX, end = 0;  // their positions
+  size_t begin = SIZE_MAX, end = 0;  // their numbers in the body
 };
 
 bool uses(const Instr& instr, BufferId buffer) {
@@ -20,7 +20,7 @@ bool uses(const Instr& instr, BufferId buffer) {
          std::any_of(instr.body.begin(), instr.body.end(), [&](const Instr& inner) { return uses(inner, buffer); });
 }
 
-// Sections are no instructions of their own, but their bodies.
+// The instructions in a section count as if they stood in the body itself.
 void find_lifetime(std::span<const Instr> body, BufferId buffer, size_t& at, Lifetime& lifetime) {
   for (const Instr& instr : body) {
     if (section_of(instr)) {
@@ -49,8 +49,8 @@ bool stores_first(const Instr& instr, BufferId buffer) {
   return info(instr.op).stores() || info(instr.op).is_async_copy();
 }
 
-// Whether both buffers hold values at the same time. What only one loop uses, and stores before it loads it, holds
-// none from one iteration to the next.
+// Whether both buffers hold values at the same time. If one loop alone uses both, and stores each before loading it,
+// then they hold nothing from one iteration to the next, and the loop's body decides.
 bool hold_at_once(std::span<const Instr> body, BufferId a, BufferId b) {
   const Lifetime one = lifetime_in(body, a), other = lifetime_in(body, b);
   if (one.first == nullptr || other.first == nullptr || one.begin > other.end || other.begin > one.end) return false;
@@ -60,7 +60,8 @@ bool hold_at_once(std::span<const Instr> body, BufferId a, BufferId b) {
   return hold_at_once(one.first->body, a, b);
 }
 
-// Every element has a place of its own in the buffer, as the bits that are XORed into others stay what they are.
+// Checks that every element has a place of its own in the buffer: bits that are XORed into others must not change
+// themselves, and no place may lie outside the buffer.
 absl::Status check_swizzles(const Kernel& kernel) {
   for (const KernelBuffer& buffer : kernel.buffers) {
     const Swizzle& swizzle = buffer.swizzle;

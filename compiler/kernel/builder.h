@@ -1,4 +1,4 @@
-// Makes kernels: variables, buffers, tiles, and instructions appended to the innermost open loop.
+// Builds kernels: declares variables, buffers and tiles, and appends instructions to the innermost open loop.
 #pragma once
 
 #include <string>
@@ -12,22 +12,24 @@ namespace wl {
 
 class KernelBuilder {
  public:
-  // Globals in call order (buffers_of); vars[0] is the block.
+  // Starts with the global buffers in call order (buffers_of), and with the block as vars[0] (and the team as vars[1]).
   KernelBuilder(const Graph& group, const Machine& machine);
 
   VarId loop_var(std::string name);
   // See derived_var().
   VarId derived(std::string name, std::vector<Affine> of, int64_t div = 1, int64_t mod = 0);
-  // Scratch behind all other scratch, 64-byte aligned; `stagger` moves it by so many bytes, against 4096-byte aliasing.
+  // A scratch buffer behind all others, aligned to 64 bytes. `stagger` moves it further by so many bytes, since
+  // addresses that are 4096 bytes apart hinder each other in a cache.
   BufferId shared(std::string name, DType dtype, std::vector<int64_t> shape, int64_t stagger = 0);
-  // A part for each block of a cluster, along axis 0; placed as scratch is.
+  // A buffer with a part for each block of a cluster, along axis 0; it lies behind all scratch of the block.
   BufferId cluster(std::string name, DType dtype, std::vector<int64_t> shape);
-  BufferId work(std::string name, DType dtype, std::vector<int64_t> shape);  // in the workspace, placed likewise
-  BufferId input_buffer(NodeId input) const;                                 // the global of a group input
+  BufferId work(std::string name, DType dtype, std::vector<int64_t> shape);  // behind the other work buffers
+  BufferId input_buffer(NodeId input) const;                                 // the global buffer of an input
   BufferId output_buffer(int output) const;
   TileId tile(DType dtype, std::vector<int64_t> shape, int vector_axis, int lanes,
               std::vector<std::vector<Affine>> bound = {});
-  // On machines with lanes: a tile whose elements along `axis` are spread over a team (-1: every thread holds all).
+  // On machines with lanes: a tile whose elements along `axis` are spread over a team (-1: every thread holds all of
+  // them).
   TileId team_tile(DType dtype, std::vector<int64_t> shape, int axis, int vector,
                    std::vector<std::vector<Affine>> bound = {});
   TileId tile(Tile tile);
@@ -39,28 +41,28 @@ class KernelBuilder {
   void push_all(std::vector<Instr> instrs);
 
   Kernel& kernel() { return kernel_; }
-  // The finished kernel; all loops must be closed.
+  // Returns the finished kernel. All loops must be closed.
   Kernel finish();
 
  private:
   Kernel kernel_;
-  std::vector<std::vector<Instr>> open_;  // bodies of open loops, outermost first; [0] is the kernel's
+  std::vector<std::vector<Instr>> open_;  // bodies of the open loops, outermost first; [0] is the kernel's body
   std::vector<Instr> loops_;
   std::vector<NodeId> inputs_;
 };
 
-// The derived variable (min(of...) / div) % mod of a kernel; an existing equal one is returned.
+// The derived variable (min(of...) / div) % mod of a kernel: an equal one that exists, or a new one.
 VarId derived_var(Kernel& kernel, std::string name, std::vector<Affine> of, int64_t div = 1, int64_t mod = 0);
 
 inline constexpr VarId kBlockVar = 0;  // kernel.h has kTeamVar
 Affine fixed(int64_t base);
 Affine affine(VarId var, int64_t coefficient = 1, int64_t base = 0);
-// a + factor * b.
+// The affine expression a + factor * b.
 Affine sum(Affine a, const Affine& b, int64_t factor = 1);
 
 Instr load_instr(TileId result, Slice slice);
 Instr store_instr(TileId value, Slice slice, bool streaming);
-// Brings what a load of a tile like `of` reads to a cache.
+// Brings the elements that a load of a tile like `of` would read to the cache of this level.
 Instr prefetch_instr(TileId of, Slice slice, int level);
 Instr fill_instr(TileId result, double value);
 Instr fold_instr(TileId into, TileId value, Op combine);              // over axis 1
@@ -70,11 +72,11 @@ Instr view_instr(TileId result, TileId from);
 Instr words_instr(TileId result, DType element, Slice slice);
 Instr words_across_instr(TileId result, DType element, Slice slice, int64_t gap);
 Instr join_instr(TileId result, DType element, std::vector<TileId> elements);
-// Words of neighbours along `axis` of a tile, from element `first` on.
+// Makes words of neighbours along `axis` of a tile, from element `first` on.
 Instr pack_instr(TileId result, DType element, TileId from, int axis, int64_t first);
 Instr part_instr(TileId result, DType element, TileId words, int part);
 Instr dot_instr(TileId sum, DType a_element, TileId a, DType b_element, TileId b);
-// sums += a x b, of words.
+// sums += a x b, where a and b are tiles of words.
 Instr mma_instr(TileId sums, MatrixOp matrix, TileId a, TileId b);
 Instr mma_wait_instr();
 Instr constant_instr(TileId result, DType dtype, double value);
@@ -82,7 +84,8 @@ Instr copy_instr(TileId result, TileId from, DType dtype);
 Instr fence_instr();
 Instr commit_instr();
 Instr wait_instr(int pending);
-// arrive, arrive_copied, or await (which has a parity) of an element of a buffer of phases.
+// One of the instructions arrive, arrive_copied and await (which alone has a parity), for one element of a buffer of
+// phases.
 Instr phase_instr(InstrOp op, BufferId phases, Affine element, Affine parity = {});
 // result = op(args...).
 Instr map_instr(TileId result, Op op, DType dtype, std::vector<TileId> args);

@@ -25,15 +25,15 @@ enum class InstrSpace : uint8_t { kNoSpace, kOfResult, kOfArgument };
 enum class InstrStretch : uint8_t { kJoins, kAlone };
 enum class SliceUse : uint8_t { kUntouched, kLoads, kStores, kHints };
 enum class InstrLanes : uint8_t { kAnyMachine, kNeedsLanes, kWithoutLanes };
-// kStreamedStores: streaming stores of a thread. kGroup, kArrival: asynchronous copies of a thread. kPhase, kPhaseEnd:
-// what threads of one role did, for those of the other. kBlock, kCluster, kGrid: accesses of all threads there, a
-// barrier.
+// Which accesses an instruction puts in order. kStreamedStores: streaming stores of a thread. kGroup, kArrival:
+// asynchronous copies of a thread. kPhase, kPhaseEnd: what threads of one role did, for those of the other role.
+// kBlock, kCluster, kGrid: accesses of all threads of a block, a cluster or the grid; these are barriers.
 enum class Order : uint8_t { kNoOrder, kStreamedStores, kGroup, kArrival, kPhase, kPhaseEnd, kBlock, kCluster, kGrid };
 
 struct InstrInfo {
   InstrOp op;
   std::string_view name;
-  Operand operands[5];  // none after the last
+  Operand operands[5];  // Operand::none after the last one
   InstrResult result;
   InstrSpace space;
   InstrStretch stretch;
@@ -48,9 +48,9 @@ struct InstrInfo {
   bool loads() const { return slice == SliceUse::kLoads; }
   bool stores() const { return slice == SliceUse::kStores; }
   bool accesses_memory() const { return loads() || stores(); }
-  bool is_async_copy() const { return has(Operand::into); }      // stores what it loads, later
-  bool is_indexed() const { return has(Operand::index); }        // its addresses depend on values
-  bool reads_arguments() const { return !has(Operand::shape); }  // they are values, and no description of a space
+  bool is_async_copy() const { return has(Operand::into); }      // it stores what it loads, at a later time
+  bool is_indexed() const { return has(Operand::index); }        // its addresses depend on values of a tile
+  bool reads_arguments() const { return !has(Operand::shape); }  // the arguments are values, not only a space
   bool is_barrier() const { return order >= Order::kBlock; }
 };
 std::span<const InstrInfo> instrs();  // in the order of InstrOp

@@ -8,7 +8,7 @@
 namespace wl {
 namespace {
 
-// Bit offset of an axis within a concatenated coordinate vector.
+// The number of the lowest bit of an axis within a concatenated coordinate vector.
 int shift_of(const Layout& layout, int axis) {
   int shift = 0;
   for (int i = 0; i < axis; ++i) shift += layout.bits[i];
@@ -19,14 +19,14 @@ uint64_t axis_part(const Layout& layout, int axis, uint64_t vector) {
   return vector >> shift_of(layout, axis) & ((uint64_t{1} << layout.bits[axis]) - 1);
 }
 
-// The axis that an r bit counts for; -1: it moves along none.
+// The axis that an r bit counts for; -1 where it moves along none.
 int home_of(const Layout& layout, const Layout::Base& base) {
   for (int axis = 0; axis < layout.rank(); ++axis)
     if (layout.part(base, axis) != 0) return axis;
   return -1;
 }
 
-// Replicated bits at the end of the lanes or of the waves need no mention.
+// Drops replicated bits at the end of the lanes and of the waves, which need no mention.
 void trim_places(Layout& layout) {
   for (const char kind : {'l', 'u'})
     for (size_t i = layout.bases.size(); i-- > 0;) {
@@ -103,7 +103,7 @@ absl::Status Layout::check() const {
     if (outer[axis].kind != 'r') return invalid("outermost repeats that are not registers");
     total += bits[axis];
   }
-  std::vector<uint64_t> reduced;  // bases, each without the highest bit of those before it
+  std::vector<uint64_t> reduced;  // the bases, reduced so that none has the highest bit of one before it
   for (const Base& base : bases) {
     uint64_t rest = base.vector;
     for (uint64_t known : reduced) rest = std::min(rest, rest ^ known);
@@ -135,7 +135,7 @@ Layout dealt_layout(std::vector<int64_t> shape, const std::vector<Deal>& deals, 
   Layout out;
   out.shape = std::move(shape);
   WL_CHECK(deals.size() == out.shape.size(), deals.size(), " deals for ", out.shape.size(), " axes");
-  std::vector<Layout::Base> inside;  // v and r
+  std::vector<Layout::Base> inside;  // of kinds v and r, within a thread
   std::vector<uint64_t> place(std::countr_zero(static_cast<unsigned>(team)), 0);
   int shift = 0;
   for (int axis = 0; axis < out.rank(); ++axis) {
@@ -189,7 +189,7 @@ Layout projected(const Layout& layout, const std::vector<bool>& keeps) {
 
 Layout split_axis(const Layout& layout, int axis, int64_t width) {
   const int inner = std::min(log2_floor(width), layout.bits[axis]), all = layout.bits[axis];
-  const int64_t repeats = width >> inner;  // of the outermost ones
+  const int64_t repeats = width >> inner;  // outermost repeats in one group of `width`
   WL_CHECK(std::has_single_bit(static_cast<uint64_t>(width)) && layout.shape[axis] % width == 0 &&
                (repeats == 1 || layout.outer[axis].count % repeats == 0),
            "an axis of ", layout.shape[axis], " in parts of ", width);
@@ -200,7 +200,7 @@ Layout split_axis(const Layout& layout, int axis, int64_t width) {
   out.bits.insert(out.bits.begin() + axis, all - inner);
   out.outer[axis].count = repeats;
   out.outer.insert(out.outer.begin() + axis, {layout.outer[axis].kind, layout.outer[axis].count / repeats});
-  // Within the bits of the axis, the high ones now come first.
+  // The new axis in front has the high bits of the old one, so these now come before the low bits.
   const int low = shift_of(layout, axis);
   const uint64_t mask = ((uint64_t{1} << all) - 1) << low;
   for (Layout::Base& base : out.bases) {
@@ -287,7 +287,7 @@ std::optional<Fragments> tiles_of(MatrixOp op, const Layout& sums, int64_t words
   Layout whole = repeated(fragments.c, axes);
   if (may_cut) {
     for (int axis = 0; axis < 2; ++axis)
-      if (whole.shape[axis] - sums.shape[axis] >= fragments.c.shape[axis]) return std::nullopt;  // an empty fragment
+      if (whole.shape[axis] - sums.shape[axis] >= fragments.c.shape[axis]) return std::nullopt;  // empty
     whole = cut_to(whole, sums.shape);
   }
   if (!(whole == sums)) return std::nullopt;

@@ -8,7 +8,8 @@
 namespace wl {
 namespace {
 
-// The layout with so many bits for each axis, none of which is fewer than it has: outermost repeats become r bits.
+// The layout with bits[axis] coordinate bits for each axis, at least as many as it has: outermost repeats become r
+// bits.
 Layout with_bits(const Layout& layout, const std::vector<int>& bits) {
   Layout out = layout;
   out.bits = bits;
@@ -30,7 +31,7 @@ struct Row {
   uint64_t vector = 0, position = 0;
 };
 
-// The bases of a layout by position: threads, then registers, whose bits are listed.
+// The position bits of a layout: those of threads, then those of registers, which are also listed in `registers`.
 std::vector<Row> rows_of(const Layout& layout, int wave_bits, Registers& registers) {
   std::vector<Row> out;
   registers.counted.assign(layout.rank(), 0);
@@ -56,7 +57,7 @@ std::vector<Row> rows_of(const Layout& layout, int wave_bits, Registers& registe
   return out;
 }
 
-// For each coordinate bit, the position that moves along it alone.
+// For each coordinate bit, the position (of one or more bits) that moves along it alone.
 std::vector<uint64_t> inverse_of(const std::vector<Row>& rows, int bits) {
   std::vector<Row> reduced;
   for (Row row : rows) {

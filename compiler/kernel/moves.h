@@ -1,6 +1,6 @@
-// Where the elements of one layout lie in another. Both are linear over F2, and so is what leads from one to the other:
-// each bit of a position of the second stands for some bits of a position of the first, and those of several bits are
-// added up.
+// Where the elements of one layout lie in another. Both layouts are linear over F2, and so is the map that leads from a
+// position of the second to the position of the first that holds the same element: each bit of the one stands for some
+// bits of the other, and the bits that several stand for are added up.
 #pragma once
 
 #include <cstdint>
@@ -10,21 +10,23 @@
 
 namespace wl {
 
-// A position in bits: the thread's number in its team (lanes low, waves above), and from kRegisterBit on its registers,
-// counted as Registers does.
+// A position in bits: from bit 0 on the thread's number in its team (lanes low, waves above), from kRegisterBit on the
+// thread's registers, in the order of Registers::bits.
 inline constexpr int kRegisterBit = 20;
 
-// The registers of a layout in bits: first those of an element's place in its vector, then those of register repeats.
+// The registers of a layout in bits: first the bits of an element's number in its vector, then those of register
+// repeats.
 struct Registers {
   struct Bit {
-    int axis = -1;   // whose repeats it counts; -1: the place in the vector
-    int number = 0;  // of the bit there
+    int axis = -1;   // the axis whose repeats it counts; -1: it counts elements of the vector
+    int number = 0;  // of the bit among those that count the same
   };
   std::vector<Bit> bits;
-  std::vector<int> counted;    // for each axis, how many bits of its repeats are among them
-  std::vector<int64_t> outer;  // for each axis, how often all of that repeats
+  std::vector<int> counted;    // for each axis, how many of the bits count its repeats
+  std::vector<int64_t> outer;  // for each axis, the outermost repeats, which are not counted in bits
 
-  // The repeats of the register of these bits, in this outermost repeat of each axis; and the place in its vector.
+  // repeats: the repeats, one for each axis, of the register with the bits `of`, within these outermost repeats.
+  // element: the number of the element in its vector.
   std::vector<int64_t> repeats(uint64_t of, const std::vector<int64_t>& outermost) const;
   int64_t element(uint64_t of) const;
 };
@@ -33,21 +35,22 @@ inline constexpr int kMostCoordinateBits = 40;
 
 struct Moves {
   Registers from, to;
-  uint64_t held = 0;                // bits of a thread's number that change what it holds of `from`
+  uint64_t held = 0;                // bits of a thread's number on which its elements of `from` depend
   std::vector<uint64_t> threads;    // for each bit of a thread's number in `to`, bits of a position in `from`
-  std::vector<uint64_t> registers;  // for each register bit of `to`, the same
+  std::vector<uint64_t> registers;  // for each register bit of `to`, bits of a position in `from`
 };
 
-// Layouts of one shape, for which Layout::check holds, for a team of `team` threads of which `wave` run together
-// (powers of two). No more than kMostCoordinateBits of all axes, of each the more of the two. Axes that one of them
-// counts by bits and the other by outermost repeats are counted by bits in both, as far as the longer of them goes;
-// outermost repeats are then the same in both, except that one may have more beyond the shape.
+// The moves between two layouts of one shape, for which Layout::check holds, for a team of `team` threads of which
+// `wave` run together (both powers of two). Over all axes there may be no more than kMostCoordinateBits, of each axis
+// the larger number of the two layouts. Axes that one layout counts by bits and the other by outermost repeats are
+// counted by bits in both, as far as the longer of them goes; the outermost repeats that are left are the same in both,
+// except that one may have more beyond the shape.
 Moves moves_between(const Layout& from, const Layout& to, int team, int wave);
 
-// What the bits of a number add up to over F2, of what is listed for each bit; bits that are not listed add nothing.
+// The sum over F2 of the entries of `listed` whose bits are set in `number`; bits beyond the list add nothing.
 uint64_t listed_sum(const std::vector<uint64_t>& listed, uint64_t number);
 
-// No element moves to another wave of the team.
+// Whether no element moves to another wave of the team.
 bool within_waves(const Moves& moves, int wave);
 
 }  // namespace wl

@@ -9,9 +9,9 @@
 namespace wl {
 namespace {
 
-constexpr int kRows = 3;              // bits: of the rows that swap pieces
-constexpr int64_t kPiece = 16;        // bytes
-constexpr int64_t kAlignment = 1024;  // bytes
+constexpr int kRows = 3;              // bits of a row's number by which its pieces are swapped
+constexpr int64_t kPiece = 16;        // bytes that keep their order
+constexpr int64_t kAlignment = 1024;  // bytes of which a factor's address is a multiple
 constexpr int64_t kMostBoxRows = 256;
 
 bool in_memory(const Instr& instr) {
@@ -25,7 +25,7 @@ bool whole_atoms(const Affine& offset, DType dtype) {
   return whole;
 }
 
-// Whether every group of waves has whole rows of 64 for itself.
+// Whether every group of waves has whole blocks of 64 rows for itself.
 bool groups_have_rows(MatrixOp matrix, const Layout& layout) {
   int64_t waves = 1, own = fragments_of(matrix).c.count('u');
   bool whole = true;
@@ -37,7 +37,7 @@ bool groups_have_rows(MatrixOp matrix, const Layout& layout) {
   return whole;
 }
 
-// Whether the sums of a group have as many columns as the instruction has a form for: 64, 128, or any number of 256.
+// Whether there is an instruction for as many columns as the sums of a group have: 64, 128, or a multiple of 256.
 bool has_columns(const Instr& mma, const Layout& sums) {
   const MatrixInfo& row = info(mma.matrix);
   const int64_t columns = sums.repeats(1) / fragments_of(mma.matrix).c.repeats(1) * row.n;
@@ -77,7 +77,7 @@ class Sequence {
 
   const Kernel& kernel_;
   NearFactors factors_;
-  const Instr* open_ = nullptr;  // the last factor that has not been waited for
+  const Instr* open_ = nullptr;  // the last factor whose product has not been waited for
 };
 
 }  // namespace
@@ -97,7 +97,7 @@ int64_t near_row(DType dtype) {
 }
 
 Swizzle near_swizzle(DType dtype, bool along_k, int64_t along) {
-  // A row has as many pieces as there are rows that swap them.
+  // There are as many pieces in a row as there are rows that swap pieces in different ways.
   Swizzle out{kRows, log2_floor(kPiece / size_of(dtype)), kRows};
   if (along_k || along <= near_row(dtype)) return out;
   out.column = out.rows = log2_floor(near_row(dtype));
@@ -111,7 +111,7 @@ int64_t near_place(DType dtype, bool along_k, int64_t at, int64_t k) {
 
 namespace {
 
-// Of an offset in a matrix whose rows are so far apart.
+// The row and column of an offset in a matrix with rows `pitch` apart; terms that `pitch` does not divide are columns.
 struct RowAndColumn {
   Affine row, column;
 };
@@ -154,7 +154,7 @@ std::optional<MatrixBox> box_of(const Kernel& kernel, const Instr& copy) {
   out.column = first.column;
   out.matrix_rows = elements(from.shape) / out.pitch;
   out.matrix_columns = out.pitch;
-  bool ends = false;  // the columns of the matrix may end before the tile does
+  bool ends = false;  // whether a guard says where the columns of the matrix end
   for (const SliceGuard& guard : copy.guards) {
     const bool of_rows = guard.strides == std::vector<int64_t>{1, 0};
     if ((!of_rows && guard.strides != std::vector<int64_t>{0, 1}) || !same(guard.at, of_rows ? out.row : out.column))

@@ -10,7 +10,7 @@ bool writes(const Instr& instr) {
   return info(instr.op).stores() || info(instr.op).is_async_copy();
 }
 
-// Every thread of the team holds elements of its own.
+// Whether every thread of the team holds elements of its own.
 bool spread_over_team(const Kernel& kernel, const Layout& layout) {
   int64_t threads = 1;
   for (const Layout::Base& base : layout.bases)
@@ -18,8 +18,8 @@ bool spread_over_team(const Kernel& kernel, const Layout& layout) {
   return threads == kernel.team;
 }
 
-// The ring buffer that an access goes through: its derived variable, and the size of a slot, out of which no swizzle
-// leads.
+// The ring buffer that an access goes through: the derived variable that counts its slots, and the elements of a slot.
+// A slot is a multiple of what the swizzle permutes, so no element leaves its slot.
 struct Ring {
   const Var* var = nullptr;
   int64_t slot = 0;
@@ -45,7 +45,7 @@ int64_t find_slots(const Kernel& kernel, const std::vector<Instr>& body, BufferI
   return 0;
 }
 
-// The size of a buffer's slots, where it is a ring; 0 where it is none.
+// The elements of a slot, where the buffer is a ring; 0 where it is none.
 int64_t slot_size(const Kernel& kernel, BufferId buffer) {
   const int64_t size = elements(kernel.buffers[buffer].shape);
   const bool may = std::any_of(kernel.vars.begin(), kernel.vars.end(), [size](const Var& var) {
@@ -54,7 +54,7 @@ int64_t slot_size(const Kernel& kernel, BufferId buffer) {
   return may ? find_slots(kernel, kernel.body, buffer) : 0;
 }
 
-// The slot of an access, where it is fixed or the walk knows the iterations of all loops that it depends on.
+// The slot of an access, where the slot is fixed or the iterations of all loops that it depends on are known.
 std::optional<int64_t> slot_number(const Kernel& kernel, const SharedAccess& met, int64_t size) {
   const Ring ring = ring_of(kernel, shared_slice(met.instr));
   if (ring.var == nullptr) return shared_slice(met.instr).offset.base / size;
@@ -67,8 +67,8 @@ std::optional<int64_t> slot_number(const Kernel& kernel, const SharedAccess& met
   return at % ring.var->mod;
 }
 
-// Two accesses to one ring are certainly in different slots: both slots are known, or both depend on the same loops and
-// the known distance between their iterations is no multiple of the ring's length.
+// Whether two accesses to one buffer are certainly in different slots of a ring: both slots are known, or both depend
+// on the same loops and the known distance between their iterations is no multiple of the ring's length.
 bool other_slots(const Kernel& kernel, const SharedAccess& a, const SharedAccess& b) {
   const Slice &first = shared_slice(a.instr), &second = shared_slice(b.instr);
   const Ring mine = ring_of(kernel, first), theirs = ring_of(kernel, second);
@@ -90,7 +90,7 @@ bool other_slots(const Kernel& kernel, const SharedAccess& a, const SharedAccess
   return apart % mine.var->mod != 0;
 }
 
-// A slice as it lies in its slot.
+// A slice with its offset counted from the start of its slot.
 Slice within_slot(const Kernel& kernel, Slice slice, int64_t size) {
   const Ring ring = ring_of(kernel, slice);
   if (ring.var == nullptr) {
@@ -126,7 +126,7 @@ bool hazard(const Kernel& kernel, const SharedAccess& earlier, const SharedAcces
   if (kernel.overlap(first, second)) return true;
   if (first != second) return false;
   if (info(a.op).is_indexed() || info(b.op).is_indexed()) return true;
-  // What copying threads copied before is told to them as it is to the others, by phases.
+  // Copiers learn of earlier copies, even of their own, only by phases; teams need no barrier for their own accesses.
   const bool may_own = earlier.role == Role::kTeams && later.role == Role::kTeams;
   return !other_slots(kernel, earlier, later) && !(may_own && accesses_own(kernel, a, b));
 }

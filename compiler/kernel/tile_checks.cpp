@@ -14,7 +14,7 @@ bool fits_team(const Kernel& kernel, const Layout& layout) {
   return layout.count('l') <= lanes && layout.count('u') <= waves;
 }
 
-// Without lanes, loops run over the registers of an axis.
+// Whether registers follow one another along each axis, which loops over them need on machines without lanes.
 bool counts_up(const Layout& layout) {
   std::vector<int64_t> repeat(layout.rank(), 0);
   for (int axis = 0; axis < layout.rank(); ++axis) {
@@ -33,7 +33,7 @@ std::vector<Layout::Base> bases_of(const Layout& layout, char kind) {
   return out;
 }
 
-// The bases of a kind in two layouts, side by side; where one has fewer, the others are replicated.
+// The bases of a kind in two layouts, in pairs. Where one layout has fewer, the missing ones are replicated (zero).
 std::vector<std::pair<Layout::Base, Layout::Base>> side_by_side(const Layout& a, const Layout& b, char kind) {
   std::vector<Layout::Base> mine = bases_of(a, kind), theirs = bases_of(b, kind);
   const size_t size = std::max(mine.size(), theirs.size());
@@ -53,8 +53,8 @@ bool alike(const Layout& a, const Layout::Base& in_a, const Layout& b, const Lay
   return std::all_of(axes.begin(), axes.end(), [&](int axis) { return a.part(in_a, axis) == b.part(in_b, axis); });
 }
 
-// Registers of `by` have the coordinates along `axes` that those of `arg` with the same repeats have; along an axis
-// that does not repeat in `arg`, one register serves all.
+// Whether registers of `by` have the same coordinates along `axes` as the registers of `arg` with the same repeats.
+// Along an axis that does not repeat in `arg`, one register of `arg` serves all.
 bool registers_alike(const Layout& arg, const Layout& by, const std::vector<int>& axes) {
   for (int along = 0; along < by.rank(); ++along)
     for (int64_t step = 1; step < by.repeats(along); step *= 2) {
@@ -74,7 +74,7 @@ std::vector<int> other_axes(const Layout& layout, const std::vector<int>& axes) 
   return out;
 }
 
-// One register of `to` for those of `from` that differ along the axes only.
+// Whether `to` has one register for all those of `from` that differ along the axes only.
 bool repeats_fit(const Layout& from, const Layout& to, const std::vector<int>& axes, const std::vector<int>& kept) {
   return std::all_of(axes.begin(), axes.end(), [&](int axis) { return to.repeats(axis) == 1; }) &&
          std::all_of(kept.begin(), kept.end(), [&](int axis) { return to.repeats(axis) == from.repeats(axis); }) &&

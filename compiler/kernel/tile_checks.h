@@ -1,35 +1,39 @@
-// What verify() demands of a kernel's tiles: that their layouts fit the machine, and that threads hold what they use.
+// What verify() demands of a kernel's tiles: that their layouts fit the machine, and that threads hold the elements
+// that they use.
 #pragma once
 
 #include "compiler/kernel/kernel.h"
 
 namespace wl {
 
-// Every layout says of every element where it is (Layout::check), has no more lanes than a wave of a team and no more
-// waves than a team, and, on machines without lanes, registers that follow one another along each axis.
+// An internal error unless every layout says of every element where it is (Layout::check) and has no more lanes than a
+// wave of a team and no more waves than a team. On machines without lanes the registers must also follow one another
+// along each axis, since loops run over them.
 absl::Status check_tiles(const Kernel& kernel);
 
-// The following return what is wrong, "" where nothing is.
+// The following functions return what is wrong; "" where nothing is.
 
-// Every thread holds, of a tile of layout `arg` whose axes of extent 1 broadcast, the elements that belong to those it
-// holds of layout `by`: in the same element of its vectors, or in no vector, and in the register with the same repeats.
+// Demands that every thread holds the elements of a tile of layout `arg` (which broadcasts along axes of extent 1) that
+// belong to those it holds of layout `by`: in the same element of its vectors, or in no vector, and in the register
+// with the same repeats.
 std::string read_problem(const Layout& arg, const Layout& by);
 
-// A fold of layout `from` over axes into layout `to`: every thread keeps what is its own along the folded axes, in one
-// register for those that differ along them.
+// A fold of layout `from` over axes into layout `to`. Demands that vector elements, lanes and waves that move along the
+// folded axes keep results of their own, and that the registers of a thread that differ along these axes become one.
 std::string fold_problem(const Layout& from, const Layout& to, const std::vector<int>& axes);
 
-// A cross of layout `from` over axes into layout `to`: vectors and lanes that move along the axes move along no other,
-// and are gone; lanes of other axes stay where they are, and so do waves.
+// A cross of layout `from` over axes into layout `to`. Demands that vector elements and lanes that move along the axes
+// move along no other axis, and are gone in `to`. Lanes along other axes, and waves, stay where they are.
 std::string cross_problem(const Layout& from, const Layout& to, const std::vector<int>& axes);
 
-// A pack: every thread holds the elements of its words, all threads in the same registers.
+// A pack. Demands that every thread holds the elements of its words, all threads in the same registers.
 std::string pack_problem(const Kernel& kernel, const Instr& pack);
 
-// A view: the tiles have elements of one type, and what a position holds has the same place in row-major order in both.
+// A view. Demands tiles of one dtype, and that every position has the same place in row-major order in both tiles.
 std::string view_problem(const Kernel& kernel, const Instr& view);
 
-// A convert between layouts of one shape. On machines with lanes, no element moves to another wave but through memory.
+// A convert between layouts of one shape. Demands, on machines with lanes, that elements move to another wave only
+// through shared memory.
 std::string convert_problem(const Kernel& kernel, const Instr& convert);
 
 }  // namespace wl

@@ -1,6 +1,6 @@
-// Where a team holds the elements of a tile: a position is a register of a thread, and an element of its vector. The
-// interpreter keeps a value for each position, so that what one thread has in its registers is not what another has,
-// and who counts bank conflicts asks where threads access memory.
+// Where the threads of a team hold the elements of a tile. A position is one element of the vector in one register of
+// one thread. The interpreter keeps a value for each position, since the registers of one thread are not those of
+// another. The code that counts bank conflicts asks here which elements each thread accesses.
 #pragma once
 
 #include <cstdint>
@@ -16,23 +16,24 @@ class TilePlaces {
   // `team` threads (1 without lanes), of which `wave` run together.
   TilePlaces(const Layout& layout, int team, int wave);
 
-  // Positions: thread after thread, register after register as repeats number them (the last axis fastest), element
-  // after element of a vector.
+  // Positions are numbered thread after thread, in a thread register after register (in the order of their repeats, the
+  // last axis fastest), in a register element after element of the vector.
   int64_t size() const { return threads_ * registers_ * vector_; }
   int64_t at(int64_t thread, int64_t number, int64_t v) const { return (thread * registers_ + number) * vector_ + v; }
   int64_t thread_of(int64_t at) const { return at / vector_ / registers_; }
   int64_t register_of(int64_t at) const { return at / vector_ % registers_; }
   int64_t registers() const { return registers_; }
   int64_t vector() const { return vector_; }
-  // The coordinates of what a position holds; they may lie beyond the tile's shape.
+  // The coordinates of the element at a position; they may lie beyond the tile's shape.
   std::span<const int64_t> index(int64_t at) const {
     return std::span(coordinates_).subspan(static_cast<size_t>(at) * rank_, rank_);
   }
-  // Whether the thread of a position stores what several threads hold: the first of them does.
+  // Whether the thread of a position stores its element: of the threads that hold the same element only the first does.
   bool stores(int64_t at) const { return (thread_of(at) & replicated_) == 0; }
-  // The bits of a thread's number that move along one of the axes.
+  // The bits of a thread's number that move along at least one of the axes.
   int64_t thread_bits(std::span<const int> axes) const;
-  // The register that has repeat 0 along these axes, and the repeats of a register along the others.
+  // The number of a register when these axes are folded away: it counts the register's repeats along the other axes
+  // only.
   int64_t folded(int64_t number, std::span<const int> axes) const;
 
  private:
@@ -41,15 +42,16 @@ class TilePlaces {
   int64_t replicated_ = 0;
   size_t rank_ = 0;
   std::vector<int64_t> coordinates_;
-  std::vector<Layout::Base> threads_bases_;  // by bit of a thread's number; vector 0 where it has none
+  std::vector<Layout::Base> threads_bases_;  // by bit of a thread's number; vector 0 where the bit has none
 };
 
-// For each position of `by`, where its thread holds the same element of `from`, whose axes of extent 1 have one
-// coordinate for all; -1: it holds it nowhere.
+// For each position of `by`, the position in `from` where the same thread holds the same element, or -1 where the
+// thread does not hold it. Along an axis where `from_layout` has extent 1, every coordinate is the same element.
 std::vector<int64_t> positions_in(const TilePlaces& from, const Layout& from_layout, const TilePlaces& by);
 
-// For each position of the words of a pack, and each of `elements` in a word, where the thread holds that element of
-// `from`: words follow one another along `axis` of it, from element `first` on. -1: the thread holds it nowhere.
+// The positions in `from` that a pack instruction reads: for each position of its words, and each of the `elements` of
+// a word, the one where the same thread holds that element, or -1 where the thread does not hold it. Words follow one
+// another along `axis` of `from`, from element `first` on.
 std::vector<int64_t> packed_positions(const TilePlaces& from, const TilePlaces& words, int axis, int64_t first,
                                       int elements);
 

@@ -1,6 +1,7 @@
 // Tile registers of CPUs (Intel's AMX), which `mma` multiplies on machines without lanes. A fragment of a tile is one
-// register: its rows are vectors, as many as the fragment has registers in its layout. The sums of a product have the
-// registers from 0 on, fragment after fragment by rows, then come those of the left factor and those of the right one.
+// tile register; its rows are the vector registers of the fragment's layout. Tile registers are numbered from 0 on:
+// first those of a product's sums, fragment after fragment by rows, then those of the left factor, then those of the
+// right one.
 #pragma once
 
 #include <map>
@@ -15,27 +16,28 @@ namespace wl {
 inline constexpr int kTileRegisterCount = 8;
 
 struct TileRegister {
-  int64_t rows = 0, bytes = 0;      // of a row
+  int64_t rows = 0, bytes = 0;      // its rows, and the bytes of one row
   std::vector<int64_t> first = {};  // coordinates of its first element in the tile
   bool operator==(const TileRegister&) const = default;
 };
 
-// The number of the first register of a tile, and whose factor or sums it is.
+// A tile in tile registers: the number of its first register, and the instruction whose factor or sums it is.
 struct HeldTile {
   int first = 0;
   MatrixOp matrix = {};
 };
 using HeldTiles = std::map<TileId, HeldTile>;
 
-// The tiles of a kernel without lanes that are in registers.
+// The tiles that are in tile registers: all operands of products, on machines without lanes.
 HeldTiles tiles_in_registers(const Kernel& kernel);
-// The registers of a tile that is a factor or the sums of `matrix`, by rows of fragments.
+// The tile registers of a tile that is a factor or the sums of `matrix`, in the order of their fragments by rows.
 std::vector<TileRegister> registers_of(MatrixOp matrix, const Layout& layout);
-// The shapes of all registers, where every product of a part of the body has the same; nullopt: it has none, or
-// several.
+// The shapes of all tile registers, by number, that a part of the body needs. nullopt where it has no product, or
+// products that need different shapes, and on machines with lanes.
 std::optional<std::vector<TileRegister>> shapes_of(const Kernel& kernel, std::span<const Instr> part);
-// Tiles in registers are filled with zero, loaded and stored by whole rows without guards, and multiplied; a tile has
-// the same registers in every product, and no product needs more than there are.
+// An internal error where a tile in tile registers is filled with anything but zero, is moved otherwise than by whole
+// rows without guards, or is used by anything but moves and products; where its registers differ between products; or
+// where a product needs more than kTileRegisterCount.
 absl::Status check_tile_registers(const Kernel& kernel);
 
 }  // namespace wl

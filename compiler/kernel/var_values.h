@@ -1,4 +1,5 @@
-// What a kernel's variables are at one point of its run, and what follows from them; for whoever walks a kernel.
+// The values of a kernel's variables at one point of its run, and of the expressions over them; used by all code that
+// walks a kernel.
 #pragma once
 
 #include <algorithm>
@@ -10,10 +11,10 @@ namespace wl {
 
 class VarValues {
  public:
-  // All zero. The kernel must outlive this.
+  // All variables start at zero. The kernel must outlive this object.
   explicit VarValues(const Kernel& kernel) : kernel_(kernel), values_(kernel.vars.size(), 0) {}
 
-  // Not for derived variables: those follow.
+  // Not for derived variables, whose values follow from the others.
   void set(VarId var, int64_t value) { values_[var] = value; }
 
   int64_t value(VarId var) const {
@@ -27,7 +28,7 @@ class VarValues {
     for (const auto& [var, coefficient] : affine.terms) sum += coefficient * value(var);
     return sum;
   }
-  // Of trips or bounds; at least one.
+  // The smallest value of a loop's trips or of a tile's bounds along an axis. `of` must not be empty.
   int64_t smallest(const std::vector<Affine>& of) const {
     int64_t least = value(of[0]);
     for (const Affine& affine : of) least = std::min(least, value(affine));

@@ -83,10 +83,10 @@ class Verifier {
   const Tile& tile_of(TileId id) const { return kernel_.tiles[id]; }
   const Layout& layout_of(TileId id) const { return kernel_.tiles[id].layout; }
 
-  // What each kind of operand must satisfy.
+  // The checks of each kind of operand.
 
-  absl::Status operand_tile(const Instr&) const { return absl::OkStatus(); }   // check_tiles_of
-  absl::Status operand_shape(const Instr&) const { return absl::OkStatus(); }  // likewise
+  absl::Status operand_tile(const Instr&) const { return absl::OkStatus(); }   // check_tiles_of checks it
+  absl::Status operand_shape(const Instr&) const { return absl::OkStatus(); }  // check_tiles_of checks it
   absl::Status operand_slice(const Instr& instr) const {
     WL_RETURN_IF_ERROR(check_slice(instr, instr.slice));
     const InstrInfo& row = info(instr.op);
@@ -179,7 +179,7 @@ class Verifier {
     const uint32_t features = target.ok() ? (*target)->features : 0, wanted = info(instr.matrix).feature;
     return (features & wanted) == wanted ? absl::OkStatus() : fail(instr, cat(kernel_.target, " has no such matrices"));
   }
-  absl::Status operand_tiles(const Instr&) const { return absl::OkStatus(); }  // check_tiles_of
+  absl::Status operand_tiles(const Instr&) const { return absl::OkStatus(); }  // check_tiles_of checks them
   absl::Status operand_axes(const Instr& instr) const {
     const int rank = tile_of(instr.args[0]).layout.rank();
     const auto exists = [rank](int axis) { return axis >= 0 && axis < rank; };
@@ -235,7 +235,7 @@ class Verifier {
     return with_problem(instr, access_problem(kernel_.buffers[slice.buffer], slice, tile, each, row.is_indexed()));
   }
 
-  // What rows of instrs.def demand beyond that.
+  // The functions in the column `check` of instrs.def: demands of an instruction beyond those of its operands.
 
   absl::Status check_nothing(const Instr&) const { return absl::OkStatus(); }
   absl::Status check_fold(const Instr& instr) const {
@@ -248,7 +248,7 @@ class Verifier {
     WL_RETURN_IF_ERROR(are_words(instr, instr.result));
     return instr.slice.strides.empty() ? fail(instr, "words are along an axis") : absl::OkStatus();
   }
-  // Rows of 16 bytes of a block of eight by eight elements, which lanes exchange (PTX's ldmatrix.trans).
+  // Lanes exchange the elements of rows of 16 bytes, in blocks of eight by eight elements (PTX's ldmatrix.trans).
   absl::Status check_words_across(const Instr& instr) const {
     WL_RETURN_IF_ERROR(are_words(instr, instr.result));
     const Layout& layout = tile_of(instr.result).layout;
@@ -345,7 +345,7 @@ class Verifier {
     return kChecks[static_cast<size_t>(op)];
   }
 
-  // The arguments and the result are tiles, as many as the row says, and those that are read are defined.
+  // Checks that arguments and result are tiles, as many as the row says, and that those that are read are defined.
   absl::Status check_tiles_of(const Instr& instr, const std::set<TileId>& defined) const {
     const InstrInfo& row = info(instr.op);
     const auto takes = std::count(std::begin(row.operands), std::end(row.operands), Operand::tile) +

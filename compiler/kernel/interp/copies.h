@@ -1,5 +1,5 @@
-// Asynchronous copies of the interpreter that have not arrived: their places hold NaN until somebody has waited for
-// them, by groups of a team, or by phases.
+// Asynchronous copies that the interpreter has started and that have not arrived. Their destinations hold NaN until
+// somebody has waited for them, by groups of a team or by phases.
 #pragma once
 
 #include <limits>
@@ -16,7 +16,7 @@ class PendingCopies {
  public:
   explicit PendingCopies(size_t teams) : groups_(teams, std::vector<Group>(1)) {}
 
-  // `to` stays where it is.
+  // Starts a copy. `to` must stay valid until the copy has arrived.
   void start(size_t team, Number* to, Number value) {
     *to = std::numeric_limits<Number>::quiet_NaN();
     groups_[team].back().emplace_back(to, value);
@@ -29,7 +29,7 @@ class PendingCopies {
       groups.erase(groups.begin());
     }
   }
-  // The team's open group arrives at a phase; all that arrived there is in place once it is waited for.
+  // The team's open group arrives at a phase. Everything that arrived there is in place once the phase is waited for.
   void arrive(size_t team, BufferId phases, int64_t element) {
     Group& open = groups_[team].back();
     Group& there = arrived_[{phases, element}];
@@ -43,13 +43,13 @@ class PendingCopies {
   }
 
  private:
-  using Group = std::vector<std::pair<Number*, Number>>;  // places in shared buffers and their new values
+  using Group = std::vector<std::pair<Number*, Number>>;  // elements of shared buffers, and their new values
 
   static void land(const Group& group) {
     for (const auto& [to, value] : group) *to = value;
   }
 
-  std::vector<std::vector<Group>> groups_;  // by team; the last is still open
+  std::vector<std::vector<Group>> groups_;  // by team; the last group is still open
   std::map<std::pair<BufferId, int64_t>, Group> arrived_;
 };
 

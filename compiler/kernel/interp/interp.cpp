@@ -25,7 +25,7 @@ class Interpreter {
     work_ = empty(Level::kWork);
     for (const Pass& pass : kernel_.passes())
       for (int64_t first = 0; first < kernel_.grid; first += std::max<int64_t>(kernel_.cluster, pass.last)) {
-        first_ = first + (pass.last == 0 ? 0 : first / pass.last * 5 % pass.last);  // an arbitrary one of them
+        first_ = first + (pass.last == 0 ? 0 : first / pass.last * 5 % pass.last);  // any of them may arrive last
         scratch_.assign(kernel_.cluster, empty(Level::kShared));
         cluster_ = empty(Level::kCluster);
         std::vector<int> teams(static_cast<size_t>(std::max(1, kernel_.teams)) * kernel_.cluster);
@@ -38,7 +38,7 @@ class Interpreter {
   }
 
  private:
-  // The buffers of a level, holding nothing.
+  // The buffers of a level, with nothing (NaN) stored in them; the buffers of other levels are empty.
   std::vector<std::vector<Number>> empty(Level level) const {
     std::vector<std::vector<Number>> out;
     for (const KernelBuffer& b : kernel_.buffers)
@@ -109,7 +109,7 @@ class Interpreter {
     return scratch_values_.back();
   }
 
-  // Meanings, as the rows of instrs.def name them; for the team that runs.
+  // What instructions do, in the team that runs. Rows of instrs.def name these functions in the column `meaning`.
 
   absl::Status nothing(const Instr&) { return absl::OkStatus(); }
 
@@ -148,7 +148,7 @@ class Interpreter {
     return absl::OkStatus();
   }
 
-  // In each thread, for each element of its vectors.
+  // Folds within each thread, for each element of its vectors.
   absl::Status fold(const Instr& instr) {
     const TilePlaces &from = tiles_.places(instr.args[0]), &to = tiles_.places(instr.result);
     const std::vector<Number> input = tile(instr.args[0]);
@@ -220,7 +220,7 @@ class Interpreter {
     });
   }
 
-  // Lanes multiply what other lanes of their wave hold.
+  // Uses whole tiles, since lanes multiply elements that other lanes of their wave hold.
   absl::Status mma(const Instr& instr) {
     const MatrixInfo& row = info(instr.matrix);
     const int64_t words = kernel_.tiles[instr.args[0]].layout.shape[1];
@@ -233,7 +233,7 @@ class Interpreter {
     });
   }
 
-  // Over the elements of a thread's vector, then over the lanes of its wave that differ along the axes.
+  // Combines the elements of a thread's vector, then those of the lanes of its wave that differ along the axes.
   absl::Status cross(const Instr& instr) {
     const TilePlaces &from = tiles_.places(instr.args[0]), &to = tiles_.places(instr.result);
     const int64_t lanes = from.thread_bits(instr.axes) & (std::max(1, kernel_.wave) - 1);
@@ -336,7 +336,7 @@ class Interpreter {
     tiles_.be(static_cast<size_t>(team));
   }
 
-  // Teams take turns at each instruction. With the barriers in place any other order gives the same result.
+  // Each instruction runs for one team after the other. With the barriers in place any other order gives the same.
   absl::Status body(std::span<const Instr> instrs, const std::vector<int>& teams) {
     for (const Instr& instr : instrs) {
       if (instr.op == InstrOp::kLoop) {
@@ -372,8 +372,8 @@ class Interpreter {
   VarValues vars_;
   std::vector<std::vector<std::vector<Number>>> scratch_;  // by block of the cluster
   std::vector<std::vector<Number>> cluster_, work_;
-  int64_t first_ = 0;                                    // block of the cluster that runs
-  std::map<const Instr*, std::vector<int64_t>> packed_;  // where the elements of its words are
+  int64_t first_ = 0;                                    // the first block that runs
+  std::map<const Instr*, std::vector<int64_t>> packed_;  // by pack instruction: packed_positions()
   TeamTiles tiles_;
   PendingCopies copies_{1};
   int now_ = 0;  // the team that runs

@@ -1,5 +1,5 @@
-// Single values as the interpreter computes them: floats in double, rounded as a register of the dtype rounds, integers
-// by their bits.
+// Single values as the interpreter computes them: floats in double, rounded as a register of the dtype would round
+// them, integers by their bits.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace wl {
 
-// One op of an expression; `from` is the dtype of its first operand.
+// The result of one op of an expression; `from` is the dtype of its first operand.
 inline Number result_of(Op op, DType dtype, DType from, Number x, Number y, Number z) {
   if (!is_float(dtype) && !is_float(from)) {
     const int64_t bits[3] = {bits_of(x), bits_of(y), bits_of(z)};

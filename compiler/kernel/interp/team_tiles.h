@@ -1,4 +1,4 @@
-// What the teams of a block, or of a cluster of blocks, hold of all tiles while a kernel is interpreted.
+// The values of all tiles in the teams of a block, or of a cluster of blocks, while a kernel is interpreted.
 #pragma once
 
 #include <map>
@@ -15,27 +15,27 @@ class TeamTiles {
  public:
   explicit TeamTiles(const Kernel& kernel);
 
-  // So many teams, of which none holds anything.
+  // Starts with this many teams, none of which holds any value.
   void start(size_t teams);
-  // All that follows is about this team.
+  // Chooses the team that all following calls are about.
   void be(size_t team) { now_ = team; }
 
   const TilePlaces& places(TileId id) const { return places_[id]; }
-  // By position; NaN where nothing is.
+  // The values of a tile by position (tile_places.h); NaN where none was assigned.
   std::vector<Number>& tile(TileId id);
-  // What the thread at a position of tile `by` holds of the element of tile `id` that belongs there. Aborts where it
-  // does not hold it, which verify() rules out.
+  // The value that the thread at position `at` of tile `by` holds of the element of tile `id` that belongs there.
+  // Aborts where the thread does not hold that element, which verify() rules out.
   Number held(TileId id, TileId by, int64_t at);
-  // The elements of a tile, row by row, whichever thread holds them.
+  // The elements of a tile in row-major order, whichever thread holds them.
   std::vector<Number> whole(TileId id);
-  // Makes them the elements of a tile, in all threads that hold them.
+  // Assigns the elements of a tile, in row-major order, in all threads that hold them.
   void spread(TileId id, const std::vector<Number>& elements);
 
  private:
   const Kernel& kernel_;
   std::vector<TilePlaces> places_;                                       // by tile
   std::vector<std::vector<std::vector<Number>>> values_;                 // by team, tile and position
-  std::map<std::pair<TileId, TileId>, std::vector<int64_t>> positions_;  // of one tile, for those of another
+  std::map<std::pair<TileId, TileId>, std::vector<int64_t>> positions_;  // by two tiles: positions_in()
   size_t now_ = 0;
 };
 

@@ -1,4 +1,4 @@
-// Words as the interpreter holds them: u32 of narrow elements (compiler/base/dtype.h).
+// Words as the interpreter represents them: u32 that hold narrow elements (compiler/base/dtype.h).
 #pragma once
 
 #include <cmath>
@@ -10,8 +10,8 @@
 
 namespace wl {
 
-// The word of these elements; those that are missing are zero. Words that nothing was stored to are NaN, as all
-// elements of fresh buffers are.
+// word_of: the word of these elements; elements that are missing are zero. element_of: one element of a word. It is NaN
+// for a word that nothing was stored to, as elements of fresh buffers are.
 inline Number word_of(DType dtype, const std::vector<Number>& elements) {
   uint32_t word = 0;
   for (size_t i = 0; i < elements.size(); ++i)
@@ -24,13 +24,13 @@ inline Number element_of(DType dtype, Number word, int index) {
   return load_element(dtype, &bits, static_cast<uint64_t>(index));
 }
 
-// What a matrix instruction multiplies of a word: of f32 the part that tf32 has.
+// The factor that a matrix instruction takes from a word: an element, of f32 only the bits that tf32 has.
 inline Number factor_of(DType dtype, Number word, int index) {
   if (dtype != DType::f32 || std::isnan(word)) return element_of(dtype, word, index);
   return element_of(dtype, static_cast<uint32_t>(word) & 0xffffe000u, index);
 }
 
-// Adds the products of two words' elements.
+// Adds the products of the corresponding elements of two words to `to`.
 inline void add_products(DType a_element, Number a, DType b_element, Number b, DType sum, Number& to) {
   for (int i = 0; i < elements_of_word(a_element); ++i)
     to = combine(Op::add, sum, to, factor_of(a_element, a, i) * factor_of(b_element, b, i));

@@ -1,5 +1,5 @@
-// What uses a buffer, as groups: reads of it into registers, and what uses these. The reads of a group may run while
-// the group before it is used.
+// Splits the code that uses a buffer into groups: reads of the buffer into registers, then the instructions that use
+// these registers. The reads of one group may run while the registers of the group before it are used.
 #pragma once
 
 #include <span>
@@ -15,16 +15,17 @@ struct Groups {
     std::vector<Instr> reads, uses;
   };
   std::vector<Group> groups;
-  Instr inner;        // the loop around them, without a body, where there is one
-  int64_t turns = 1;  // of that loop
+  Instr inner;        // the loop around the groups, without its body, if there is one
+  int64_t turns = 1;  // iterations of that loop; a turn is one of them
 
-  // The reads of a group, and its uses, in a turn of the inner loop.
+  // The reads of one group, or its uses, in the iteration `turn` of the inner loop.
   std::vector<Instr> reads(Rewrite& rewrite, size_t group, const Affine& turn) const;
   std::vector<Instr> uses(Rewrite& rewrite, size_t group, const Affine& turn) const;
 };
 
-// Takes instructions apart: groups one after the other, or a loop of them. Every other group gets tiles of its own,
-// where neighbours have the same. Invalid, and no tile more, where they are not such groups.
+// Splits instructions into groups that follow one another, or that a single loop contains. Where neighbouring groups
+// use the same tiles, every second group gets new tiles of its own. Invalid, without new tiles, where the instructions
+// are not such groups.
 absl::StatusOr<Groups> groups_of(const Kernel& kernel, Rewrite& rewrite, const std::vector<Instr>& uses,
                                  std::span<const Pipeline::Ring> rings);
 

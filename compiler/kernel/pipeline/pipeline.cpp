@@ -21,7 +21,7 @@ void append(std::vector<Instr>& to, std::vector<Instr> from) {
   to.insert(to.end(), std::make_move_iterator(from.begin()), std::make_move_iterator(from.end()));
 }
 
-// The trips of a loop, where they are one number.
+// The number of a loop's iterations, where it is fixed.
 std::optional<int64_t> known_trips(const Instr& loop) {
   int64_t trips = kAnyTrips;
   for (const Affine& one : loop.trips) {
@@ -54,7 +54,7 @@ class Pipeliner {
     std::vector<Instr> whole = first_iterations();
     if (carries()) append(whole, first_reads());
     whole.push_back(steady_loop());
-    // With two stages, carried reads have waited for everything.
+    // With two stages, the reads that are carried into the next iteration have waited for all copies.
     if (!parts_.copies.empty() && (!carries() || stages_ > 2)) whole.push_back(wait_instr(0));
     const auto place = around_->erase(around_->begin() + static_cast<int64_t>(at_));
     around_->insert(place, std::make_move_iterator(whole.begin()), std::make_move_iterator(whole.end()));
@@ -74,7 +74,7 @@ class Pipeliner {
     return false;
   }
 
-  // Several loops may have the same variable.
+  // Whether a loop uses the rings; there may be other loops with the same variable.
   bool uses_rings(const std::vector<Instr>& body) const {
     bool uses = false;
     each_instr(body, [&](const Instr& instr) {
@@ -83,7 +83,8 @@ class Pipeliner {
     return uses;
   }
 
-  // Whatever comes after the loop, and around again before it, fills a buffer before it reads it.
+  // Checks that no instruction outside the loop reads what the loop leaves in a buffer. Instructions in front of the
+  // loop count as behind it, too, since a loop around both may run again.
   absl::Status check_outside() const {
     std::vector<const Instr*> before, after;
     bool passed = false;
@@ -120,7 +121,7 @@ class Pipeliner {
     return absl::OkStatus();
   }
 
-  // A slot for every stage. What lies behind a buffer makes room.
+  // Gives every buffer a slot for each stage, and moves the buffers that lie behind it.
   void make_rings() {
     if (stages_ == 1) return;
     for (const Pipeline::Ring& ring : how_.rings) {
@@ -164,7 +165,7 @@ class Pipeliner {
     return in_slot(std::move(out), slot);
   }
 
-  // Copies of an iteration that the loop may not have: of one that it has not, zeros.
+  // The copies of an iteration. Where the loop does not have this iteration, they write zeros.
   std::vector<Instr> copies(const Affine& iteration, const Affine& slot) {
     std::vector<Instr> out = moved(parts_.copies, iteration, slot);
     const bool has = trips_ && iteration.terms.empty() && iteration.base < *trips_;
@@ -182,8 +183,9 @@ class Pipeliner {
     return out;
   }
 
-  // The producers of the iterations before the first one's uses, with tiles of their own. There may be no such
-  // iteration. Reads that run ahead may read its slot nevertheless, which then gets what the last iteration produces.
+  // The producers of the first stages - 1 iterations, in front of the loop and with tiles of their own, as far as the
+  // loop has these iterations. Reads that run ahead may read the slot of an iteration that the loop does not have; such
+  // a slot gets what the last iteration produces.
   std::vector<Instr> first_iterations() {
     std::vector<Instr> out;
     for (int64_t i = 0; i + 1 < stages_; ++i) {
@@ -199,14 +201,14 @@ class Pipeliner {
     return out;
   }
 
-  // An iteration, or the last one where it comes after that.
+  // The given iteration, or the loop's last one if that comes before it.
   Affine or_last(const Affine& iteration, const char* name) {
     std::vector<Affine> of = {iteration};
     for (const Affine& trips : loop_.trips) of.push_back(sum(trips, fixed(-1)));
     return rewrite_.derived(name, std::move(of), 1, 0, how_.loop);
   }
 
-  // Instructions that run if there is such an iteration.
+  // The instructions, which run only if the loop has this iteration.
   std::vector<Instr> where_there_is(int64_t iteration, std::vector<Instr> instrs) {
     if (instrs.empty() || trips_) return instrs;
     Instr maybe;
@@ -238,18 +240,18 @@ class Pipeliner {
     return instrs;
   }
 
-  // The loop, whose iterations fill the slot of the one that comes stages - 1 later, and use their own.
+  // The loop itself: an iteration fills the slot of the one that comes stages - 1 later, and uses its own slot.
   Instr steady_loop() {
     const Affine now = affine(how_.loop), later = affine(how_.loop, 1, stages_ - 1);
     const bool copies_any = !parts_.copies.empty(), loads_any = !parts_.stores.empty();
-    // Beyond the last iteration it is the last one again, whose values nothing needs.
+    // Behind the last iteration the last one is loaded again, and nothing uses its values.
     const Affine next = loads_any ? or_last(later, "next") : later;
     const Affine slot = slot_of("slot", now), next_slot = slot_of("next_slot", later);
     const int pending = static_cast<int>(stages_) - (parts_.own ? 1 : 2);
     const bool waits = copies_any && !carries();
     std::vector<Instr> body;
     if (waits && !parts_.own) body.push_back(wait_instr(pending));
-    // Products that are waited for are computed while the copies are started.
+    // If the uses end with a wait for products, the copies are started before it, while the products are computed.
     const bool beside = copies_any && !parts_.uses.empty() && parts_.uses.back().op == InstrOp::kMmaWait;
     if (copies_any && !beside) append(body, copies(later, next_slot));
     if (waits && parts_.own) body.push_back(wait_instr(pending));
@@ -271,8 +273,8 @@ class Pipeliner {
     return loop;
   }
 
-  // The loop, in which copiers fill slots and arrive at one phase of each, and the teams use them and arrive at
-  // another.
+  // The loop where copiers copy: they fill a slot and arrive at its phase in `filled`; the teams use the slot and
+  // arrive at its phase in `used`.
   absl::Status alongside() {
     if (!parts_.stores.empty() || parts_.copies.empty() || !trips_ || stages_ < 2 || how_.registers > 1)
       return invalid("kernel ", kernel_.name,
@@ -303,7 +305,7 @@ class Pipeliner {
     return absl::OkStatus();
   }
 
-  // A phase for every slot, behind all scratch.
+  // A buffer of phases, one for every slot, behind all other scratch.
   BufferId phases(const char* name, int arrivals) {
     KernelBuffer buffer{name, DType::i64, {stages_}, Level::kShared};
     buffer.byte_offset = (kernel_.scratch_bytes() + 63) / 64 * 64;
@@ -312,7 +314,7 @@ class Pipeliner {
     return static_cast<BufferId>(kernel_.buffers.size()) - 1;
   }
 
-  // Whether the first reads of an iteration are carried over from the one before.
+  // Whether the first reads of an iteration run in the iteration before it.
   bool carries() const { return groups_ && stages_ > 1; }
 
   std::vector<Instr> reads(size_t group, const Affine& turn, const Affine& slot) {
@@ -323,15 +325,16 @@ class Pipeliner {
     std::vector<Instr> out;
     if (!parts_.copies.empty()) out.push_back(wait_instr(static_cast<int>(stages_) - 2));
     std::vector<Instr> first = reads(0, fixed(0), fixed(0));
-    if (!trips_)  // what a loop without iterations never stored is not read
+    if (!trips_)  // a loop without iterations has stored nothing
       for (const Instr& read : first) out.push_back(fill_instr(read.result, 0));
     append(out, where_there_is(0, std::move(first)));
     return out;
   }
 
-  // The uses of an iteration: the reads of every group before the uses of the group before it. The last turn of their
-  // loop stands behind it, since its last reads are those of the next iteration, from another slot, before which
-  // `stores` must be done and copies have arrived.
+  // The uses of an iteration, with the reads of every group in front of the uses of the group before it. A turn is an
+  // iteration of the inner loop around the groups, if there is one. The last turn stands behind this loop, since its
+  // last reads are those of the next iteration, from another slot. Before these reads, `stores` must be done and copies
+  // must have arrived.
   std::vector<Instr> uses_ahead(const Affine& slot, std::vector<Instr> stores) {
     std::vector<Instr> out;
     const auto turn = [&](const Affine& at, std::vector<Instr> after) {
@@ -362,14 +365,14 @@ class Pipeliner {
   Kernel& kernel_;
   Pipeline how_;
   Rewrite rewrite_;
-  std::vector<Instr>* around_ = nullptr;  // the body that has the loop, and where
+  std::vector<Instr>* around_ = nullptr;  // the body that contains the loop, at position at_
   size_t at_ = 0;
   Instr loop_;
   std::optional<int64_t> trips_;
   int64_t stages_ = 1;
   Producers parts_;
-  std::optional<Groups> groups_;       // of the uses, where their reads run ahead too
-  std::map<BufferId, int64_t> slots_;  // elements of a slot, by ring
+  std::optional<Groups> groups_;       // of the uses, where their reads run ahead, too
+  std::map<BufferId, int64_t> slots_;  // by buffer of a ring: elements of a slot
 };
 
 }  // namespace

@@ -2,9 +2,10 @@
 // Deep Learning Compiler for AI-GPUs", MLSys 2023). Lowering writes the plain loop: every iteration fills buffers in
 // shared memory, then reads them. Here each buffer becomes a ring of slots, one for each iteration that is under way.
 //
-// What fills a buffer is a store of the loop and what it is computed from: its *producers*. They run ahead where they
-// depend on nothing that the loop changes but its variable. They are loads into registers early in an iteration and
-// stores late in it, or, where a load's value is stored as it is, one asynchronous copy.
+// A buffer is filled by its *producers*: a store of the loop, and the instructions that compute what is stored.
+// Producers can run ahead if they depend on nothing that the loop changes but its variable. They become loads into
+// registers early in an iteration and stores late in it, or, where a loaded value is stored as it is, one asynchronous
+// copy.
 //
 //   for i in n {                   copy 0 .. stages-2: each `async_load, commit`, where there is such an iteration
 //     %1 = load x[i*8]             for i in n {
@@ -14,13 +15,14 @@
 //   }                                %2 = load s[i % stages]; ... }
 //                                  wait 0
 //
-// Barriers are placed afterwards, as in every kernel (barriers.h). The wait stands before the copies so that one
-// barrier between both does for what arrives and for the slot that is written next; threads that read what they copied
-// themselves need no barrier, and start the next copies before they wait. Where the uses end with a wait for products
-// that are computed without the threads (mma_wait), the copies stand before it.
+// Barriers are placed afterwards, as in every kernel (barriers.h). The wait stands before the copies, so that one
+// barrier between both serves the elements that arrive and the slot that is written next. Threads that read only what
+// they copied themselves need no barrier; they start the next copies before they wait. Where the uses end with a wait
+// for products that the matrix units compute while the threads go on (mma_wait), the copies stand before that wait.
 //
-// Where the kernel's copiers run the copies, they do so in the plain order: phases keep them from filling a slot before
-// its elements have been used, and the teams from using it before it is filled. Nothing comes before or after the loop.
+// Where the kernel has copiers (threads that only copy), these run the copies, in the order of the plain loop. Phases
+// keep the copiers from filling a slot before the teams have used its elements, and the teams from using a slot before
+// it is filled. Nothing is added before or after the loop.
 //
 //   for i in n {
 //     copiers {
@@ -32,9 +34,9 @@
 //     %2 = load s[i % stages]; ...
 //     arrive used[i % stages] }
 //
-// Reads of the buffers into registers may run ahead as well, by one: where uses alternate with what they read
-// (groups.h), a group is read while the one before it is used, and the first of an iteration at the end of the
-// iteration before.
+// Reads of the buffers into registers may run ahead as well, by one group. Where reads alternate with their uses
+// (groups.h), each group is read while the group before it is used, and the first group of an iteration is read at the
+// end of the iteration before.
 #pragma once
 
 #include <vector>
@@ -46,20 +48,22 @@ namespace wl {
 
 struct Pipeline {
   struct Ring {
-    BufferId buffer = -1;  // of shared memory, filled in every iteration
-    bool copied = false;   // by asynchronous copies
-    bool boxes = false;    // as boxes of a matrix, where copiers copy
+    BufferId buffer = -1;  // a buffer in shared memory that every iteration fills
+    bool copied = false;   // whether asynchronous copies fill it
+    bool boxes = false;    // whether copiers copy it as boxes of a matrix (kernel/near.h)
   };
-  VarId loop = -1;  // whose iterations overlap; of several loops with this variable the one that uses the buffers
+  // The variable of the loop whose iterations are to overlap. Of several loops with this variable, the one that uses
+  // the buffers is meant.
+  VarId loop = -1;
   std::vector<Ring> rings;
-  int64_t stages = 1;      // iterations under way at once, at most as many as there are
-  int64_t registers = 1;   // sets of tiles for what is read of the buffers: 1, or 2 that take turns
-  bool alongside = false;  // the kernel's copiers run the copies
-  Affine before = {};      // with copiers: iterations of the loop that ran before, where it is inside another one
+  int64_t stages = 1;      // iterations under way at once; cut to the loop's iterations
+  int64_t registers = 1;   // sets of tiles that the buffers are read into: 1, or 2 that are used alternately
+  bool alongside = false;  // whether the kernel's copiers run the copies
+  Affine before = {};      // with copiers, inside another loop: iterations of `loop` in earlier ones of that loop
 };
 
-// Invalid, and the kernel as it was, where the loop is not of this kind; the message says why. Variables up to the
-// loop's keep their numbers.
+// Pipelines the loop as `how` says. Invalid, with the kernel unchanged, where the loop does not allow it; the message
+// says why. The loop's variable and those before it keep their numbers.
 absl::Status pipeline(Kernel& kernel, const Pipeline& how);
 
 }  // namespace wl

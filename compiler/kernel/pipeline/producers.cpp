@@ -34,7 +34,7 @@ class Parts {
     return invalid("kernel ", kernel_.name, " is not pipelined: ", why, ": ", print(kernel_, instr));
   }
 
-  // Backwards from the stores to what their values are computed from.
+  // Finds the producers, backwards from the stores to the instructions that compute what is stored.
   absl::Status slice() {
     const std::vector<Instr>& body = loop_.body;
     in_.assign(body.size(), false);
@@ -49,7 +49,7 @@ class Parts {
       }
       needed.insert(instr.args.begin(), instr.args.end());
     }
-    // What is left comes from before the loop.
+    // Tiles that are still needed here must come from before the loop.
     absl::Status status;
     each_instr(body, [&](const Instr& instr) {
       if (instr.result >= 0 && needed.contains(instr.result)) status = refuse(instr, "a value of an earlier iteration");
@@ -77,7 +77,7 @@ class Parts {
     return absl::OkStatus();
   }
 
-  // The rest reads the buffers after they are filled, and knows the producers' tiles by no other way.
+  // Checks that the rest of the body reads the buffers only after they are filled, and uses no tile of the producers.
   absl::Status check_uses() {
     absl::Status status;
     std::set<BufferId> filled;
@@ -111,7 +111,7 @@ class Parts {
         out_.own = out_.own && !info(reader.op).is_indexed() && accesses_own(kernel_, loop_.body[i], reader);
   }
 
-  // Producers that read a tile.
+  // How often producers read a tile.
   int64_t readers(TileId tile) const {
     int64_t n = 0;
     for (size_t i = 0; i < loop_.body.size(); ++i)
@@ -120,7 +120,7 @@ class Parts {
   }
 
   absl::Status divide() {
-    std::set<const Instr*> joined;  // loads that became part of a copy
+    std::set<const Instr*> joined;  // loads and stores that a copy replaces
     for (size_t i = 0; i < loop_.body.size(); ++i) {
       const Instr& store = loop_.body[i];
       if (!in_[i] || !fills(store) || !ring_of(store.slice.buffer)->copied) continue;
@@ -150,7 +150,7 @@ class Parts {
   const Kernel& kernel_;
   const Instr& loop_;
   const Pipeline& how_;
-  std::vector<bool> in_;  // by instruction of the body: it is a producer
+  std::vector<bool> in_;  // by instruction of the body: whether it is a producer
   std::set<BufferId> read_;
   Producers out_;
 };

@@ -1,4 +1,5 @@
-// What of a loop's body fills buffers that later iterations may fill ahead, and what uses them.
+// Divides a loop's body into the instructions that fill buffers, which may run ahead for later iterations, and those
+// that use the buffers.
 #pragma once
 
 #include <set>
@@ -8,14 +9,14 @@
 namespace wl {
 
 struct Producers {
-  std::vector<Instr> copies;         // asynchronous
-  std::vector<Instr> loads, stores;  // through registers: everything up to the stores, and those
+  std::vector<Instr> copies;         // asynchronous copies
+  std::vector<Instr> loads, stores;  // through registers: all producers up to the stores, and the stores
   std::vector<Instr> uses;           // the rest of the body
-  std::set<TileId> tiles;            // that the producers have for themselves
-  bool own = true;                   // threads read what they filled themselves, and nothing else
+  std::set<TileId> tiles;            // tiles that only the producers use
+  bool own = true;                   // whether every thread reads only what it filled itself
 };
 
-// Takes the body of a loop apart; invalid where its producers cannot run ahead of the rest.
+// Divides the body of a loop. Invalid where its producers cannot run ahead of the rest.
 absl::StatusOr<Producers> producers_of(const Kernel& kernel, const Instr& loop, const Pipeline& how);
 
 }  // namespace wl

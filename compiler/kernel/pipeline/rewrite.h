@@ -1,5 +1,6 @@
-// Instructions of a loop's body for another iteration. What is new gets its number at the end: variables behind those
-// that they come from, tiles in front of them, so that numbers grow as the text does.
+// Copies instructions of a loop's body for another iteration. New variables and tiles get their numbers at the end, so
+// that numbers grow along the text: a variable comes behind those that it derives from, a tile in front of the one it
+// is made for.
 #pragma once
 
 #include <map>
@@ -11,7 +12,7 @@
 
 namespace wl {
 
-// What takes the place of a loop's variable.
+// The loop variable to replace, and the expression that takes its place.
 struct Iteration {
   VarId var = -1;
   Affine at;
@@ -19,30 +20,32 @@ struct Iteration {
 
 class Rewrite {
  public:
-  // The kernel must outlive this.
+  // The kernel must outlive this object.
   explicit Rewrite(Kernel& kernel);
 
-  // The derived variable (min(of...) / div) % mod, behind variable `beside` where there is none yet.
+  // The derived variable (min(of...) / div) % mod. If it does not exist yet, it will be numbered behind variable
+  // `beside`.
   Affine derived(std::string name, std::vector<Affine> of, int64_t div, int64_t mod, VarId beside);
-  // The variable of a loop, behind `beside`.
+  // A new loop variable, to be numbered behind `beside`.
   VarId loop_var(std::string name, VarId beside);
-  // A tile like another one, in front of tile `before`.
+  // A new tile like another one, to be numbered in front of tile `before`.
   TileId like(TileId tile, TileId before);
-  // The same at another iteration. Derived variables that depend on the loop's get others beside them.
+  // The expression, tile or instruction at another iteration. Derived variables that depend on the loop's variable are
+  // replaced by new ones, which are numbered beside them.
   Affine moved(const Affine& from, const Iteration& to);
   Tile moved(Tile tile, const Iteration& to);
   Instr moved(Instr instr, const Iteration& to);
-  // Drops derived variables that no instruction needs any more, and numbers everything in order.
+  // Drops derived variables that no instruction needs any more, and numbers all variables and tiles in order.
   void finish();
 
  private:
   Kernel& kernel_;
-  std::vector<bool> needed_;   // variables, before anything changed
-  std::vector<VarId> beside_;  // by variable: itself, or the one that it stands behind
+  std::vector<bool> needed_;   // by variable: whether anything needed it at the start
+  std::vector<VarId> beside_;  // by variable: itself, or the variable that it is numbered behind
   std::map<TileId, TileId> in_front_of_;
 };
 
-// Calls visit(affine) for every affine expression of an instruction, without those of its body.
+// Calls visit(affine) for every affine expression of an instruction, but not for those of its body.
 template <typename Visit>
 void each_affine(Instr& instr, const Visit& visit) {
   visit(instr.slice.offset);

@@ -11,9 +11,9 @@ namespace {
 
 constexpr int kMaxNesting = 24;
 constexpr size_t kMaxNodes = 100'000;
-constexpr std::string_view kRounded = "rounded";  // before an op
+constexpr std::string_view kRounded = "rounded";  // stands before the name of an op
 
-// The dtype a node has unless its text says otherwise. `types`: of the nodes before it.
+// The dtype that a node has unless its text says otherwise. `before`: an expression that has the nodes before it.
 DType usual_type(const ExprNode& node, const Expr& before, const Kernel& kernel, const std::vector<TileId>& args) {
   if (node.kind == ExprNode::Kind::kArg) return kernel.tiles[args[node.arg]].dtype;
   if (node.kind == ExprNode::Kind::kConstant) return DType::f32;
@@ -21,7 +21,7 @@ DType usual_type(const ExprNode& node, const Expr& before, const Kernel& kernel,
   return before[node.operands[node.op == Op::select ? 1 : 0]].dtype;
 }
 
-// Leaves can name tiles where the arguments follow from that: each tile is one argument, in the order of first use.
+// Whether leaves can name tiles, and the arguments follow from that: each tile is one argument, in order of first use.
 bool args_are_implied(const Instr& map) {
   std::vector<TileId> met;
   for (const ExprNode& node : map.expr) {
@@ -33,7 +33,7 @@ bool args_are_implied(const Instr& map) {
   return met == map.args;
 }
 
-// verify() demands the same; its messages print kernels that are not verified yet.
+// Whether the expression can be printed. verify() demands the same, but its messages print kernels not verified yet.
 bool well_formed(const Kernel& kernel, const Instr& map) {
   for (TileId arg : map.args)
     if (arg < 0 || arg >= static_cast<TileId>(kernel.tiles.size())) return false;
@@ -72,7 +72,8 @@ class ExprPrinter {
     std::string text;
   };
 
-  // Nodes wait on a stack for their user, as in postfix notation. False: some more nodes need names.
+  // Prints with the present names. Nodes wait on a stack for their user, as in postfix notation. Returns false where
+  // some more nodes need names.
   bool try_print() {
     out_.clear();
     std::vector<Part> stack;
@@ -100,7 +101,7 @@ class ExprPrinter {
       stack.resize(stack.size() - inside.size());
       if (part.depth > kMaxNesting && i + 1 < static_cast<int>(map_.expr.size())) name(i);
       if (named_[i]) {
-        // Nodes on the stack would be numbered after this one.
+        // Nodes that wait on the stack would get their numbers after this one, so they need names, too.
         for (const Part& waiting : stack) name(waiting.node);
         append(&out_, "$", i, " = ", part.text, "; ");
       } else {
@@ -194,7 +195,7 @@ class ExprReader {
     return in_.expect(">");
   }
 
-  // One value; `number` gets its node.
+  // Reads one value; `number` becomes the number of its node.
   absl::Status value(int& number, int depth) {
     if (depth > 2 * kMaxNesting)
       return invalid("an expression nested deeper than ", 2 * kMaxNesting, "; name its parts");
@@ -233,7 +234,7 @@ class ExprReader {
     return absl::OkStatus();
   }
 
-  // The name of an elementwise op, followed by a type or operands; words such as inf are numbers.
+  // Reads the name of an elementwise op; null where there is none. Words such as inf are numbers.
   const OpInfo* take_op() {
     TextCursor ahead = in_;
     const std::string_view name = ahead.word();

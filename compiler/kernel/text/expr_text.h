@@ -1,7 +1,7 @@
-// The expression of a map as text, exactly: nodes keep their order and sharing. A node that is used once, where it was
-// computed, is written inside its user; any other gets a name, "$N = ...;", N its number. Leaves are the map's tiles;
-// a dtype that is not the usual one follows
-// in angle brackets: "cast<f16>(%3)".
+// The expression of a map as text that reads back exactly: nodes keep their order and sharing. A node that is used
+// once, right where it was computed, is written inside its user; any other node gets a name, "$N = ...;", where N is
+// its number. Leaves are the map's tiles. A dtype that is not the usual one for the node follows in angle brackets:
+// "cast<f16>(%3)".
 #pragma once
 
 #include <functional>
@@ -14,7 +14,7 @@ namespace wl {
 
 std::string expr_text(const Kernel& kernel, const Instr& map);
 
-// Reads what expr_text prints into map.expr and map.args. `tile` reads "%3", a tile whose type is known.
+// Reads what expr_text prints into map.expr and map.args. `tile` reads a tile such as "%3", whose type is known.
 using TileReader = std::function<absl::Status(TextCursor& in, TileId& tile)>;
 absl::Status read_expr(TextCursor& in, const Kernel& kernel, const TileReader& tile, Instr& map);
 

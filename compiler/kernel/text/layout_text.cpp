@@ -1,5 +1,5 @@
-// Layouts as text and back. A layout whose position bits each move along one coordinate bit prints by axis; one with
-// XORs, or with replicated bits, lists the coordinate vector of every bit.
+// Prints layouts and reads them back. A layout whose position bits each move along one coordinate bit prints by axis. A
+// layout with XORs or with replicated bits lists the coordinate vector of every bit.
 #include <algorithm>
 
 #include "absl/strings/str_join.h"
@@ -19,8 +19,8 @@ int number_of(const Layout& layout, size_t base) {
                                         [&](const Layout::Base& b) { return b.kind == layout.bases[base].kind; }));
 }
 
-// Every coordinate bit has exactly one base, which moves along no other bit, and the bases are ordered by kind, as
-// parsing the text by axis would order them.
+// Whether a layout prints by axis: every coordinate bit has exactly one base, which moves along no other bit, and the
+// bases are ordered by kind, as reading the text would order them.
 bool prints_by_axis(const Layout& layout) {
   uint64_t seen = 0;
   size_t kind = 0;
@@ -48,7 +48,7 @@ absl::Status parse_outer(TextCursor& in, Layout::Outer& outer) {
   return absl::OkStatus();
 }
 
-// "v3"
+// Reads a position bit such as "v3".
 absl::Status parse_position(std::string_view word, char& kind, int& number) {
   TextCursor digits(word.empty() ? word : word.substr(1));
   if (word.empty() || kKinds.find(word[0]) == std::string_view::npos || digits.at_end())
@@ -79,7 +79,7 @@ absl::Status parse_axes(TextCursor& in, Layout& layout) {
       WL_RETURN_IF_ERROR(parse_outer(in, layout.outer[axis]));
     if (!in.take(";")) break;
   }
-  // By kind and number, which must be 0, 1, 2, ...
+  // Sorts the bases by kind and number. The numbers of a kind must be 0, 1, 2, ...
   std::vector<Layout::Base> sorted;
   for (char kind : kKinds) {
     const auto of_kind = std::count_if(layout.bases.begin(), layout.bases.end(),

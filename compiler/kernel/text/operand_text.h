@@ -1,4 +1,5 @@
-// The text of each kind of operand. A new kind is a row of instrs.def, one here, and one in the verifier.
+// The text of each kind of operand. To add a kind: a row of instrs.def, one in operand_text.cpp, and a check in the
+// verifier.
 #pragma once
 
 #include <string>
@@ -7,9 +8,9 @@
 
 namespace wl {
 
-// What stands behind an instruction's name, with its leading blanks.
+// The text behind an instruction's name, with its leading blank.
 std::string operands_text(const Kernel& kernel, const Instr& instr);
-// Reads the same into `instr`, whose op is known.
+// Reads that text into `instr`, whose op is known.
 absl::Status read_operands(ValueReader& reader, Instr& instr);
 
 }  // namespace wl

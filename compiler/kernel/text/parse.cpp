@@ -11,13 +11,13 @@ namespace {
 
 constexpr int kMaxDepth = 32;
 constexpr int64_t kMaxWeight = 1000;
-constexpr int64_t kMostSwizzled = 20;  // bits of a swizzle, and how far it looks
+constexpr int64_t kMostSwizzled = 20;  // the most bits that a number of a swizzle or of its panels may count
 constexpr int kMostArrivals = 1 << 16;
 
 class KernelParser {
  public:
   explicit KernelParser(std::string_view text) : rest_(text) {
-    // No number may make more entries than the text has lines.
+    // Limits the numbers of tiles, so that tables have no more entries than the text has lines.
     read_.most = static_cast<int>(std::min<int64_t>(std::count(text.begin(), text.end(), '\n') + 1, 1'000'000));
     kernel_.vars.push_back({Var::Kind::kBlock, "block", {}, 1, 0});
   }
@@ -37,7 +37,7 @@ class KernelParser {
     for (TileId id : read_.forward)
       if (id >= static_cast<TileId>(read_.typed.size())) return invalid("%", id, " is missing");
     if (next_line()) return in_.expected("nothing after '}'");
-    // The line that verify() complains about is in its message.
+    // The message of verify() shows the instruction that is wrong.
     return verify(kernel_);
   }
 
@@ -100,7 +100,7 @@ class KernelParser {
     return end_line();
   }
 
-  // Lines up to the one that closes the body. Declarations may stand anywhere outside loops.
+  // Reads lines up to the one that closes the body. Declarations may stand anywhere outside loops.
   absl::Status body(std::vector<Instr>& instrs, int depth) {
     if (depth > kMaxDepth) return invalid("loops nested deeper than ", kMaxDepth);
     while (next_line()) {
@@ -193,7 +193,8 @@ class KernelParser {
     WL_RETURN_IF_ERROR(read_.read_minimum(var.of));
     if (in_.take("/")) WL_RETURN_IF_ERROR(in_.integer(var.div, 2, kAnyHigh));
     if (in_.take("%")) WL_RETURN_IF_ERROR(in_.integer(var.mod, 1, kAnyHigh));
-    // Evaluating a variable evaluates what it derives from: bounded, so that texts cannot make that explode.
+    // Evaluating a variable evaluates all that it derives from. Their number is limited, so that no text can make that
+    // explode.
     int64_t weight = 1;
     for (const Affine& a : var.of)
       for (const auto& [source, coefficient] : a.terms) weight += weight_[source];
@@ -228,7 +229,7 @@ class KernelParser {
 
   std::string_view rest_;
   int line_number_ = 0;
-  std::map<VarId, int64_t> weight_;  // of derived variables
+  std::map<VarId, int64_t> weight_;  // by derived variable: how many variables its value takes
   ValueReader read_;
   TextCursor& in_ = read_.in;
   Kernel& kernel_ = read_.kernel;

@@ -1,5 +1,5 @@
-// Kernels as text; parse.cpp reads it back. A tile's type stands where the tile is first defined; tiles that nothing
-// defines are listed first.
+// Prints kernels as text, which parse.cpp reads back. A tile's type is printed where the tile is first defined; tiles
+// that no instruction defines are listed first.
 #include <algorithm>
 
 #include "absl/strings/escaping.h"

@@ -1,5 +1,5 @@
-// Reads one line of kernel text from left to right. Every reader leaves the cursor where it stopped; none looks behind
-// the end of the line, whatever the bytes.
+// Reads one line of kernel text from left to right. Every reader leaves the cursor where it stopped, and none reads
+// beyond the end of the line, whatever its bytes.
 #pragma once
 
 #include <charconv>
@@ -22,7 +22,7 @@ class TextCursor {
     skip_space();
     return line_.empty();
   }
-  // A whole word, or punctuation.
+  // Skips the token, a whole word or punctuation, if the line goes on with it; returns whether it did.
   bool take(std::string_view token) {
     skip_space();
     if (line_.substr(0, token.size()) != token) return false;
@@ -30,7 +30,7 @@ class TextCursor {
     line_.remove_prefix(token.size());
     return true;
   }
-  // "" when there is none.
+  // The next word; "" when there is none.
   std::string_view word() {
     skip_space();
     size_t n = 0;
@@ -43,7 +43,7 @@ class TextCursor {
     skip_space();
     return line_.empty() ? '\0' : line_[0];
   }
-  // The rest of the line, and where to go on in it.
+  // The rest of the line, and a way to skip a part of it.
   std::string_view rest() const { return line_; }
   void skip(size_t n) { line_.remove_prefix(n); }
 
@@ -72,7 +72,7 @@ class TextCursor {
     line_.remove_prefix(static_cast<size_t>(end - line_.data()));
     return absl::OkStatus();
   }
-  // "[1,2,3]".
+  // Reads a list such as "[1,2,3]".
   absl::Status list(std::vector<int64_t>& values, int64_t low, int64_t high) {
     WL_RETURN_IF_ERROR(expect("["));
     if (take("]")) return absl::OkStatus();
@@ -98,7 +98,7 @@ class TextCursor {
   std::string_view line_;
 };
 
-// The shortest text that reads back equal.
+// The shortest text that reads back as the same number.
 inline std::string real_text(double value) {
   if (std::isnan(value)) return "nan";
   char buffer[40];

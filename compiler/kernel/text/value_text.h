@@ -1,5 +1,5 @@
-// The parts of a kernel's text that stand for values: variables, affine expressions, tiles, slices and guards, each
-// printed and read.
+// Prints and reads the parts of a kernel's text that stand for values: variables, affine expressions, tiles, slices and
+// guards.
 #pragma once
 
 #include <limits>
@@ -14,16 +14,16 @@ namespace wl {
 std::string text_of(const Kernel& kernel, VarId var);
 std::string text_of(const Kernel& kernel, const Affine& affine);
 std::string text_of(const Kernel& kernel, const Slice& slice);
-std::string text_of(const Kernel& kernel, const Tile& tile);  // its type
+std::string text_of(const Kernel& kernel, const Tile& tile);  // the tile's type
 std::string minimum_text(const Kernel& kernel, const std::vector<Affine>& of);
 std::string guards_text(const Kernel& kernel, const std::vector<SliceGuard>& guards);
 
-// Reads what these functions print, from the line that `in` stands on. `kernel` holds what earlier lines declared.
+// Reads what these functions print, at the cursor `in`. `kernel` holds what earlier lines declared.
 struct ValueReader {
   TextCursor in{""};
   Kernel kernel;
-  int most = 0;                      // no number of a tile may be greater
-  std::vector<bool> typed = {};      // tiles whose type is known
+  int most = 0;                      // the greatest number that a tile may have
+  std::vector<bool> typed = {};      // by tile: whether its type is known
   std::vector<TileId> forward = {};  // tiles that a later line must define
 
   absl::Status read_dtype(DType& value);
@@ -33,8 +33,8 @@ struct ValueReader {
   absl::Status read_minimum(std::vector<Affine>& of);
   absl::Status read_slice(Slice& value);
   absl::Status read_guards(std::vector<SliceGuard>& guards);
-  absl::Status read_tile(TileId& id);  // of known type
-  absl::Status read_type(TileId id);   // and remembers it
+  absl::Status read_tile(TileId& id);  // a tile whose type is known
+  absl::Status read_type(TileId id);   // the type of a tile, which is then known
 };
 
 inline constexpr int64_t kMaxCount = int64_t{1} << 40;
