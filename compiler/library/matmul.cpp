@@ -1,5 +1,5 @@
-// Products by the libraries of GPUs, as compiler/base/matmul.h describes one. Their matrices are column by column, so
-// the loop along which the result has neighbours is the rows of theirs.
+// Products for the libraries of GPUs, in the form of compiler/base/matmul.h. These libraries store matrices column by
+// column, so their rows are the loop along which the result is contiguous.
 #include "compiler/base/matmul.h"
 
 #include <algorithm>
@@ -23,7 +23,7 @@ class Matmul {
     if (outer.size() > 1 || domain_.reduced.size() != 1 || product_.convolution) return std::nullopt;
     batch_ = outer.empty() ? -1 : outer[0];
     depth_ = domain_.reduced[0];
-    // Rows of the library are columns of the domain, if the result is contiguous along these.
+    // The library's rows are the columns of the domain if the result is contiguous along these.
     const bool along_columns = product_.result.strides[domain_.n.back()] == 1 || extent(domain_.n.back()) == 1;
     rows_ = along_columns ? domain_.n.back() : domain_.m.back();
     columns_ = along_columns ? domain_.m.back() : domain_.n.back();
@@ -49,7 +49,7 @@ class Matmul {
     return static_cast<int>(std::find(inputs.begin(), inputs.end(), tensor.input) - inputs.begin());
   }
 
-  // The tensor as a matrix whose columns are contiguous along `down`; false: they are not.
+  // Describes the tensor as a matrix whose columns are contiguous along `down`; false where they are not.
   bool matrix(const ProductTensor& tensor, AtomId down, AtomId across, MatmulMatrix& out) const {
     out = {argument(tensor), tensor.offset, extent(down), extent(across), 0, stride(tensor, batch_)};
     if (out.rows > 1 && stride(tensor, down) != 1) return false;
@@ -62,7 +62,8 @@ class Matmul {
     return !transposed || matrix(tensor, across, down, out);
   }
 
-  // What follows the product: a factor, then one matrix and one column to add in any order, then a function.
+  // Takes the steps after the product; false where they are not, in this order, a constant factor, additions of at most
+  // one matrix and one column (in any order), and a function.
   bool all_steps() {
     for (const PostStep& step : product_.post)
       if (!(step.activation ? activation(*step.activation) : addition(step))) return false;

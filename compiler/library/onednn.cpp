@@ -1,4 +1,4 @@
-// oneDNN 2: what compiler/target/prelude/onednn.h takes.
+// Kernels that call oneDNN 2: tables for the text in compiler/target/prelude/onednn.h.
 #include <algorithm>
 #include <set>
 
@@ -15,8 +15,8 @@ namespace {
 // Limits of the prelude and of the library.
 constexpr size_t kMostTensors = 12, kMostRank = 6, kMostPosts = 16;
 constexpr int kSource = 1, kWeights = 33, kResult = 17, kPostOp = 16384, kSecond = 2;
-// The library's formats of weights that are in panels of columns already (docs/decisions/0038): sixteen of the depth by
-// the width of a panel.
+// The library's numbers for formats of weights in panels of columns (docs/decisions/0038), by the columns of a panel.
+// The depth of the product must be a multiple of kPanelDepth.
 constexpr int64_t kPanelDepth = 16;
 constexpr std::pair<int64_t, int> kPanelTags[] = {{64, 502}, {32, 500}};
 
@@ -40,17 +40,17 @@ struct Tensor {
   std::vector<int64_t> dims, strides;
 };
 
-// A loop that can be divided among threads: along which axis it moves each tensor; -1: it does not.
+// A loop that can be divided among threads. `axis`: for each tensor, the axis that the loop moves along, or -1.
 struct Loop {
-  int64_t extent = 1, step = 1;  // parts begin at multiples of the step
+  int64_t extent = 1, step = 1;  // parts of the loop begin at multiples of the step
   std::vector<int> axis;
 };
 
 struct Call {
-  std::vector<Tensor> tensors;  // source, weights, result, then those of the post steps
+  std::vector<Tensor> tensors;  // source, weights, result, then those of post steps
   bool convolution = false;
   std::vector<int64_t> window[4];
-  Loop rows, columns, batch;  // by kDivided
+  Loop rows, columns, batch;  // the loops that kDivided chooses from
 };
 
 class Calls {
@@ -77,7 +77,7 @@ class Calls {
     return static_cast<int>(std::find(inputs.begin(), inputs.end(), tensor.input) - inputs.begin());
   }
 
-  // The tensor along these loops; one that it does not move along has the extent 1 there.
+  // The tensor with one axis for each of these loops. Where it does not move along a loop, its extent there is 1.
   Tensor tensor(const ProductTensor& of, int name, const std::vector<AtomId>& loops) const {
     Tensor out{argument(of), name, 0, of.offset, {}, {}};
     for (const AtomId a : loops) {
@@ -94,7 +94,7 @@ class Calls {
         call.tensors.push_back(tensor(product_.post[p].tensor, kPostOp * (static_cast<int>(p) + 1) | kSecond, loops));
   }
 
-  // The axis of every tensor but the source and the weights along a loop of the result.
+  // A loop over the result's elements. It moves along `axis` of all tensors but the source and the weights.
   static Loop loop_of(const Call& call, int64_t extent, int source_axis, int weights_axis, int axis) {
     Loop loop{extent, 1, {source_axis, weights_axis}};
     loop.axis.resize(call.tensors.size(), axis);
@@ -123,7 +123,8 @@ class Calls {
     return true;
   }
 
-  // Weights in panels are weights in a format of the library. Returns the columns of a panel; 0: there are none.
+  // Weights that lie in panels have two loops of columns, which become one, in a format of the library. Returns the
+  // columns of a panel; 0 where the weights do not lie so.
   int64_t join_panels(Call& call) const {
     if (!domain_.batch.empty() || domain_.m.size() != 1 || domain_.n.size() != 2) return 0;
     const int64_t panels = extent(domain_.n[0]), width = extent(domain_.n[1]), depth = extent(domain_.reduced[0]);
@@ -155,7 +156,7 @@ class Calls {
     image.strides.insert(image.strides.end(), {h.image_stride, w.image_stride});
     call.tensors = {image, tensor(product_.left, kWeights, {domain_.m[0], product_.channel, h.tap, w.tap}),
                     tensor(product_.result, kResult, result)};
-    // Loops of the sum that one of the two does not move along would be another computation.
+    // A loop of the sum that moves along only one of the two factors would be another computation.
     for (const AtomId a : domain_.reduced)
       if (product_.left.strides[a] == 0 || product_.right.strides[a] == 0) return false;
     if (product_.image >= 0 && product_.right.strides[product_.image] == 0) return false;
@@ -182,7 +183,7 @@ const Loop& divided_loop(const Call& call, int64_t divided) {
   return divided == kDividedBatch ? call.batch : divided == kDividedColumns ? call.columns : call.rows;
 }
 
-// Parts of a call that threads run at once.
+// A part of a call, which runs on one thread beside the other parts.
 struct Part {
   Call call;
   std::vector<int64_t> offsets;
@@ -203,7 +204,7 @@ std::vector<Part> parts_of(const Call& call, int64_t divided, int64_t threads) {
       Tensor& tensor = part.call.tensors[t];
       if (tensor.dims[axis] == 1) continue;
       tensor.dims[axis] = end - begin;
-      // Panels lie one after the other, and are as deep as the sum.
+      // In panels every column before `begin` takes as many elements as the sum has terms.
       part.offsets[t] += begin * (tensor.tag != 0 ? tensor.dims[0] : tensor.strides[axis]);
     }
     parts.push_back(std::move(part));
@@ -230,7 +231,7 @@ std::string post_text(const PostStep& step, int& tensor) {
 std::string primitive_text(const Call& call, const Product& product, bool own_format) {
   std::string text = cat("{", call.convolution ? 1 : 0, ",", call.tensors.size(), ",", product.post.size(), ",\n  {");
   for (const Tensor& t : call.tensors) {
-    // A tensor that is smaller than the result keeps its format: it is not worth a copy.
+    // A tensor that is smaller than the result keeps its format, since converting it would not pay.
     const bool whole = &t - call.tensors.data() < 3 || t.dims == call.tensors[2].dims;
     append(&text, "{", t.argument, ",", t.name, ",", t.dims.size(), ",", t.tag, ",", own_format && whole ? 1 : 0, ",",
            number_list(t.dims), ",", number_list(t.strides), "},\n   ");

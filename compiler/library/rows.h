@@ -1,4 +1,4 @@
-// The libraries, one after the other. To add one, add its functions here and its row in library.cpp.
+// The functions of each library. To add a library, declare its functions here and add its row to library.cpp.
 #pragma once
 
 #include "compiler/library/library.h"
