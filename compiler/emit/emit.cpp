@@ -14,7 +14,7 @@ absl::StatusOr<Source> emit(const Kernel& kernel, const Machine& machine, std::s
   source.target = std::string(machine.target->name);
   source.compiler = kernel.compiler;
   source.prelude = prelude_text(*machine.target, kernel.wave > 0 ? kernel.vector_lanes() : machine.target->lanes);
-  // The entry is named after everything that makes the kernel, so that equal kernels are equal symbols.
+  // The entry symbol is a hash of everything that determines the kernel, so that equal kernels have equal symbols.
   Encoder identity("kernel", 1);
   identity.text(text).text(source.prelude).text(source.compiler).integer(kernel.grid).integer(kernel.threads);
   if (!group.empty()) identity.text(group);
@@ -22,8 +22,8 @@ absl::StatusOr<Source> emit(const Kernel& kernel, const Machine& machine, std::s
   absl::StrReplaceAll({{std::string(kPlaceholder), source.entry}}, &text);
   source.text = std::move(text);
   source.grid = kernel.grid;
-  // A simulated block is a call on one thread of the host, and so is a cluster, with the shared memory of all its
-  // blocks.
+  // A simulated block is one call on one thread of the host. So is a simulated cluster, whose scratch is the shared
+  // memory of all its blocks.
   const bool simulated = machine.target->family == "sim";
   source.threads = simulated ? 1 : kernel.threads;
   source.scratch_bytes = kernel.scratch_bytes() * (simulated ? kernel.cluster : 1);

@@ -1,5 +1,5 @@
-// emit: prints a Kernel as Source for its target. The printer does not know which target it prints: the body is
-// target-neutral text over the names that every prelude defines.
+// Prints a Kernel as Source for its target. The printer does not know the target's language: the body is neutral text
+// that uses names which every prelude (the text before the kernel) defines.
 #pragma once
 
 #include "compiler/base/records.h"
@@ -8,9 +8,10 @@
 
 namespace wl {
 
-// The kernel's text with its prelude, entry symbol and launch sizes. Same arguments, same bytes. `group`: the hash of
-// the graph that it computes, by which kernels of the same text have different symbols: what one reads of a part of a
-// larger input another reads of a whole one.
+// Returns the kernel's text with its prelude, entry symbol and launch sizes; Unimplemented where the printer cannot
+// print the kernel. The same arguments give the same bytes. `group`: the hash of the graph that the kernel computes. It
+// enters the entry symbol, because kernels of two graphs may have the same text: one reads a part of a larger input
+// where the other reads a whole input.
 absl::StatusOr<Source> emit(const Kernel& kernel, const Machine& machine, std::string_view group = {});
 
 }  // namespace wl

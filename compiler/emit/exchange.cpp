@@ -14,14 +14,16 @@ uint64_t lowest_bit(uint64_t of) {
   return of & (~of + 1);
 }
 
-// Vectors with what each was made of, reduced so that no two have the same lowest bit.
+// A basis of vectors over F2: each entry is the XOR (`value`) of some inserted vectors (the bits of `made_of`). The
+// entries are reduced so that no two have the same lowest bit.
 struct Span {
   struct Entry {
     uint64_t value = 0, made_of = 0;
   };
   std::vector<Entry> entries;
 
-  // What is left of a vector, and what that is made of.
+  // Reduces a vector by the basis: `value` is the remainder, 0 if the basis spans the vector, and `made_of` says which
+  // vectors were XORed to get the remainder.
   Entry rest_of(Entry entry) const {
     for (const Entry& known : entries)
       if ((entry.value & lowest_bit(known.value)) != 0) {
@@ -32,8 +34,8 @@ struct Span {
   }
 };
 
-// Finds, for a number of lanes, whose register each lane should have, so that in each round no two lanes need different
-// registers of one.
+// Chooses the lane that each lane takes a register from, so that in no round two lanes need different registers of the
+// same lane.
 class Solver {
  public:
   Solver(const Moves& moves, int lane_bits)
@@ -55,7 +57,7 @@ class Solver {
  private:
   uint64_t registers_of(uint64_t position) const { return position >> kRegisterBit; }
 
-  // The lanes of the result that would take from one and the same lane, as differences of lanes.
+  // Finds the lanes of the result that would take from the same lane, as differences (XORs) of lane numbers.
   void find_same() {
     for (int bit = 0; bit < lane_bits_; ++bit) {
       if (moves_.threads[bit] == 0) continue;  // the result is replicated
@@ -68,8 +70,8 @@ class Solver {
     }
   }
 
-  // Tells lanes apart by a bit of their number: one difference that has it is gone, no other has it any more. Returns
-  // that difference, or 0 where none has the bit.
+  // Tells lanes apart by a bit of their number: removes one difference that has the bit from same_, and clears the bit
+  // in all other differences. Returns the removed difference, or 0 where no difference has the bit.
   uint64_t tell_apart(int bit) {
     const auto with = std::find_if(same_.begin(), same_.end(), [bit](uint64_t one) { return (one >> bit & 1) != 0; });
     if (with == same_.end()) return 0;
@@ -80,8 +82,9 @@ class Solver {
     return pivot;
   }
 
-  // Lanes with copies of each other's registers: each takes from the copy with its own bit of the lane's number.
-  // Returns the bits that make no difference so.
+  // Lanes whose numbers differ in a bit outside of held_ have copies of the same registers. Each lane takes from the
+  // copy that has the same bit as the lane itself, where this tells lanes apart. Returns the other bits outside of
+  // held_.
   std::vector<int> use_matching_copies() {
     std::vector<int> left;
     for (int bit = 0; bit < lane_bits_; ++bit) {
@@ -95,7 +98,8 @@ class Solver {
     return left;
   }
 
-  // The other copies are for any lanes that are still the same; where there are none, each takes from its own.
+  // Assigns the remaining copies to lanes that would still take from the same lane. If there are no such lanes, each
+  // lane takes from the copy that has the same bit as the lane itself.
   void use_other_copies(const std::vector<int>& copies) {
     for (int copy : copies) {
       int bit = copy;
@@ -107,7 +111,8 @@ class Solver {
     }
   }
 
-  // Lanes that are still the same take for different registers of theirs in one round, and so from different lanes.
+  // Lanes that would still take from the same lane fill different registers of theirs in one round, and so take from
+  // different lanes in that round.
   void put_elsewhere() {
     while (!same_.empty()) {
       const auto choice = best_choice();
@@ -120,8 +125,9 @@ class Solver {
     }
   }
 
-  // A bit of a lane's number, and one of the rounds' that leads to lanes from which none takes yet: if there is such a
-  // pair, one that makes a lane take from itself in round 0, so that the exchange is a butterfly.
+  // A pair of a bit of the lane's number and a bit of the round's number, where the latter leads to lanes from which no
+  // lane takes yet; nullopt where there is no such pair. Pairs that make a lane take from itself in round 0 are
+  // preferred, since the exchange is then a butterfly.
   std::optional<std::pair<int, size_t>> best_choice() const {
     std::optional<std::pair<int, size_t>> any;
     for (int bit = 0; bit < lane_bits_; ++bit) {
@@ -136,7 +142,8 @@ class Solver {
     return any;
   }
 
-  // Where a lane must give more registers than a lane of the result has: lanes take in different rounds.
+  // Where one lane must give more registers than a lane of the result has, adds rounds: lanes that would still take
+  // from the same lane take turns (use different rounds).
   void take_turns() {
     while (!same_.empty()) {
       const int bit = std::countr_zero(same_.back());
@@ -151,7 +158,8 @@ class Solver {
     }
   }
 
-  // From the lane that a register is taken from follows the thread that takes it, and so which register that is.
+  // Finds which register each lane gives. The number of the giving lane determines which thread takes from it, and so
+  // which register that thread needs.
   void find_given() {
     Span takers;
     for (int bit = 0; bit < lane_bits_; ++bit) {
@@ -167,7 +175,7 @@ class Solver {
       takers.entries.push_back(rest);
     }
     const uint64_t real = (uint64_t{1} << moves_.registers.size()) - 1;
-    const auto needed = [&](uint64_t takes) {  // by a thread, in round 0
+    const auto needed = [&](uint64_t takes) {  // the register that thread `takes` needs in round 0
       return registers_of(listed_sum(moves_.threads, takes) ^
                           listed_sum(moves_.registers, listed_sum(out_.put, takes) & real));
     };
@@ -184,11 +192,11 @@ class Solver {
 
   const Moves& moves_;
   int lane_bits_;
-  uint64_t held_;  // lanes' bits that change what the argument has there
+  uint64_t held_;  // bits of a lane's number that change which elements of the argument the lane holds
   Exchange out_;
-  Span taken_;                                   // the lanes that lanes of the result take from
-  std::vector<uint64_t> same_;                   // differences of lanes that take from the same
-  std::vector<std::pair<int, uint64_t>> turns_;  // those that take in turns, each with a bit that it alone has
+  Span taken_;                                   // spans the lanes from which lanes of the result take
+  std::vector<uint64_t> same_;                   // differences of lanes that would take from the same lane
+  std::vector<std::pair<int, uint64_t>> turns_;  // differences of lanes that take turns, each with a bit of its own
 };
 
 }  // namespace

@@ -1,5 +1,5 @@
-// The one printer: walks a kernel's body and prints loops, stretches and single instructions over the names that every
-// prelude defines. It does not know the target.
+// The one printer for all targets: it walks a kernel's body and prints loops, stretches (runs of instructions that
+// print as one loop) and single instructions, in names that every prelude defines.
 #pragma once
 
 #include <map>
@@ -16,44 +16,46 @@
 
 namespace wl {
 
-// The bytes of the workspace that a kernel's text takes: counters, work buffers, maps of boxes; 0: it has none.
+// The bytes of the workspace that a kernel's text needs for counters, work buffers and maps of boxes (tensor maps of
+// NVIDIA's tensor memory accelerator); 0: the kernel has no workspace.
 int64_t workspace_bytes(const Kernel& kernel);
 
 class Printer {
  public:
   Printer(const Kernel& kernel, std::string entry, int lanes);
   absl::StatusOr<std::string> print();
-  // After print(), on machines with lanes: the widest access of a thread to device memory, in bytes; 0 for none.
+  // After print(), on machines with lanes: the bytes of a thread's widest load from and store to device memory; 0 if
+  // there is none.
   int load_bytes() const { return load_bytes_; }
   int store_bytes() const { return store_bytes_; }
-  // Where in the scratch of a thread a CPU kernel leaves word of an index outside its axis (Source in
+  // The byte offset in a thread's scratch at which a CPU kernel records an index outside of its axis (see Source in
   // compiler/base/records.h); -1: no index can be outside.
   int64_t outside_at() const { return outside_at_; }
 
  private:
-  // One printed copy of the body of a stretch: the elements that it handles.
+  // The elements that one printed copy of a stretch's body handles.
   struct Place {
-    std::vector<std::string> element;  // per axis: index expression of its first element
-    // On machines with lanes, the same as a sum: what depends on the thread, and what does not.
+    std::vector<std::string> element;  // per axis: index expression of the first element
+    // On machines with lanes, `element` as a sum: a term that depends on the thread, and a constant for all threads.
     std::vector<std::string> of_thread;
     std::vector<int64_t> of_all;
-    std::string suffix;           // of tile variables defined here
+    std::string suffix;           // of the names of tile variables that this copy defines
     std::string left;             // elements left along the vector axis; "": a full vector
-    int copy = 0;                 // which of the unrolled copies
+    int copy = 0;                 // number of this copy among the unrolled copies
     std::vector<int64_t> repeat;  // unrolled stretches: repeat index per axis
   };
 
   void print_body(std::span<const Instr> body);
   void print_instrs(std::span<const Instr> body);
-  // Shapes the tile registers for a body, where they have one shape in all of it; returns whether it did.
+  // Prints the shapes of the tile registers if all of `body` uses them with one shape; returns whether it did so.
   bool begin_tiles(std::span<const Instr> body);
   void end_tiles();
   void print_in_tiles(const Instr& instr);
   void print_loop(const Instr& loop);
-  void print_inside(const Instr& loop);  // its body and its end
+  void print_inside(const Instr& loop);  // the loop's body and end
   void print_derived(VarId source);
   void print_passes();
-  void print_roles();  // of one pass
+  void print_roles();  // the part of the copiers (threads that only copy), then that of the teams
   void print_head();
   void print_team_head();
   int64_t resident_blocks() const;
@@ -68,15 +70,15 @@ class Printer {
   std::vector<std::string> exchanged(std::vector<std::string> values, const Exchange& exchange, int lane_bits);
   void permute(std::vector<std::string>& values, const std::vector<uint64_t>& listed);
   std::string packed(TileId from, const std::vector<std::string>& elements, DType dtype) const;
-  std::string define_new(const std::string& value);  // returns the name of a new constant
-  // On machines with lanes: what each bit of the number of a thread in its team moves along.
+  std::string define_new(const std::string& value);  // prints a new constant; returns its name
+  // On machines with lanes: for each bit of a thread's number in its team, the coordinates that the bit moves along.
   std::vector<Layout::Base> by_bit_of_place(const Layout& layout) const;
   // The coordinate along an axis of the first element of a register, as an expression.
   std::string coordinate(const Layout& layout, int axis, const std::vector<int64_t>& repeat,
                          int64_t* added = nullptr) const;
-  // The bits of the number of a thread in its team that do not change which elements it holds.
+  // The bits of a thread's number in its team that do not change which elements the thread holds.
   int64_t replicated(const Layout& layout) const;
-  // How many elements of a vector one access may move: they are aligned for all values of the variables.
+  // How many elements of a vector one access may move, so that it is aligned for all values of the variables.
   int access_width(const Slice& slice, const Tile& tile, bool masked) const;
   bool whole_vectors(const SliceGuard& guard, const Tile& tile) const;
   static const char* load_name(const Instr& load);
@@ -85,7 +87,8 @@ class Printer {
   void print_unrolled(const Stretch& stretch);
   void print_looped(const Stretch& stretch);
   void print_steps(const Stretch& stretch, int axis, const std::vector<std::string>& outer);
-  // Calls the function that the row of the instruction names. Instructions that print alone ignore the place.
+  // Calls the print function that the instruction's row in instrs.def names. Instructions that print alone ignore the
+  // place.
   void print_instr(const Instr& instr, const Place& place);
   void print_call(const Instr& instr, const Place& place);
   void print_misplaced(const Instr& instr, const Place&);
@@ -109,10 +112,10 @@ class Printer {
   void print_maps();
   void print_box(const Instr& instr, const Place&);
   void print_barrier(const Instr&, const Place&);
-  std::string barrier() const;  // of the teams
+  std::string barrier() const;  // the text of a barrier of all teams
   void print_gather(const Instr& instr, const Place& place);
   std::string call_field(std::string_view field, const Instr& instr, const Place& place);
-  // The variable that an instruction defines at a place.
+  // The name of the variable that an instruction defines at a place.
   std::string result_name(const Instr& instr, const Place& place) const;
   void print_map(const Instr& instr, const Place& place);
   void print_fold(const Instr& instr, const Place& place);
@@ -122,14 +125,14 @@ class Printer {
   void print_guarded(const Instr& instr, const Place& place, const std::string& name);
   void print_store(const Instr& instr, const Place& place);
 
-  // Name of the variable holding `tile` at a place of a stretch; splat to the stretch's lanes when `lanes` asks for
-  // more.
+  // The variable that holds `tile` at a place of a stretch; if the tile has one lane and `lanes` is greater, a vector
+  // with that value in all lanes.
   std::string value_of(TileId tile, const Place& place, int lanes);
   std::string element_name(TileId tile, const std::vector<int64_t>& repeat) const;
-  // An index at a place: `offset` and the elements before it, each times its stride.
+  // An index at a place: `offset` plus, for each axis, the place's element index times the stride.
   std::string index(const Affine& offset, const std::vector<int64_t>& strides, const Place& place) const;
   std::string address(const Slice& slice, const Place& place) const;
-  // What a store's guards ask for; "" when nothing.
+  // The condition that a store's guards make; "" if there are no guards.
   std::string condition(const Instr& store, const Place& place) const;
   void define(TileId tile, const std::string& name, const std::string& value);
   std::string extent(const Tile& tile, int axis) const;
@@ -138,7 +141,7 @@ class Printer {
   int lanes_of(TileId tile) const { return kernel_.tiles[tile].layout.lanes(); }
   const Tile& tile_of(TileId tile) const { return kernel_.tiles[tile]; }
   void fail(std::string message);
-  // As the free functions, with vectors named as they are here.
+  // The free functions of writer.h, with the number of lanes of the vector types that have names at this point.
   int named() const { return kernel_.wave > 0 ? width_ : 0; }
   std::string spell_type(DType dtype, int lanes) const { return wl::spell_type(dtype, lanes, named()); }
   std::string spell_memory(DType dtype, int lanes) const { return wl::spell_memory(dtype, lanes, named()); }
@@ -148,7 +151,7 @@ class Printer {
   std::string spell_store(DType dtype, int lanes, std::string value) const {
     return wl::spell_store(dtype, lanes, std::move(value), named());
   }
-  // The bits of a tile's value as memory has them.
+  // A tile's value at a place in its memory representation.
   std::string bits_of(TileId tile, const Place& place) {
     const int lanes = lanes_of(tile);
     std::string value = value_of(tile, place, lanes);
@@ -165,21 +168,21 @@ class Printer {
   Writer out_;
   std::set<TileId> register_tiles_, rounded_tiles_;
   HeldTiles in_tile_registers_;
-  NearFactors near_;
+  NearFactors near_;  // factors of matrix instructions that stay in shared memory
   struct NearPlace {
-    std::string name;  // of where the factor begins
-    bool along_k = false;
+    std::string name;      // of the variable that says where the factor begins in shared memory
+    bool along_k = false;  // the factor's elements are contiguous along k
   };
   std::map<TileId, NearPlace> near_places_;
   bool tiles_are_shaped_ = false;
-  Role role_ = Role::kTeams;                     // whose part of the body is printed
-  bool copying_ = false;                         // inside a loop that copiers run
-  const Instr* arrival_ = nullptr;               // at the end of such a loop: of what it copies
-  std::map<BufferId, int> map_of_;               // of boxes that are copied there
-  std::vector<std::set<std::string>> declared_;  // scopes
-  std::set<TileId> defined_here_;                // tiles the current stretch defines
-  std::map<std::string, std::string> ranges_;    // of lanes: text -> name
-  int width_;                                    // of what vectors are called here
+  Role role_ = Role::kTeams;                     // whose part of the body is being printed
+  bool copying_ = false;                         // whether this is inside a loop that copiers run
+  const Instr* arrival_ = nullptr;               // the arrive_copied of that loop, which counts its copies
+  std::map<BufferId, int> map_of_;               // the map of the boxes that are copied to a buffer
+  std::vector<std::set<std::string>> declared_;  // names of each open scope
+  std::set<TileId> defined_here_;                // tiles that the current stretch defines
+  std::map<std::string, std::string> ranges_;    // ranges of lanes: text -> name
+  int width_;                                    // lanes of the vector types that have names at this point
   int temporary_ = 0;
   int load_bytes_ = 0, store_bytes_ = 0;
   int64_t outside_at_ = -1;

@@ -1,4 +1,4 @@
-// Where the elements of a slice lie, as text.
+// The text of addresses and indices of a slice's elements.
 #include <utility>
 
 #include "compiler/emit/printer.h"
@@ -6,8 +6,8 @@
 namespace wl {
 
 std::string Printer::index(const Affine& offset, const std::vector<int64_t>& strides, const Place& place) const {
-  // On machines with lanes the constants of all axes are one, and the last term: compilers then put it into the
-  // instruction that accesses memory.
+  // On machines with lanes the constants of all axes are added up and printed as the last term, which compilers then
+  // put into the instruction that accesses memory.
   Affine start = offset;
   int64_t last = 0;
   if (!place.of_all.empty()) {
@@ -28,7 +28,8 @@ std::string Printer::index(const Affine& offset, const std::vector<int64_t>& str
 std::string Printer::address(const Slice& slice, const Place& place) const {
   const Swizzle& swizzle = kernel_.buffers[slice.buffer].swizzle;
   if (swizzle == Swizzle()) return cat("p", slice.buffer, " + ", index(slice.offset, slice.strides, place));
-  // Whole periods stay outside: what is left depends on the thread alone, and is the same for many accesses.
+  // Multiples of the swizzle's period stay outside of wl_swizzle(). Unless other variables remain, its argument depends
+  // on the thread alone, and is the same for many accesses.
   const int64_t period = swizzle.period();
   Affine inside{slice.offset.base, {}}, whole;
   for (const auto& [var, coefficient] : slice.offset.terms)

@@ -1,4 +1,5 @@
-// Copies of boxes of matrices, by NVIDIA's tensor memory accelerator (compiler/kernel/near.h).
+// Copies of boxes of matrices by NVIDIA's tensor memory accelerator (compiler/kernel/near.h). A box is a rectangular
+// part of a matrix in device memory.
 #include "compiler/base/records.h"
 #include "compiler/emit/printer.h"
 
@@ -7,7 +8,7 @@ namespace {
 
 constexpr int64_t kMapBytes = 128;
 
-// The box loads of a kernel. Each has a map, which says where its matrix is and how large its boxes are.
+// The box loads of a kernel. Each has a map (tensor map), which says where its matrix lies and how large its boxes are.
 std::vector<const Instr*> mapped(const Kernel& kernel) {
   std::vector<const Instr*> out;
   each_instr(kernel.body, [&](const Instr& instr) {
@@ -16,7 +17,7 @@ std::vector<const Instr*> mapped(const Kernel& kernel) {
   return out;
 }
 
-// In the workspace, behind the work buffers.
+// The byte offset of the maps in the workspace, behind the work buffers.
 int64_t maps_at(const Kernel& kernel) {
   return kCounterBytes + (kernel.work_bytes() + kMapBytes - 1) / kMapBytes * kMapBytes;
 }
@@ -29,7 +30,7 @@ int64_t workspace_bytes(const Kernel& kernel) {
   return kernel.work_bytes() > 0 ? kCounterBytes + kernel.work_bytes() : 0;
 }
 
-// Every block writes its own maps, since it learns only when it runs where the matrices are.
+// Every block writes its own maps when it runs, since only then is it known where the matrices lie.
 void Printer::print_maps() {
   const std::vector<const Instr*> loads = mapped(kernel_);
   for (size_t i = 0; i < loads.size(); ++i) {

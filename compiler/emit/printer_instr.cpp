@@ -1,4 +1,4 @@
-// Single instructions of a stretch.
+// Prints single instructions of a stretch (a run of instructions that prints as one loop).
 #include <algorithm>
 #include <utility>
 
@@ -18,7 +18,8 @@ void Printer::define(TileId tile, const std::string& name, const std::string& va
   for (const auto& scope : declared_)
     if (scope.contains(name)) return out_.line(cat(name, " = ", value, ";"));
   declared_.back().insert(name);
-  // A comparison's mask has the prelude's own type; everything else is spelled, so that assignment converts nothing.
+  // The mask of a comparison has a type of the prelude's own, hence `auto`. All other types are spelled, so that no
+  // assignment converts a value.
   const std::string type = tile_of(tile).dtype == DType::b1 ? "auto" : spell_type(tile_of(tile).dtype, lanes_of(tile));
   out_.line(cat(type, " ", name, " = ", value, ";"));
 }
@@ -61,15 +62,15 @@ void Printer::print_misplaced(const Instr& instr, const Place&) {
   fail(cat("instruction ", name_of(instr.op), " inside a stretch"));
 }
 
-// A field of a call: "{address}", "{into}", "{level}", "{pending}", "{value}", "{left}", "{type}" of the tile that it
-// runs over, or "{0}", "{1}": an argument.
+// The text for a field of a call in instrs.def: "{address}", "{into}", "{level}", "{pending}", "{parity}", "{near}",
+// "{value}", "{left}", "{type}" (of the tile that the instruction runs over), or an argument: "{0}", "{1}".
 std::string Printer::call_field(std::string_view field, const Instr& instr, const Place& place) {
   if (field == "address") return address(instr.slice, place);
   if (field == "into") return address(instr.into, place);
   if (field == "level") return cat(instr.level);
   if (field == "pending") return cat(instr.pending);
   if (field == "parity") return spell(instr.parity);
-  // What was copied is then read by matrix instructions that read memory.
+  // Matrix instructions that read shared memory will read the copied elements, so the call must include a fence.
   if (field == "near") return near_.empty() || role_ == Role::kCopiers ? "" : "_near";
   WL_CHECK(space_tile(instr) >= 0, name_of(instr.op), " has no tile for ", field);
   const Tile& tile = tile_of(space_tile(instr));
@@ -124,7 +125,8 @@ void Printer::print_load(const Instr& instr, const Place& place) {
   set(cat("wl_gather", masked, "<", type, ">(", at, ", ", stride, "L", tail, ")"));
 }
 
-// The call takes the index as a vector; a CPU reads a single element without a call, and says which index is outside.
+// A CPU reads a single element without a call; in all other cases wl_take() reads, and takes the index as a vector on a
+// GPU. A CPU kernel also records an index outside of its axis, where there may be one (Printer::outside_at).
 void Printer::print_gather(const Instr& instr, const Place& place) {
   const Tile& tile = tile_of(instr.result);
   const int lanes = tile.layout.lanes();
@@ -144,7 +146,7 @@ void Printer::print_gather(const Instr& instr, const Place& place) {
           told, ")"));
 }
 
-// A guard along the vector axis that holds for all elements of a vector or for none.
+// Whether a guard along the vector axis always holds either for all elements of a vector or for none.
 bool Printer::whole_vectors(const SliceGuard& guard, const Tile& tile) const {
   const int64_t lanes = tile.layout.lanes();
   const int axis = tile.layout.vector_axis();
@@ -156,7 +158,7 @@ bool Printer::whole_vectors(const SliceGuard& guard, const Tile& tile) const {
                      [&](const auto& term) { return whole(term.second); });
 }
 
-// The rows of a tile have the same guards.
+// Whether all rows of a tile have the same guards; always false on machines with lanes.
 bool Printer::rows_share(const std::vector<SliceGuard>& guards, const Tile& tile) const {
   if (kernel_.wave > 0) return false;
   for (int a = 0; a < tile.layout.rank(); ++a) {
@@ -166,7 +168,7 @@ bool Printer::rows_share(const std::vector<SliceGuard>& guards, const Tile& tile
   return false;
 }
 
-// The name of a range of lanes, defined at its first use.
+// The name of a range of lanes, which is defined at its first use.
 std::string Printer::range_of(const std::string& low, const std::string& high) {
   std::string& name = ranges_[cat(low, "..", high)];
   for (const auto& scope : declared_)
@@ -177,7 +179,8 @@ std::string Printer::range_of(const std::string& low, const std::string& high) {
   return name;
 }
 
-// Guards that do not move along the vector axis become a condition; each of the others limits the range of lanes.
+// Prints a load with guards. A guard that does not move along the vector axis becomes a condition, as does, on machines
+// with lanes, one that holds for all elements of a vector or for none. Every other guard limits the range of lanes.
 void Printer::print_guarded(const Instr& instr, const Place& place, const std::string& name) {
   const Tile& tile = tile_of(instr.result);
   const int lanes = tile.layout.lanes(), axis = tile.layout.vector_axis();
@@ -226,7 +229,8 @@ void Printer::print_guarded(const Instr& instr, const Place& place, const std::s
           "_low, ", range, "_high, ", other, ")"));
 }
 
-// Streaming needs aligned vectors: every term of the address moves it by whole vectors.
+// Whether vectors along `axis` are aligned, as streaming stores need: every term of the address is a multiple of a
+// vector.
 bool Printer::aligned(const Slice& slice, int axis) const {
   const int width = lanes_;
   if (slice.offset.base % width != 0) return false;
@@ -275,7 +279,7 @@ void Printer::print_map(const Instr& instr, const Place& place) {
       names.push_back(lanes == 1 ? constant : cat("wl_splat<", spell_type(node.dtype, lanes), ">(", constant, ")"));
       continue;
     }
-    // Logical ops and the condition of a select take the mask of a comparison; all other ops take 0 or 1.
+    // Logical ops, casts and the condition of a select take the mask of a comparison; all other ops take 0 or 1.
     const bool takes_masks = node.op == Op::cast || is_logical(node.op);
     std::vector<std::string> operands;
     for (int k = 0; k < info(node.op).arity; ++k) {
@@ -336,8 +340,8 @@ void Printer::print_cross(const Instr& instr, const Place&) {
   }
 }
 
-// Vectors move from one axis to another: square blocks of vectors are transposed in registers. Behind the last row or
-// the last element of a square, any value will do.
+// Moves the vectors of a tile from one axis to another on a CPU: square blocks of vectors are transposed in registers.
+// A square may extend beyond the tile: missing rows are filled with zeros, and results beyond the tile are not used.
 void Printer::print_convert(const Instr& instr, const Place&) {
   if (kernel_.wave > 0) return print_team_convert(instr);
   const Layout& from = tile_of(instr.args[0]).layout;

@@ -1,5 +1,6 @@
-// Kernels for machines with lanes: the head, and instructions that print one at a time, unrolled over the registers of
-// a thread. In the printed text `place` is the number of the thread in its team: lane bits low, wave bits above.
+// Prints kernels for machines with lanes (GPUs and their simulator): the head, and instructions one at a time, unrolled
+// over the registers of a thread. In the printed text `place` is the thread's number in its team (the threads that
+// share a row or tile): lane bits low, wave bits above.
 #include <algorithm>
 #include <numeric>
 
@@ -11,7 +12,7 @@
 namespace wl {
 namespace {
 
-constexpr int64_t kMostRegisters = 512;  // vectors of one tile
+constexpr int64_t kMostRegisters = 512;  // vectors that one thread may hold of one tile
 constexpr int kWidestAccess = 16;        // bytes
 
 }  // namespace
@@ -20,8 +21,9 @@ const char* Printer::load_name(const Instr& load) {
   return load.streaming ? "wl_load_past" : "wl_load";
 }
 
-// The argument of the prelude's macro: on CUDA the blocks of a multiprocessor, on HIP the waves of one of the SIMD
-// units that share a block: 4 in a CU whose waves have 64 lanes, and 4 in the two CUs of RDNA's workgroup processor.
+// The first argument of WL_RESIDENT_KERNEL. On CUDA and in the simulator it is the number of blocks of a
+// multiprocessor. On HIP it is the number of waves of one SIMD unit. Four SIMD units share a block: those of a CU whose
+// waves have 64 lanes, or those of the two CUs in RDNA's workgroup processor.
 int64_t Printer::resident_blocks() const {
   constexpr int64_t kSimds = 4;
   if (!kernel_.target.starts_with("hip:")) return kernel_.blocks;
@@ -67,7 +69,8 @@ void Printer::print_team_head() {
   declared_.back().insert(cat("$", kTeamVar));
 }
 
-// Copiers and teams run apart from here on. The numbers of copiers begin behind those of the teams.
+// From here on, copiers (threads that only copy) and teams run different code. The copiers' thread numbers begin after
+// those of the teams.
 void Printer::print_roles() {
   const int computing = kernel_.team * kernel_.teams;
   out_.line("wl_barrier();");
@@ -78,8 +81,8 @@ void Printer::print_roles() {
     if (role == Role::kCopiers) {
       out_.line(cat("const int place = thread - ", computing, ";"));
       print_maps();
-      print_body(kernel_.passes()[0].body);  // a later pass has no copies
-      out_.line("wl_wait<0>();");            // none leaves while something is on its way
+      print_body(kernel_.passes()[0].body);  // later passes have no copies
+      out_.line("wl_wait<0>();");            // no copier ends while its copies are under way
     } else {
       print_passes();
     }
@@ -204,7 +207,7 @@ void Printer::print_team_store(const Instr& instr, const Place& place) {
   const std::string at = address(instr.slice, place);
   const std::string value = bits_of(instr.args[0], place);
   std::string when = condition(instr, place);
-  // Where several threads hold the same elements, one of them stores.
+  // Where several threads hold the same elements, only one of these threads stores.
   if (const int64_t mask = replicated(tile.layout); mask != 0)
     append(&when, when.empty() ? "" : " && ",
            mask == kernel_.team - 1 ? "place == 0" : cat("(place & ", mask, ") == 0"));
@@ -241,13 +244,13 @@ void Printer::print_async(const Instr& instr, const Place& place) {
                 masked ? cat(", ", place.left) : "", ");"));
 }
 
-// Combines within the thread, then, by a butterfly, over the lanes of the wave that move along the axes, which leaves
-// the result in each of them.
+// Combines the values within each thread, and then, by a butterfly of shuffles, those of the lanes of a wave that
+// differ along the axes, so that each of these lanes has the result.
 void Printer::print_team_cross(const Instr& instr) {
   const TileId from = instr.args[0];
   const Layout& layout = tile_of(from).layout;
   const std::string in_thread = spell_horizontal(instr.combine);
-  int lanes = 0, lane = 1;  // a bit for each
+  int lanes = 0, lane = 1;  // the lane bits that move along the axes; the bit after those seen so far
   for (const Layout::Base& base : layout.bases) {
     if (base.kind != 'l') continue;
     for (int axis : instr.axes)

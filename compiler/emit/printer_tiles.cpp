@@ -1,6 +1,6 @@
-// Instructions of tiles in tile registers: a call for every register, or for every pair of them that is multiplied. The
-// registers are shaped once for the largest part of a kernel that agrees about their shapes: all of it, unless several
-// kernels are packed into it.
+// Prints instructions on tiles in the tile registers of a CPU (Intel's AMX): a call for every register, or for every
+// pair of registers that is multiplied. The shapes of the registers are set once for the largest part of a kernel in
+// which they stay the same, which is the whole kernel unless several kernels are packed into one.
 #include "absl/strings/str_join.h"
 #include "compiler/emit/printer.h"
 

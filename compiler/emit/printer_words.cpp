@@ -1,4 +1,4 @@
-// Instructions of words.
+// Prints instructions on words (u32 values that hold several narrow elements).
 #include <algorithm>
 #include <bit>
 
@@ -11,10 +11,10 @@
 namespace wl {
 namespace {
 
-constexpr int64_t kMostBlocks = 4;  // that one instruction loads
+constexpr int64_t kMostBlocks = 4;  // blocks that one instruction loads
 
-// Calls `f` for each r bit of a layout with two axes: the axis that it moves along, and the repeat there that it stands
-// for.
+// Calls f(axis, repeat) for each r bit (bit of a register's number) of a layout with two axes: the axis that the bit
+// moves along, and how many repeats along that axis the bit stands for.
 template <typename F>
 void for_each_register_bit(const Layout& layout, F f) {
   int64_t repeats[2] = {1, 1};
@@ -25,7 +25,7 @@ void for_each_register_bit(const Layout& layout, F f) {
     repeats[axis] *= 2;
   }
 }
-// Registers are numbered by their r bits: the repeats along both axes of a number, and the number of repeats.
+// Conversions between the number of a register, which consists of its r bits, and its repeats along both axes.
 std::vector<int64_t> repeats_of_register(const Layout& layout, int64_t number) {
   std::vector<int64_t> out = {0, 0};
   for_each_register_bit(layout, [&](int axis, int64_t repeat) {
@@ -73,13 +73,13 @@ void Printer::print_words_across(const Instr& instr, const Place& place) {
   print_blocks(instr, place, "wl_blocks_across", instr.gap);
 }
 
-// One instruction loads up to four registers, each a block, in the order of the layout's r bits, which is that in which
-// a matrix instruction takes them: other orders cost a move for each register. It is printed at the first of them; the
-// others are there then.
+// One instruction loads up to four registers, each from one block (eight rows of 16 bytes). The registers are in the
+// order of the layout's r bits, in which a matrix instruction takes them; any other order would cost a move for each
+// register. The instruction is printed at the place of its first register, and nothing is printed at the others.
 void Printer::print_blocks(const Instr& instr, const Place& place, const char* function, int64_t gap) {
   const Layout& layout = tile_of(instr.result).layout;
   const int64_t number = register_of(layout, place.repeat);
-  const auto behind = [&](int64_t from, int64_t n) {  // elements from register `from` to the n-th behind it
+  const auto behind = [&](int64_t from, int64_t n) {  // elements in memory between registers `from` and `from` + n
     int64_t out = 0;
     for (int axis = 0; axis < 2; ++axis)
       out += instr.slice.strides[axis] * (layout.first_of(axis, repeats_of_register(layout, from + n)) -
@@ -118,7 +118,7 @@ void Printer::print_pack(const Instr& instr, const Place&) {
   for (int64_t number = 0; number < words.registers(); ++number) {
     std::vector<std::string> elements;
     for (int i = 0; i < size; ++i) {
-      const int64_t place = at[static_cast<size_t>(number * size + i)];  // of thread 0, as of all others
+      const int64_t place = at[static_cast<size_t>(number * size + i)];  // of thread 0; all threads have the same
       const std::string name = cat("t", from, "_", held.register_of(place));
       elements.push_back(held.vector() == 1 ? name : cat("wl_part(", name, ", ", place % held.vector(), ")"));
     }
@@ -148,7 +148,8 @@ void Printer::print_dot(const Instr& instr, const Place& place) {
              value_of(instr.args[0], place, lanes), ", ", value_of(instr.args[1], place, lanes), ")"));
 }
 
-// The registers of a tile that are one of its fragments, in the order of that one's r bits.
+// Appends to `to` the registers of a tile that form the fragment at (row, column), in the order of the fragment's r
+// bits.
 void Printer::add_fragment(TileId tile, const Layout& fragment, int64_t row, int64_t column,
                            std::vector<std::string>& to) const {
   for (int64_t number = 0; number < fragment.count('r'); ++number) {
@@ -159,8 +160,8 @@ void Printer::add_fragment(TileId tile, const Layout& fragment, int64_t row, int
   }
 }
 
-// A call for every fragment of the sums and every step along k: the registers of the sums, then those of both factors,
-// each in the order of the fragment's r bits.
+// Prints a call for every fragment of the sums and every step along k. The arguments are the registers of the sums,
+// then those of both factors, each in the order of the fragment's r bits.
 void Printer::print_mma(const Instr& instr, const Place&) {
   if (multiplies_in_memory(instr.matrix)) return print_near_mma(instr);
   const Fragments& fragments = fragments_of(instr.matrix);
@@ -181,11 +182,12 @@ void Printer::print_mma(const Instr& instr, const Place&) {
       }
 }
 
-// Where a factor begins for the thread's group of waves: the groups of a block share the rows or columns among them.
+// Prints where a factor in shared memory begins for the thread's group of waves: the groups of a block divide the rows
+// or columns of the factor among them.
 void Printer::print_near_factor(const Instr& instr) {
   const Layout& layout = tile_of(instr.result).layout;
   const std::vector<Layout::Base> bits = by_bit_of_place(layout);
-  // The waves of a group, whose bits are the lowest, begin at the same place.
+  // The waves of one group differ in the lowest wave bits alone, and begin at the same place.
   const int own = log2_floor(kernel_.wave) + log2_floor(fragments_of(near_.at(instr.result).matrix).c.count('u'));
   std::vector<uint64_t> moves(bits.size(), 0);
   for (size_t i = static_cast<size_t>(own); i < bits.size(); ++i) moves[i] = layout.part(bits[i], 0);
@@ -195,7 +197,8 @@ void Printer::print_near_factor(const Instr& instr) {
   near_places_[instr.result] = {name, instr.op == InstrOp::kWords};
 }
 
-// A call for every 64 rows, as many columns as the instruction takes, and every step along k.
+// Prints a product of factors in shared memory: a call for every 64 rows, for as many columns as the instruction takes,
+// and for every step along k.
 void Printer::print_near_mma(const Instr& instr) {
   const Fragments& fragments = fragments_of(instr.matrix);
   const MatrixInfo& row = info(instr.matrix);
@@ -227,7 +230,8 @@ void Printer::print_near_mma(const Instr& instr) {
   out_.line("wl_mma_commit();");
 }
 
-// What threads have stored is seen by matrix instructions that read memory after a fence of its own.
+// In kernels with matrix instructions that read shared memory the barrier includes a fence, without which these
+// instructions might not see what threads have stored.
 void Printer::print_barrier(const Instr&, const Place&) {
   out_.line(barrier());
 }

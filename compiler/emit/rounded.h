@@ -1,5 +1,5 @@
-// Which tiles of bf16 hold numbers of that dtype exactly. Registers hold them as f32, and most results keep its
-// precision until they are stored (docs/numerics.md).
+// Which tiles of dtype bf16 have values that bf16 represents exactly. Registers hold bf16 values as f32, and most
+// results keep the precision of f32 until they are stored (docs/numerics.md).
 #pragma once
 
 #include <set>
@@ -8,8 +8,8 @@
 
 namespace wl {
 
-// Returns the tiles of bf16 that nothing but loads and casts defines: to store one takes half of its bits, and no
-// rounding.
+// Returns the bf16 tiles that only loads without guards and casts define. A store of such a tile takes the upper half
+// of the bits of each value, without rounding.
 std::set<TileId> rounded_tiles(const Kernel& kernel);
 
 }  // namespace wl

@@ -6,15 +6,16 @@
 namespace wl {
 namespace {
 
-// Straight-line code up to this many repeats; more would overflow the register file and the instruction cache.
+// The most repeats that are printed as straight-line code where tile spaces are mixed; more would overflow the register
+// file and the instruction cache.
 constexpr int64_t kMaxUnrolled = 64;
 
-// a's space is b's with some axes of extent 1.
+// Whether the space of `a` is that of `b`, except that some axes may have extent 1.
 bool broadcasts_into(const Tile& a, const Tile& b) {
   if (a.layout.rank() != b.layout.rank()) return false;
   for (int axis = 0; axis < a.layout.rank(); ++axis) {
     const int lanes_a = a.layout.vector_axis() == axis ? a.layout.lanes() : 1;
-    if (a.layout.shape[axis] == 1 && lanes_a == 1) continue;  // not one lane of a vector
+    if (a.layout.shape[axis] == 1 && lanes_a == 1) continue;  // a scalar; a vector of one element does not broadcast
     if (a.layout.shape[axis] != b.layout.shape[axis]) return false;
     const int lanes_b = b.layout.vector_axis() == axis ? b.layout.lanes() : 1;
     if (lanes_a != lanes_b) return false;
@@ -24,7 +25,8 @@ bool broadcasts_into(const Tile& a, const Tile& b) {
   return true;
 }
 
-// Whether the tile has a bound that loops over its elements have to look at, as code without loops cannot.
+// Whether the tile has a bound along another axis than that of its vectors. A loop over the elements checks such a
+// bound, but a stretch of mixed spaces, which has no loops, cannot.
 bool is_bounded_outside(const Tile& tile) {
   for (size_t axis = 0; axis < tile.bound.size(); ++axis)
     if (static_cast<int>(axis) != tile.layout.vector_axis() && !tile.bound[axis].empty()) return true;
@@ -43,7 +45,8 @@ const std::vector<Affine>* ring_slot(const Kernel& kernel, const Affine& offset,
   return nullptr;
 }
 
-// Two slots of one ring whose numbers differ by a constant that the ring's length does not divide never overlap.
+// Whether two slices are different slots of one ring buffer: whether the numbers of the slots, before the remainder is
+// taken, differ by a constant that is no multiple of the ring's length.
 bool disjoint_slots(const Kernel& kernel, const Slice& a, const Slice& b) {
   int64_t mod_a = 0, mod_b = 0, c_a = 0, c_b = 0;
   const std::vector<Affine>* of_a = ring_slot(kernel, a.offset, &mod_a, &c_a);

@@ -1,5 +1,6 @@
-// Stretches: runs of instructions over one tile space that print as one loop. Which instructions belong together, and
-// whether the loop is unrolled away, is decided here from the kernel alone; the printer prints what is decided.
+// Stretches: runs of consecutive instructions over one tile space (the elements of a tile) that print as one loop. The
+// functions here decide from the kernel alone which instructions belong together and which stretches have no loop; the
+// printer prints what is decided here.
 #pragma once
 
 #include <set>
@@ -12,18 +13,19 @@ namespace wl {
 struct Stretch {
   std::vector<const Instr*> instrs;
   TileId space = -1;      // the tile whose layout and bound the loop runs over
-  bool unrolled = false;  // straight-line code: a tile with several repeats outlives the stretch
+  bool unrolled = false;  // printed without a loop, since some instructions run over fewer elements than others
 };
 
-// Whether an instruction moves or multiplies tiles in tile registers; `tiles`: tiles_in_registers(kernel).
+// Whether an instruction fills, moves or multiplies tiles in the tile registers of a CPU; `tiles` is
+// tiles_in_registers(kernel).
 bool uses_tile_registers(const Instr& instr, const HeldTiles& tiles);
-// Cuts a body (one level, loops excluded) from `begin` on into the longest stretch that may start there. What uses tile
-// registers stands alone.
+// Returns the longest stretch of `body` that begins at instruction `begin`. A stretch ends before a loop, and is empty
+// if `begin` is a loop. An instruction that uses tile registers is a stretch by itself.
 Stretch next_stretch(const Kernel& kernel, std::span<const Instr> body, size_t begin,
                      const HeldTiles& in_tile_registers);
 
-// Tiles with more than one register repeat that are used in several stretches: they are kept in registers, so every
-// stretch that touches them is unrolled.
+// The tiles that have more than one register repeat and are used in several stretches. They stay in registers, so every
+// stretch that uses them prints without a loop.
 std::set<TileId> register_tiles(const Kernel& kernel);
 
 int64_t repeats_of(const Tile& tile);  // register repeats over all axes

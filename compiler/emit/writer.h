@@ -1,4 +1,4 @@
-// A tiny indenting printer, and the spellings that every C-family target shares: numbers, affine indices, types.
+// A small writer of indented text, and the spellings that all C-like targets share: numbers, affine indices, types.
 #pragma once
 
 #include <functional>
@@ -22,36 +22,39 @@ class Writer {
   int depth_ = 0;
 };
 
-// "0L + block*4096L + v3": a 64-bit expression.
+// A 64-bit expression such as "block*4096L + v3 + 8L".
 std::string spell(const Affine& affine);
-// A name as a comment: nothing in it may end the line or go on to the next.
+// A name that may stand in a comment: characters that could end the line or continue it become "_".
 std::string comment_of(std::string name);
-// The minimum of several, "(a < b ? a : b)".
+// The minimum of several, such as "wl_lmin(a, b)".
 std::string spell_min(const std::vector<Affine>& affines);
 std::string spell_var(VarId var);
-// `constant` XOR, for each bit i of an int variable that is set, moves[i]. The variable has no other bits. Parts
-// without common bits are added up, so that compilers can join constants with other offsets: "((v & 3)*4 + (v >> 2))",
-// "(((v & 7) ^ (v >> 3)) + 8)". One that is not a single term is in parentheses. `added`, if not null, gets the
-// constant that is added to what is returned.
+// An expression for the XOR of `constant` and of moves[i] for each bit i that is set in an int variable, which has no
+// other bits than those of `moves`. Terms without common bits are added instead, so that compilers can join constants
+// with other offsets: "((v & 3)*4 + (v >> 2))", "(((v & 7) ^ (v >> 3)) + 8)". An expression of several terms is in
+// parentheses. If `added` is not null, it gets the constant that the caller must add to the returned expression.
 std::string spell_bits(const std::string& variable, const std::vector<uint64_t>& moves, uint64_t constant,
                        int64_t* added = nullptr);
-// A literal of a scalar dtype, exact; infinities and NaN by builtins.
+// The exact literal of a value in a scalar dtype; infinities and NaN are calls of compiler builtins.
 std::string spell_constant(double value, DType dtype);
-// Dtypes that live in memory only: floats narrower than f32 are f32 in registers, 8- and 16-bit integers i32.
+// Whether a dtype exists in memory only: floats narrower than f32 are f32 in registers (small floats), and integers of
+// 8 and 16 bits are i32 there (narrow).
 bool is_small_float(DType dtype);
 bool is_narrow(DType dtype);
-// The type of a value in registers: "f32" or, with lanes, "f32v"; and in memory. `named`: how many lanes the vectors
-// have that the text calls so, where there are others too, which are spelled "wl_v<f32, 2>"; 0: all have as many.
+// The type of a value in registers and in memory: "f32" for one lane, else "f32v". `named`: how many lanes a vector
+// type such as "f32v" has at this point of the text; vectors with other numbers of lanes are spelled "wl_v<f32, 2>". 0:
+// all vectors have the same number of lanes.
 std::string spell_type(DType dtype, int lanes, int named = 0);
 std::string spell_memory(DType dtype, int lanes, int named = 0);
-// A value from what memory holds, and back: bits of a small float, 0 or 1 of a condition.
+// Conversions from the memory representation to the value in registers, and back. Memory holds the bits of a small
+// float, and 0 or 1 for a condition.
 std::string spell_load(DType dtype, int lanes, std::string bits, int named = 0);
 std::string spell_store(DType dtype, int lanes, std::string value, int named = 0);
-// The prelude's function that combines the lanes of a vector: "wl_hsum" for add.
+// The name of the prelude's function that combines the lanes of a vector, such as "wl_hsum" for add.
 std::string spell_horizontal(Op combine);
-// An op applied to spelled operands; `from`: dtype of the first.
+// The text of an op applied to operands that are text already. `from`: the dtype of the first operand.
 std::string spell_op(const ExprNode& node, DType from, int lanes, std::span<const std::string> operands, int named = 0);
-// The pattern with every "{field}" replaced by what `fill` gives for it.
+// The pattern with every "{field}" replaced by fill("field").
 std::string fill_fields(std::string_view pattern, const std::function<std::string(std::string_view field)>& fill);
 
 }  // namespace wl
