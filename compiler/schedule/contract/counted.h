@@ -1,4 +1,4 @@
-// Loops of a contraction over the products that count (compiler/plan/masks.h).
+// Limits the loops of a contraction to the products that count, which may change some output (compiler/plan/masks.h).
 #pragma once
 
 #include <vector>
@@ -8,29 +8,31 @@
 
 namespace wl {
 
-// How many parts of `b` cover `a`, neither negative.
+// a / b rounded up; neither number may be negative.
 inline int64_t quotient_up(int64_t a, int64_t b) {
   return (a + b - 1) / b;
 }
 
-// Points of a domain: for each atom its first index, and how many more follow it.
+// A box of points of a domain: for each atom (loop) its first index, and how many more indices follow that one.
 struct TileBox {
   Place place;
   std::vector<int64_t> more;
 };
 
-// The turns of a loop: those from `first` on, as many as the least of `trips`, if that is more than 0.
+// The turns (iterations) of a loop that are taken. They begin with turn `first`, and their number is the least of
+// `trips`, or 0 where the least is negative.
 struct Turns {
   Affine first;
   std::vector<Affine> trips;
 };
 
-// Which of some loops ends where a condition does: the one along which it moves furthest, the first of equals.
+// The one of `loops` whose turns a condition limits: the loop over which the condition's value changes most, the first
+// of equals.
 AtomId loop_of(const Condition& condition, const Domain& domain, const std::vector<AtomId>& loops);
 
-// The turns of a loop of `count`, each of `step` elements of `atom` from the box's first on, beyond which all of the
-// conditions fail at every point of the box; that is what the box has of other atoms, of this one each turn. The
-// places are inside of the domain.
+// The turns of a loop over `atom` in which all conditions of a region may hold: in every other turn, some condition
+// fails at all points of the box. The loop has `count` turns of `step` elements each, from the box's first index of
+// `atom` on; along the other atoms each turn has the whole box. All indices must be inside of the domain.
 Turns turns_within(const Region& region, const Domain& domain, const TileBox& box, AtomId atom, int64_t step,
                    int64_t count, KernelBuilder& out);
 

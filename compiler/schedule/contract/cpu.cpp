@@ -9,7 +9,8 @@
 namespace wl {
 namespace {
 
-// The image that is copied: of the right operand, or else of the left one.
+// The image that is copied: that of the right operand or, where it has none and nothing is turned, that of the left
+// one.
 std::optional<Image> copied_image(const Domain& domain, const Schedule& schedule) {
   if (schedule[kCopyImage] == kCopyTaps) return std::nullopt;
   const bool along_rows = schedule[kCopyImage] == kCopyWhole;
@@ -17,7 +18,7 @@ std::optional<Image> copied_image(const Domain& domain, const Schedule& schedule
   return image || schedule[kTurnTiles] != 0 ? image : row_image(domain, along_rows);
 }
 
-// Whether B is packed: the schedule says so, or B cannot be read in place, or not along the columns.
+// Whether B is packed: the schedule says so, or B cannot be read in place, or its columns are not contiguous.
 bool packs_right(const Graph& group, const Domain& domain, const std::optional<Dot>& dot, const Schedule& schedule,
                  int lanes) {
   if (schedule[kPackB] != 0) return true;
@@ -26,7 +27,8 @@ bool packs_right(const Graph& group, const Domain& domain, const std::optional<D
   return !right || (lanes > 1 && right->access.strides[domain.n.back()] != 1);
 }
 
-// Columns along two atoms, which packed rows have as one; panels keep them apart.
+// The columns along an image's rows and pixels as one loop, where B is packed in rows. nullopt: B is not packed, or
+// lies in panels, which keep the two atoms apart.
 std::optional<FlatColumns> packed_columns(const Graph& group, const Domain& domain, const std::optional<Dot>& dot,
                                           const Schedule& schedule, int lanes) {
   if (domain.n.empty() || !packs_right(group, domain, dot, schedule, lanes)) return std::nullopt;
@@ -104,7 +106,7 @@ void CpuContract::prepare_depth() {
   k_blocks_ = blocks();
 }
 
-// What is packed, or copied, and the scratch for it.
+// Decides which operands are packed or copied, and allocates the scratch for the copies.
 void CpuContract::prepare_operands() {
   a_.position = 1 - domain_.right_operand();
   b_.position = domain_.right_operand();
@@ -178,7 +180,8 @@ void CpuContract::prepare_image_rows() {
   if (rows_are_pixels()) outer_rows_per_block_ = image_rows_per_block_;
 }
 
-// Splits the columns of a block of an image evenly, as rows are, so that no panel has vectors without columns.
+// Splits `columns` columns of a block evenly into panels, as rows are split into tiles, so that no panel has a vector
+// without columns.
 void CpuContract::split_panels(int64_t columns) {
   const int64_t vectors = (columns + lanes_ - 1) / lanes_;
   panels_per_block_ = (columns + nr_ - 1) / nr_;
@@ -189,13 +192,14 @@ void CpuContract::split_panels(int64_t columns) {
   columns_per_block_ = vectors * lanes_;
 }
 
-// Whether all columns are in one block and read where they lie: they can be split at any vector.
+// Whether all columns are in one block and are read where they lie, so that panels may begin at any vector.
 bool CpuContract::splits_whole_row() const {
   return panels_ == panels_per_column_atom_ && panels_ == panels_per_block_ && !flat_ && !tiles_ &&
          (turned_ || !image_) && !packs_right(group_, domain_, dot_, schedule_, lanes_);
 }
 
-// The same of all columns. If the last vector is not full, its panel stands alone, so that others need no bound.
+// Splits all columns evenly into panels. If the last vector is not full, the last panel is a group by itself, so that
+// the other panels need no bound.
 void CpuContract::split_whole_row() {
   split_panels(columns_total_);
   Panels& last = panel_groups_.back();

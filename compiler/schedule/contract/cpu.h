@@ -1,32 +1,36 @@
-// One contraction with elementwise work on its operands and its result. A block owns a range of rows (along the last m
-// atom) and of column panels (nv vectors along the last n atom) of one batch element. B is packed panel by panel where
-// that pays or where its columns are not contiguous, A likewise. Little elementwise work on a B that is read where it
-// lies is done in the micro-kernel (in_place.h); the micro-kernel holds mr x nv accumulators in
-// registers over a whole K block. Rows are split evenly, so there are at most two micro-kernels, mr and mr - 1 rows
-// high. What follows the contraction is computed on the tile while it is in registers or, where that would need
-// too many registers, in L1.
+// One contraction of A (the left operand) and B (the right one) on a CPU, with elementwise work on its operands and its
+// result. An atom is one loop of the domain; m, n and k are the atoms of rows, columns and the reduction. A block owns
+// a range of rows (along the last m atom) and of column panels (nv vectors along the last n atom) of one batch element.
+// B is packed (copied) panel by panel where that pays or where its columns are not contiguous, and A is packed in tiles
+// where that pays or where it is not an unchanged input. Where B is read from where it lies, little elementwise work on
+// it is done in the micro-kernel (in_place.h). The micro-kernel holds mr x nv accumulators in registers over a whole K
+// block. Rows are split evenly, so there are at most two micro-kernels, mr and mr - 1 rows high. The work after the
+// contraction is computed on the tile while it is in registers or, where that would need too many registers, in L1.
 //
-// Where the machine multiplies words of narrow elements (dot.h), a turn of the loop over one k atom takes a word of
-// each operand: packed copies, and copied images, are words, and an operand in which the elements of a word are
-// neighbours is read as it is. With the choice `matrix` a turn takes several words of each, and multiplies tiles in
-// tile registers (tiles.h); the sums then go through scratch, where the work after the contraction finds row after row.
-// With `widen` nothing is multiplied as words: what is packed is f32, and rows of words, as weights in panels have, are
-// read in place and taken apart in registers.
+// Where the machine multiplies words of narrow elements (dot.h), an iteration of the loop over one k atom takes a word
+// of each operand. Packed copies, and copied images, consist of words, and an operand in which the elements of a word
+// are neighbours is read as it is. With the choice `matrix` an iteration takes several words of each operand, and
+// multiplies tiles in tile registers (tiles.h); the sums then go through scratch, where the work after the contraction
+// reads them row by row. With `widen` nothing is multiplied as words: packed elements are f32, and rows of words, as
+// weights in panels have, are read in place and taken apart in registers.
 //
-// Where B is a window that slides over an image (compiler/plan/image.h), packing copies every tap of it by itself. With
-// copy_image a block's image is copied once instead, with what pads it, as planes of rows, and the micro-kernel reads
-// each tap inside the copy. The columns of a panel then are neighbours in the copy, so they run on from row to row
-// through the halo; what is computed there is dropped when the tile is stored, row by row.
+// Where B is a window that slides over an image (compiler/plan/image.h), packing copies every tap (position in the
+// window) of it by itself. With copy_image a block's part of the image is copied once instead, with its padding, as
+// planes of rows, and the micro-kernel reads each tap inside the copy. The columns of a panel are then neighbours in
+// the copy, so they run on from one image row to the next through the halo between them. Sums that are computed for the
+// halo are dropped when the tile is stored, row by row.
 //
-// Where the left operand is such a window, its image is copied in the same way. Tiles then are neighbours of one row of
-// the image. If the image has its channels innermost, so has the copy, and a step to the next pixel is one over them.
+// Where A is such a window, its image is copied in the same way. The rows of a tile are then neighbouring pixels of one
+// row of the image. If the image has its channels innermost, so has the copy, and a step to the next pixel passes over
+// all channels.
 //
-// With turn_tiles the window is on the rows' side: a tile is neighbours of one row of the image by vectors of what the
-// other operand is contiguous along, so no lane is empty whatever the width of the image. It goes through scratch and
-// is transposed in registers, a vector of columns at a time, before the work after the contraction.
+// With turn_tiles the window is on the rows' side: a tile is neighbouring pixels of one row of the image by vectors
+// along the axis that the other operand is contiguous along, so no lane is empty whatever the width of the image. The
+// tile goes through scratch and is transposed in registers, one vector of columns at a time, before the work after the
+// contraction.
 //
-// Where conditions on places say which products count (compiler/plan/masks.h), a tile's loop over k, and the packing of
-// an operand, begin with the first product that counts and end behind the last one.
+// Where conditions on indices say which products count (compiler/plan/masks.h), the loop over k of a tile, and the
+// packing of an operand, begin with the first product that counts and end with the last one.
 #pragma once
 
 #include <functional>
@@ -56,14 +60,14 @@ class CpuContract {
   struct Side {  // one operand of the contraction
     int position = 0;
     bool packed = false;
-    BufferId buffer = -1;   // packed copy
+    BufferId buffer = -1;   // of the packed copy
     bool direct = false;    // an input read as it is
-    bool computed = false;  // not packed, though there is work on what is read
-    bool words = false;     // with dot_: and its words are elements that are neighbours
-    Access access;          // when direct; when computed: of the input that moves along the depth
+    bool computed = false;  // not packed; the micro-kernel does elementwise work on what it reads
+    bool words = false;     // with dot_: the elements of a word are neighbours in memory
+    Access access;          // when direct: of the operand; when computed: of the input that varies along k
   };
   struct Rows {                                              // tiles of equal height
-    int64_t height = 0, step = 0, first_row = 0, count = 0;  // step: from one to the next
+    int64_t height = 0, step = 0, first_row = 0, count = 0;  // step: rows from one tile to the next
   };
   struct Panels {  // of equal width
     int64_t width = 0, first_column = 0, count = 0;
@@ -91,10 +95,12 @@ class CpuContract {
   std::vector<Affine> outer_rows_left() const;
   std::vector<Affine> columns_left() const;
   void emit_k_blocks(const Place& place);
-  // One K block: packing, then every tile. resume: accumulators continue from `partial`; last: the epilogue follows.
+  // Emits one K block: packing, then every tile. `resume`: the accumulators begin with what `partial_` holds; `last`:
+  // this is the last K block, after which the epilogue follows.
   void emit_block(const Place& place, int64_t k_extent, bool resume, bool last);
   void emit_tiles(const Place& place, int64_t k_extent, bool resume, bool last);
-  // Where a tile of rows lies: its rows are `row` and those behind it of all that a block has, and it is number `tile`.
+  // Where a tile of rows lies: `at` has an index for every atom, `row` is the tile's first row among all rows of the
+  // block, and `tile` is its number among the block's tiles.
   struct RowTile {
     const Rows& rows;
     Place at;
@@ -105,18 +111,20 @@ class CpuContract {
                   bool last);
   void emit_k_loop(const RowTile& row_tile, const Panels& panels, const Place& place, int64_t k_extent, bool last,
                    TileId accumulator);
-  // Multiplies the elements of words `b` one by one by those of the left operand's tile, at these turns of the loops.
+  // Multiplies the elements of the words in `b` one by one by those of the left operand's tile, in iterations `turns`
+  // of the loops over k.
   void multiply_parts(const RowTile& row_tile, const std::vector<Affine>& turns, TileId b, TileId accumulator);
-  // The loop over k with `tiles_`; the sums have the layout of tile_layout().
+  // Emits the loop over k of a tile in tile registers (`tiles_`); the sums have the layout of tile_layout().
   void multiply_tiles(const RowTile& row_tile, const Panels& panels, const Place& place, int64_t k_extent,
                       TileId accumulator);
   Layout tile_layout(int64_t height, int64_t width) const;
-  // Loops over k of a tile of so many rows and columns at a place, over the products of a region that count.
+  // Whether conditions of a region limit loop `k` of those over K; and that loop's turns (iterations) with products
+  // that count, for a tile of `rows` x `columns` at a place.
   bool has_masks(const Region& region, size_t k) const;
   Turns turns_that_count(const Region& region, size_t k, const Place& place, int64_t rows, int64_t columns,
                          int64_t k_extent);
   Turns packed_turns(const Place& place, AtomId along, int64_t width, int64_t k_extent);
-  // A row of a panel of the right operand, at a place with these turns of the loops over k.
+  // Reads a row of a panel of the right operand, at a place, in iterations `turns` of the loops over k.
   TileId read_right(const RowTile& row_tile, const Panels& panels, const Place& at, const std::vector<Affine>& turns,
                     bool last);
   TileId compute_right(const RowTile& row_tile, const Panels& panels, const Place& at, bool last);
@@ -127,9 +135,9 @@ class CpuContract {
   DType operand_dtype(const Side& side) const {
     return group_.nodes[group_.nodes[domain_.contract].operands[side.position]].dtype;
   }
-  // Of the tiles that micro-kernels read.
+  // The dtype of the tiles that micro-kernels read.
   DType read_dtype(const Side& side) const { return side.packed || dot_ ? packed_dtype(side) : operand_dtype(side); }
-  // Part of a tile that is stored: neighbours along the columns, from element `from` of each row of the tile on.
+  // A part of a tile that is stored: `width` neighbouring columns, from element `from` of each row of the tile on.
   struct Stored {
     Place at;
     Affine from;
@@ -141,34 +149,37 @@ class CpuContract {
   void emit_stores(const Rows& rows, Stored part, TileId accumulator);
   void emit_turned(const Rows& rows, const Panels& panels, const Place& place);
   void emit_turned_vector(int64_t height, int64_t columns, const Affine& first, Place place);
-  // Stores what follows from the accumulators' values, which are `height` x `width` at a place; `layout`: as in
-  // TileExpr.
+  // Computes the outputs from the accumulators, which `value` holds as `height` x `width` elements at a place, and
+  // stores them. `layout`: as in TileExpr.
   void store_results(const Place& at, int64_t height, int64_t width, std::vector<std::vector<Affine>> bound,
                      TileId value, std::function<Layout(const std::vector<bool>&)> layout = nullptr);
   void pack(const Side& side, const Domain& domain, const Place& place, int64_t k_extent, AtomId along, int64_t width,
             int lanes, Affine offset, int64_t pitch, std::vector<std::vector<Affine>> bound);
-  // The same with dot_: as words.
+  // Packs an operand as words of narrow elements (dot_).
   void pack_words(const Side& side, const Domain& domain, const Place& place, int64_t k_extent, AtomId along,
                   int64_t width, int lanes, Affine offset, int64_t pitch,
                   const std::vector<std::vector<Affine>>& bound);
   void each_word(VarId var, int64_t elements, const std::function<void(const Affine&, int64_t)>& body);
   void store_words(const Side& side, const TileExpr& first, int64_t elements, Affine offset, int64_t pitch);
-  // How far a turn of a loop over k goes along its atom, and how many turns go as far as `extent`.
+  // The elements along its atom that one turn (iteration) of loop `k` takes, and the number of turns that cover
+  // `extent` elements.
   int64_t step_of(size_t k) const { return dot_ && dot_->k_atom == k_atoms_[k] ? dot_->group : 1; }
   int64_t turns_of(size_t k, int64_t extent) const { return (extent + step_of(k) - 1) / step_of(k); }
-  // Words that a turn of a loop of a micro-kernel takes.
+  // The words that one turn of a loop of a micro-kernel takes.
   int64_t words_of_turn(size_t k) const { return tiles_ && tiles_->atom == k_atoms_[k] ? tiles_->words : 1; }
   int64_t turns_of(size_t k) const { return turns_of(k, domain_.atoms[k_atoms_[k]].extent); }
   int64_t depth() const { return k_atoms_.empty() ? 1 : turns_of(0, k_block_) * k_inner_; }  // of a packed block
   bool widens() const { return dot_ && dot_->widened; }
   int64_t left_depth() const { return widens() ? depth() * dot_->group : depth(); }
   DType packed_dtype(const Side& side) const { return dot_ && !(widens() && &side == &a_) ? DType::u32 : dtype_; }
-  // From one row or column of a packed operand to the next.
+  // The elements from one row or column of a packed operand to the next.
   int64_t element_pitch(const Side& side) const { return tiles_ && &side == &a_ ? depth() : 1; }
-  // Computes an operand where `expr` is and stores it to its packed copy.
+  // Whether a sliver of an operand is packed in squares, which are transposed in registers; and the code that does so.
   bool packs_squares(const Side& side, AtomId along, int64_t depth, int64_t width, int lanes) const;
   void pack_squares(const Side& side, const Place& at, AtomId along, int64_t depth, int64_t width, int lanes,
                     const Affine& offset, int64_t pitch);
+  // Computes an operand at the place of `expr` and stores it to its packed copy. `pitch`: elements of the copy between
+  // indices along the tile's first axis.
   void store_packed(const Side& side, TileExpr expr, Affine offset, int64_t pitch);
   void store_tile(const Side& side, TileId value, Affine offset, int64_t pitch);
   void split_panels(int64_t columns);
@@ -179,27 +190,28 @@ class CpuContract {
   void place_panel(const Panels& panels, Place& place, int64_t behind = 0);
   std::vector<std::vector<Affine>> column_bound(const Panels& panels, const Place& place) const;
   bool heavy_epilogue() const;
-  // Whether rows of an image, or the rows that are copied of one, are on the rows' side.
+  // Whether an image's pixels are rows of the contraction: with turn_tiles, or where the left operand's image is
+  // copied.
   bool rows_are_pixels() const { return turned_.has_value() || slides_on_rows_; }
   bool columns_are_pixels() const { return height_ >= 0 && !rows_are_pixels(); }
   Side& image_side() { return rows_are_pixels() ? a_ : b_; }
   int64_t turns_in_image(size_t k) const;
-  // Rows of partial results of a block, in all turns of the loop around the last row atom.
+  // The rows of a block's partial results, in all iterations of the loop around the last row atom.
   int64_t partial_rows() const { return (tiles_ ? row_tiles_ * mr_ : rows_per_task_) * outer_rows_per_block_; }
   void fail(absl::Status status) {
     if (status_.ok()) status_ = std::move(status);
   }
 
   const Graph& group_;
-  std::optional<Domain> turned_;  // with turn_tiles
+  std::optional<Domain> turned_;  // with turn_tiles: the domain with rows and columns exchanged
   const Domain& whole_;
   std::optional<Image> image_;      // with copy_image
   bool slides_on_rows_ = false;     // image_ is of the left operand, and nothing is turned
   std::optional<Dot> dot_;          // where products are of words
   std::optional<TileSteps> tiles_;  // with matrix
   std::optional<FlatColumns> flat_;
-  std::optional<Guard> zeros_;  // with skip_padding
-  const Domain& domain_;        // columns are pixels when there is flat_; whole_ otherwise
+  std::optional<Guard> zeros_;  // with skip_padding: where the image is not zero
+  const Domain& domain_;        // with flat_ the domain in which columns are pixels, else whole_
   Region counted_;              // products that count
   const Schedule& schedule_;
   const Machine& machine_;
@@ -210,31 +222,32 @@ class CpuContract {
   AtomId row_atom_ = -1, column_atom_ = -1;  // -1: that side has none
   std::vector<AtomId> k_atoms_;
   int64_t rows_total_ = 1, columns_total_ = 1;
-  int64_t mr_ = 1, nr_ = 1;  // tile in elements
+  int64_t mr_ = 1, nr_ = 1;  // rows and columns of a tile
   int64_t row_tasks_ = 1, column_tasks_ = 1, rows_per_task_ = 1;
-  // The loop around the last row atom that runs inside a task, so that it reads one copy of the right operand, or of
-  // the image; -1: there is none.
+  // The loop around the last row atom, which runs inside a task, so that the task needs one copy of the right operand,
+  // or of the image. -1: there is none.
   AtomId outer_row_atom_ = -1;
   int64_t outer_rows_ = 1, outer_rows_per_task_ = 1, outer_rows_per_block_ = 1, row_tiles_ = 1;
   Affine first_outer_row_;
   VarId outer_row_var_ = -1;
   int64_t panels_per_column_atom_ = 1, panels_ = 1, panels_per_task_ = 1, panels_per_block_ = 1;
   int64_t k_block_ = 1, k_blocks_ = 1;  // along k_atoms_[0]
-  int64_t k_inner_ = 1;                 // turns of the loops over the others
-  // With flat_, and with image_ or turned_ where there are rows of an image: a task computes some of them, and a block
-  // some of these; they are packed, or copied, as rows.
+  int64_t k_inner_ = 1;                 // iterations of the loops over the other k atoms
+  // The atoms of an image's rows and of the pixels of a row; -1: there are none. They are set with flat_, and with
+  // image_ or turned_ where the image has rows. A task computes some rows of the image and a block some rows of the
+  // task, and these are packed or copied as rows.
   AtomId height_ = -1, width_ = -1;
-  // Of a copied image: from one position of a row to the next, from row to row, and for each k atom from plane to
-  // plane.
+  // Distances in a copied image: from one position of a row to the next, from one row to the next and, for each k atom,
+  // from one plane to the next.
   int64_t position_pitch_ = 1, row_pitch_ = 1;
   std::vector<int64_t> plane_pitches_;
   int64_t image_width_ = 1, image_height_ = 1, image_rows_per_task_ = 1, image_rows_per_block_ = 1;
   Affine first_image_row_;
   VarId image_row_var_ = -1;
-  int64_t pitch_ = 1;  // of a packed B, from one k to the next
+  int64_t pitch_ = 1;  // elements of a packed B from one k to the next
   std::vector<Rows> row_groups_;
   std::vector<Panels> panel_groups_;  // of a block; several where its columns are split evenly
-  int64_t columns_per_block_ = 1;     // of all its panels
+  int64_t columns_per_block_ = 1;     // in all panels of a block
   Side a_, b_;
   BufferId partial_ = -1, spill_ = -1;
   bool heavy_ = false;  // heavy_epilogue()

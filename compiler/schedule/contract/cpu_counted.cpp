@@ -6,8 +6,8 @@
 
 namespace wl {
 
-// What is read from a copied image has other places, and so have columns that are pixels. Products in tile registers
-// are all computed.
+// Finds the conditions for products that count. Elements of a copied image are read at other indices, and so are
+// columns that are pixels, so their conditions are left out. Products in tile registers are all computed.
 void CpuContract::prepare_counted() {
   if (image_ || tiles_ || k_atoms_.empty()) return;
   counted_ = counted_products(group_, whole_);
@@ -32,11 +32,11 @@ Turns CpuContract::turns_that_count(const Region& region, size_t k, const Place&
   return turns_within(mine, domain_, box, k_atoms_[k], step_of(k), k == 0 ? turns_of(0, k_extent) : turns_of(k), out_);
 }
 
-// The part of the innermost k atom that is packed for `width` rows or columns from a place on: what some tile reads of
-// it. No trips: all of it.
+// The elements of the innermost k atom that are packed for `width` rows or columns from a place on: those that some
+// tile reads. No trips: all elements are packed.
 Turns CpuContract::packed_turns(const Place& place, AtomId along, int64_t width, int64_t k_extent) {
   const size_t last = k_atoms_.size() - 1;
-  if (dot_) return {};  // words may have elements that do not count
+  if (dot_) return {};  // a word may have elements that do not count beside others
   if (counted_.empty() || along < 0 || (last == 0 ? k_extent : domain_.atoms[k_atoms_[last]].extent) == 1) return {};
   const std::vector<AtomId>& others = along == row_atom_ ? domain_.n : domain_.m;
   Region region = counted_;

@@ -1,4 +1,4 @@
-// A contraction one of whose operands is read as taps of an image in scratch.
+// Contractions on CPUs that copy an image to scratch, and read one operand from the copy, as taps of a sliding window.
 #include <algorithm>
 #include <utility>
 
@@ -6,7 +6,8 @@
 
 namespace wl {
 
-// The columns are the elements from one row of the copy to the next, those of the halo among them.
+// Sets the atoms of the image's rows and pixels. Where columns are pixels, they are the elements from one row of the
+// copy to the next, including those of the halo.
 void CpuContract::prepare_image() {
   const Slide& width = image_->width;
   height_ = image_->height.output;
@@ -17,7 +18,8 @@ void CpuContract::prepare_image() {
   columns_total_ = (image_->height.outputs - 1) * row_pitch_ + width.outputs;
 }
 
-// How many planes, or channels, of a k atom the copy has: words of them where there are words.
+// How many planes (of a tap) or channels (of another atom) the copy has along k atom number `k`, in words where
+// products are of words.
 int64_t CpuContract::turns_in_image(size_t k) const {
   if (k == 0 && !image_->is_tap(k_atoms_[0])) return turns_of(0, k_block_);
   return turns_of(k, image_->domain.atoms[k_atoms_[k]].extent);
@@ -41,12 +43,12 @@ void CpuContract::allocate_image() {
   if (image_->channel >= 0) {
     put([&](AtomId atom) { return atom == image_->channel; });
     put([&](AtomId atom) { return !image_->is_tap(atom); });
-    // Pixels a multiple of 512 bytes apart would share few cache sets.
+    // Pixels that are a multiple of 512 bytes apart would share few cache sets.
     if (pitch * size_of(packed_dtype(image_side())) % 512 == 0) pitch += line;
   }
   position_pitch_ = pitch;
   row_pitch_ = positions * position_pitch_;
-  // Planes begin at cache lines, and not a multiple of 4096 bytes apart, which would share cache sets.
+  // Planes begin at cache lines. They are not a multiple of 4096 bytes apart, as they would then share cache sets.
   pitch = (rows * row_pitch_ + line - 1) / line * line;
   if (pitch * size_of(packed_dtype(image_side())) % 4096 == 0) pitch += line;
   const int64_t plane = pitch;
@@ -58,12 +60,13 @@ void CpuContract::allocate_image() {
                                     {pitch + std::max<int64_t>(0, reach - plane)});
 }
 
-// Whether elements along an atom are neighbours in the copy, so that no loop goes over them.
+// Whether elements along an atom are neighbours in the copy, so that open_planes() opens no loop over them.
 bool CpuContract::is_inner(AtomId atom) const {
   return atom == image_->channel || (dot_ && atom == dot_->k_atom);
 }
 
-// Opens loops over what the copy has of the k atoms, without those whose elements are neighbours in it.
+// Opens loops over the planes that the copy has along the k atoms, except atoms whose elements are neighbours in the
+// copy. Sets `at` to the place inside these loops and advances `offset`.
 void CpuContract::open_planes(const Place& place, int64_t k_extent, Place& at, Affine& offset) {
   at = place;
   for (size_t i = 0; i < k_atoms_.size(); ++i) {
@@ -77,15 +80,15 @@ void CpuContract::open_planes(const Place& place, int64_t k_extent, Place& at, A
     if (!is_inner(k_atoms_[i])) offset = sum(offset, affine(k_vars_[i], plane_pitches_[i]));
 }
 
-// Copies what this block reads of the image after the elementwise work on it: plane by plane, or row by row where
-// channels are innermost.
+// Copies the part of the image that this block reads, after the elementwise work on it: plane by plane, or row by row
+// where channels are innermost.
 void CpuContract::copy_image(const Place& place, int64_t k_extent) {
   const Domain& domain = image_->domain;
   Place at;
   Affine offset;
   open_planes(place, k_extent, at, offset);
   const AtomId width = image_->width.output, channel = image_->channel;
-  std::vector<Affine> left;  // rows of the image, or positions where there are no rows
+  std::vector<Affine> left;  // how many rows of the image follow, or positions where it has no rows
   int64_t rows = 1;
   at[width] = height_ >= 0 ? fixed(0) : rows_are_pixels() ? first_row_ : sum(fixed(0), first_panel_, nr_);
   if (height_ >= 0) {
@@ -129,7 +132,8 @@ void CpuContract::copy_image(const Place& place, int64_t k_extent) {
     if (!is_inner(atom)) out_.close_loop();
 }
 
-// Opens a loop over those taps of a row of outputs that are inside of the image; returns which tap a turn is.
+// Opens a loop over those taps of a row of outputs that are inside of the image; returns the tap that an iteration
+// computes.
 Affine CpuContract::open_taps(VarId var, const Place& place) {
   const int64_t step = zeros_->strides[image_->height.tap], taps = image_->height.taps;
   const Affine row = sum(fixed(0), place[height_], zeros_->strides[height_]);
@@ -144,7 +148,7 @@ Affine CpuContract::open_taps(VarId var, const Place& place) {
   return sum(std::move(first), affine(var));
 }
 
-// Where the copy has the first pixel's element for the turns of the loops over k.
+// The offset in the copy of the first pixel's element, in iterations `turns` of the loops over k.
 Affine CpuContract::tap_in_image(const std::vector<Affine>& turns) {
   Affine out;
   for (size_t i = k_atoms_.size(); i-- > 0;) {
@@ -168,7 +172,8 @@ Affine CpuContract::tap_in_image(const std::vector<Affine>& turns) {
   return out;
 }
 
-// Opens a loop over the rows of the image that a panel has elements of. The columns between two rows are left out.
+// Opens a loop over the rows of the image that a panel has elements of, and returns the panel's part of a row. The
+// columns in the halo between two rows are left out.
 CpuContract::Stored CpuContract::open_image_row(const Panels& panels, const Place& place) {
   const int64_t width = image_->width.outputs;
   const Affine begin = column_of(panels);
@@ -179,7 +184,7 @@ CpuContract::Stored CpuContract::open_image_row(const Panels& panels, const Plac
   out_.open_loop(image_row_var_, std::move(trips));
   const Affine row = sum(first, affine(image_row_var_));
   const Affine row_begin = sum(fixed(0), row, row_pitch_);
-  // The row's part of the panel begins at the later of both beginnings.
+  // The row's part of the panel begins where the panel or the row begins, whichever is later.
   const Affine earlier = affine(out_.derived("earlier", {begin, row_begin}));
   Stored part;
   part.at = place;

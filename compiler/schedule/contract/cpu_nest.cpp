@@ -28,7 +28,8 @@ void CpuContract::emit_columns() {
   if (count > 1) out_.close_loop();
 }
 
-// Upper bounds of the columns of this block of an image; their least is at least 1.
+// Upper bounds of the number of columns of this block of an image. The block has the least of them, which is at least
+// 1.
 std::vector<Affine> CpuContract::columns_left() const {
   std::vector<Affine> left = {fixed(image_rows_per_block_ * image_width_)};
   if (image_rows_per_task_ % image_rows_per_block_ != 0)
@@ -39,7 +40,7 @@ std::vector<Affine> CpuContract::columns_left() const {
   return left;
 }
 
-// Trips of the loop over the panels of this block.
+// The trip counts of the loop over the panels of this block; the least of them holds.
 std::vector<Affine> CpuContract::panel_trips(const Panels& panels) const {
   std::vector<Affine> trips = {fixed(panels.count)};
   if (columns_are_pixels()) return trips;
@@ -50,10 +51,10 @@ std::vector<Affine> CpuContract::panel_trips(const Panels& panels) const {
   return trips;
 }
 
-// Sets the place of a panel, or of the one so many behind it: its index along the outer n atoms, and its first column
-// along the last one.
+// Sets the place of a panel, or of the panel that is `behind` panels after it: its indices along the outer n atoms, and
+// its first column along the last one.
 void CpuContract::place_panel(const Panels& panels, Place& place, int64_t behind) {
-  if (image_ && columns_are_pixels()) return;  // its columns have one place only when they are stored
+  if (image_ && columns_are_pixels()) return;  // its columns have indices in the domain only when they are stored
   if (flat_) {
     place[column_atom_] = sum(column_of(panels), first_image_row_, image_width_);
     return;
@@ -90,7 +91,7 @@ std::vector<std::vector<Affine>> CpuContract::column_bound(const Panels& panels,
   return {{}, {sum(fixed(columns_total_), place[column_atom_], -1)}};
 }
 
-// How many rows of the image this block has: the least of these.
+// How many rows of the image this block has: the least of the returned numbers.
 std::vector<Affine> CpuContract::image_rows_left() const {
   std::vector<Affine> rows = {fixed(image_rows_per_block_)};
   if (image_rows_per_task_ % image_rows_per_block_ != 0)
@@ -100,7 +101,8 @@ std::vector<Affine> CpuContract::image_rows_left() const {
   return rows;
 }
 
-// Packs the rows of the image that this block needs; the elements of a window become neighbours.
+// Packs the rows of the image that this block needs. In the copy, the elements of neighbouring pixels at one k are
+// neighbours.
 void CpuContract::pack_image(const Place& place, int64_t k_extent) {
   out_.open_loop(image_row_var_, image_rows_left());
   Place at = place;
@@ -157,7 +159,7 @@ void CpuContract::emit_block(const Place& place, int64_t k_extent, bool resume, 
   emit_tiles(place, k_extent, resume, last);
 }
 
-// Calls the micro-kernel for every tile of rows and every panel of a block.
+// Emits the micro-kernel for every tile of rows and every panel of a block.
 void CpuContract::emit_tiles(const Place& place, int64_t k_extent, bool resume, bool last) {
   const bool rows_outside = schedule_[kRowTilesOutermost] == 1;
   const auto each_panel = [&](const auto& body) {
@@ -186,7 +188,7 @@ void CpuContract::emit_micro(const RowTile& at, const Panels& panels, const Plac
                                     : out_.tile(dtype_, {rows.height, panels.width}, lanes_ > 1 ? 1 : -1, lanes_);
   Slice partial;
   partial.buffer = partial_;
-  // Rows that two tiles compute have a partial result in each.
+  // A row that two tiles compute (cpu_tiles.cpp) has a partial result for each of the two.
   partial.offset = sum(column_of(panels), tiles_ ? sum(fixed(0), at.tile, mr_) : at.row, columns_per_block_);
   partial.strides = {columns_per_block_, 1};
   if (resume) {
@@ -218,7 +220,7 @@ void CpuContract::emit_k_loop(const RowTile& row_tile, const Panels& panels, con
     }
     at[k_atoms_[i]] = sum(at[k_atoms_[i]], turns[i], step_of(i));
   };
-  // A loop whose turns vary is outside of the others, which compilers unroll.
+  // Loops with trip counts that vary are outside of the other loops, which compilers unroll.
   for (const bool varies : {true, false})
     for (size_t i = 0; i < k_atoms_.size(); ++i)
       if ((has_taps(i) || has_masks(counted_, i)) == varies) open(i);
@@ -263,7 +265,7 @@ void CpuContract::emit_epilogue(const Rows& rows, const Panels& panels, const Pl
   out_.close_loop();
 }
 
-// Stores what follows from the accumulators, which are in registers or, with spill_, in scratch.
+// Computes the outputs of a part of a tile and stores them. The sums are in registers or, with spill_, in scratch.
 void CpuContract::emit_stores(const Rows& rows, Stored part, TileId accumulator) {
   int64_t height = rows.height;
   TileId value = accumulator;

@@ -1,4 +1,5 @@
-// Packing: copies of an operand's slivers, in the order in which micro-kernels read them.
+// Packing: copies of an operand's slivers (the rows or columns of one tile), in the order in which micro-kernels read
+// them.
 #include <algorithm>
 #include <utility>
 
@@ -6,7 +7,8 @@
 
 namespace wl {
 
-// Copies a sliver of an operand, rows or columns of one tile, after the elementwise work on it, with k outermost.
+// Copies a sliver of an operand, which is the rows or columns of one tile, after the elementwise work on it. In the
+// copy, the loops over k are outermost.
 void CpuContract::pack(const Side& side, const Domain& domain, const Place& place, int64_t k_extent, AtomId along,
                        int64_t width, int lanes, Affine offset, int64_t pitch, std::vector<std::vector<Affine>> bound) {
   if (dot_ && !dot_->widened)
@@ -39,13 +41,13 @@ void CpuContract::pack(const Side& side, const Domain& domain, const Place& plac
   for (size_t i = 0; i + 1 < k_atoms_.size(); ++i) out_.close_loop();
 }
 
-// Whether an operand is contiguous along k and not along what a sliver is contiguous along, and it is whole vectors
-// long, and wide, or wide enough: then squares of it are loaded in vectors and transposed in registers, which takes a
-// fraction of the time of loading every vector element by element.
+// Whether a sliver is packed in squares, which are loaded in vectors along k and transposed in registers; that takes a
+// fraction of the time of loading every vector element by element. The operand must be contiguous along k and not along
+// `along`. Its depth must be whole vectors, and its width whole vectors or one of which at least a quarter is full.
 bool CpuContract::packs_squares(const Side& side, AtomId along, int64_t depth, int64_t width, int lanes) const {
   if (k_atoms_.empty() || along < 0 || lanes <= 1 || !side.direct) return false;
   const DType dtype = operand_dtype(side);
-  if (size_of(dtype) != 4 && !(is_float(dtype) && size_of(dtype) < 4)) return false;  // of f32 in registers
+  if (size_of(dtype) != 4 && !(is_float(dtype) && size_of(dtype) < 4)) return false;  // not 4 bytes in registers
   const std::vector<int64_t>& strides = side.access.strides;
   const bool wide = width % lanes == 0 || (width < lanes && 4 * width >= lanes);
   return strides[k_atoms_.back()] == 1 && strides[along] > 1 && depth % lanes == 0 && wide;

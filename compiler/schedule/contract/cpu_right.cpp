@@ -1,11 +1,11 @@
-// How the micro-kernel of a contraction reads its right operand, and what it fetches ahead.
+// How the micro-kernel of a contraction reads its right operand, and what it prefetches.
 #include <utility>
 
 #include "compiler/schedule/contract/cpu.h"
 
 namespace wl {
 
-// The number of a turn of the loops over k within a packed block.
+// The number of an iteration of all loops over k together, within a packed block.
 Affine CpuContract::turn_in_block(const std::vector<Affine>& turns) const {
   Affine out;
   for (size_t i = 0; i < k_atoms_.size(); ++i) out = sum(turns[i], out, i == 0 ? 1 : turns_of(i));
@@ -36,13 +36,13 @@ TileId CpuContract::read_right(const RowTile& row_tile, const Panels& panels, co
   }
   if (schedule_[kPrefetch] > 0 && !b_.packed && !k_atoms_.empty()) {
     fetch_next(row_tile, panels, at, last);
-    fetch_ahead(b, from);  // beside its load, whose loop over vectors it shares
+    fetch_ahead(b, from);  // beside the load of `b`, so that both share a loop over vectors
   }
   read(b_, b, std::move(from));
   return b;
 }
 
-// The same of an operand that is computed, in each tile of rows again, from what lies in memory.
+// Reads a row of a panel of a right operand that is computed, again in each tile of rows, from what lies in memory.
 TileId CpuContract::compute_right(const RowTile& row_tile, const Panels& panels, const Place& at, bool last) {
   TileExpr expr{group_, domain_, out_, at, {{-1, 1}, {column_atom_, panels.width}}, lanes_, column_bound(panels, at)};
   const absl::StatusOr<TileId> value = expr.operand(domain_.contract, b_.position);
@@ -57,7 +57,8 @@ TileId CpuContract::compute_right(const RowTile& row_tile, const Panels& panels,
   return *value;
 }
 
-// Rows of the right operand come to the first cache so many turns before tile `b` is read from them, at `from`.
+// Prefetches rows of the right operand into the first cache, as many iterations ahead as the choice `prefetch` says.
+// `from`: where tile `b` of this iteration is read from.
 void CpuContract::fetch_ahead(TileId b, const Slice& from) {
   size_t innermost = k_atoms_.size() - 1;
   while (innermost > 0 && turns_of(innermost) == 1) --innermost;
@@ -68,15 +69,15 @@ void CpuContract::fetch_ahead(TileId b, const Slice& from) {
   const int64_t line = kLineBytes / size_of(group_.nodes[b_.access.input].dtype);
   const bool rows_of_lines = tile.layout.vector_axis() == 1 && ahead.strides[1] == 1 && tile.layout.lanes() < line;
   if (!rows_of_lines) return void(out_.push(prefetch_instr(b, std::move(ahead), 1)));
-  // Several vectors lie in a line, which one hint brings.
+  // A cache line has several vectors, and one prefetch brings the whole line.
   ahead.strides[1] = line;
   const int64_t lines = (tile.layout.shape[1] + line - 1) / line;
   out_.push(prefetch_instr(out_.tile(tile.dtype, {tile.layout.shape[0], lines}, -1, 1), std::move(ahead), 1));
 }
 
-// While tiles of rows take their turns at one panel, or at one block of its depth, the panel or block that follows
-// comes to the second cache, one line of each of its rows with each tile. `at`: the row of the panel that is read;
-// last: of the last block.
+// While the tiles of rows use one panel, or one K block of it, each of them prefetches a part of the next panel, or K
+// block, into the second cache: one cache line of each of its rows. `at`: the row of the panel that is read; `last`:
+// this is the last K block.
 void CpuContract::fetch_next(const RowTile& row_tile, const Panels& panels, Place at, bool last) {
   const DType dtype = group_.nodes[b_.access.input].dtype;
   const int64_t line = kLineBytes / size_of(dtype), lines = panels.width / line;

@@ -24,14 +24,15 @@ absl::Status CpuContract::prepare_rows() {
   row_tiles_ = (rows_per_task_ + mr_ - 1) / mr_;
   const int64_t base = rows_per_task_ / row_tiles_, more = rows_per_task_ % row_tiles_;
   if (more > 0) row_groups_.push_back({base + 1, base + 1, 0, more});
-  // Tiles in tile registers are equally high: these begin one row earlier, with the last one of the tile before.
+  // Tiles in tile registers all have the same height. The tiles of the second group therefore begin one row earlier,
+  // with the last row of the tile before.
   const int64_t again = tiles_ && more > 0 ? 1 : 0;
   row_groups_.push_back({base + again, base, more * (base + 1) - again, row_tiles_ - more});
   mr_ = row_groups_[0].height;
   return absl::OkStatus();
 }
 
-// How often the loop around the last row atom turns in this block: the least of these.
+// How often the loop around the last row atom runs in this block: the least of the returned numbers.
 std::vector<Affine> CpuContract::outer_rows_left() const {
   if (rows_are_pixels()) return image_rows_left();
   std::vector<Affine> rows = {fixed(outer_rows_per_task_)};
@@ -39,7 +40,7 @@ std::vector<Affine> CpuContract::outer_rows_left() const {
   return rows;
 }
 
-// Calls the body for every tile of the rows of a block, inside its loops.
+// Calls the body for the tiles of each height, inside the loops over the tiles of a block's rows.
 void CpuContract::each_row_tile(const Place& place, const std::function<void(const RowTile&)>& body) {
   const bool loops = outer_row_atom_ >= 0;
   Place at = place;
@@ -63,7 +64,8 @@ void CpuContract::each_row_tile(const Place& place, const std::function<void(con
   if (loops) out_.close_loop();
 }
 
-// Stores what follows from a tile in scratch, transposed, a vector of columns at a time.
+// Computes the outputs of a tile in scratch and stores them (turn_tiles): the tile is transposed in registers, one
+// vector of columns at a time.
 void CpuContract::emit_turned(const Rows& rows, const Panels& panels, const Place& place) {
   const int64_t columns = std::min(panels.width, columns_total_ - panels.first_column);
   const int64_t full = columns / lanes_, rest = columns % lanes_;
@@ -76,7 +78,8 @@ void CpuContract::emit_turned(const Rows& rows, const Panels& panels, const Plac
   if (rest > 0) emit_turned_vector(rows.height, rest, fixed(full * lanes_), place);
 }
 
-// The same of `columns` from the tile's column `first` on, which are neighbours in one vector.
+// Does this part of emit_turned() for `columns` neighbouring columns, at most one vector, from the tile's column
+// `first` on.
 void CpuContract::emit_turned_vector(int64_t height, int64_t columns, const Affine& first, Place place) {
   place[column_atom_] = sum(std::move(place[column_atom_]), first);
   Slice slice;

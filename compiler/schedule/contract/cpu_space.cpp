@@ -8,11 +8,12 @@
 namespace wl {
 namespace {
 
-// The largest scratch of a thread. Larger packed panels cost more time than they save.
+// The largest scratch of a thread, in bytes. Larger packed panels cost more time than they save.
 constexpr int64_t kScratchLimit = 64 << 20;
-// Rows of a panel from one that is prefetched to the one that is read then. Memory is slower than fewer rows.
+// The least distance of a prefetch that the space demands, in rows of a panel. Reading fewer rows takes less time than
+// memory takes to deliver one.
 constexpr int64_t kShortestFetch = 64;
-// The most rows of a micro-kernel of vectors; others are of tile registers.
+// The most rows of a micro-kernel in vector registers; values of `mr` above this are for tile registers.
 constexpr int64_t kMostVectorRows = 14;
 
 int64_t vectors_of(const Extents& e, const Machine& machine) {
@@ -20,7 +21,7 @@ int64_t vectors_of(const Extents& e, const Machine& machine) {
   return std::max<int64_t>(1, (e.columns + lanes - 1) / lanes);
 }
 
-// Elements of the copied image of a block of so many columns, and so much depth.
+// The elements of the copied image of a block with `columns` output pixels and `depth` elements of K.
 int64_t image_elements(const Slides& image, int64_t columns, int64_t depth) {
   const Slide &width = image.width, &height = image.height;
   const int64_t taps = width.taps * height.taps, planes = width.planes * height.planes;
@@ -29,23 +30,25 @@ int64_t image_elements(const Slides& image, int64_t columns, int64_t depth) {
   return (depth + taps - 1) / taps * planes * row * (rows + height.halo());
 }
 
-// Whether rows are pixels of an image, of which a block has some rows; of a left operand, where that is copied.
+// Whether the contraction's rows are pixels of an image, of which a block has some rows. For an image of the left
+// operand this is so only where it is copied.
 bool blocks_have_rows(const Extents& e, bool copied) {
   return (e.turned && e.image) || (e.left_image && copied && e.once->height.output >= 0);
 }
 
-// The extents that nc may split: pixels where there are some.
+// The extent that nc may split: that of the rows where they are pixels of an image, else that of the columns.
 int64_t split_extent(const Extents& e, bool copied = true) {
   return blocks_have_rows(e, copied) ? e.rows * e.outer_rows : e.columns * e.outer_columns;
 }
 
-// Into how many tasks the rows can be divided.
+// Whether the rows can be divided into `tasks` tasks.
 bool divides_rows(const Extents& e, int64_t tasks) {
   if (e.outer_rows > 1) return tasks <= e.outer_rows;
   return e.rows % tasks == 0 && e.rows / tasks >= 4;
 }
 
-// Whether tiles may have so many vectors. Those of the only panel are split evenly, so that some numbers mean another.
+// Whether tiles may be `nv` vectors wide. With several panels, nv divides the vectors of one. The vectors of a single
+// panel are split evenly, so some values of nv mean the same as smaller ones, and are left out.
 bool fits_columns(const Extents& e, int64_t nv, const Machine& machine) {
   const int64_t vectors = vectors_of(e, machine), tiles = (vectors + nv - 1) / nv;
   if (!e.panels) return nv <= vectors;
@@ -56,14 +59,14 @@ int64_t right_bytes(const Extents& e) {
   return e.columns * e.outer_columns * e.depth * e.right_size;
 }
 
-// Whether the right operand is always prefetched: one of several panels, which is a weight, that does not fit the first
-// cache. A program of many kernels finds it in memory. A search calls one kernel again and again, finds the weight in a
-// cache, and sees neither the gain there nor a loss.
+// Whether the right operand must be prefetched: it lies in several panels in memory, as weights do, and does not fit
+// the first cache. In a program of many kernels it comes from memory. A search runs one kernel again and again and
+// finds the weight in a cache, so the search measures neither the gain nor a loss.
 bool must_prefetch(const Extents& e, const Machine& machine) {
   return e.panels && e.outer_columns > 1 && e.depth > kShortestFetch && right_bytes(e) > machine.l1_bytes;
 }
 
-// Elements of a thread's scratch.
+// The elements of a thread's scratch.
 int64_t scratch_of(const Schedule& s, const Extents& e) {
   const auto share = [](int64_t all, int64_t tasks) { return (all + tasks - 1) / tasks; };
   const int64_t kc = s[kKc] == 0 ? e.depth : s[kKc];
@@ -78,7 +81,8 @@ int64_t scratch_of(const Schedule& s, const Extents& e) {
   return kc < e.depth ? elements + rows * columns : elements;
 }
 
-// Whether tiles of sums are of whole tile registers, or of a part of one where there is no more.
+// Whether a schedule for tile registers is legal: tiles of sums are whole registers, or a part of one where there are
+// no more rows, and operands that are not packed can be loaded from where they lie.
 bool legal_in_tiles(const Schedule& s, const Extents& e, const Machine& machine) {
   const bool reads_right = s[kPackB] == 0 && e.right_words;
   return e.tiles && !e.turned && s[kCopyImage] == kCopyTaps && s[kMr] % kTileRegisterRows == 0 &&
@@ -86,7 +90,8 @@ bool legal_in_tiles(const Schedule& s, const Extents& e, const Machine& machine)
          (s[kPackA] != 0 || e.left_tiles) && (!reads_right || e.columns % (s[kNv] * machine.target->lanes) == 0);
 }
 
-// Whether the accumulators of a micro-kernel of vectors fit the registers, and are enough of them.
+// Whether a schedule for vector registers is legal: the accumulators of a micro-kernel fit the registers, and there are
+// enough of them.
 bool legal_in_vectors(const Schedule& s, const Extents& e, const Machine& machine) {
   const int64_t registers = machine.target->vector_registers, vectors = vectors_of(e, machine);
   const int64_t mr = std::min(s[kMr], e.rows), nv = s[kNv];
@@ -96,7 +101,7 @@ bool legal_in_vectors(const Schedule& s, const Extents& e, const Machine& machin
   return mr * nv >= registers / 2 || mr * 2 > e.rows || mr >= 14 || nv * 2 > vectors;
 }
 
-// Whether what the schedule says of packing and copying words is what the kernel does.
+// Whether the kernel packs and copies words as the schedule says.
 bool legal_with_words(const Schedule& s, const Extents& e) {
   if (!e.dot || s[kCopyImage]) return !e.dot || !e.widened;
   if (e.widened && s[kPackB]) return false;
@@ -115,12 +120,12 @@ bool legal_contract(const Schedule& s, const Extents& e, const Machine& machine)
   if (e.turned && s[kPackB]) return false;
   if (e.turned || e.left_image) {
     if (s[kCopyImage] && s[kPackA]) return false;
-    if (!(e.direct && e.left_words) && !s[kCopyImage] && !s[kPackA]) return false;  // the same as with it
-    // Tiles that the columns do not fill are split as one row of them.
+    if (!(e.direct && e.left_words) && !s[kCopyImage] && !s[kPackA]) return false;  // the same kernel as with packing
+    // Columns that do not fill their tiles must be one row, which can be split evenly into tiles.
     const bool one_row = s[kColumnTasks] == 1 && e.outer_columns == 1 && e.in_place;
     if (e.turned && !one_row && e.columns % (nv * machine.target->lanes) != 0) return false;
   } else if (s[kCopyImage] && !s[kPackB]) {
-    return false;  // the same as with it
+    return false;  // the same kernel as with packing
   }
   if (s[kPrefetch] != 0 && (s[kPackB] || !e.in_place || s[kPrefetch] >= e.depth)) return false;
   if (!s[kPackB] && s[kPrefetch] < kShortestFetch && must_prefetch(e, machine)) return false;
@@ -130,7 +135,7 @@ bool legal_contract(const Schedule& s, const Extents& e, const Machine& machine)
   return tasks * e.outer >= s[kThreads];
 }
 
-// Those of the points that are legal, once each.
+// The legal ones of the points, each of them once.
 std::vector<Point> legal_ones(const Space& space, const std::vector<Point>& points) {
   std::vector<Point> kept;
   for (const Point& point : points)
@@ -142,21 +147,21 @@ void add_seeds_of(Space& space, const Extents& e, const Machine& machine) {
   const int64_t threads = machine.threads;
   const auto first = [&](Choice choice, int64_t wanted) { return largest_up_to(values_of(space, choice), wanted); };
   const auto vectors = [&](int64_t wanted) {
-    int64_t most = 1;  // an axis may have values for the other way
+    int64_t most = 1;  // the axis may have values for another way to compute the contraction
     for (const int64_t nv : values_of(space, kNv))
       if (nv <= wanted && nv > most && fits_columns(e, nv, machine)) most = nv;
     return most;
   };
-  const bool many = e.outer >= threads;  // batch elements enough for the threads
+  const bool many = e.outer >= threads;  // there are enough batch elements for all threads
   const int64_t column_tasks = many ? 1 : first(kColumnTasks, threads);
   const int64_t row_tasks = many || column_tasks >= threads ? 1 : first(kRowTasks, threads);
-  // Work on panels is repeated for few rows only.
+  // Elementwise work on panels in place is done again in every tile of rows, so it is left there only if rows are few.
   const bool few = e.rows <= 32 && e.right_words;
   const int64_t pack_b = few || e.turned || (e.panels && !e.computed) ? 0 : 1;
-  // Operands that are larger than the second cache come from memory in a program of many kernels, and late.
+  // In a program of many kernels, an operand that is larger than the second cache comes from memory, and arrives late.
   const bool is_large = right_bytes(e) > machine.l2_bytes;
   const bool copies = e.once && !(e.left_image && e.direct);
-  const bool left = e.turned || e.left_image;  // what is copied, if anything is
+  const bool left = e.turned || e.left_image;  // the image, if one is copied, is of the left operand
   const bool ahead = pack_b == 0 && (must_prefetch(e, machine) || (e.in_place && (left || !e.once) && is_large));
   const int64_t prefetch = ahead ? first(kPrefetch, kShortestFetch) : 0;
   for (const auto& [mr, nv] : {std::pair<int64_t, int64_t>{kMostTileRows, 2},
@@ -177,7 +182,7 @@ void add_seeds_of(Space& space, const Extents& e, const Machine& machine) {
       const bool in_tiles = mr > kMostVectorRows;
       if (in_tiles && !e.tiles) continue;
       if (!left && mr == 8 && nv == 2) continue;
-      if (e.turned && nv == 3 && vectors(nv) < nv) continue;  // those of two vectors may be higher
+      if (e.turned && nv == 3 && vectors(nv) < nv) continue;  // tiles of two vectors may have more rows
       if (kc == 0 ? e.depth > 1536 : e.depth <= 1024) continue;
       // A packed or copied image should stay in the second cache.
       const int64_t depth = std::min(e.depth, int64_t{1024});
@@ -210,7 +215,7 @@ void add_seeds_of(Space& space, const Extents& e, const Machine& machine) {
     }
 }
 
-// Of the lanes that a contraction computes with, the share that is used where the columns are those of one atom, or of
+// The share of a contraction's lanes that compute columns of the result, where the columns are those of one atom or of
 // a copied image.
 double used_lanes(const Extents& e, const Machine& machine) {
   const int64_t lanes = machine.target->lanes;
@@ -222,8 +227,8 @@ double used_lanes(const Extents& e, const Machine& machine) {
   return static_cast<double>(used) / static_cast<double>((all + lanes - 1) / lanes * lanes);
 }
 
-// At most eight seeds: of the ways to compute the contraction in turn, two at a time; the first legal point where no
-// seed is legal. Of a way and the same turned, the one that uses more lanes is first.
+// Sets at most eight seeds: two from each way to compute the contraction in turn, then the next two from each; where no
+// seed is legal, the first legal point. Of a way and the same way turned, the one that uses more lanes comes first.
 void add_contract_seeds(Space& space, const std::vector<Extents>& ways, const Machine& machine) {
   std::vector<std::vector<Point>> found;
   for (size_t i = 0; i < ways.size(); ++i) {
@@ -254,7 +259,7 @@ Space space_contract(const Graph& group, const Domain& domain, const Machine& ma
   const bool parallel = machine.threads > 1;
   const auto any = [&](const auto& admits) { return std::any_of(ways.begin(), ways.end(), admits); };
   const Extents& e = ways[0];
-  int64_t covers = 1;  // a whole row of an image may be computed with the first mr that is as large
+  int64_t covers = 1;  // the first mr that covers a whole row of an image is a value too
   Space space;
   space.kind = "contract";
   space.axes = {

@@ -1,7 +1,7 @@
-// Contractions on CPUs in tile registers: the steps along k, and the micro-kernel. A micro-kernel has the shape of
-// every other one of its kernel, so that the registers are shaped once: what the depth leaves of a step is avoided by
-// steps of fewer words, and where the rows do not fill their tiles, some tiles begin with the last row of the one
-// before and compute it again.
+// Contractions on CPUs in tile registers: the steps along k, and the micro-kernel. All micro-kernels of a kernel have
+// the same shape, so that the registers are configured once. Where the depth is not a multiple of the longest step,
+// steps have fewer words, so that no shorter step is left over. Where the rows do not fill their tiles, some tiles
+// begin with the last row of the tile before and compute it again.
 #include <algorithm>
 
 #include "compiler/base/log2.h"
@@ -51,7 +51,7 @@ absl::Status CpuContract::prepare_tiles() {
   const bool other = image_ || turned_ || schedule_[kMr] > kMostTileRows || schedule_[kNv] > kMostTileVectors;
   if (!tiles_ || tiles_->matrix != matrix_of(schedule_) || other)
     return invalid("no operands, or no tiles, of ", value_text(kMatrix, schedule_[kMatrix]));
-  // The words of a step are neighbours in what is packed.
+  // The words of a step are to be neighbours in packed copies, so their atom becomes the innermost one.
   const auto deep = std::find(k_atoms_.begin(), k_atoms_.end(), tiles_->atom);
   for (auto atom = deep + 1; atom < k_atoms_.end(); ++atom)
     if (turns_of(static_cast<size_t>(atom - k_atoms_.begin())) > 1) {

@@ -9,7 +9,8 @@
 namespace wl {
 namespace {
 
-// The most columns of a panel of which a turned contraction reads a part: a row of it is in one page of memory.
+// The most columns of a panel of which a turned contraction reads a part: one row of such a panel is in one page of
+// memory.
 constexpr int64_t kWidestPanel = 1024;
 
 std::optional<Slides> slides_of(const std::optional<Image>& image) {
@@ -47,12 +48,12 @@ Extents extents_of(const Graph& group, const Domain& original, bool turn, bool w
   out.rows_once = slides_of(column_image(original, false));
   std::optional<Image> image = column_image(original, true);
   if (!image && !turn && !out.dot) {
-    image = row_image(original, true);  // all of it: its pixels need no lanes of their own
+    image = row_image(original, true);  // copied whole: its pixels need no lanes of their own
     out.left_image = image.has_value();
   }
   out.once = slides_of(image);
   out.zeros = (turn || out.left_image) && image && zeros_around(original, *image);
-  // Without taps along a row both are the same.
+  // Without taps along a row of the image, both kinds of copy are the same.
   if (out.once && out.once->width.tap < 0) out.rows_once.reset();
   const auto extent = [&](AtomId a) { return domain.atoms[a].extent; };
   if (!domain.m.empty()) out.rows = extent(domain.m.back());
@@ -65,8 +66,8 @@ Extents extents_of(const Graph& group, const Domain& original, bool turn, bool w
   return out;
 }
 
-// The values of `widen`, the faster one first: products of bf16 have it where words of them could be multiplied, or lie
-// in memory.
+// The values that `widen` may have, the faster one first. It may be true for products of bf16 of which words could be
+// multiplied, or lie in memory, and must be where the machine does not multiply words.
 std::vector<bool> widths_of(const Graph& group, const Domain& domain, const Machine& machine) {
   const Node& product = group.nodes[domain.contract];
   const DType a = group.nodes[product.operands[0]].dtype, b = group.nodes[product.operands[1]].dtype;

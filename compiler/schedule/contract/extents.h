@@ -1,4 +1,4 @@
-// What the space of a contraction on CPUs needs to know of it, in each way to compute it.
+// Facts about a contraction on CPUs that its space of schedules depends on, for each way to compute it.
 #pragma once
 
 #include <cstdint>
@@ -15,30 +15,30 @@ struct Slides {
   Slide width, height;
 };
 
-// Of the contraction as it is, or turned, with one value of `widen`.
+// The facts for one way to compute the contraction: as it is or turned (rows and columns exchanged), and `widen`.
 struct Extents {
   bool turned = false, widened = false;
-  bool panels = false;                         // the right operand is in panels
+  bool panels = false;                         // the right operand lies in memory in panels
   bool direct = false;                         // the left operand is read as it is
   bool in_place = false;                       // the right operand may be read where it lies
-  bool computed = false;                       // and there is work on what is read
+  bool computed = false;                       // in_place, with elementwise work on what is read
   int64_t right_size = 1;                      // bytes of an element of the right operand in memory
-  int64_t packed_size = 1;                     // and of one that is packed
+  int64_t packed_size = 1;                     // bytes of an element of a packed operand
   bool zeros = false;                          // some rows of the image have taps that are outside of it
   bool image = false;                          // columns, or rows of a turned contraction, are pixels
-  bool left_image = false;                     // the window is the left operand, and nothing is turned
-  std::optional<Slides> rows_once, once;       // of a window that slides over an image; by kCopyRows and kCopyWhole
+  bool left_image = false;                     // a window on an image is the left operand, and nothing is turned
+  std::optional<Slides> rows_once, once;       // how a window slides, if kCopyRows or kCopyWhole copies its image
   std::optional<Dot> dot;                      // products are of words, or of their elements one by one
-  bool left_words = true, right_words = true;  // with dot: need not be packed
+  bool left_words = true, right_words = true;  // with dot: the operand need not be packed
   bool left_narrow = false;                    // elements of the left operand are widened wherever they are read
   std::optional<TileSteps> tiles;              // words may be multiplied in tile registers
-  bool left_tiles = false;                     // and the left operand need not be packed for that
+  bool left_tiles = false;                     // the left operand need not be packed for tile registers
   int64_t rows = 1, outer_rows = 1, columns = 1, depth = 1, outer = 1, outer_columns = 1;
 };
 
-// Of the contraction as it is, and turned where the left operand is in panels, which columns of vectors can be read
-// from; of either with each value that `widen` may have, the faster one first. A way that is turned follows the same
-// way as it is.
+// The ways to compute a contraction: as it is, and turned where the left operand is in panels, which columns of vectors
+// can be read from; each with every value that `widen` may have, the faster value first. A turned way follows the same
+// way without turning.
 std::vector<Extents> ways_of(const Graph& group, const Domain& domain, const Machine& machine);
 
 }  // namespace wl

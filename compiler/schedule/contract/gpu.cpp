@@ -14,12 +14,12 @@
 namespace wl {
 namespace {
 
-// Appends n bits from `first` on.
+// Appends the next n bit numbers, from `first` on, and moves `first` behind them.
 void take_bits(std::vector<int>& bits, int& first, int n) {
   for (; n > 0; --n) bits.push_back(first++);
 }
 
-// A layout in whose place of one axis there is one for each loop.
+// The layout with one axis split into an axis for each of `loops`.
 Layout split_along(Layout layout, int axis, const std::vector<TileLoop>& loops) {
   for (size_t i = loops.size(); i-- > 1;) layout = split_axis(layout, axis, loops[i].extent);
   return layout;
@@ -68,7 +68,7 @@ absl::Status GpuContract::prepare() {
   const int64_t parts = schedule_[kReductionBlocks];
   if (parts > 1 && !divides_k(group_, domain_, schedule_))
     return invalid("K is no ", parts, " equal numbers of steps of ", step_);
-  stages_ = std::max<int64_t>(1, std::min(stages_, outer_ * whole_ / parts));  // more would never be under way
+  stages_ = std::max<int64_t>(1, std::min(stages_, outer_ * whole_ / parts));  // more stages would never be in flight
   prepare_side(rows_, "a");
   prepare_side(columns_, "b");
   if (parts > 1) last_ = out_.shared("last", DType::u32, {1});
@@ -116,7 +116,7 @@ absl::Status GpuContract::choose_threads() {
                    " and vectors of ", vector_);
   set_threads(count);
   const Kernel& kernel = out_.kernel();
-  // The threads of a wave are about a square of the tile, so that a wave reads few elements of both operands.
+  // The threads of a wave cover about a square of the tile, so that a wave reads few elements of both operands.
   const int lanes = log2_floor(std::min<int64_t>(kernel.wave, count)), rows = log2_floor(down),
             columns = log2_floor(across);
   const int wide = std::min(columns, std::max(lanes - rows, 3));
@@ -140,7 +140,8 @@ void GpuContract::prepare_side(Side& side, const char* name) {
   side.aligned = aligned_along(domain_, reads_of(domain_, domain_.contract, side.position),
                                side.along_k ? k_atom_ : side.atom, vector_);
   const bool in_memory = matrix_ && multiplies_in_memory(*matrix_);
-  // Words along k are loaded across rows only where a wave holds the blocks that lanes exchange.
+  // Words along k can be loaded across rows only where a wave holds whole blocks of words, which its lanes exchange, or
+  // where the instruction multiplies in memory.
   const Layout& words = &side == &rows_ ? fragments_.a : fragments_.b;
   const bool words_across =
       elements_of_word(side.dtype) == 1 || (size_of(side.dtype) == 2 && (in_memory || holds_blocks(words)));
@@ -148,7 +149,8 @@ void GpuContract::prepare_side(Side& side, const char* name) {
   side.async = schedule_[kAsyncCopies] != 0 && stages_ > 1 &&
                copied_operand(group_, domain_, side.position, side.dtype) != nullptr &&
                (size_of(side.dtype) >= 4 || (side.along_k == side.k_inner && copies_vectors(side)));
-  // On lanes, elements of one k go to neighbouring banks; an operand that is read along k is stored across them.
+  // Without a matrix instruction, elements of one k go to neighbouring banks; an operand that is read along k is stored
+  // across the banks, with padding.
   side.pitch = matrix_ ? matrix_pitch(*matrix_, side.k_inner ? step_ : side.tile, side.k_inner)
                        : side.tile + (side.along_k ? vector_ : 0);
   side.name = name;
@@ -161,7 +163,8 @@ void GpuContract::give_buffer(Side& side) {
     out_.kernel().buffers[side.buffer].swizzle = near_swizzle(side.dtype, side.k_inner, side.tile);
 }
 
-// Whole vectors of an operand that is an input are neighbours, all inside it or all outside.
+// Whether whole vectors of an operand that is an input can be copied: their elements are neighbours in memory, and all
+// are inside of the operand or all outside.
 bool GpuContract::copies_vectors(const Side& side) const {
   const AtomId fast = side.along_k ? k_atom_ : side.atom;
   if (fast < 0 || !side.aligned) return false;

@@ -1,5 +1,5 @@
-// Contractions of blocks that keep their values in registers: how waves divide the rows, and the operand that they
-// hold.
+// Contractions in blocks whose values are held, that is, stay in registers (compiler/schedule/held/held.h): how waves
+// divide the rows, and the operand that they hold.
 #include <algorithm>
 #include <bit>
 
@@ -12,10 +12,10 @@
 namespace wl {
 namespace {
 
-constexpr int64_t kCopyBytes = 16;  // of a vector of an operand on its way to shared memory
+constexpr int64_t kCopyBytes = 16;  // bytes of a vector that is copied to shared memory
 
-// The repeats of a fragment of `each` elements that make `extent` of them in so many waves, of which `own` have a
-// fragment together; nullopt: none do.
+// How a fragment of `each` elements is repeated to cover `extent` elements with `waves` waves, of which `own` share one
+// fragment. nullopt: a wave's fragments do not cover its elements, or are not a power of two.
 std::optional<Repeats> repeats_in(int64_t extent, int64_t each, int64_t waves, int64_t own) {
   const int64_t all = each * (waves / own);
   if (waves < own || extent % all != 0 || !std::has_single_bit(static_cast<uint64_t>(extent / all)))
@@ -25,7 +25,7 @@ std::optional<Repeats> repeats_in(int64_t extent, int64_t each, int64_t waves, i
   return out;
 }
 
-// Of both axes of a tile of sums; nullopt where they are no whole fragments.
+// The repeats along both axes of a tile of sums; nullopt where the waves do not divide the tile into whole fragments.
 std::optional<std::array<Repeats, 2>> repeats_of(const GpuHeld& held, int64_t rows, int64_t columns) {
   const Layout& sums = fragments_of(held.matrix).c;
   const std::optional<Repeats> down = repeats_in(rows, sums.shape[held.rows_axis], held.waves, sums.count('u')),
@@ -97,7 +97,8 @@ absl::Status GpuContract::choose_held() {
   return absl::OkStatus();
 }
 
-// All of K at once: an instruction that multiplies in memory takes it in parts of 64, each of which has a buffer.
+// Multiplies all of K at once. An instruction that multiplies in memory takes K in parts of 128 bytes (64 elements of
+// 16 bits), each of which has a buffer.
 void GpuContract::multiply_held() {
   Side& other = held_->rows_axis == 0 ? columns_ : rows_;
   for (int64_t part = 0; part < whole_; ++part) {

@@ -1,4 +1,4 @@
-// Contractions on GPUs by matrix instructions: which, the grid of waves, and what is added up.
+// Contractions on GPUs by matrix instructions: which instructions there are, the grid of waves, and the products.
 #include <algorithm>
 
 #include "compiler/base/log2.h"
@@ -9,8 +9,8 @@
 namespace wl {
 namespace {
 
-constexpr int64_t kBankRow = 16;     // bytes: rows so much longer than a multiple of 32 begin at other banks
-constexpr int64_t kBankWords = 32;   // likewise, where four rows of eight words are read at once
+constexpr int64_t kBankRow = 16;     // bytes of padding: rows a multiple of 32 bytes long then begin at different banks
+constexpr int64_t kBankWords = 32;   // bytes of padding where four rows of eight words are read at once
 constexpr int64_t kShortestRun = 8;  // of columns: the least value of tile_columns
 
 }  // namespace
@@ -26,7 +26,7 @@ std::vector<MatrixOp> matrices_for(const Graph& group, const Domain& domain, con
   const int right = domain.right_operand();
   if (dtype(0) == DType::f32 && !product.tf32) return {};
   const ProductLoops loops = product_loops(domain);
-  // A tile may go on along the loops around the last; runs of columns have kShortestRun at least.
+  // A tile may extend along the loops around the last one, but a run of columns has at least kShortestRun columns.
   const auto all = [](const std::array<int64_t, 3>& extents) { return extents[0] * extents[1] * extents[2]; };
   std::vector<MatrixOp> out = matrices_for(dtype(1 - right), dtype(right), machine.target->features);
   std::erase_if(out, [&](MatrixOp op) {
@@ -42,8 +42,8 @@ std::vector<MatrixOp> matrices_for(const Graph& group, const Domain& domain, con
 double matrix_rate(MatrixOp matrix, const Target& target) {
   const MatrixInfo& row = info(matrix);
   const double rate = target.arithmetic.matrices(row.left, row.right);
-  // That of the target is of groups of waves, where it has them; a wave alone reaches three fifths of it (an H200:
-  // bench/README.md).
+  // Where the target has groups of waves that multiply together, its rate is theirs. A wave alone reaches three fifths
+  // of it (measured on an H200: bench/README.md).
   const bool slower = (target.features & kWaveGroups) != 0 && !multiplies_in_memory(matrix);
   // Where there are instructions of twice the depth, the others have half the rate.
   const bool shallow = (target.features & kMfmaDeep) != 0 && row.feature != kMfmaDeep;
@@ -76,7 +76,7 @@ int64_t matrix_pitch(MatrixOp matrix, int64_t extent, bool along_k) {
 
 int64_t matrix_shared(MatrixOp matrix, const Schedule& s) {
   const auto size = [&](int64_t tile) {
-    const int64_t step = s[kStepK];  // either is innermost
+    const int64_t step = s[kStepK];  // either the step or the tile is innermost
     return std::max(tile * matrix_pitch(matrix, step, true), step * matrix_pitch(matrix, tile, false));
   };
   return s[kStages] * (size(rows_of_tile(s)) + size(columns_of_tile(s))) * size_of(info(matrix).left);
@@ -91,7 +91,7 @@ absl::Status GpuContract::choose_waves() {
   const WaveTile wave = wave_tile(*matrix_, rows_each_, columns_each_);
   const MatrixInfo& row = info(*matrix_);
   const int64_t down = rows_.tile / wave.rows, across = columns_.tile / wave.columns;
-  const int own = log2_floor(fragments_of(*matrix_).c.count('u'));  // waves that multiply together
+  const int own = log2_floor(fragments_of(*matrix_).c.count('u'));  // log2 of the waves that multiply together
   const int64_t count = (down * across * machine_.target->gpu.wave) << own;
   if (count == 0 || count > machine_.target->gpu.block_threads || wave.rows % row.m != 0 || wave.columns % row.n != 0 ||
       step_ % row.k != 0)
@@ -101,7 +101,7 @@ absl::Status GpuContract::choose_waves() {
   Repeats rows{log2_floor(wave.rows / row.m)}, columns{log2_floor(wave.columns / row.n)};
   for (int bit = 0; bit < log2_floor(across); ++bit) columns.waves.push_back(own + bit);
   for (int bit = 0; bit < log2_floor(down); ++bit) rows.waves.push_back(own + log2_floor(across) + bit);
-  // What stays in memory is multiplied at once for all of a step.
+  // Factors that stay in shared memory are multiplied for a whole step at once.
   const Repeats along_k{multiplies_in_memory(*matrix_) ? log2_floor(step_ / row.k) : 0};
   const Fragments& one = fragments_of(*matrix_);
   fragments_ = {repeated(one.a, {rows, along_k}), repeated(one.b, {columns, along_k}),

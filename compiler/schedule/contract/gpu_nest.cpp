@@ -39,8 +39,8 @@ void GpuContract::fill(const Place& at, bool masked) {
   for (const auto& [side, tile] : tiles) out_.push(store_instr(stored(*side, tile), place_of(*side), false));
 }
 
-// Vectors that are loaded along the rows or columns of a factor that lies along k in a swizzled buffer are stored
-// element by element.
+// The tile in the layout in which it is stored to shared memory. Vectors along the rows or columns of a factor are
+// stored element by element where the factor's buffer is swizzled and has k innermost.
 TileId GpuContract::stored(const Side& side, TileId tile) {
   const Layout& loaded = out_.kernel().tiles[tile].layout;
   if (side.along_k == side.k_inner || loaded.lanes() == 1 || out_.kernel().buffers[side.buffer].swizzle == Swizzle())
@@ -81,7 +81,8 @@ TileId GpuContract::fetch_side(const Side& side, const Place& at, bool masked) {
     tile = out_.like(*value, side.dtype);
     out_.push(copy_instr(tile, *value, side.dtype));
   }
-  // Loads leave zeros beyond the end of K, which work on them may change. Products of whole fragments need them.
+  // Loads give zeros beyond the end of K, but elementwise work on these may change them. Products of whole fragments
+  // need zeros there.
   const Domain::Operand& operand = domain_.operands[domain_.contract][side.position];
   const bool zeros = operand.is_direct() && k_atom_ >= 0 && operand.access.strides[k_atom_] != 0;
   return matrix_ && masked && !zeros ? cut_off(side, tile, at[k_atom_]) : tile;
@@ -91,7 +92,7 @@ Slice GpuContract::place_of(const Side& side) const {
   Slice to;
   to.buffer = side.buffer;
   const int64_t own = side.k_inner ? side.pitch : 1, k = side.k_inner ? 1 : side.pitch;
-  int64_t stride = own;  // runs follow one another
+  int64_t stride = own;  // runs of rows or columns follow one another
   for (auto loop = side.loops.rbegin(); loop != side.loops.rend(); ++loop) {
     to.strides.insert(to.strides.begin(), stride);
     stride *= loop->extent;
@@ -148,7 +149,7 @@ void GpuContract::compute(int64_t depth) {
   if (var >= 0) out_.close_loop();
 }
 
-// Those of all whole steps along K that count for some element of the block's tile.
+// The steps, of all whole ones along K, that count for some element of the block's tile.
 Turns GpuContract::steps_that_count(int64_t total) {
   const Region region = outer_ == 1 && k_atom_ >= 0 ? counted_products(group_, domain_) : Region();
   TileBox box{block_, std::vector<int64_t>(domain_.atoms.size(), 0)};

@@ -10,7 +10,8 @@
 namespace wl {
 namespace {
 
-// Whether K, with a loop in steps of so many elements, is equal numbers of whole steps.
+// Whether K can be divided into `parts` parts of equally many whole steps. `loop`: the extent of the loop that is
+// walked in steps of `step` elements; `depth`: the elements of K in all.
 bool divides(int64_t parts, int64_t step, int64_t loop, int64_t depth) {
   return loop % step == 0 && depth / step % parts == 0;
 }
@@ -21,7 +22,8 @@ bool legal_on_lanes(const Schedule& s) {
   return s[kStepK] <= kMostLanesStep && s[kUnrollK] <= s[kStepK];
 }
 
-// Whether waves of whole fragments are a grid over the tile. Choices that mean nothing are at their first values.
+// Whether waves with whole fragments form a grid over the tile, and choices that mean nothing with the matrix
+// instruction are at their first values.
 bool legal_with(MatrixOp matrix, const Schedule& s, int64_t unroll) {
   const MatrixInfo& row = info(matrix);
   const WaveTile wave = wave_tile(matrix, s[kThreadRows], s[kThreadColumns]);
@@ -34,8 +36,9 @@ bool legal_with(MatrixOp matrix, const Schedule& s, int64_t unroll) {
   return s[kStepK] % row.k == 0 && s[kStepK] / row.k >= s[kRegisterStages] && s[kUnrollK] == unroll;
 }
 
-// Whether blocks may share tiles as they do: equal numbers of steps, and one counter for each such tile. Where blocks
-// are persistent it is those of the last round, whose parts are no more than there are blocks.
+// Whether blocks may share tiles as the schedule says: the parts have equally many steps, and there is a counter for
+// each shared tile. Persistent blocks share the tiles of the last round only, which have no more parts in all than
+// there are blocks.
 bool legal_shares(const Schedule& s, const Machine& machine, const GpuProduct& product) {
   const int64_t parts = s[kReductionBlocks];
   if (parts == 1) return true;
@@ -107,7 +110,7 @@ bool is_legal_on_gpu(const Schedule& s, const Machine& machine, const GpuProduct
   const bool early = (machine.target->features & kEarlyLoads) != 0;
   const std::optional<MatrixOp> chosen = matrix_of(s);
   if (rows_of_tile(s) > kMostTile || rows_of_tile(s) < kLeastTile || columns_of_tile(s) > kMostTile) return false;
-  // The vectors of a row are within a run of its columns.
+  // A vector along a row must be within one run of columns.
   if (columns_of_tile(s) > s[kTileColumns] && s[kTileColumns] < s[kVector]) return false;
   if (!(chosen ? legal_with(*chosen, s, unroll) : legal_on_lanes(s))) return false;
   const bool async = s[kAsyncCopies] != 0;
@@ -124,11 +127,13 @@ bool is_legal_on_gpu(const Schedule& s, const Machine& machine, const GpuProduct
   const int64_t computing = contract_threads(s), threads = computing + s[kCopyingWaves] * gpu.wave;
   if (computing < gpu.wave || s[kCopyingWaves] * gpu.wave > computing || threads > gpu.block_threads) return false;
   if (contract_shared(s, product.bytes) > gpu.block_shared || !may_reside(s[kMinBlocks], threads, gpu)) return false;
-  // With 8 x 16 accumulators the registers also hold what is loaded for the next step; with more they do not.
+  // With 8 x 16 accumulators of a thread the registers also hold what is loaded for the next step; with more they do
+  // not.
   const int64_t registers = contract_registers(s, product.bytes / 4);
   const int64_t taken = early ? registers * 3 / 2 : registers;
   if (registers > std::min(gpu.lane_registers, 232) || taken * threads > gpu.unit_registers) return false;
-  // Blocks of large tiles would spill, or not fit, where others are to reside beside them; persistent ones would wait.
+  // min_blocks blocks must fit a multiprocessor together. Blocks of large tiles would otherwise spill registers or not
+  // fit, and persistent blocks would wait.
   const bool large = chosen && multiplies_in_memory(*chosen);
   if (large && s[kMinBlocks] * taken * threads > gpu.unit_registers) return false;
   return (!large && s[kPersistent] == 0) || s[kMinBlocks] * contract_shared(s, product.bytes) <= gpu.unit_shared;

@@ -1,4 +1,4 @@
-// Which tiles the blocks of a contraction on GPUs have, one after the other, and what is done for each.
+// Which tiles the blocks of a contraction on GPUs compute, one after the other, and the work for each tile.
 #include <set>
 #include <utility>
 
@@ -9,7 +9,7 @@
 namespace wl {
 namespace {
 
-// Gives a shared buffer the place of another one. What lies behind it moves up.
+// Gives a shared buffer the place of another one. Buffers behind the place that it had move forward.
 void put_at(Kernel& kernel, BufferId moved, BufferId to) {
   const int64_t from = kernel.buffers[moved].byte_offset, bytes = kernel.bytes_of(kernel.buffers[moved]);
   for (KernelBuffer& other : kernel.buffers)
@@ -24,7 +24,7 @@ void GpuContract::emit_rounds() {
                 most = blocks_at_once(schedule_, machine_);
   if (held_ || schedule_[kPersistent] == 0 || tiles <= most) {
     out_.kernel().grid = tiles * parts;
-    emit_tile(parts > 1 ? affine(kBlockVar) : place_of_block(tiles), parts);  // a pass joins neighbours
+    emit_tile(parts > 1 ? affine(kBlockVar) : place_of_block(tiles), parts);  // the pass joins neighbouring blocks
     return;
   }
   out_.kernel().grid = most;
@@ -37,7 +37,7 @@ void GpuContract::emit_rounds() {
   out_.close_loop();
   turn_ = -1;
   if (shared.tiles == 0) return;
-  copiers_ = 0;  // not in a round that some blocks do not have
+  copiers_ = 0;  // no copying waves in a round that some blocks do not have
   for (Side* side : {&rows_, &columns_}) give_buffer(*side);
   part_blocks_ = shared.tiles * shared.parts;
   open_part();
@@ -55,7 +55,7 @@ Affine GpuContract::place_of_block(int64_t blocks) {
   const Affine die = affine(out_.derived("die", {affine(kBlockVar)}, 1, dies)),
                on_die = affine(out_.derived("on_die", {affine(kBlockVar)}, dies));
   Affine place = sum(on_die, die, blocks / dies);
-  // The first dies have one more than the others.
+  // The first dies have one block more than the others.
   if (blocks % dies != 0) place = sum(place, affine(out_.derived("longer", {die, fixed(blocks % dies)})));
   return place;
 }
@@ -87,8 +87,9 @@ void GpuContract::place_tile(const Affine& number) {
     inside *= extent;
     return out;
   };
-  part_ = digit("part", parts_);  // innermost: neighbouring blocks have one tile
-  // A few tiles of rows are inside of all tiles of columns, the others around them.
+  part_ = digit("part", parts_);  // innermost, so that neighbouring blocks share a tile
+  // From the innermost loop outwards: a few tiles of rows (raster_rows), all tiles of columns, and the other tiles of
+  // rows.
   const int64_t raster = schedule_[kRasterRows];
   const Affine raster_row = digit("raster_row", raster);
   const auto tiles = [&](Side& side, const std::string& name) {
@@ -115,7 +116,8 @@ void GpuContract::place_tile(const Affine& number) {
         block_[a] = digit(domain_.atoms[a].name, domain_.atoms[a].extent);
 }
 
-// The sums of all blocks of the tile, one after the other, so that they do not depend on which block is the last.
+// Adds up the sums of all blocks of the tile, in the order of the blocks, so that the result does not depend on which
+// block is the last.
 void GpuContract::join_parts() {
   const int64_t size = rows_.tile * columns_.tile, blocks = part_blocks_ > 0 ? part_blocks_ : out_.kernel().grid;
   Slice mine;
@@ -142,8 +144,8 @@ void GpuContract::join_parts() {
   accumulator_ = total;
 }
 
-// From the last round on, since a pipeline renumbers the variables behind its loop's. Rounds have the same places in
-// shared memory, one after the other.
+// Pipelines the loops of all rounds, from the last one on, since pipelining a loop renumbers the variables behind the
+// loop's. Rounds run one after the other, so their buffers get the same places in shared memory.
 absl::Status GpuContract::pipeline_rounds(Kernel& kernel) const {
   for (auto round = rounds_.rbegin(); round != rounds_.rend(); ++round) {
     if (round->steps < 0) continue;  // a single step

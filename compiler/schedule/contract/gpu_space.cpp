@@ -1,6 +1,6 @@
-// The space of contractions on GPUs: a block has a tile of tile_rows x tile_columns, each of its threads thread_rows x
-// thread_columns of it, so that the four say how many threads there are. With a matrix instruction they say how large
-// the tile of a wave is, too.
+// The space of contractions on GPUs: a block has a tile of tile_rows x tile_columns, and each of its threads
+// thread_rows x thread_columns of it, so that these four choices give the number of threads. With a matrix instruction
+// they also give the tile of a wave.
 #include <algorithm>
 #include <bit>
 
@@ -13,19 +13,19 @@ namespace wl {
 namespace {
 
 constexpr size_t kMostSeeds = 6, kMatrixSeeds = 3;
-// Without matrix instructions: elements of a vector.
+// The most elements of a vector without matrix instructions.
 constexpr int64_t kMostLanesVector = 8;
-constexpr int64_t kMatrixStep = 128;                 // of seeds, in bytes
+constexpr int64_t kMatrixStep = 128;                 // step of seeds along K, in bytes
 constexpr int64_t kOtherRegisters = 40;              // addresses, loop counters, loads in flight
-constexpr int64_t kMostParts = 32, kMostSteps = 32;  // blocks of a reduction, and along a loop around a tile's last
-constexpr int64_t kMostLastParts = 8;                // where only tiles of a last round are shared
-constexpr int64_t kPartProducts = 8;  // of a block for each element of K, beside those of a reduction for one of it
+constexpr int64_t kMostParts = 32, kMostSteps = 32;  // blocks of a reduction; steps of a tile along an outer loop
+constexpr int64_t kMostLastParts = 8;                // blocks of a reduction, where only a last round is shared
+constexpr int64_t kPartProducts = 8;  // work of a block for an element of K; that of a reduction for an element is 1
 
 int64_t at_least(int64_t n) {
   return static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(n)));
 }
 
-// Extents of a block's tile, the first one first.
+// The values for an extent of a block's tile, up to `most`, in the order of the axis.
 std::vector<int64_t> up_to(int64_t most) {
   std::vector<int64_t> tiles;
   for (const int64_t tile : {128, 64, 32, 16, 8, 256})
@@ -33,8 +33,8 @@ std::vector<int64_t> up_to(int64_t most) {
   return tiles;
 }
 
-// How far a tile may go along a loop around, where one run of all of the last loop leaves much of the largest tile
-// empty.
+// The steps that a tile may take along the loop around the last one: several only where large tiles do not divide the
+// last loop, so that one run of all of it leaves a part of a tile empty.
 std::vector<int64_t> steps_around(int64_t last, int64_t around) {
   std::vector<int64_t> steps = {1};
   if (last % kLargeTile == 0) return steps;
@@ -42,7 +42,8 @@ std::vector<int64_t> steps_around(int64_t last, int64_t around) {
   return steps;
 }
 
-// Of all ways to have a tile of so many rows, or columns, the one with the fewest tiles, for each such number.
+// For each extent that a tile may have along the rows, or columns: the choices that give this extent with the fewest
+// tiles.
 std::vector<Chosen> fullest(const Space& space, const std::array<int64_t, 3>& extents,
                             const std::array<Choice, 3>& choices) {
   std::array<std::vector<int64_t>, 3> values;
@@ -50,7 +51,7 @@ std::vector<Chosen> fullest(const Space& space, const std::array<int64_t, 3>& ex
     const Axis* const axis = axis_of(space.axes, choices[i]);
     values[i] = axis == nullptr ? std::vector<int64_t>{1} : axis->values;
   }
-  std::map<int64_t, std::pair<int64_t, Chosen>> best;  // by the tile's extent: how many, and of what
+  std::map<int64_t, std::pair<int64_t, Chosen>> best;  // by the tile's extent: the number of tiles, and the choices
   std::vector<int64_t> order;
   for (const int64_t last : values[0])
     for (const int64_t around : values[1])
@@ -99,15 +100,15 @@ double cost_of(const Schedule& s, const Machine& machine, const GpuProduct& prod
   // Few threads on a unit do not hide memory latency.
   const int64_t running = std::min(together, (blocks + units - 1) / units) * threads;
   const double hidden = std::min(1.0, static_cast<double>(running) / 256);
-  // What blocks leave for each other is written once, and read by one of them.
+  // The sums that blocks leave for each other are written once, and read by one of the blocks.
   const double joined =
       parts == 1 ? 0
                  : static_cast<double>(tile_rows * tile_columns * (parts + 1) * 8) / static_cast<double>(product.depth);
   return static_cast<double>(waves) * ((products + near + far) / static_cast<double>(parts) + joined) / hidden *
          (s[kStages] > 1 ? 1 : 1.2);
 }
-// The number of tiles of rows that neighbouring blocks have with which those that run at once read least: their tiles
-// are then about a square.
+// The value of raster_rows, the tiles of rows that neighbouring blocks have, with which the blocks that run at once
+// read least in all: their tiles together are then about a square.
 int64_t raster_of(const Schedule& s, const Machine& machine, const GpuProduct& product,
                   const std::vector<int64_t>& values) {
   const int64_t all = std::max(1, machine.multiprocessors()) * std::max<int64_t>(1, s[kMinBlocks]);
@@ -124,7 +125,8 @@ int64_t raster_of(const Schedule& s, const Machine& machine, const GpuProduct& p
   return best;
 }
 
-// Seeds by cost_of, the first of those that `choices` makes of every tile of a block and of a thread.
+// Adds the `most` legal points of least cost_of() as seeds: those with `choices`, with k_step and thread_columns from
+// `steps` and `widths`, and with any tile of a block and of a thread.
 void add_ranked(Space& space, const Machine& machine, const GpuProduct& product, size_t most, const Chosen& choices,
                 const std::vector<int64_t>& steps, const std::vector<int64_t>& widths) {
   std::vector<std::pair<double, Point>> ranked;
@@ -182,7 +184,8 @@ void add_matrix_seeds(Space& space, const Machine& machine, const GpuProduct& pr
       add_ranked(space, machine, product, 1, with, {step}, {64, 32, 16});
     };
     if (!product.few_tiles) add_copying(1);
-    // Where nothing but a block's own copies runs beside its products, another block on the multiprocessor helps.
+    // Without copying waves, only a block's own copies run beside its products, so another block on the multiprocessor
+    // helps.
     for (const int64_t blocks : {2, 1}) {
       Chosen with = choices;
       with.emplace_back(kMinBlocks, blocks);
@@ -195,7 +198,7 @@ void add_matrix_seeds(Space& space, const Machine& machine, const GpuProduct& pr
   choices.emplace_back(kMinBlocks, 1);
   const int64_t step = std::min(kMatrixStep / size_of(info(matrix).left), at_least(product.depth));
   // An H200 multiplies faster when the next fragments are read while the last ones are multiplied (bench/README.md),
-  // but with few registers to spare the compiler may spill, so these are not the first.
+  // but with few registers to spare the compiler may spill, so these seeds are not the first.
   for (const int64_t sets : {1, 2}) {
     Chosen with = choices;
     with.emplace_back(kRegisterStages, sets);
@@ -204,7 +207,7 @@ void add_matrix_seeds(Space& space, const Machine& machine, const GpuProduct& pr
   }
 }
 
-// Axes that mean something only where an axis before them is not at its first value.
+// An axis that means something only where `on`, an axis before it, is not at its first value; both are numbers of axes.
 struct Meaning {
   size_t axis = 0, on = 0;
 };

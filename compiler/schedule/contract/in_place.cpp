@@ -6,13 +6,13 @@
 namespace wl {
 namespace {
 
-// Looks at all that an operand is computed from.
+// Visits all nodes and inputs that an operand is computed from.
 class Work {
  public:
   Work(const Graph& group, const Domain& domain) : group_(group), domain_(domain) {}
 
-  // Of the inputs behind the operand, the access to the first that moves along the depth; nullopt: there is none, or
-  // the operand cannot be computed from rows of vectors.
+  // The access to the first input behind the operand that varies along K and is contiguous along the columns. nullopt:
+  // there is none, the operand cannot be computed from rows of vectors, or that takes too much work.
   std::optional<Access> run(NodeId root) {
     visit(root);
     return possible_ && work_ <= kCheapWork ? deep_ : std::nullopt;

@@ -12,17 +12,17 @@ namespace wl {
 inline constexpr int64_t kMostVectors = 4;
 
 struct InPlace {
-  Access access;          // of the input that moves along the depth
-  bool computed = false;  // with elementwise work on what is read, which every tile of rows does again
+  Access access;          // to the input that varies along K
+  bool computed = false;  // with elementwise work on what is read, done again in every tile of rows
 };
 
-// nullopt: the operand cannot be read in place. It can if it is an input as it is, or if little elementwise work makes
-// it of inputs whose columns are neighbours in memory, or that are the same for all columns: a weight of narrow
-// elements that is widened, or scaled by column.
+// How the right operand of a domain's contraction is read in place; nullopt: it cannot be. It can be if it is an
+// unchanged input, or if little elementwise work computes it from inputs whose columns are neighbours in memory, or
+// that are the same for all columns. Examples are a weight of narrow elements that is widened, or scaled by column.
 std::optional<InPlace> right_in_place(const Graph& group, const Domain& domain);
 
-// Whether the right operand has the order of packed panels in memory: the columns of a row, at most so many, are
-// neighbours, and the next row follows. Where products are of words, a row is one of words.
+// Whether the right operand lies in memory in the order of packed panels: the columns of a row, at most `widest`, are
+// neighbours, and the next row follows. Where products are of words (`dot`), a row consists of words.
 bool is_in_panels(const Graph& group, const Domain& domain, const std::optional<Dot>& dot, int64_t widest);
 
 }  // namespace wl

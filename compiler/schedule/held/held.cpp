@@ -9,10 +9,10 @@
 namespace wl {
 namespace {
 
-constexpr int64_t kMostFragments = 2;  // of rows in the registers of a wave
-constexpr int64_t kBesideHeld = 32;    // of a thread, for addresses, rows' values and what is on its way
+constexpr int64_t kMostFragments = 2;  // fragments of rows in a wave's registers
+constexpr int64_t kBesideHeld = 32;    // registers of a thread for addresses, rows' values and loads in flight
 
-// How far a step along rows and columns moves in a value that stages hand on.
+// The strides, in elements, along the rows and the columns of a value that one stage hands on to later ones.
 struct Strides {
   int64_t rows = 0, columns = 0;
   bool operator==(const Strides&) const = default;
@@ -25,8 +25,8 @@ std::vector<AtomId> loops_of(const Domain& domain) {
   return out;
 }
 
-// Tells the rows of every stage from its columns: by what it reads of earlier stages and, in the first, by what stays
-// the same from turn to turn.
+// Finds the rows and columns of every stage from the strides of values that it reads of earlier stages. In a
+// contraction that reads none, the rows are those of an operand that stays the same from turn to turn.
 class Loops {
  public:
   explicit Loops(const Stitched& choice) : choice_(choice), known_(choice.kept.size()) {}
@@ -48,7 +48,7 @@ class Loops {
     const std::vector<NodeId> inputs = stage.graph.inputs();
     return stage.buffers[static_cast<size_t>(std::find(inputs.begin(), inputs.end(), input) - inputs.begin())];
   }
-  // Of a value that an earlier stage has stored.
+  // The strides of a value that an earlier stage has stored; nullopt: the access reads something else.
   std::optional<Strides> known(const Stage& stage, const Access& access) const {
     const int kept = access.input < 0 ? -1 : buffer_of(stage, access.input).kept;
     return kept < 0 ? std::nullopt : known_[static_cast<size_t>(kept)];
@@ -123,10 +123,11 @@ class Loops {
   }
 
   const Stitched& choice_;
-  std::vector<std::optional<Strides>> known_;  // by kept value
+  std::vector<std::optional<Strides>> known_;  // by number of the kept value
 };
 
-// Whether threads hold the words of a factor with rows where they hold sums with these rows.
+// Whether every thread already holds, among its sums of `rows` rows, all elements of the words that it needs of a
+// factor with these rows.
 bool multiplies_in_place(const GpuHeld& held, int64_t rows, int wave) {
   const absl::StatusOr<Layout> sums = held_layout(held, rows, info(held.matrix).k);
   if (!sums.ok()) return false;
@@ -137,7 +138,8 @@ bool multiplies_in_place(const GpuHeld& held, int64_t rows, int wave) {
   return std::all_of(at.begin(), at.end(), [](int64_t place) { return place >= 0; });
 }
 
-// Registers of a thread for all sums, and for the words of the operands with rows, which are multiplied with them.
+// The registers of a thread for the sums of all contractions, for the words of the operands with rows that are
+// multiplied, and for everything else.
 int64_t registers_for(const Stitched& choice, const HeldStages& stages, const GpuHeld& held, int64_t threads) {
   int64_t elements = 0;
   for (size_t k = 0; k < stages.size(); ++k) {
@@ -150,7 +152,7 @@ int64_t registers_for(const Stitched& choice, const HeldStages& stages, const Gp
   return elements / threads + kBesideHeld;
 }
 
-// Whether all contractions can be lowered so.
+// Whether all contractions can be lowered with values held in this way.
 bool fits(const Stitched& choice, const HeldStages& stages, const GpuHeld& held, const Machine& machine) {
   for (size_t k = 0; k < stages.size(); ++k) {
     const Stage& stage = choice.stages[choice.turns.first + k];

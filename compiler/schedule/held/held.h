@@ -1,13 +1,13 @@
-// Stages of a stitched group whose values stay in registers from one stage to the next. A block of a GPU that walks a
-// reduced axis in turns (plan/stitch.h) computes all values of a turn, and of what follows the turns, in the layout of
-// a matrix instruction's sums: its waves divide the rows among themselves, each has all columns of its rows. What is
-// reduced over columns is combined within a thread and among the lanes of a wave, and sums are multiplied again where
-// they are, since the words of a factor are neighbours of a row. This is the register form of T. Dao,
-// "FlashAttention-2: Faster Attention with Better Parallelism and Work Partitioning" (ICLR 2024), for any group that
-// has turns.
+// Stages of a stitched group whose values are held: they stay in registers from one stage to the next. A thread block
+// that walks a reduced axis in turns, each of which takes a part of the axis (plan/stitch.h), computes all values of a
+// turn, and of the stages after the turns, in the layout of a matrix instruction's sums: its waves divide the rows, and
+// each wave has all columns of its rows. A reduction over columns combines values within a thread and among the lanes
+// of a wave. Sums are multiplied again in the registers where they are, since the words of a factor are neighbours in a
+// row. This is the register form of T. Dao, "FlashAttention-2: Faster Attention with Better Parallelism and Work
+// Partitioning" (ICLR 2024), for any group that has turns.
 //
-// Every stage is lowered by itself, as others are, and stores what later stages read; the pass of keep.h then takes
-// stores and loads of the same layout out.
+// Every stage is lowered by itself, as other stages are, and stores what later stages read. The pass of keep.h then
+// removes the stores and loads that have the same layout.
 #pragma once
 
 #include <vector>
@@ -18,31 +18,34 @@
 
 namespace wl {
 
-// The loops of a stage that tiles run along; -1: none. A contraction sums over `columns` of its operand that has rows.
+// The loops of a stage that tiles run along; -1: none. In a contraction they are the rows and columns of the sums, and
+// one operand has the rows.
 struct HeldStage {
   AtomId rows = -1, columns = -1;
-  int operand = -1;  // of a contraction, that has the rows; it may be in registers
+  int operand = -1;  // of a contraction: the one that has the rows; it may be in registers
 };
 
-// By stage, from the first of a turn on.
+// One for each stage, from the first stage of a turn on.
 using HeldStages = std::vector<HeldStage>;
 
-// The loops of the stages that are held. InvalidArgument where rows and columns cannot be told apart, or where a stage
-// has other loops.
+// The loops of the stages whose values are held. InvalidArgument where rows and columns cannot be told apart, or where
+// a stage has other loops.
 absl::StatusOr<HeldStages> held_stages(const Stitched& choice);
 
-// How the waves of a block of `rows` rows hold values, for `threads` threads; the operand is left to each contraction.
-// InvalidArgument where no matrix instruction of the machine multiplies sums where they are.
+// How the waves of a block of choice.rows rows and `threads` threads hold values; GpuHeld::operand is left to each
+// contraction. InvalidArgument where no matrix instruction of the machine can multiply sums in the registers where they
+// are.
 absl::StatusOr<GpuHeld> held_by(const Stitched& choice, const HeldStages& stages, int64_t threads,
                                 const Machine& machine);
 
-// The space of every stage that is held: the threads of the block alone, those for which all stages can be lowered.
+// The space that every held stage has. It has one open choice, the threads of the block, with the values for which all
+// stages can be lowered.
 Space held_space(const Stitched& choice, const Machine& machine);
 
 // The kernel of one stage.
 absl::StatusOr<Kernel> lower_held(const Stage& stage, const HeldStage& loops, GpuHeld how, const Machine& machine);
 
-// Of lower_held: a stage without a contraction.
+// The part of lower_held() for a stage without a contraction.
 absl::StatusOr<Kernel> lower_held_nest(const Graph& group, const Domain& domain, const HeldStage& loops,
                                        const GpuHeld& how, const Machine& machine);
 

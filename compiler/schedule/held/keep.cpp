@@ -11,7 +11,7 @@
 namespace wl {
 namespace {
 
-// How a buffer is accessed, by all that touches it.
+// How a buffer is accessed. `alike`: all that touches it stores or loads whole tiles of one layout at one place.
 struct Use {
   Layout layout;
   Slice slice;
@@ -75,7 +75,7 @@ void drop_unused(Kernel& kernel) {
   });
 }
 
-// Whether an instruction makes a tile that is another one as it is.
+// Whether an instruction only copies a tile, without a change of dtype or layout.
 bool copies_tile(const Kernel& kernel, const Instr& instr) {
   return instr.op == InstrOp::kMap && instr.args.size() == 1 && instr.expr.size() == 1 &&
          instr.expr[0].kind == ExprNode::Kind::kArg &&
@@ -83,7 +83,7 @@ bool copies_tile(const Kernel& kernel, const Instr& instr) {
          kernel.tiles[instr.result].layout == kernel.tiles[instr.args[0]].layout;
 }
 
-// The tile that an instruction rounds to a narrow float, and nothing else; -1: it does something else.
+// The f32 tile of which an instruction is a cast to another dtype and nothing else; -1: it does something else.
 TileId rounded_by(const Kernel& kernel, const Instr& instr) {
   if (instr.op != InstrOp::kMap || instr.args.size() != 1 || instr.expr.size() != 2) return -1;
   const ExprNode& root = instr.expr[1];
@@ -93,8 +93,8 @@ TileId rounded_by(const Kernel& kernel, const Instr& instr) {
   return casts && from.dtype == DType::f32 && from.layout == to.layout && from.bound == to.bound ? instr.args[0] : -1;
 }
 
-// Reads copies of tiles that never change from the tiles themselves, and packs what is rounded before it is rounded,
-// since packing rounds. What nobody reads then is left to the compiler.
+// Lets instructions read a tile that never changes instead of copies of it, and lets packing instructions read a value
+// before it is rounded, since packing rounds it. Tiles that nothing reads any more are left to the compiler.
 void read_originals(Kernel& kernel) {
   const std::vector<int> made = times_made(kernel);
   std::map<TileId, TileId> original, unrounded;
@@ -109,7 +109,8 @@ void read_originals(Kernel& kernel) {
   });
 }
 
-// Whether a load or store moves vectors of neighbours, of at least as many bytes as an asynchronous copy has.
+// Whether a load or store moves elements, or vectors of neighbours, of at least 4 bytes, which is the least that an
+// asynchronous copy moves.
 bool moves_vectors(const Kernel& kernel, const Instr& instr, TileId id) {
   const Tile& tile = kernel.tiles[id];
   const int64_t lanes = tile.layout.lanes();
@@ -147,7 +148,7 @@ absl::Status finish_held(Kernel& kernel, const std::vector<BufferId>& kept, VarI
   const auto loop = find_loop(kernel, turns);
   if (loop == kernel.body.end()) return absl::OkStatus();
   std::set<BufferId> multiplied, copied;
-  std::set<TileId> loaded;  // tiles that are vectors of inputs as they are
+  std::set<TileId> loaded;  // tiles that are unchanged elements or vectors of inputs
   for (const Instr& instr : loop->body) {
     if (loads_input(kernel, instr) && moves_vectors(kernel, instr, instr.result)) loaded.insert(instr.result);
     if (instr.op == InstrOp::kStore && loaded.contains(instr.args[0]) && moves_vectors(kernel, instr, instr.args[0]))

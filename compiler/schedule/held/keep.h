@@ -1,4 +1,5 @@
-// Values that stay in registers: passes over a kernel that keep what threads have stored, and load again, where it is.
+// Passes over a kernel that keep values in registers, where threads would store them to shared memory and load them
+// again.
 #pragma once
 
 #include <vector>
@@ -8,17 +9,18 @@
 
 namespace wl {
 
-// Replaces buffers of shared memory by tiles, where all that touches a buffer are stores and loads of whole tiles of
-// one layout at one place: each thread then loads what it has stored itself. Buffers that nothing uses any more, of
-// those in `buffers` or not, leave the kernel, which renumbers the others.
+// Replaces those of `buffers` that are in shared memory by tiles in registers, where all instructions that touch a
+// buffer are stores and loads of whole tiles of one layout at one place: each thread then loads what it has stored
+// itself. Shared buffers that nothing uses any more, whether or not they are in `buffers`, leave the kernel, and the
+// other buffers are renumbered.
 void keep_in_registers(Kernel& kernel, const std::vector<BufferId>& buffers);
 
-// The shared buffers of `buffers` that it would replace.
+// Those of `buffers` that keep_in_registers() would replace.
 std::vector<BufferId> kept_in_registers(const Kernel& kernel, const std::vector<BufferId>& buffers);
 
-// All of this for a stitched kernel whose stages are held: `kept` are the buffers of the values that they hand on, and
-// `turns` is the loop over turns. What is the same in every turn is computed before them. Parts of operands are brought
-// to shared memory a turn ahead, where there is room.
+// Keeps values in registers in a stitched kernel whose stages are held. `kept`: the buffers of the values that the
+// stages hand on; `turns`: the variable of the loop over turns. Computations that are the same in every turn move
+// before this loop. Parts of operands are brought to shared memory one turn ahead, where there is room for that.
 absl::Status finish_held(Kernel& kernel, const std::vector<BufferId>& kept, VarId turns, const Machine& machine);
 
 }  // namespace wl

@@ -1,4 +1,5 @@
-// A loop nest whose values are tiles in the layout of a matrix instruction's sums, all of them at once.
+// A loop nest whose values are held in registers: each is one tile of all its elements, in the layout of a matrix
+// instruction's sums.
 #include <algorithm>
 
 #include "compiler/plan/phases.h"
@@ -9,7 +10,7 @@
 namespace wl {
 namespace {
 
-// A layout in which registers along an axis are folded into one.
+// The layout that a tile has after the registers of each thread along an axis have been combined into one.
 Layout folded(const Layout& layout, int axis) {
   Layout out = layout;
   out.bases.clear();
@@ -23,7 +24,7 @@ Layout folded(const Layout& layout, int axis) {
       out.bases.push_back({base.kind, uint64_t{1} << (low + bits++)});
     }
   }
-  // Bits of the axes above it move down.
+  // The bits of the axis above `axis` move down.
   const int gone = layout.bits[axis] - bits;
   if (axis == 0)
     for (Layout::Base& base : out.bases)
@@ -66,7 +67,7 @@ class HeldNest {
       if (is_reduction(group_, id)) {
         WL_ASSIGN_OR_RETURN(tile, reduced(id, wide));
       } else if (class_of(group_.nodes[id].op) != OpClass::kElementwise || (is_wide(id) && uses[id] < 2)) {
-        continue;  // a part of the expression that uses it
+        continue;  // computed within the expression that uses it
       } else {
         TileExpr& expr = is_wide(id) ? wide : narrow;
         WL_ASSIGN_OR_RETURN(tile, expr.value(id));

@@ -4,10 +4,10 @@
 namespace wl {
 namespace {
 
-constexpr int64_t kAlignment = 1024;  // of what lies in shared memory
+constexpr int64_t kAlignment = 1024;  // of buffers in shared memory, in bytes
 
-// Whether all stages that are to hold values can be lowered so for this many threads, and their operands of a turn fit
-// shared memory beside values that are not held.
+// Whether all stages that are to hold values in registers can be lowered for this many threads, and the operands of one
+// turn fit shared memory beside the values that are not held.
 bool can_hold(const Stitched& choice, const HeldStages& stages, int64_t threads, const Machine& machine) {
   const absl::StatusOr<GpuHeld> how = held_by(choice, stages, threads, machine);
   if (!how.ok()) return false;

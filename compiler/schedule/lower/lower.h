@@ -1,5 +1,5 @@
-// The space of any group, and the kernel of a schedule. space_of() and lower() are the two entries to schedule/; each
-// folder inside it has one kind of kernel. None of them depends on the model that an op is part of.
+// The space of any group, and the kernel of a schedule. space_of() and lower() are the two entries to schedule/, in
+// which each other folder has one kind of kernel. No folder depends on the model that an op is part of.
 #pragma once
 
 #include "compiler/kernel/kernel.h"
@@ -8,8 +8,8 @@
 
 namespace wl {
 
-// The space of a group. Pure; depends only on the group's domain and the machine. InvalidArgument: no target, or no
-// compiler for it.
+// The space of a group, which depends on nothing but the group's graph, its domain and the machine. InvalidArgument:
+// the machine has no target, or no compiler for it. Unimplemented: no schedule is legal.
 absl::StatusOr<Space> space_of(const Graph& group, const Domain& domain, const Machine& machine);
 
 // The verified kernel of a group under a schedule of its space. An illegal schedule or a group that cannot be one

@@ -6,7 +6,7 @@
 namespace wl {
 namespace {
 
-// Inputs that are read in whole vectors.
+// The reads that move along the vector atom (the loop that vector lanes run along). Reads by an index are left out.
 std::vector<const Access*> reads_of(const Domain& domain) {
   std::vector<const Access*> reads;
   const auto add = [&](const Access& access) {
@@ -25,14 +25,15 @@ std::vector<const Access*> reads_of(const Domain& domain) {
 AtomId register_rows_atom(const Domain& domain) {
   if (domain.cls != LoopClass::kColumns || domain.vector < 0) return -1;
   std::vector<const Access*> reads = reads_of(domain);
-  std::erase_if(reads, [&](const Access* access) {  // reads outside the reduced loops
+  std::erase_if(reads, [&](const Access* access) {  // those that lie outside of the reduced loops
     return std::none_of(domain.reduced.begin(), domain.reduced.end(), [&](AtomId a) { return access->moves_along(a); });
   });
   AtomId best = -1;
   std::pair<size_t, size_t> most = {0, 0};
   for (AtomId atom : domain.parallel) {
     if (atom == domain.vector || domain.atoms[atom].extent < 2) continue;
-    std::pair<size_t, size_t> stay = {0, 0};  // reads that stay the same, and other reads whose conditions do
+    // How many reads stay the same along this loop, and how many other reads have conditions that stay the same.
+    std::pair<size_t, size_t> stay = {0, 0};
     for (const Access* access : reads) {
       const auto rests = [&](const Guard& guard) { return guard.strides[atom] == 0; };
       if (!access->moves_along(atom))
@@ -40,7 +41,7 @@ AtomId register_rows_atom(const Domain& domain) {
       else if (!access->guards.empty() && std::all_of(access->guards.begin(), access->guards.end(), rests))
         ++stay.second;
     }
-    if (stay >= most && stay > std::pair<size_t, size_t>{0, 0}) {  // the innermost of several equal loops
+    if (stay >= most && stay > std::pair<size_t, size_t>{0, 0}) {  // among equal loops, the innermost is chosen
       most = stay;
       best = atom;
     }
@@ -57,7 +58,7 @@ void add_register_rows(Space& space, const Domain& domain) {
   if (axis.values.size() > 1) space.axes.push_back(std::move(axis));
 }
 
-// The accumulators, one row of values that stay the same, and two temporaries.
+// A tile needs registers for the accumulators, for one row of values that stay the same, and for two temporaries.
 bool fits_registers(const Schedule& schedule, const Machine& machine) {
   const int64_t height = schedule[kRegisterRows], tile = schedule[kTileVectors];
   return height == 1 || height * tile + tile + 2 <= machine.target->vector_registers;

@@ -28,13 +28,14 @@ void CpuRows::combine_elements(NodeId reduce, Op, TileId partial, TileId result,
   code.post.push_back(copy_instr(result, partial, group_.nodes[reduce].dtype));
 }
 
-// A phase of a pipelined row reads the result that was computed as many iterations ago as the phase is later.
+// In pipelined rows, a phase that comes n phases after the one that computed a result reads the result of n iterations
+// ago.
 TileId CpuRows::result_in(int phase, NodeId reduce) {
   const int age = pipelined_ ? phase - (phases_.level[reduce] - 1) : 0;
   return age == 0 ? results_.at(reduce) : older_.at(reduce)[static_cast<size_t>(age - 1)];
 }
 
-// Pipelined rows: a ring of one row for each phase.
+// The row buffer of pipelined rows is a ring with one row for each phase.
 RowLowering::KeptSlot CpuRows::kept_slot(const PhaseCode& code) {
   if (!pipelined_) return {1, fixed(0)};
   return {phases_.count, affine(out_.derived("slot", {code.place.ring}, 1, phases_.count))};
@@ -91,10 +92,11 @@ void CpuRows::emit_rows(const Affine& row, const std::vector<Affine>& trips) {
 }
 
 // Note [Row pipeline]: with S phases, iteration i runs phase p on row i + (S-1-p) of the block, so that memory is busy
-// while a phase computes (ALCOP's pipelining, applied to rows). Rows beyond the last are clamped to it: the last row is
-// then computed more than once, with the same result, and no phase needs a guard or an epilogue. The prologue is the
-// iterations -(S-1) .. -1 with the phases that have a row, unrolled. A reduction's result is copied to the next age at
-// the end of every iteration; a kept row lives in a ring of S buffers.
+// while a phase computes (ALCOP's pipelining, applied to rows). Rows beyond the last one are clamped to the last row,
+// which is then computed more than once, with the same result; no phase needs a guard or an epilogue. The prologue
+// consists of the iterations -(S-1) .. -1, unrolled, each with the phases that have a row in it. An age is the number
+// of iterations since a result was computed: at the end of every iteration each result is copied to the next age.
+// Values that a later phase loads again lie in a ring of S row buffers.
 void CpuRows::emit_pipelined(const std::vector<Affine>& trips) {
   const int last_phase = phases_.count - 1;
   const std::vector<Affine> last_row = {affine(kBlockVar, block_rows_, block_rows_ - 1), fixed(at_.rows() - 1)};
@@ -125,7 +127,7 @@ void CpuRows::emit_pipelined(const std::vector<Affine>& trips) {
   out_.close_loop();
 }
 
-// Copies every result to the next age; in the prologue only results that exist already.
+// Copies every result to the next age. In the prologue it copies only the results that exist already.
 void CpuRows::age_results(int phases, bool prologue) {
   for (const auto& [reduce, older] : older_) {
     const int ages = static_cast<int>(older.size());
@@ -143,15 +145,15 @@ bool CpuRows::moves_with_row(const Access& access) const {
          at_.vector_tiles() > 1;
 }
 
-// Inputs that move with the row are prefetched some rows ahead or, where a row is walked in chunks, some chunks ahead.
-// That happens in the phase that reads them first, or with the choice prefetch_last_phase in the last one, which waits
-// least for memory. In the last phase of a chunk it happens in the second of its walks.
+// Prefetches the inputs that phase 0 loads and that move with the row: some rows ahead or, where a row is walked in
+// chunks, some chunks ahead. The prefetches are in phase 0 or, with the choice prefetch_last_phase, in the last phase,
+// which waits least for memory. In the last phase of a row in chunks they are in the second walk over the chunk.
 void CpuRows::prefetch(PhaseCode& code) {
   const int64_t distance = schedule_[kPrefetch];
   const bool in_last_phase = schedule_[kPrefetchLastPhase] != 0;
   if (code.phase == 0) read_first_ = code.loads;
   if (distance == 0 || code.phase != (in_last_phase ? phases_.count - 1 : 0)) return;
-  // Beyond a row's last chunk lies the first chunk of the next row, where rows are neighbours in memory.
+  // Where rows are neighbours in memory, the chunk after a row's last one is the first chunk of the next row.
   const bool chunks = at_.tile_var() >= 0;
   Affine ahead = code.place.row;
   ahead.base += chunks ? 0 : distance;
@@ -168,7 +170,7 @@ void CpuRows::prefetch(PhaseCode& code) {
   }
 }
 
-// A row is taken in chunks, and each chunk is walked twice while it lies in the first cache: for its maximum, and then
+// A row is computed in chunks. Each chunk is walked twice while it lies in the L1 cache: first for its maximum, then
 // for its sums. When the maximum grows, the sums so far are multiplied by exp(before - now).
 void CpuRows::fold_online(NodeId largest, PhaseCode& code) {
   const DType dtype = group_.nodes[largest].dtype;
@@ -182,7 +184,7 @@ void CpuRows::fold_online(NodeId largest, PhaseCode& code) {
   code.inner.push_back(copy_instr(before, now, dtype));
   code.inner.push_back(map_instr(now, Op::max, dtype, {before, chunk}));
   code.post.push_back(copy_instr(results_.at(largest), now, dtype));
-  // While the maximum is -inf, 0 is subtracted instead, and the sums are 0.
+  // While the maximum is -inf, 0 is subtracted instead of the maximum, and the sums are 0.
   Instr least;
   least.op = InstrOp::kMap;
   least.result = narrow();
@@ -197,7 +199,7 @@ void CpuRows::fold_online(NodeId largest, PhaseCode& code) {
     const TileId partial = accumulator(dtype), term = make_tile(dtype, true), whole = narrow();
     code.fills.push_back(fill_instr(partial, 0));
     code.inner.push_back(map_instr(partial, Op::mul, dtype, {partial, factor}));
-    PhaseCode again;  // reads the chunk a second time
+    PhaseCode again;  // the second walk over the chunk
     again.phase = code.phase;
     again.place = code.place;
     const TileId same = folded_value(largest, dtype, again);
@@ -206,7 +208,7 @@ void CpuRows::fold_online(NodeId largest, PhaseCode& code) {
     code.inner.push_back(times_power(term, std::nullopt, same, origin, false, dtype));
     code.inner.push_back(fold_instr(partial, term, Op::add));
     code.post.push_back(cross_instr(whole, partial, Op::add));
-    // The result is NaN where the maximum is infinite or NaN.
+    // The sum is multiplied by exp(now - now), so that the result is NaN where the maximum is infinite or NaN.
     code.post.push_back(times_power(results_.at(sum), whole, now, now, false, dtype));
   }
 }

@@ -1,4 +1,4 @@
-// Loop nests on CPUs: a thread owns a range of rows, and walks each row once for every phase.
+// The lowering of loop nests for CPUs: a thread owns a range of rows, and walks each row once for every phase.
 #pragma once
 
 #include <map>
@@ -10,7 +10,7 @@
 
 namespace wl {
 
-// Owns what only CPU kernels have: the pipeline of rows, prefetching, and the walk over a row in chunks.
+// Adds the parts that only CPU kernels have: the pipeline of rows, prefetching, and the walk over a row in chunks.
 class CpuRows : public RowLowering {
  public:
   CpuRows(const Graph& group, const Domain& domain, const Schedule& schedule, const Machine& machine);
@@ -40,11 +40,11 @@ class CpuRows : public RowLowering {
   void prefetch(PhaseCode& code);
   bool moves_with_row(const Access& access) const;
 
-  VarId row_var_ = -1;  // of the loop over a block's rows; -1: a block has one
+  VarId row_var_ = -1;  // of the loop over a block's rows; -1: a block has a part of one row
   bool pipelined_ = false;
-  // Pipelined rows: the result of a reduction one iteration ago, two iterations ago, ...
+  // With pipelined rows, the results that each reduction had one iteration ago, two iterations ago, and so on.
   std::map<NodeId, std::vector<TileId>> older_;
-  std::vector<std::pair<Access, TileId>> read_first_;  // what phase 0 loads
+  std::vector<std::pair<Access, TileId>> read_first_;  // the loads of phase 0
 };
 
 }  // namespace wl

@@ -77,7 +77,7 @@ std::vector<AtomId> RowGeometry::atoms_of(const Access& access) const {
   return out;
 }
 
-// Rows along an atom.
+// How many rows an atom (one loop of the group) has, where register_rows_ neighbours in one tile count as one.
 int64_t RowGeometry::steps_of(AtomId atom) const {
   return domain_.atoms[atom].extent / (atom == register_rows_atom_ ? register_rows_ : 1);
 }
@@ -87,8 +87,9 @@ Affine RowGeometry::row_of_block(int64_t rows) {
   return affine(out_.derived("rows", {affine(kBlockVar)}, parts_), rows);
 }
 
-// Row i is row i % cache_block_rows_ of a cache block. The next digits of i are the iteration of the loop that walks
-// the block, the block within that loop, and the iterations of the loops around it.
+// Splits the number i of a row where rows are walked in cache blocks. i % cache_block_rows_ is the row within its cache
+// block. The next digits of i are the iteration of the loop that walks the block, the number of the block within that
+// loop, and the iterations of the loops around that loop.
 RowPlace RowGeometry::cache_block_place(const Affine& row, RowPlace place) {
   const int64_t within = rows_within(domain_, cache_block_atom_, tile_);
   const int64_t turns = domain_.atoms[cache_block_atom_].extent;

@@ -13,8 +13,8 @@
 namespace wl {
 namespace {
 
-// Teams beyond the last row compute some other row, and store nothing. A bounded tile beyond the last row is empty
-// already where `but_bounded` says so.
+// Adds a guard to all stores to global memory, because a team beyond the last row computes some other row and must not
+// store it. `but_bounded`: bounded tiles need no guard, since they are empty beyond the last row.
 void guard_stores(const Kernel& kernel, std::vector<Instr>& body, const SliceGuard& guard, bool but_bounded) {
   for (Instr& instr : body) {
     guard_stores(kernel, instr.body, guard, but_bounded);
@@ -58,7 +58,7 @@ absl::StatusOr<Kernel> GpuRows::run() {
   return finish();
 }
 
-// Rows of a team, a block and the grid.
+// Sets how many rows a block has, in all and at a time, and how many blocks the grid has.
 absl::Status GpuRows::divide_rows() {
   const int teams = out_.kernel().teams;
   if (at_.vector_extent() > 1 && at_.lanes() == 1)
@@ -75,20 +75,21 @@ absl::Status GpuRows::divide_rows() {
   return absl::OkStatus();
 }
 
-// As many blocks as the machine runs at once. Where their number allows it, a block computes only one tile of the
-// vector atom: values that move with the tile but not with rows are then the same in every iteration.
+// As many blocks as the machine runs at once. Where possible, the number is rounded down so that a block computes the
+// same tile of the vector atom in every iteration: values that move with the tile but not with the row then stay the
+// same.
 int64_t GpuRows::persistent_blocks() const {
   const int64_t most = std::min(blocks_of_rows_, schedule_[kMinBlocks] * machine_.multiprocessors());
   const int64_t step = at_.vector_tiles() / std::gcd(at_.vector_tiles(), block_rows_);
   return most >= step ? most - most % step : most;
 }
 
-// Where a row's values wait for later phases, and in which tiles it is walked.
+// Decides where a row's values are kept for later phases, and in which tiles the row is walked.
 absl::Status GpuRows::store_row() {
   const int64_t storage = schedule_[kRowStorage];
   if (storage == kRowInRegisters && !at_.outer_reduced().empty())
     return invalid("a row of several loops does not stay in registers");
-  // A row without elements is a loop that does not run.
+  // A row without elements is walked by a loop that has no iterations.
   const bool nothing = at_.vector_reduced() && at_.vector_extent() == 0;
   const bool is_map = domain_.cls == LoopClass::kMap && at_.outer_reduced().empty();
   in_registers_ = !nothing && (storage == kRowInRegisters || is_map);
@@ -125,7 +126,7 @@ Affine GpuRows::turns_of_block() {
   return wl::turns_of_block(out_, affine(kBlockVar), blocks_of_rows_, out_.kernel().grid);
 }
 
-// The loop over the rows of a team.
+// Emits the loop over the rows of a team. A turn is one iteration of this loop in a persistent block.
 void GpuRows::emit_turns(const Affine& turns, std::vector<PhaseCode> phases) {
   if (row_var_ >= 0) out_.open_loop(row_var_, {turns});
   for (PhaseCode& phase : phases) {
@@ -163,7 +164,8 @@ TileId GpuRows::new_tile(DType dtype, bool is_wide, bool) {
   return out_.team_tile(dtype, {1, 1}, -1, 1);
 }
 
-// A team that keeps its row in registers reads there what earlier phases have computed, unless a pass lies between.
+// A team that keeps its row in registers finds there the values of earlier phases, unless a new pass (sweep over the
+// grid) begins between the phases.
 PhaseCode GpuRows::begin_phase() {
   if (in_registers_ && (at_.parts() == 1 || cluster_)) return std::move(carried_);
   return {};
@@ -177,14 +179,14 @@ void GpuRows::end_phase(PhaseCode& code) {
   carried_.joined = code.joined;
 }
 
-// A slot for each team, unless all of them have the same row.
+// The row buffer has a slot for each team, unless all teams share one row.
 RowLowering::KeptSlot GpuRows::kept_slot(const PhaseCode&) {
   const int slots = at_.row_teams() > 1 ? 1 : out_.kernel().teams;
   return {slots, slots > 1 ? affine(kTeamVar) : fixed(0)};
 }
 
-// What is copied ahead passes through shared memory. Each thread brings there what it will load itself, so no barrier
-// is needed.
+// Values that are copied ahead pass through shared memory. Each thread copies the elements that it will load itself, so
+// that no barrier is needed.
 std::optional<TileId> GpuRows::load_copied(const Access& access, DType dtype, PhaseCode& code) {
   const bool in_tiles = tiles_ahead_ > 0 && at_.tile_var() >= 0 && at_.outer_reduced().empty();
   if ((rows_ahead_ == 0 && !in_tiles) || !at_.wide(at_.atoms_of(access))) return std::nullopt;

@@ -1,6 +1,6 @@
-// Loop nests on GPUs: a team of threads owns a row or a tile of the vector atom. It keeps the row in registers over all
-// phases, or walks it in tiles once for each phase; what a later phase needs of an earlier one is then computed again
-// or kept in shared memory.
+// The lowering of loop nests for GPUs: a team of threads owns a row, or a tile of the vector atom (the loop that vector
+// lanes run along). The team keeps its row in registers over all phases, or walks the row in tiles once for each phase.
+// In the second case, values of an earlier phase that a later one needs are computed again or kept in shared memory.
 #pragma once
 
 #include <map>
@@ -13,8 +13,8 @@
 
 namespace wl {
 
-// Owns what only GPU kernels have: how teams divide rows, where a row is stored, persistent blocks with rows copied
-// ahead, and clusters.
+// Adds the parts that only GPU kernels have: how teams divide rows, where a row is stored, persistent blocks with rows
+// copied ahead, and clusters.
 class GpuRows : public RowLowering {
  public:
   GpuRows(const Graph& group, const Domain& domain, const Schedule& schedule, const Machine& machine);
@@ -55,23 +55,24 @@ class GpuRows : public RowLowering {
   int vector_ = 1;  // elements of one thread that one instruction handles
   bool cluster_ = false;
   bool in_registers_ = false;  // a team keeps its row in registers over all phases
-  PhaseCode carried_;          // in_registers_: the tiles of earlier phases
-  // Buffers in shared memory that the teams of a row exchange results through.
+  PhaseCode carried_;          // if in_registers_: the tiles of earlier phases
+  // Buffers in shared memory through which the teams of a row exchange results.
   std::map<std::pair<NodeId, DType>, BufferId> exchanged_;
 
-  // The row of a team, and its upper bounds where some teams have none.
+  // The number of a team's row, and upper bounds of that number where some teams lie beyond the last row.
   Affine row_;
   std::vector<Affine> limits_;
-  int64_t rows_at_once_ = 1, blocks_of_rows_ = 1;  // of a block; of the grid, without parts
-  bool rows_end_early_ = false;  // rows are tiles of the vector atom alone, so that those beyond the last are empty
+  int64_t rows_at_once_ = 1, blocks_of_rows_ = 1;  // rows of a block at a time; blocks, parts not counted
+  bool rows_end_early_ = false;  // rows are tiles of the vector atom alone: a row beyond the last one is empty
 
-  // Persistent blocks. row_var_ counts the rows of a team; -1: it has one.
+  // Persistent blocks. row_var_ is the variable of the loop over the rows of a team; -1: a team has one row.
   bool persistent_ = false;
   VarId row_var_ = -1;
   int64_t rows_ahead_ = 0;  // rows that are copied to shared memory while one is computed
-  // A row that is walked in tiles: how many of these are copied ahead.
+  // Where a row is walked in tiles: how many tiles are copied ahead.
   int64_t tiles_ahead_ = 0;
-  std::map<int, std::vector<Pipeline::Ring>> copied_;  // what is copied ahead, by phase; of rows all at 0
+  // The buffers of shared memory that are copied to ahead, by phase; with rows_ahead_ all of them are at 0.
+  std::map<int, std::vector<Pipeline::Ring>> copied_;
 };
 
 }  // namespace wl

@@ -1,12 +1,13 @@
-// Reductions on GPUs: among the lanes of a team, the teams of a row, and the blocks of a cluster.
+// Reductions on GPUs: among the lanes of a team (the threads that share a row or tile), among the teams of a row, and
+// among the blocks of a cluster.
 #include <algorithm>
 
 #include "compiler/schedule/nest/gpu.h"
 
 namespace wl {
 
-// The lanes of a wave combine by shuffles. Where a team has several waves, or several teams share a row, each wave
-// stores one value to shared memory, and all threads reduce these values.
+// The lanes of a wave combine their values by shuffles. Where a team has several waves, or several teams share a row,
+// each wave stores one value to shared memory, and every thread then reduces the values of all these waves.
 void GpuRows::combine_lanes(NodeId reduce, Op combine, TileId partial, TileId result, PhaseCode& code) {
   Kernel& kernel = out_.kernel();
   const DType dtype = kernel.tiles[partial].dtype;
@@ -46,8 +47,8 @@ void GpuRows::combine_elements(NodeId reduce, Op combine, TileId partial, TileId
   if (whole != result) code.post.push_back(copy_instr(result, whole, dtype));
 }
 
-// The teams of a row store to shared memory what they have accumulated element by element; then each of them combines
-// the elements of all.
+// Each team of a row stores to shared memory the elements that it has accumulated; then each team combines the elements
+// of all teams.
 void GpuRows::combine_row_teams(NodeId reduce, Op combine, TileId partial, TileId result, PhaseCode& code) {
   const int teams = out_.kernel().teams;
   const Tile tile = out_.kernel().tiles[partial];
@@ -74,8 +75,8 @@ void GpuRows::combine_row_teams(NodeId reduce, Op combine, TileId partial, TileI
   }
 }
 
-// Each thread subtracts the largest value that it has seen so far, and multiplies its sum by exp(before - now) when
-// that value grows. After the row, the sum is multiplied by exp(largest of the thread - largest of the row).
+// Each thread subtracts the largest value that it has seen so far. When that value grows, the thread multiplies its sum
+// by exp(before - now). After the row, the sum is multiplied by exp(largest of the thread - largest of the row).
 void GpuRows::fold_online(NodeId largest, PhaseCode& code) {
   const DType dtype = group_.nodes[largest].dtype;
   const TileId value = folded_value(largest, dtype, code);
@@ -93,8 +94,8 @@ void GpuRows::fold_online(NodeId largest, PhaseCode& code) {
     const TileId term = make_tile(dtype, true);
     code.inner.push_back(times_power(term, std::nullopt, value, own, true, dtype));
     code.inner.push_back(fold_instr(partial, term, Op::add));
-    // The maximum of the row must be known to all threads first. Where it is infinite the sum is NaN, as it would be in
-    // two walks; where a row has parts that is decided when they are combined.
+    // All threads must know the row's maximum first. Where the maximum is infinite the sum is NaN, as it would be in
+    // two walks; where a row is in parts, the combination of the parts decides whether the sum is NaN.
     PhaseCode last;
     combine_lanes(sum, Op::add, scaled, results_.at(sum), last);
     code.post.push_back(times_power(scaled, partial, own, row, at_.parts() > 1, dtype));
@@ -112,7 +113,7 @@ TileId GpuRows::part_tile(DType dtype, int64_t width) {
   return out_.tile({dtype, team_layout({1, width}, 1, 1, part_lanes(), part_lanes()), {}});
 }
 
-// The shared memory of a cluster has an element for each [part, row of the block, column].
+// The shared memory of a cluster has one element for each [part, row of the block, column].
 RowLowering::PartialSpace GpuRows::partial_space(NodeId reduce, int64_t width, const RowPlace& place) {
   if (!cluster_) return RowLowering::partial_space(reduce, width, place);
   const auto [buffer, is_new] = partials_.try_emplace(reduce, -1);
@@ -123,7 +124,7 @@ RowLowering::PartialSpace GpuRows::partial_space(NodeId reduce, int64_t width, c
   return {buffer->second, row, width, width * block_rows_};
 }
 
-// The blocks of a cluster wait for each other instead of ending a pass.
+// In a cluster the blocks wait for each other at a barrier instead of starting a new pass.
 Instr GpuRows::end_of_phase() {
   Instr out = RowLowering::end_of_phase();
   if (cluster_) out.op = InstrOp::kClusterBarrier;

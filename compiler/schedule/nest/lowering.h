@@ -1,7 +1,8 @@
-// Loop nests without a contraction: maps, row reductions and column reductions, all from one scheme. The work on a row
-// falls into *phases*: a phase ends where a reduction's result is first needed. Each phase is a nest over the outer
-// reduced atoms around one walk along the vector atom, so a row is read from memory in phase 0 and found in a cache, a
-// row buffer or registers later.
+// The lowering of loop nests without a contraction: maps, row reductions and column reductions, all from one scheme.
+// The work on a row is divided into *phases*: a phase ends where a reduction's result is first needed. A phase is a
+// nest of loops over the outer reduced atoms (an atom is one loop of the group) around one walk along the vector atom
+// (the loop that vector lanes run along). A row is thus read from memory in phase 0, and found in a cache, a row buffer
+// or registers in later phases.
 #pragma once
 
 #include <map>
@@ -16,17 +17,18 @@
 
 namespace wl {
 
-// Code of one phase, by where it goes.
+// The instructions of one phase, in one list for each position in the printed kernel. Where several blocks share a row,
+// each of them computes one *part* of the row.
 struct PhaseCode {
   int phase = 0;
   RowPlace place;
   std::vector<Instr> fills, pre;  // before the phase's loops
   std::vector<Instr> narrow;      // inside the loops, but constant along the vector atom
   std::vector<Instr> inner;
-  std::vector<Instr> exchange;  // after the loops: stores what other threads of the block reduce further
+  std::vector<Instr> exchange;  // after the loops: stores of values that other threads of the block reduce further
   std::vector<Instr> post;
-  std::vector<Instr> partials;   // with several parts: stores of what this block has reduced
-  std::vector<Instr> next_pass;  // with several parts: what needs the results of all of them
+  std::vector<Instr> partials;   // with several parts: stores of this block's partial results
+  std::vector<Instr> next_pass;  // with several parts: instructions that need the results of all parts
   std::map<NodeId, TileId> tiles;
   std::vector<std::pair<Access, TileId>> loads;
   std::vector<std::pair<std::vector<Piece>, TileId>> joined;
@@ -34,26 +36,28 @@ struct PhaseCode {
 
 void append(std::vector<Instr>& to, std::vector<Instr> from);
 
-// The code of a phase, which is the same on CPUs and GPUs but for the functions that are virtual here. Owns the kernel
-// under construction, the geometry, and the tiles that hold results of reductions.
+// Makes the code of a phase. Where CPUs and GPUs differ, a function is virtual here. Owns the kernel under
+// construction, the geometry, and the tiles that hold results of reductions.
 class RowLowering {
  public:
   RowLowering(const RowLowering&) = delete;
   RowLowering& operator=(const RowLowering&) = delete;
 
  protected:
-  // Elements along the vector atom: that one instruction handles, and of a row where the vector atom is parallel.
+  // Elements along the vector atom: `lanes` that one instruction handles (on a GPU, all threads of a team together),
+  // and `tile` that one row has where the vector atom is parallel.
   struct Widths {
     int lanes;
     int64_t tile;
   };
-  // Where the partial results of a reduction lie.
+  // Where the partial results of a reduction lie: the buffer, and the steps in it from row to row and part to part.
   struct PartialSpace {
     BufferId buffer;
-    Affine row;  // of the block's
+    Affine row;  // the row's number in the buffer
     int64_t row_stride, part_stride;
   };
-  // How many rows a row buffer has, and which of them a place is about.
+  // A row buffer keeps values that a later phase loads again. `slots`: the rows that it holds; `slot`: which of them
+  // belongs to the code at hand.
   struct KeptSlot {
     int64_t slots;
     Affine slot;
@@ -63,31 +67,33 @@ class RowLowering {
               Widths widths);
   virtual ~RowLowering() = default;
 
-  // What differs between CPUs and GPUs. A tile of one element along the vector atom, or of a vector:
+  // The following functions differ between CPUs and GPUs. This one makes a tile that has a whole row tile along the
+  // vector atom where `is_wide`, else one element; and all register rows of a CPU's tile where `across_rows`, else one.
   virtual TileId new_tile(DType dtype, bool is_wide, bool across_rows) = 0;
-  // A tile that a reduction along the vector atom accumulates in, one element for each lane.
+  // Makes the accumulator of a reduction along the vector atom: a tile with one element for each lane.
   virtual TileId accumulator(DType dtype) = 0;
-  // Combines the lanes of an accumulator.
+  // Combines the lanes of the accumulator `partial` into `result`.
   virtual void combine_lanes(NodeId reduce, Op combine, TileId partial, TileId result, PhaseCode& code) = 0;
-  // Stores a reduction that was accumulated element by element as its result.
+  // Puts a reduction that `partial` has accumulated element by element into its `result`.
   virtual void combine_elements(NodeId reduce, Op combine, TileId partial, TileId result, PhaseCode& code) = 0;
-  // Finds a maximum and the sums of exponentials that depend on it in one walk.
+  // Computes a maximum, and the sums of exponentials that depend on that maximum, in one walk.
   virtual void fold_online(NodeId largest, PhaseCode& code) = 0;
   virtual TileId result_in(int phase, NodeId reduce) = 0;
   virtual KeptSlot kept_slot(const PhaseCode& code) = 0;
   virtual PhaseCode begin_phase() { return {}; }
   virtual void end_phase(PhaseCode& code) = 0;
-  // A load of what was copied to shared memory ahead; nothing where the access is loaded from its input.
+  // A load of elements that were copied to shared memory ahead; nullopt where the access is loaded from its input.
   virtual std::optional<TileId> load_copied(const Access& access, DType dtype, PhaseCode& code) = 0;
-  // Whether a store inside loops that it does not move along is limited to their first iteration.
+  // Whether a store whose address stays the same in some loops around it is limited to their first iteration.
   virtual bool stores_once() const = 0;
-  // Parts of a row: the lanes that combine partial results, a tile of `width` of them, and where they lie.
+  // For rows in parts: how many lanes combine the partial results, a tile that holds `width` of these results, and
+  // where the results of a reduction lie.
   virtual int part_lanes() = 0;
   virtual TileId part_tile(DType dtype, int64_t width) = 0;
   virtual PartialSpace partial_space(NodeId reduce, int64_t width, const RowPlace& place);
-  // What separates the stores of partial results from their loads.
+  // The instruction that separates the stores of partial results from their loads.
   virtual Instr end_of_phase();
-  // Whether registers keep their values from one phase of a shared row to the next.
+  // Whether registers keep their values from one phase of a row in parts to the next.
   virtual bool keeps_registers() const = 0;
 
   TileId make_tile(DType dtype, bool is_wide) { return new_tile(dtype, is_wide, false); }
@@ -97,13 +103,13 @@ class RowLowering {
   bool is_wide_tile(TileId tile) { return !out_.kernel().tiles[tile].layout.bases.empty(); }
   bool is_tile_across_rows(TileId tile) { return out_.kernel().tiles[tile].layout.shape[0] > 1; }
 
-  // The code of a phase, and of phases that run together.
+  // phase_code() makes the code of one phase; emit_phases() appends phases that run together to the kernel.
   PhaseCode phase_code(int phase, RowPlace place);
   void emit_phases(std::vector<PhaseCode>& codes);
   TileId folded_value(NodeId reduce, DType dtype, PhaseCode& code);
   bool has_online_sums(NodeId largest) const;
 
-  // Lets several blocks share each row; `one_tile`: a block has its share of the vector atom as one tile.
+  // Lets several blocks share each row. `one_tile`: if the vector atom is divided, a block's share of it is one tile.
   void share_row(int64_t step, bool one_tile);
 
   const Graph& group_;
@@ -114,13 +120,13 @@ class RowLowering {
   NestPhases phases_;
   RowGeometry at_;
   int64_t block_rows_ = 1;                  // rows of a block
-  std::vector<std::vector<Affine>> bound_;  // of wide tiles
-  std::map<NodeId, TileId> results_;        // of reductions, at the end of the phase that computes them
+  std::vector<std::vector<Affine>> bound_;  // of tiles that run along the vector atom
+  std::map<NodeId, TileId> results_;        // of reductions; complete at the end of the phase that computes them
   std::map<NodeId, BufferId> partials_;     // with several parts: where blocks store partial results
-  bool last_block_combines_ = false;        // with several parts: the last block combines them in the same pass
+  bool last_block_combines_ = false;        // with several parts: the last block combines all in the same pass
 
  private:
-  // Values.
+  // Values (values.cpp).
   TileId spread(TileId narrow, std::vector<Instr>& into, bool across_rows);
   std::vector<Instr>& code_for(const std::vector<AtomId>& varies, PhaseCode& code) const;
   TileId get(NodeId node, PhaseCode& code);
@@ -135,7 +141,7 @@ class RowLowering {
   int iota_expr(const Access& value, DType dtype, Instr& map, PhaseCode& code);
   Slice kept_slice(NodeId node, const PhaseCode& code);
 
-  // Reductions and stores.
+  // Reductions and stores (phase_code.cpp).
   int product_expr(NodeId contract, int first, DType dtype, Instr& map, PhaseCode& code);
   void fold(NodeId reduce, PhaseCode& code);
   TileId stored_value(const Domain::Store& store, PhaseCode& code);
@@ -149,14 +155,15 @@ class RowLowering {
   TileId combined_lanes(NodeId reduce, PhaseCode& code);
   TileId combined_tiles(NodeId reduce, PhaseCode& code);
 
-  std::map<std::pair<int, NodeId>, TileId> combined_;  // results of all parts, by phase
+  std::map<std::pair<int, NodeId>, TileId> combined_;  // results of all parts, by phase and reduction
   std::map<NodeId, BufferId> kept_buffers_;
 };
 
-// factor * exp(from - to), or exp(from - to) without a factor. Where from and to are equal, and `equal` asks for it,
-// the result is the factor, or 1, itself: the difference of two infinities would be NaN.
+// A map that computes factor * exp(from - to), or exp(from - to) without a factor. With `equal`, the result is the
+// factor (or 1) itself wherever from == to, because the difference of two equal infinities would be NaN.
 Instr times_power(TileId result, std::optional<TileId> factor, TileId from, TileId to, bool equal, DType dtype);
-// The dtype of partial results, which keep the precision that they have in registers.
+// The dtype that partial results are stored in. Floats narrower than f32 become f32, so that partial results keep the
+// precision that they have in registers.
 DType partial_dtype(DType dtype);
 
 }  // namespace wl

@@ -1,5 +1,5 @@
-// Loop nests without a contraction: maps, row reductions and column reductions, for CPUs and GPUs. What can be chosen,
-// and the kernel.
+// Loop nests without a contraction: maps, row reductions and column reductions, for CPUs and GPUs. A space_ function
+// returns the schedules that can be chosen for a group; lower_nest() makes the kernel of one schedule.
 #pragma once
 
 #include "compiler/kernel/kernel.h"
@@ -8,14 +8,17 @@
 
 namespace wl {
 
+// The spaces on CPUs.
 Space space_map(const Graph& group, const Domain& domain, const Machine& machine);
 Space space_rows(const Graph& group, const Domain& domain, const Machine& machine);
 Space space_columns(const Graph& group, const Domain& domain, const Machine& machine);
-// On GPUs. Maps and column reductions: a team owns a tile along the vector atom.
+// The space of maps and column reductions on GPUs: a team of threads owns a tile along the vector atom (the loop that
+// vector lanes run along).
 Space space_gpu_tiles(const Graph& group, const Domain& domain, const Machine& machine);
-// Row reductions: a team owns a row.
+// The space of row reductions on GPUs: a team owns a row.
 Space space_gpu_rows(const Graph& group, const Domain& domain, const Machine& machine);
 
+// Returns the kernel; an error on a GPU where the schedule does not fit the group or the machine.
 absl::StatusOr<Kernel> lower_nest(const Graph& group, const Domain& domain, const Schedule& schedule,
                                   const Machine& machine);
 

@@ -1,7 +1,8 @@
-// Rows that several blocks share (nest/parts.h). At the end of a phase each block stores what it has reduced, one value
-// or one tile of columns for each row and part. After the pass every block of the row combines the partial results of
-// all blocks where it needs them, and continues with its own share of the row. With the choice last_block_combines only
-// the last block to arrive combines them, in the same pass: nothing else of the row is left to do.
+// Rows that several blocks share (nest/parts.h). At the end of a phase each block stores its partial result: one value,
+// or one tile of columns, for each row and part. In the next pass (after the barrier, in a cluster) every block of the
+// row combines the partial results of all blocks where it needs them, and continues with its own share of the row. With
+// the choice last_block_combines only the block that arrives last combines them, in the same pass, since nothing else
+// of the row remains to be computed.
 #include <algorithm>
 
 #include "compiler/schedule/nest/lowering.h"
@@ -29,7 +30,8 @@ Instr RowLowering::end_of_phase() {
   return out;
 }
 
-// The workspace has an element for each [row, part, column]. Teams beyond the last row have rows of their own there.
+// The workspace has one element for each [row, part, column]. Where teams of the last block lie beyond the last row,
+// the workspace has rows for these teams too.
 RowLowering::PartialSpace RowLowering::partial_space(NodeId reduce, int64_t width, const RowPlace& place) {
   const int64_t parts = at_.parts(), rows = out_.kernel().grid / parts * block_rows_;
   const auto [buffer, is_new] = partials_.try_emplace(reduce, -1);
@@ -61,8 +63,8 @@ void RowLowering::store_partial(NodeId reduce, PhaseCode& code) {
   code.partials.push_back(std::move(store));
 }
 
-// A reduction's result, from the partial results of all blocks. Where registers do not survive a phase, each phase that
-// needs the result combines them again.
+// A reduction's result, combined from the partial results of all blocks. Where registers lose their values at the end
+// of a phase, each phase that needs the result combines the partial results again.
 TileId RowLowering::combined(NodeId reduce, PhaseCode& code) {
   const std::pair<int, NodeId> key = {keeps_registers() ? 0 : code.phase, reduce};
   const auto [known, is_new] = combined_.try_emplace(key, -1);
@@ -78,7 +80,7 @@ TileId RowLowering::combined(NodeId reduce, PhaseCode& code) {
   return combined_[key] = result;
 }
 
-// A reduction with one value for each part: the values are distributed over lanes, and reduced as a row is.
+// Combines a reduction that has one value for each part: the values are distributed over lanes and reduced as a row is.
 TileId RowLowering::combined_lanes(NodeId reduce, PhaseCode& code) {
   const DType dtype = partial_dtype(group_.nodes[reduce].dtype);
   const Op op = combine_of(group_.nodes[reduce].op);
@@ -103,8 +105,8 @@ TileId RowLowering::combined_lanes(NodeId reduce, PhaseCode& code) {
   return result;
 }
 
-// A reduction with a tile of columns for each part. Teams that share a loop share the parts too, and then combine what
-// each of them has.
+// Combines a reduction that has a tile of columns for each part. Teams that share the reduced loop also divide the
+// parts among them, and then combine their results.
 TileId RowLowering::combined_tiles(NodeId reduce, PhaseCode& code) {
   const DType dtype = partial_dtype(group_.nodes[reduce].dtype);
   const Op op = combine_of(group_.nodes[reduce].op);

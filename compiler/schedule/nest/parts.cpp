@@ -10,7 +10,7 @@ namespace {
 
 constexpr int64_t kMostParts = 256;
 constexpr int64_t kMostRowCounters = kCounterBytes / 4;
-// A reduction with fewer times part_elements takes less time than a second pass.
+// A reduction of fewer than this many times Machine::part_elements elements takes less time than a second pass.
 constexpr int64_t kWorthSharing = 16;
 
 }  // namespace

@@ -1,5 +1,6 @@
 // Parts: a long reduction of few rows is divided among several blocks. Each block reduces its part of one loop and
-// stores a partial result; in the next pass every block combines all partial results and continues with its part.
+// stores a partial result. In the next pass (sweep over the grid) every block combines all partial results of its row
+// and continues with its part.
 #pragma once
 
 #include "compiler/plan/domain.h"
@@ -7,26 +8,30 @@
 
 namespace wl {
 
-// Iterations of a loop of `extent` that each of `parts` blocks has: a multiple of `step`; the last may have fewer.
+// How many of a loop's `extent` iterations each of `parts` blocks has: a multiple of `step`; the last block may have
+// fewer.
 int64_t share_of(int64_t extent, int64_t parts, int64_t step);
-// Whether every part then has an iteration.
+// Whether every part has at least one iteration if the loop is divided so.
 bool shares_out(int64_t extent, int64_t parts, int64_t step);
 
-// Adds the axis reduction_blocks to a space with one block for each of `blocks` rows: 1, and larger powers of two until
-// there are `wanted` blocks. Reductions that take less time than a second pass get no such axis.
+// Adds the axis reduction_blocks to a space that has `blocks` blocks without it. The values are 1 and larger powers of
+// two, until there are `wanted` blocks. Reductions that take less time than a second pass get no such axis.
 void add_parts(Space& space, const Domain& domain, const Machine& machine, int64_t blocks, int64_t wanted);
-// The least value of that axis that makes at least `wanted` blocks of `blocks`, else the largest; 1 without the axis.
+// The least value of reduction_blocks that makes at least `wanted` blocks of `blocks`, or the largest value if none
+// does; 1 where the space lacks the axis.
 int64_t parts_for(const Space& space, int64_t blocks, int64_t wanted);
 
-// Adds the axis last_block_combines where nothing of a row follows its reduction, and there are counters enough for all
-// rows: the last block of a row to arrive combines the partial results in the same pass.
+// Adds the axis last_block_combines: the block of a row that arrives last combines the partial results in the same
+// pass. The axis is added only where no further phase follows a row's reductions and there are enough counters for all
+// rows.
 void add_last(Space& space, const Graph& group, const Domain& domain, int64_t blocks);
-// Adds the axis cluster where the machine has clusters: the blocks of a row are one cluster, and wait for each other at
-// a cluster barrier after each phase instead of in another pass. Every such machine allows kMostCluster blocks.
+// Adds the axis cluster where the machine has clusters: the blocks of a row form one cluster, and wait for each other
+// at a cluster barrier after each phase instead of starting another pass. Every machine with clusters allows
+// kMostCluster blocks in one.
 inline constexpr int64_t kMostCluster = 8;
 void add_cluster(Space& space, const Machine& machine);
 
-// Whether a schedule's choices about parts may be combined.
+// Whether a schedule's values of reduction_blocks, last_block_combines and cluster may be combined.
 bool may_join(const Schedule& schedule);
 
 }  // namespace wl

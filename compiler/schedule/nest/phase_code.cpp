@@ -1,4 +1,4 @@
-// The code of a phase: its reductions, its stores, and the loops around them.
+// The code of a phase (one walk over a row): its reductions, its stores, and the loops around them.
 #include <algorithm>
 
 #include "compiler/schedule/nest/lowering.h"
@@ -18,7 +18,8 @@ Instr times_power(TileId result, std::optional<TileId> factor, TileId from, Tile
   return map;
 }
 
-// Operand 0 (at `first` of the map) times operand 1 of a contraction, in the dtype that it sums in.
+// Appends to `map` the product of a contraction's operand 0, which is expression `first` of `map`, and its operand 1,
+// in `dtype`, which the contraction sums in. Returns the product's position in `map`.
 int RowLowering::product_expr(NodeId contract, int first, DType dtype, Instr& map, PhaseCode& code) {
   int factors[2] = {first, operand_expr(contract, 1, map, code)};
   for (int& factor : factors)
@@ -26,7 +27,7 @@ int RowLowering::product_expr(NodeId contract, int first, DType dtype, Instr& ma
   return push_op(map, Op::mul, dtype, {factors[0], factors[1]});
 }
 
-// The operand of a reduction as a tile: its own, or a copy of an input.
+// The operand of a reduction as a tile: the tile that has the operand already, or a new tile for a computed operand.
 TileId RowLowering::folded_value(NodeId reduce, DType dtype, PhaseCode& code) {
   Instr operand;
   operand.op = InstrOp::kMap;
@@ -40,17 +41,17 @@ TileId RowLowering::folded_value(NodeId reduce, DType dtype, PhaseCode& code) {
     value = operand.result;
     (is_wide || at_.lanes() == 1 ? code.inner : code.narrow).push_back(std::move(operand));
   }
-  // A value that does not vary along the vector atom is reduced once for every element there.
+  // A value that is constant along the vector atom still counts once for every element along that atom.
   if (!is_wide && at_.vector_reduced() && at_.lanes() > 1) value = spread(value, code.inner, false);
   return value;
 }
 
-// Accumulates the reduction's operand inside the loops; the result is complete after them.
+// Accumulates the reduction's operand inside the loops; the result is complete after the loops.
 void RowLowering::fold(NodeId reduce, PhaseCode& code) {
   const Node& node = group_.nodes[reduce];
   const bool products = class_of(node.op) == OpClass::kContract;
   const Op combine = combine_of(node.op);
-  // Products of narrow floats are neither rounded nor summed in their own dtype.
+  // Products of floats narrower than f32 are computed and summed in f32.
   const DType dtype = products && is_float(node.dtype) && size_of(node.dtype) < 4 ? DType::f32 : node.dtype;
   const TileId value = folded_value(reduce, dtype, code);
   const bool is_wide = is_wide_tile(value);
@@ -96,7 +97,7 @@ TileId RowLowering::stored_value(const Domain::Store& store, PhaseCode& code) {
   return get(store.source, code);
 }
 
-// Limits a store inside loops that it does not move along to their first iteration.
+// Limits a store to the first iteration of each loop around it in which its address stays the same.
 void RowLowering::guard_first_turn(const Access& access, const RowPlace& place, Instr& store) const {
   for (AtomId a : at_.outer_reduced())
     if (domain_.atoms[a].extent > 1 && !access.moves_along(a)) store.guards.push_back({place.atom[a], {0, 0}, 1});
@@ -107,7 +108,7 @@ void RowLowering::guard_first_turn(const Access& access, const RowPlace& place, 
 void RowLowering::store_output(const Domain::Store& store, PhaseCode& code) {
   const std::vector<AtomId> moves = at_.atoms_of(store.access);
   const bool inside = at_.inner(moves), is_wide = at_.wide(moves), across_rows = at_.across_rows(moves);
-  // A value that depends on this phase's reductions is computed after its loops.
+  // A value that depends on this phase's reductions is computed after the phase's loops.
   const bool after_loops = !inside && store.source >= 0 && phases_.level[store.source] > code.phase;
   PhaseCode after;
   after.phase = at_.parts() > 1 ? code.phase + 1 : code.phase;
@@ -148,7 +149,8 @@ PhaseCode RowLowering::phase_code(int phase, RowPlace place) {
   return code;
 }
 
-// The inner code of the phases is emitted without anything in between, so that it prints as one loop.
+// The lists `inner` of all phases follow each other without other instructions in between, so that they print as one
+// loop.
 void RowLowering::emit_phases(std::vector<PhaseCode>& codes) {
   for (PhaseCode& code : codes) {
     out_.push_all(std::move(code.fills));

@@ -6,7 +6,7 @@
 namespace wl {
 namespace {
 
-// Computing a value again costs no more than a store and a load up to this many issue slots per element.
+// If a value takes at most this many issue slots per element, computing it again costs no more than a store and a load.
 constexpr int kCheap = 9;
 
 bool is_computed(const Graph& group, NodeId id) {
@@ -14,14 +14,15 @@ bool is_computed(const Graph& group, NodeId id) {
   return cls != OpClass::kLeaf && cls != OpClass::kView;
 }
 
-// Finds the values that a phase computes, and those that an earlier phase has computed already.
+// Finds the values that each phase computes, and those that it loads because an earlier phase has kept them in a row
+// buffer.
 struct Crossing {
   const Graph& group;
   const Domain& domain;
   const bool keep_all;
   NestPhases& phases;
   std::vector<std::set<NodeId>> computed;  // by phase
-  std::map<NodeId, int> first;
+  std::map<NodeId, int> first;             // the phase that computes a value first
 
   bool varies_inside(NodeId id) const {
     return std::any_of(domain.varies[id].begin(), domain.varies[id].end(),
@@ -79,7 +80,7 @@ NestPhases nest_phases(const Graph& group, const Domain& domain, bool keep_all, 
     for (int s : out.stores[phase])
       if (domain.stores[s].source >= 0) crossing.demand(domain.stores[s].source, phase);
   }
-  // The values of a column tile would have to be kept for the whole reduced range, which no buffer holds.
+  // A column reduction would have to keep a tile's values for the whole reduced range, which no buffer holds.
   if (domain.cls == LoopClass::kColumns) out.kept.clear();
   return out;
 }

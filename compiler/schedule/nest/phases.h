@@ -1,4 +1,5 @@
-// What each phase of a nest computes and stores, and which values a later phase reads from a row buffer.
+// What each phase of a nest computes and stores, and which values a later phase reads from a row buffer. A phase is one
+// walk over a row; it ends where the result of a reduction is first needed.
 #pragma once
 
 #include <map>
@@ -11,11 +12,12 @@ namespace wl {
 struct NestPhases : RowPhases {
   std::vector<int> uses;                 // per node: readers, outputs included
   std::vector<std::vector<int>> stores;  // per phase: indices into domain.stores
-  // Values of an earlier phase that a later one loads from a row buffer instead of computing again.
-  std::map<NodeId, int> kept;  // -> phase that stores it
+  // Values that a later phase loads from a row buffer instead of computing them again.
+  std::map<NodeId, int> kept;  // node -> the phase that stores its value
 };
 
-// keep_all: every computed value that a later phase reads is kept, not only those that are costly to compute again.
+// keep_all: every value along the vector atom (the loop that vector lanes run along) that is computed and read by a
+// later phase is kept, not only a value that is costly to compute again. online: see RowPhases::online.
 NestPhases nest_phases(const Graph& group, const Domain& domain, bool keep_all, bool online);
 
 }  // namespace wl

@@ -1,4 +1,4 @@
-// Column reductions: a tile of some vectors is summed along the reduced loops, in registers.
+// The space of column reductions on CPUs: a tile of several vectors is reduced along the reduced loops, in registers.
 #include <algorithm>
 
 #include "compiler/schedule/axes.h"
@@ -40,7 +40,7 @@ Space space_columns(const Graph& group, const Domain& domain, const Machine& mac
       if (s[kPrefetch] != 0 || s[kTasksPerThread] != 1 || s[kThreads] == 1 || !shares_out(shared, parts, 1))
         return false;
     }
-    if (s[kUnroll] > s[kTileVectors]) return false;  // no more vectors in a tile than that
+    if (s[kUnroll] > s[kTileVectors]) return false;  // a tile has too few vectors to unroll
     return s[kPrefetch] != 0 || s[kPrefetchLevel] == 1;
   };
   const int64_t threads = footprint(group) < 64 << 10 ? 1 : machine.threads;

@@ -9,7 +9,7 @@
 namespace wl {
 namespace {
 
-// Elements that one load of 16 bytes holds, by the widest type that is read or written.
+// Elements in 16 bytes of the narrowest output dtype, which counts as 4 bytes if it is wider; at most 8.
 int64_t widest_vector(const Graph& group) {
   int64_t bytes = 4;
   for (const Output& output : group.outputs)
@@ -19,7 +19,7 @@ int64_t widest_vector(const Graph& group) {
 
 Axis team_axis(int64_t row, int64_t wanted, const Machine& machine) {
   Axis axis{kTeam, {}};
-  // A team may always have a wave, which is the least that a block may have.
+  // A team may always have as many threads as a wave, because a block must have that many.
   const Gpu& gpu = machine.target->gpu;
   const int64_t most = std::min<int64_t>(gpu.block_threads, std::max<int64_t>(gpu.wave, power_of_two_from(row)));
   for (int64_t team : {wanted, int64_t{8}, int64_t{16}, int64_t{32}, int64_t{64}, int64_t{128}, int64_t{256},
@@ -29,7 +29,7 @@ Axis team_axis(int64_t row, int64_t wanted, const Machine& machine) {
   return axis;
 }
 
-// Rows, or tiles of the vector atom, that the blocks of a kernel compute.
+// How many rows, or tiles of a parallel vector atom, the blocks of a kernel compute in all.
 int64_t tiles_of(const Domain& domain, const Schedule& s) {
   int64_t tiles = extent_of(domain, domain.parallel);
   if (domain.vector >= 0 && !domain.atoms[domain.vector].reduced) {
@@ -95,8 +95,8 @@ Axis stream_loads_axis(const Graph& group, const Domain& domain) {
   return axis(kStreamLoads, {0, 1}, [once](int64_t l) { return l == 0 || once; });
 }
 
-// Persistent blocks are as many as are resident (choice min_blocks). With a value above 1 they also copy rows to shared
-// memory, which then holds as many rows as the value says.
+// With persistent blocks, the grid has as many blocks as are resident (choice min_blocks). With a value above 1 these
+// blocks also copy rows to shared memory ahead, which then has as many slots for each row of a block as the value says.
 Axis persistent_axis(const Graph& group, const Domain& domain, const Machine& machine, bool copies) {
   const bool many = 2 * machine.multiprocessors() < extent_of(domain, domain.parallel);
   const bool ahead = copies && (machine.target->features & kAsyncCopy) != 0 && copied_bytes(group, domain) > 0;

@@ -1,4 +1,4 @@
-// Row reductions on GPUs: a team owns a row.
+// The space of row reductions on GPUs: a team of threads owns a row.
 #include <algorithm>
 
 #include "compiler/plan/phases.h"
@@ -11,25 +11,26 @@
 namespace wl {
 namespace {
 
-// A thread whose share of a row has more elements spills registers (measured on sm_80: 192 floats fit, 256 do not).
+// The most elements of a row that one thread may keep in registers. More elements may spill (measured on sm_80: 192
+// floats fit, 256 do not).
 constexpr int64_t kResidentElements = 128;
 
-// The group that rows are chosen for.
+// Facts about a row reduction that decide which schedules are tried.
 struct GpuRowReduction {
   GpuRowReduction(const Graph& group, const Domain& domain, const Machine& machine);
 
-  int64_t row = 1;       // elements along the vector atom
+  int64_t row = 1;       // elements along the vector atom (the loop that vector lanes run along)
   int64_t whole = 1;     // elements of all reduced loops
-  int64_t rows = 1;      // results
-  int64_t longest = 1;   // extent of the outermost loop around the row
-  bool plain = false;    // one loop along the row, no loops around it
-  bool several = false;  // phases
+  int64_t rows = 1;      // rows, each of which has one result
+  int64_t longest = 1;   // extent of the outermost reduced loop around the row
+  bool plain = false;    // the reduction has one loop, along the row, and no reduced loops around it
+  bool several = false;  // whether there are several phases
   int phases = 1;
-  bool online = false;           // sums of exponentials can be taken in the walk that finds the maximum
-  int64_t vector = 1, team = 1;  // of the first schedule: elements of a thread, threads of a team
+  bool online = false;           // sums of exponentials can be computed in the walk that finds the maximum
+  int64_t vector = 1, team = 1;  // first values: elements of a thread's vector, threads of a team
 };
 
-// Threads for a row: the values that tuned kernels of normalizations have, e.g. 8 threads for 64 elements.
+// How many threads compute a row. The values are those of tuned normalization kernels, e.g. 8 threads for 64 elements.
 int64_t threads_for(int64_t row, const Machine& machine) {
   if (row <= 1) return 1;
   const int64_t wanted = row <= 64      ? 8
@@ -98,7 +99,7 @@ std::function<bool(const Schedule&)> legal_rows(const Graph& group, const Domain
     if (parts > 1) {
       const int64_t step = along ? s[kTileVectors] * lanes : 1;
       if (s[kRowsPerTeam] != 1 || s[kPersistent] != 0 || !shares_out(shared, parts, step)) return false;
-      // Shared memory does not survive a pass.
+      // Shared memory loses its contents at the end of a pass.
       if (s[kRowStorage] == kRowInShared && !(cluster && along)) return false;
       if (along) own = share_of(shared, parts, step);
     }
@@ -106,10 +107,11 @@ std::function<bool(const Schedule&)> legal_rows(const Graph& group, const Domain
     if (s[kRowStorage] == kRowInRegisters)
       return s[kTileVectors] == 1 && (own + lanes - 1) / lanes * s[kVector] <= kResidentElements;
     const int64_t at_once = s[kTeamsShareReduction] ? 1 : s[kTeams];  // rows of a block
-    // Every phase has slots of its own.
+    // Every phase has its own slots in shared memory for tiles that are copied ahead.
     const int64_t slots = ahead == 0 ? 0 : of.phases * (ahead + 1) * s[kTeams] * ((tile + 63) / 64 * 64) * copied;
     if (ahead > 0 && own <= tile) return false;
-    // A row's buffer is a multiple of 64 elements long, and there are seldom more than four values of four bytes.
+    // A row buffer is a multiple of 64 elements long. 16 bytes per element are counted, since there are seldom more
+    // than four kept values of four bytes.
     const int64_t buffer = ((along ? of.whole / std::max<int64_t>(1, row) * own : of.whole) + 63) / 64 * 64;
     const int64_t kept = s[kRowStorage] == kRowInShared ? buffer * at_once * 16 : 0;
     if (kept + slots + (ahead > 0 ? 1024 : 0) > machine.target->gpu.block_shared) return false;
@@ -117,7 +119,7 @@ std::function<bool(const Schedule&)> legal_rows(const Graph& group, const Domain
   };
 }
 
-// Seeds in which several blocks share a row: with a cluster only those that keep the row in registers.
+// Adds seeds in which several blocks share a row. With `cluster`, only seeds that keep the row in registers are added.
 void add_shared_row_seeds(Space& space, const Machine& machine, const GpuRowReduction& of, bool cluster) {
   const int64_t parts = parts_for(space, of.rows, busy_blocks(machine));
   if (parts == 1) return;
@@ -141,7 +143,7 @@ void add_shared_row_seeds(Space& space, const Machine& machine, const GpuRowRedu
     }
 }
 
-// Seeds for reductions over several loops: the teams of a block share the outermost.
+// Adds seeds for reductions over several loops: the teams of a block share the outermost loop.
 void add_shared_loop_seeds(Space& space, const GpuRowReduction& of) {
   for (int64_t storage : {kRowInShared, kRowRecomputed})
     for (int64_t threads : {256, 512, 1024}) {
@@ -151,7 +153,7 @@ void add_shared_loop_seeds(Space& space, const GpuRowReduction& of) {
     }
 }
 
-// Seeds in which a team owns a row.
+// Adds seeds in which a team owns a row.
 void add_team_row_seeds(Space& space, const GpuRowReduction& of) {
   const auto seed = [&](int64_t storage, int64_t threads, int64_t tile, const Chosen& more = {}) {
     Point point = point_of(space, {{kRowStorage, storage},

@@ -1,4 +1,5 @@
-// Maps and column reductions on GPUs: a team computes a tile along the vector atom.
+// The space of maps and column reductions on GPUs: a team of threads computes a tile along the vector atom (the loop
+// that vector lanes run along).
 #include <algorithm>
 
 #include "compiler/plan/phases.h"
@@ -11,7 +12,9 @@
 namespace wl {
 namespace {
 
-// Whether a map reads something along another atom than it writes, and nothing that only loops can read.
+// Whether tiles of a group can be transposed through shared memory: it is a map, some input is contiguous along another
+// atom than the output, both atoms have at least 8 elements, and no read needs a loop (a gather, or an output that is a
+// view of an input).
 bool stages(const Graph& group, const Domain& domain) {
   if (domain.cls != LoopClass::kMap || domain.second < 0 || domain.vector < 0) return false;
   if (domain.atoms[domain.second].extent < 8 || domain.atoms[domain.vector].extent < 8) return false;
@@ -21,14 +24,14 @@ bool stages(const Graph& group, const Domain& domain) {
                                  [](const Domain::Store& store) { return store.source >= 0; });
 }
 
-// The group that tiles are chosen for.
+// Facts about a group that decide which schedules are tried.
 struct GpuTiles {
   GpuTiles(const Graph& group, const Domain& domain);
 
   bool columns = false, staged = false;
   int64_t row = 1;               // elements along the vector atom
-  int64_t vector = 1, team = 1;  // of the first schedule: elements of a thread, threads of a team
-  int64_t tiles = 1;             // of the whole group by that schedule
+  int64_t vector = 1, team = 1;  // first values: elements of a thread's vector, threads of a team
+  int64_t tiles = 1;             // tiles of the whole group with these values
 };
 
 GpuTiles::GpuTiles(const Graph& group, const Domain& domain)
@@ -66,7 +69,8 @@ std::function<bool(const Schedule&)> legal_tiles(const Graph& group, const Domai
   };
 }
 
-// Column reductions whose teams share the rows: first with several blocks for a column, where there are few columns.
+// Adds seeds for column reductions in which teams share the reduced rows. Where there are few columns, seeds in which
+// several blocks share a column come first.
 void add_shared_column_seeds(Space& space, const Machine& machine, const GpuTiles& of) {
   const auto add = [&](int64_t threads, int64_t each, int64_t parts) {
     const int64_t width = std::min<int64_t>(machine.target->gpu.wave, power_of_two_from((of.row + each - 1) / each));

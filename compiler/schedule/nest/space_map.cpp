@@ -1,4 +1,5 @@
-// Maps: every output element on its own; the vector atom in tiles, a block owns a range of tiles.
+// The space of maps on CPUs. Every output element is computed by itself. The vector atom (the loop that vector lanes
+// run along) is divided into tiles, and a block owns a range of tiles.
 #include "compiler/schedule/axes.h"
 #include "compiler/schedule/nest/blocking.h"
 #include "compiler/schedule/nest/nest.h"
@@ -6,14 +7,14 @@
 namespace wl {
 namespace {
 
-// Tiles are short where an input is contiguous along another axis than the output: the cache lines that a tile loads
-// are then used by the next rows.
+// Tiles are short where an input is contiguous along another axis than the output, so that the cache lines that a tile
+// loads are still cached when the next rows use them.
 Axis tile_axis(bool strided, int64_t row) {
   if (strided) return axis(kTileElements, {64, 32, 16, 256});
   return axis(kTileElements, {4096, 1024}, [row](int64_t tile) { return tile < row; });
 }
 
-// Seeds for maps whose reads are strided: the tiles that transposes are tried with.
+// Adds seeds for maps whose reads are strided, with the tile sizes that transposes are tried with.
 void add_strided_seeds(Space& space, bool cached, int64_t stream, int64_t threads) {
   const int64_t ahead = largest_up_to(values_of(space, kPrefetch), cached ? 0 : 1);
   const auto fetched = [&](int64_t tile) {
@@ -50,7 +51,7 @@ Space space_map(const Graph& group, const Domain& domain, const Machine& machine
       compiler_axis(machine),
   };
   add_listed_axes(space, machine);
-  int64_t staying = 0;  // bytes that every iteration of the loop around cache blocks reads again
+  int64_t staying = 0;  // bytes that every iteration of the loop `blocked` reads again
   const AtomId blocked = strided ? -1 : cache_block_atom(group, domain, machine, &staying);
   if (blocked >= 0) add_cache_block_rows(space);
   space.legal = [strided, lanes, blocked, domain](const Schedule& s) {
@@ -74,7 +75,7 @@ Space space_map(const Graph& group, const Domain& domain, const Machine& machine
     add_seed(space, chosen);
   };
   if (blocked >= 0) {
-    // The largest block whose part of these bytes takes at most an eighth of the second cache.
+    // The largest cache block whose share of these bytes takes at most an eighth of the L2 cache.
     const int64_t rows = rows_within(domain, blocked, values_of(space, kTileElements)[0]);
     for (int64_t band : {256, 64, 16, 4, 1}) {
       if (staying / rows * band > machine.l2_bytes / 8 || band >= rows || rows % band != 0) continue;

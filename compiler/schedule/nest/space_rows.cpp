@@ -1,5 +1,5 @@
-// Row reductions on CPUs: the row is walked once for each phase, and is found in a buffer, in a cache or in memory
-// then; one thread owns a range of rows.
+// The space of row reductions on CPUs. One thread owns a range of rows. A row is walked once for each phase, and a
+// later walk finds it in a buffer, in a cache or in memory.
 #include <bit>
 
 #include "compiler/plan/phases.h"
@@ -10,14 +10,14 @@
 namespace wl {
 namespace {
 
-// The group that rows are chosen for.
+// Facts about a row reduction that decide which schedules are tried.
 struct CpuRowReduction {
   CpuRowReduction(const Graph& group, const Domain& domain, const Machine& machine);
 
-  int64_t rows = 1, row = 1, vectors = 1;  // results, elements along the vector atom, vectors of a row
+  int64_t rows = 1, row = 1, vectors = 1;  // number of rows; elements and vectors of a row along the vector atom
   int phases = 1;
-  bool fits_l1 = false, fits_l2 = false;  // as many row buffers as phases, beside the row that is read
-  bool online = false;                    // sums of exponentials can be taken in the walk that finds the maximum
+  bool fits_l1 = false, fits_l2 = false;  // whether the row that is read and one row buffer for each phase fit
+  bool online = false;                    // sums of exponentials can be computed in the walk that finds the maximum
   int64_t bytes = 0;                      // of inputs and outputs
 };
 
@@ -53,9 +53,9 @@ void add_cpu_row_axes(Space& space, const Graph& group, const Domain& domain, co
   add_listed_axes(space, machine);
   if (machine.threads > 1) add_parts(space, domain, machine, of.rows, 4 * machine.threads);
   add_last(space, group, domain, of.rows);
-  // Prefetching a row during an earlier phase would evict the row that is computed.
+  // Prefetching a row during an earlier phase would evict the row that is being computed.
   if (several && of.rows > 1 && !of.fits_l1) space.axes.push_back({kPrefetchLastPhase, {0, 1}});
-  if (!of.fits_l1 && of.online) {  // chunks that fit the first cache
+  if (!of.fits_l1 && of.online) {  // chunks that fit the L1 cache
     const int64_t most = std::bit_floor(static_cast<uint64_t>(machine.l1_bytes / 4));
     space.axes.push_back(axis(kOnlineChunk, {0, most, most / 2, most / 4}, [&](int64_t elements) {
       return elements == 0 || (elements >= machine.target->lanes && elements < of.row);
@@ -68,7 +68,8 @@ std::function<bool(const Schedule&)> legal_cpu_rows(const Domain& domain, const 
   const int64_t shared = atom >= 0 ? domain.atoms[atom].extent : 1;
   const int64_t step = atom == domain.vector ? machine.target->lanes : 1;
   return [shared, step](const Schedule& s) {
-    // No buffer survives a pass, and a block with a part of one row has no next row to prefetch.
+    // Buffers lose their contents at the end of a pass, and a block that has a part of one row has no next row to
+    // prefetch.
     const bool plain = s[kKeep] == 0 && s[kPipeline] == 0 && s[kStagger] == 0 && s[kPrefetch] == 0;
     if (!may_join(s)) return false;
     if (const int64_t parts = s[kReductionBlocks]; parts > 1) {
@@ -78,7 +79,7 @@ std::function<bool(const Schedule&)> legal_cpu_rows(const Domain& domain, const 
     if (s[kOnlineChunk] != 0 && (s[kKeep] != 0 || s[kPipeline] != 0 || s[kStagger] != 0 || s[kReductionBlocks] > 1))
       return false;
     if (s[kPrefetch] == 0 && (s[kPrefetchLevel] != 1 || s[kPrefetchLastPhase] != 0)) return false;
-    if (s[kPipeline] != 0 && s[kPrefetchLastPhase] != 0) return false;  // all phases run at once
+    if (s[kPipeline] != 0 && s[kPrefetchLastPhase] != 0) return false;  // all phases run in the same iteration
     return true;
   };
 }
@@ -106,19 +107,20 @@ void add_cpu_row_seeds(Space& space, const Machine& machine, const CpuRowReducti
     for (size_t i = before; i < space.seeds.size(); ++i)
       for (const auto& [choice, value] : more) set_choice(space, space.seeds[i], choice, value);
   };
-  // One part for each thread, and several: these divide the work more evenly where parts are no multiple of threads.
+  // Seeds with one part for each thread, and with four: more parts divide the work more evenly where their number is no
+  // multiple of the number of threads.
   for (int64_t wanted : {machine.threads, 4 * machine.threads}) {
     const int64_t parts = of.rows < machine.threads ? parts_for(space, of.rows, wanted) : 1;
     if (parts == 1) continue;
     seed(0, 0, 0, 1, {{kReductionBlocks, parts}});
   }
-  // Measured on Zen 5: prefetching helps pipelined rows too (softmax 0.55 -> 1.0 of the speed of a copy).
+  // Measured on Zen 5: prefetching helps pipelined rows too (softmax rose from 0.55 to 1.0 of the speed of a copy).
   if (pipelines && of.fits_l1) {
     seed(1, 0, ahead, 1);
     seed(1, 1, ahead, 1);
     seed(1, 0, one_ahead, 2);
   }
-  // Rows that fit the second cache and come from memory: the next row is prefetched while the last phase computes.
+  // Where rows fit the L2 cache but come from memory, the next row is prefetched while the last phase computes.
   if (!of.fits_l1 && of.fits_l2 && of.phases > 1 && of.bytes > 4 * machine.l2_bytes * machine.threads) {
     const int64_t past = largest_up_to(values_of(space, kStreamStores), 1);
     seed(0, 0, one_ahead, 2, {{kPrefetchLastPhase, 1}, {kStreamStores, past}});

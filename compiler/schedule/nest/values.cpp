@@ -1,4 +1,5 @@
-// The values of a row: loads, computed tiles, expressions, and row buffers for values that a later phase reads again.
+// The values of a row: loads, computed tiles, expressions, and row buffers for values that a later phase (a later walk
+// over the row) reads again.
 #include <algorithm>
 #include <cstdlib>
 
@@ -30,7 +31,7 @@ RowLowering::RowLowering(const Graph& group, const Domain& domain, const Schedul
   last_block_combines_ = at_.parts() > 1 && schedule[kLastBlockCombines] != 0;
 }
 
-// A vector whose elements all are the value of a narrow tile.
+// Copies a narrow tile (one element along the vector atom) to a wide one, whose elements then all have its value.
 TileId RowLowering::spread(TileId narrow, std::vector<Instr>& into, bool across_rows) {
   const DType dtype = out_.kernel().tiles[narrow].dtype;
   const TileId result = new_tile(dtype, true, across_rows);
@@ -54,7 +55,7 @@ TileId RowLowering::load(const Access& access, DType dtype, PhaseCode& code) {
   }
   const TileId tile = tile_of(dtype, varies);
   if (elements(group_.nodes[access.input].shape) == 0) {
-    code.pre.push_back(fill_instr(tile, 0));  // inside loops that never run, but defined before them
+    code.pre.push_back(fill_instr(tile, 0));  // read only in loops that never run, but it must be defined
   } else {
     code_for(varies, code)
         .push_back(load_instr(tile, at_.slice_of(out_.input_buffer(access.input), access, code.place, is_wide)));
@@ -87,7 +88,7 @@ TileId RowLowering::load(const std::vector<Piece>& pieces, DType dtype, PhaseCod
   return tile;
 }
 
-// Whether an operand is part of its only reader's expression instead of a tile of its own.
+// Whether an operand becomes part of its only reader's expression instead of a tile of its own.
 bool RowLowering::is_inlined(NodeId source, NodeId reader, const PhaseCode& code) const {
   const OpClass cls = class_of(group_.nodes[source].op);
   if (cls != OpClass::kElementwise && (cls != OpClass::kReduce || is_reduction(group_, source))) return false;
@@ -116,9 +117,10 @@ int RowLowering::operand_expr(NodeId node, int position, Instr& map, PhaseCode& 
   return arg_expr(map, get(operand.source, code));
 }
 
-// offset + sum of strides * atoms: a scalar part, and stride * coordinate along the atoms that tiles run along.
+// Appends the value offset + sum of stride * atom to `map`, as the sum of a scalar part and of stride * coordinate for
+// each atom that tiles run along. Returns the position of the sum in `map`.
 int RowLowering::iota_expr(const Access& value, DType dtype, Instr& map, PhaseCode& code) {
-  // Along an axis of tiles, or -1 for a scalar.
+  // Makes a tile of coordinates along an axis of tiles; axis -1 makes a scalar.
   const auto tile = [&](int axis, Affine offset, const std::vector<AtomId>& varies) {
     Instr instr;
     instr.op = InstrOp::kIota;
@@ -159,7 +161,7 @@ int RowLowering::inline_expr(NodeId node, Instr& map, PhaseCode& code) {
   return static_cast<int>(map.expr.size()) - 1;
 }
 
-// The index is a tile of its own.
+// The instruction of a gather. Its index is always a tile: where the index is computed, its map comes first.
 Instr RowLowering::gather(NodeId node, PhaseCode& code) {
   const std::vector<AtomId>& varies = domain_.varies[node];
   const Domain::Operand& from = domain_.operands[node][0];
@@ -214,7 +216,7 @@ TileId RowLowering::get(NodeId node, PhaseCode& code) {
   return tile;
 }
 
-// A kept value's row buffer, which has the slots that the virtual function says.
+// Where a kept value (one that a later phase loads again) lies in its row buffer, whose slots kept_slot() numbers.
 Slice RowLowering::kept_slice(NodeId node, const PhaseCode& code) {
   const int64_t stagger = schedule_[kStagger];
   const DType dtype = group_.nodes[node].dtype;

@@ -51,7 +51,8 @@ absl::StatusOr<Kernel> lower_packed(const Graph& group, const Domain& domain, co
     std::vector<Affine> trips;
     Affine block;
     if (whole.wave > 0) {
-      // The variable depends on the loop too, so that only the member's blocks compute what is derived from it.
+      // The member's block number depends on the loop's variable too, so that only the member's blocks compute what is
+      // derived from the number.
       block = sum(affine(turn), affine(kBlockVar, 1, -first));
       trips = section_trips(first, first + grid);
     } else {

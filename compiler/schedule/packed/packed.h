@@ -1,6 +1,7 @@
-// Packed groups (plan/pack.h): what can be chosen, and the kernel. Every member is lowered as a kernel of its own, and
-// the kernels become one. On a GPU each is a section that only its own blocks run; on a CPU each is a loop over a
-// block's share of its blocks. The scratch of members may overlap, since a block runs one member after the other.
+// Packed groups, in which one kernel computes several unconnected members (plan/pack.h): the space of schedules, and
+// the kernel. Every member is lowered as a kernel of its own, and these kernels are joined to one. On a GPU each member
+// is a section that only its own blocks run; on a CPU each is a loop over the share that a block has of the member's
+// blocks. The scratch of members may overlap, since a block runs one member after the other.
 #pragma once
 
 #include "compiler/kernel/kernel.h"
@@ -9,9 +10,10 @@
 
 namespace wl {
 
-// The own schedule of members of a kind within one of the whole; `space` is theirs, `teams`: of a GPU.
+// The schedule of the members of a kind, which have equal graphs, within a schedule of the whole group. `space`: the
+// space of these members; `teams`: whether the kernel is for a GPU.
 Schedule member_schedule(const Space& space, int kind, const Schedule& whole, bool teams);
-// Without seeds where no schedule suits all.
+// The space of a packed group. It has no seeds where no schedule is legal for all members.
 Space space_packed(const Domain& domain, const Machine& machine);
 
 absl::StatusOr<Kernel> lower_packed(const Graph& group, const Domain& domain, const Schedule& schedule,

@@ -1,4 +1,5 @@
-// The space of a packed group: what all members share, then for each kind of member its own axes under its number.
+// The space of a packed group: the axes that all members share, then for each kind of member (members with equal
+// graphs) its own axes, under the number of the kind.
 #include <algorithm>
 #include <map>
 
@@ -11,18 +12,19 @@ namespace wl {
 namespace {
 
 constexpr size_t kSeeds = 8;
-constexpr uint64_t kMostCounted = 200'000;  // points of a kind that are looked at
+constexpr uint64_t kMostCounted = 200'000;  // the most points of a kind that are looked at
 
 bool is_common(const Axis& axis, bool teams) {
   return axis.path.empty() && info(*axis.choice).packed[teams ? 1 : 0] == InGroup::kShared;
 }
 
-// The axis of members of a kind as one of the whole space.
+// The axis of the whole space that an axis of the members of a kind becomes.
 Axis in_whole(int kind, const Axis& axis, bool teams) {
   return is_common(axis, teams) ? axis : axis_in_part('m', kind, axis);
 }
 
-// The threads of a contraction follow from its tiles; for a given number of threads, one extent of the tile follows.
+// Whether the threads of a kind follow from its tiles, as in a contraction. For a given number of threads one extent of
+// a thread's tile then follows from the others: that of the axis for which follows() is true.
 bool is_tiled(const Space& space) {
   return axis_of(space.axes, kTileRows) != nullptr && axis_of(space.axes, kThreadRows) != nullptr;
 }
@@ -30,7 +32,7 @@ bool follows(const Space& space, const Axis& axis, bool teams) {
   return teams && axis.path.empty() && axis.choice == kThreadRows && is_tiled(space);
 }
 
-// The values of the shared axes in a kind's schedule, for those that the kind has.
+// The values that a kind's schedule has for the shared axes, of which the kind may lack some.
 using SharedValues = std::map<Choice, int64_t>;
 SharedValues shared_of(const Space& space, const Schedule& own, bool teams) {
   SharedValues shared;
@@ -49,7 +51,8 @@ bool agrees(const SharedValues& a, const SharedValues& b) {
   });
 }
 
-// Completes a kind's own schedule under values of the shared axes. All threads of a block run the member that it has.
+// Whether a kind's own schedule is legal under values of the shared axes. Copying waves are not, since all threads of a
+// block run the member that it has.
 bool legal_own(const Space& space, const Schedule& own, const SharedValues& shared, bool teams) {
   if (own[kCopyingWaves] != 0) return false;
   for (const Axis& axis : space.axes)
@@ -58,7 +61,8 @@ bool legal_own(const Space& space, const Schedule& own, const SharedValues& shar
          agrees(shared_of(space, own, teams), shared);
 }
 
-// Sets a kind's schedule to a legal one under the shared axes, near one of its seeds; false where there is none.
+// Sets `found` to a legal schedule of a kind under values of the shared axes, made from one of the kind's seeds; false
+// where there is none.
 bool follow(const Space& space, const SharedValues& shared, bool teams, Schedule& found) {
   for (const Point& seed : space.seeds) {
     Schedule own = space.schedule(seed);
@@ -144,7 +148,8 @@ class PackedSpace {
     return out;
   }
 
-  // The shared axes have the values of one kind's seed, or a number of threads; the other kinds follow.
+  // Adds seeds: the shared axes have the values of a seed of one kind, the leader, or a number of threads, and the
+  // schedules of the other kinds agree with these values.
   void seeds() {
     for (size_t i = 0; i < kSeeds; ++i)
       for (size_t leader = 0; leader < own_.size(); ++leader)
@@ -179,8 +184,8 @@ class PackedSpace {
       space_.seeds.push_back(std::move(point));
   }
 
-  // The sum over all values of the shared axes of the product of each kind's legal schedules; nothing where a kind has
-  // too many points.
+  // The number of legal points: the sum, over all values of the shared axes, of the product of the kinds' numbers of
+  // legal schedules; nullopt where a kind has too many points.
   std::optional<uint64_t> count() const {
     std::vector<std::map<SharedValues, uint64_t>> tallies;
     for (const Space& own : own_) {
@@ -211,7 +216,7 @@ class PackedSpace {
 
   const bool teams_;
   std::vector<Space> own_;  // by kind
-  size_t shared_ = 0;       // axes, which come first
+  size_t shared_ = 0;       // number of shared axes, which come first
   Space space_;
 };
 

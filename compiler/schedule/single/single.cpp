@@ -13,7 +13,7 @@ namespace {
 
 absl::StatusOr<Kernel> kernel_of(const Graph& group, const Domain& domain, const Schedule& schedule,
                                  const Machine& machine) {
-  // No output has an element, so the kernel has no blocks.
+  // Where no output has an element, the kernel has no blocks.
   if (std::any_of(domain.parallel.begin(), domain.parallel.end(),
                   [&](AtomId a) { return domain.atoms[a].extent == 0; })) {
     Kernel nothing = KernelBuilder(group, machine).finish();
@@ -41,7 +41,8 @@ absl::StatusOr<Kernel> kernel_of(const Graph& group, const Domain& domain, const
   WL_CHECK(false, "a group of class ", name_of(domain.cls), " is not one loop nest");
 }
 
-// Elementary functions of doubles come from a library, which not every target's compiler has.
+// Unimplemented where a kernel has elementary functions of doubles: they come from a library, which not every target's
+// compiler has.
 absl::Status check_functions(const std::vector<Instr>& body, const Target& target) {
   for (const Instr& instr : body) {
     for (const ExprNode& node : instr.expr) {

@@ -1,5 +1,5 @@
-// Groups that are one loop nest: what can be chosen, and the kernel. Which folder has a group's space and lowering
-// follows from its loop class and the machine.
+// The space of schedules and the kernel of a group that is one loop nest. The group's loop class and the machine say
+// which folder of schedule/ has its space and lowering.
 #pragma once
 
 #include "compiler/kernel/kernel.h"

@@ -30,19 +30,20 @@ absl::StatusOr<Kernel> lower_stage(const Stitched& choice, size_t number, const 
   return lower_single(stage.graph, stage.domain, schedule, own);
 }
 
-// Memory that is needed from the first to the last of some stages.
+// Scratch memory that is needed from stage `first` to stage `last`.
 struct Need {
   int64_t bytes = 0;
   size_t first = 0, last = 0;
   int64_t offset = 0;
 };
 
-// What a turn needs of memory is needed from its first to its last stage. On a GPU, where shared memory is scarce, that
-// is so only for places along an axis, which are counted where a turn begins, and for what a turn hands on: stages use
-// the rest one after the other.
+// Extends the needs of the stages that a block repeats in turns, one turn for each part of an axis. On a CPU they last
+// from the first to the last stage of a turn. On a GPU, where shared memory is scarce, only indices along an axis,
+// which are computed where a turn begins, and values that are read after a turn's stages last so long; stages use the
+// rest one after the other.
 void keep_through_turns(const Stitched& choice, bool gpu, std::vector<Need>& needs) {
   const Stitched::Turns& turns = choice.turns;
-  if (turns.held)  // parts of operands are there ahead of their turn
+  if (turns.held)  // parts of operands are loaded ahead of their turn
     for (size_t k = turns.first; k < turns.last; ++k)
       needs[choice.kept.size() + k].first = turns.first, needs[choice.kept.size() + k].last = turns.last - 1;
   const std::pair<size_t, size_t> repeated[] = {{turns.first, turns.last}, {turns.last, turns.last + turns.rest}};
@@ -58,8 +59,8 @@ void keep_through_turns(const Stitched& choice, bool gpu, std::vector<Need>& nee
   }
 }
 
-// Gives each need, in this order, the first offset that fits: needs of different stages may share memory. Returns how
-// much they take.
+// Gives each need, in `order`, the first offset that fits, a multiple of `unit` bytes. Needs of different stages may
+// share memory. Returns the bytes that all needs take together.
 int64_t place(std::vector<Need>& needs, const std::vector<size_t>& order, int64_t unit) {
   int64_t bytes = 0;
   for (size_t n = 0; n < order.size(); ++n) {
@@ -81,10 +82,11 @@ int64_t place(std::vector<Need>& needs, const std::vector<size_t>& order, int64_
   return bytes;
 }
 
-// On CPUs offsets are whole pages, so that row buffers stay staggered against each other. On a GPU, where they would
-// leave gaps, the largest come first if that takes less; factors that instructions read there begin at multiples of
-// 1024. If both orders take more than `most` bytes, of which a GPU's block has no more, some random orders are tried:
-// the least that needs with lifetimes take is hard to find (dynamic storage allocation), and seldom asked for.
+// Gives all needs their offsets. On CPUs these are whole pages, so that row buffers stay staggered against each other.
+// On a GPU pages would leave gaps: offsets are multiples of 128 bytes, or of 1024 where values are held, since
+// instructions read factors there, and the largest needs come first if that takes less memory. If both orders take more
+// than `most` bytes, which is all that a thread block may have, some random orders are tried: the least memory that
+// needs with lifetimes take is hard to find (dynamic storage allocation), and few groups come so close to the limit.
 void place(std::vector<Need>& needs, bool gpu, bool held, int64_t most) {
   constexpr int kMostOrders = 500;
   const int64_t unit = held ? 1024 : gpu ? 128 : 4096;
@@ -107,7 +109,7 @@ void place(std::vector<Need>& needs, bool gpu, bool held, int64_t most) {
   }
 }
 
-// The number of the block along each axis; sets the grid.
+// The number of the block along each axis. Sets the grid.
 std::vector<Affine> places_of_block(const Stitched& choice, KernelBuilder& out) {
   std::vector<Affine> places;
   int64_t inside = 1;
@@ -122,7 +124,8 @@ std::vector<Affine> places_of_block(const Stitched& choice, KernelBuilder& out) 
   return places;
 }
 
-// Gives the whole the threads of its stages, which must be the same for all of them, and their widest loops.
+// Gives the whole kernel the largest unroll factor and number of accumulators of its stages, and their threads.
+// InvalidArgument where stages of a GPU differ in these.
 absl::Status join_launch(Kernel& whole, const Kernel& stage, size_t number) {
   if (number > 0 && whole.wave > 0 && (stage.team != whole.team || stage.teams != whole.teams))
     return invalid("stage ", number, " has ", stage.teams, " teams of ", stage.team, " threads, those before ",
@@ -135,13 +138,14 @@ absl::Status join_launch(Kernel& whole, const Kernel& stage, size_t number) {
   return absl::OkStatus();
 }
 
-// Values in scratch: their buffers, and, of those that are held in registers, how stages store and load them.
+// The values in scratch: the buffer of each and, of those that are held in registers, the layout and slice with which
+// stages store and load it.
 struct KeptValues {
   std::vector<BufferId> buffers;
   std::vector<std::optional<std::pair<Layout, Slice>>> held;
 };
 
-// How the stages that hold values access each of those.
+// Finds with which layout and slice the stages that hold values in registers access each value.
 void find_held(const Stitched& choice, const std::vector<Kernel>& stages, KeptValues& kept) {
   kept.held.resize(choice.kept.size());
   for (size_t k = choice.turns.first; choice.turns.held && k < stages.size(); ++k)
@@ -155,7 +159,7 @@ void find_held(const Stitched& choice, const std::vector<Kernel>& stages, KeptVa
     });
 }
 
-// All elements of a value in scratch, as a tile and where they lie.
+// A tile of all elements of a value in scratch; `slice` becomes where they lie.
 TileId whole_tile(const Stitched& choice, const KeptValues& kept, size_t number, Slice& slice, KernelBuilder& out,
                   int lanes) {
   const StitchKept& value = choice.kept[number];
@@ -167,7 +171,7 @@ TileId whole_tile(const Stitched& choice, const KeptValues& kept, size_t number,
   return out.tile(value.dtype, {1, count}, 1, lanes);
 }
 
-// Values that turns carry get what they are before the first one.
+// Stores the initial values of what is carried from turn to turn.
 void emit_starts(const Stitched& choice, const KeptValues& kept, int lanes, KernelBuilder& out) {
   for (size_t i = 0; i < choice.kept.size(); ++i) {
     const StitchKept& value = choice.kept[i];
@@ -179,8 +183,8 @@ void emit_starts(const Stitched& choice, const KeptValues& kept, int lanes, Kern
   }
 }
 
-// Places along an axis: of all blocks before the first stage; of a turn where it begins, those that its stages, the
-// ones from `first` to `last`, read.
+// Which indices along an axis are computed: by default those of all blocks, before the first stage; with `of_turn`
+// those of a turn, where it begins, which the stages in [first, last) read.
 struct Counting {
   bool of_turn = false;
   size_t first = 0, last = 0;
@@ -196,7 +200,7 @@ void emit_counted(const Stitched& choice, const KeptValues& kept, const std::vec
     Instr count;
     count.op = InstrOp::kIota;
     count.result = whole_tile(choice, kept, i, slice, out, lanes);
-    count.axis = slice.strides[1] != 0 ? 1 : 0;  // that along which they are neighbours
+    count.axis = slice.strides[1] != 0 ? 1 : 0;  // the axis along which elements are neighbours
     count.slice.offset = sum(fixed(0), places[static_cast<size_t>(value.counts_along)], value.counts_step);
     const TileId tile = count.result;
     out.push(std::move(count));
@@ -204,8 +208,8 @@ void emit_counted(const Stitched& choice, const KeptValues& kept, const std::vec
   }
 }
 
-// The iterations of a block along the axis: `most`, and no more than `length` elements each make of those up to the
-// last one that counts, plus `more`.
+// The trip counts of a block's loop along the reduced axis, the least of which holds: `most` and, where not all
+// elements count, the index of the last that counts plus `more`, divided by `length` and rounded down.
 std::vector<Affine> visits(const Stitched& choice, const std::vector<Affine>& places, int64_t most, int64_t more,
                            int64_t length, const char* name, KernelBuilder& out) {
   const auto& visited = choice.turns.visited;
@@ -225,7 +229,8 @@ std::vector<Affine> turns_of_block(const Stitched& choice, const std::vector<Aff
   return visits(choice, places, turns.count, turns.length, turns.length, "turns", out);
 }
 
-// Whether a block takes the elements that whole turns leave, as the number of iterations.
+// Whether a block takes the elements that whole turns leave over, as the trip counts of a loop that runs once or not at
+// all.
 std::vector<Affine> takes_rest(const Stitched& choice, const std::vector<Affine>& places, KernelBuilder& out) {
   const Stitched::Turns& turns = choice.turns;
   return visits(choice, places, 1, 0, turns.length * turns.count, "rest", out);
@@ -244,7 +249,7 @@ void emit_copies(const Stitched& choice, const KeptValues& kept, int lanes, Kern
   }
 }
 
-// What a turn leaves to the next one.
+// Ends a turn: copies the values that it leaves to the next one, and closes its loop.
 void close_turn(const Stitched& choice, const KeptValues& kept, int lanes, bool is_loop, std::vector<Affine>& places,
                 KernelBuilder& out) {
   emit_copies(choice, kept, lanes, out);
@@ -252,8 +257,8 @@ void close_turn(const Stitched& choice, const KeptValues& kept, int lanes, bool 
   places.back() = fixed(0);
 }
 
-// Stage after stage, each in a loop over its blocks. scratch: where each stage's own scratch begins. Returns the
-// variable of the loop over turns; -1: there is none.
+// Emits stage after stage, each in a loop over the blocks of its kernel. `scratch`: the offsets, in bytes, where the
+// stages' own scratch begins. Returns the variable of the loop over turns; -1: there is none.
 VarId emit_stages(std::vector<Kernel> stages, const Stitched& choice, std::vector<Affine> places, int lanes,
                   const KeptValues& kept, const std::vector<int64_t>& scratch, KernelBuilder& out) {
   const bool gpu = out.kernel().wave > 0;
@@ -291,13 +296,14 @@ VarId emit_stages(std::vector<Kernel> stages, const Stitched& choice, std::vecto
                       {choice.stages[k].buffers, turn >= 0 ? affine(turn) : fixed(0), places, kept.buffers, scratch[k]},
                       out);
     if (turn >= 0) out.open_loop(turn, {fixed(blocks)});
-    out.push_all(graft.body(/*barriers=*/false));  // those of the whole follow from its own hazards
+    out.push_all(graft.body(/*barriers=*/false));  // barriers of the whole are placed by its own hazards
     if (turn >= 0) out.close_loop();
   }
   return loop;
 }
 
-// The stages of a block as one kernel, whose scratch is where `needs` say: of kept values, then of stages.
+// Joins the stages of a block to one kernel. `needs` has the offsets of scratch: of kept values, then of stages. Sets
+// the buffers in `kept`, and `turns` to the variable of the loop over turns.
 Kernel emit_whole(const std::vector<Kernel>& stages, const Stitched& choice, const std::vector<Need>& needs,
                   KernelBuilder out, const Machine& machine, KeptValues& kept, VarId* turns) {
   const std::vector<Affine> places = places_of_block(choice, out);

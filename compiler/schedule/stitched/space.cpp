@@ -15,7 +15,7 @@
 namespace wl {
 namespace {
 
-constexpr int64_t kSeedStep = 32;  // of products by matrix instructions
+constexpr int64_t kSeedStep = 32;  // step along K of products by matrix instructions
 
 int64_t kept_bytes(const Stitched& choice) {
   int64_t bytes = 0;
@@ -23,9 +23,9 @@ int64_t kept_bytes(const Stitched& choice) {
   return bytes;
 }
 
-// Numbers of rows, best first. Values in registers come before others, even where blocks are too few: those multiply by
-// matrix instructions in all waves. The others of a block should fit the nearest memory, and there should be enough
-// blocks for all threads.
+// The numbers of the choices of how blocks divide the group, best first. Choices that hold values in registers come
+// before others, even where blocks are too few, since they multiply by matrix instructions in all waves. For the other
+// choices, the values of a block should fit the nearest memory, and there should be enough blocks for all threads.
 std::vector<size_t> best_first(const Stitch& stitch, const Machine& machine) {
   const Target& target = *machine.target;
   const int64_t near = target.is_gpu() ? target.gpu.block_shared : machine.l2_bytes;
@@ -35,7 +35,7 @@ std::vector<size_t> best_first(const Stitch& stitch, const Machine& machine) {
   const auto misfit = [&](size_t c) {
     const Stitched& choice = stitch.choices[c];
     const bool too_large = !choice.turns.held && kept_bytes(choice) > near / 2;
-    // Registers hold few rows and short turns.
+    // Shorter turns come first for registers, which hold few values; otherwise more rows do.
     const int64_t many = choice.turns.held ? choice.turns.length : -choice.rows;
     return std::tuple(!choice.turns.held, too_large || choice.blocks() < enough, many);
   };
@@ -43,7 +43,7 @@ std::vector<size_t> best_first(const Stitch& stitch, const Machine& machine) {
   return order;
 }
 
-// Puts a stage at one of its own schedules.
+// Sets the axes of a stage in a point of the whole space to `seed`, a point of the stage's own space.
 void place_stage(const Space& space, size_t stage, const Space& own, const Point& seed, Point& point) {
   for (size_t i = 0; i < own.axes.size(); ++i) {
     const Axis& axis = own.axes[i];
@@ -68,8 +68,8 @@ void add_seeds(Space& space, const std::vector<std::vector<Space>>& own, const S
   }
 }
 
-// How good a stage's schedule is to begin with, least first: products by matrix instructions, where those are asked
-// for, in deep steps; of equal ones the first.
+// The key by which a stage's schedules are ranked as seeds, the best least: first those that use matrix instructions,
+// or none, as `matrices` says; of those that use them, the ones with steps near kSeedStep; then by number.
 std::tuple<int, int64_t, size_t> promise_of(const Space& space, const StageTable& table, size_t number, bool matrices,
                                             const Point& point) {
   bool other = false, by_matrices = false;
@@ -86,8 +86,8 @@ std::tuple<int, int64_t, size_t> promise_of(const Space& space, const StageTable
   return {other ? 1 : 0, by_matrices ? std::abs(step - kSeedStep) : 0, number};
 }
 
-// The first seeds by matrix instructions, and then without them: for each number of threads, every stage's most
-// promising schedule.
+// Adds seeds with matrix instructions, and then seeds without them: for each number of threads, every stage has its
+// most promising schedule.
 void add_team_seeds(Space& space, const Stitch& stitch, const Machine& machine, const Tables& tables) {
   const Axis& team = *axis_of(space.axes, kTeam);
   const auto team_axis = static_cast<size_t>(&team - space.axes.data());
@@ -124,8 +124,8 @@ bool is_of_groups(int64_t matrix) {
 Space stage_space(const Stage& stage, const Machine& machine) {
   const Machine own = stage_machine(machine, stage);
   Space space = space_single(stage.graph, stage.domain, own);
-  // Tiles of a stage have all rows of its block, and as many threads as other stages; those of waves, or of tile
-  // registers, seldom fit.
+  // Tiles of a stage have all rows of its block, and as many threads as other stages. Tiles of waves, or of tile
+  // registers, seldom fit that, so seeds with matrix instructions are left out.
   std::erase_if(space.seeds,
                 [&](const Point& seed) { return !space.is_legal(seed) || space.schedule(seed)[kMatrix] != kNoMatrix; });
   // Groups of waves that multiply in memory need more threads than other stages have work for, and their own alignment.

@@ -1,6 +1,8 @@
-// Stitched groups (plan/stitch.h): what can be chosen, and the kernel. Every stage is lowered as a kernel of its own,
-// for one block's share, and the kernels become one. The inputs and outputs of a stage are those of the whole, moved by
-// the block's place; intermediate values lie in scratch; the blocks of a stage are iterations of a loop.
+// Stitched groups, whose stages (loop nests) a block runs one after the other on its share of the group
+// (plan/stitch.h): the space of schedules, and the kernel. Every stage is lowered as a kernel of its own, for one
+// block's share, and these kernels are joined to one. The inputs and outputs of a stage are buffers of the whole group,
+// shifted by the block's position; intermediate values lie in scratch; the blocks of a stage's kernel become iterations
+// of a loop.
 #pragma once
 
 #include "compiler/kernel/kernel.h"
@@ -9,11 +11,13 @@
 
 namespace wl {
 
-// What can be chosen for a stage.
+// The space of schedules of one stage.
 Space stage_space(const Stage& stage, const Machine& machine);
-// Stage `stage`'s own schedule within one of the whole; `space` is the stage's, `teams`: of a GPU.
+// The schedule of stage number `stage` within a schedule of the whole group. `space`: the stage's space; `teams`:
+// whether the kernel is for a GPU.
 Schedule stage_schedule(const Space& space, size_t stage, const Schedule& whole, bool teams);
-// The choices that say how a block divides the group, and the one of `stitch` that a schedule names; null: none.
+// The choices that say how a block divides the group, the value of one of them, and the way to divide it that a
+// schedule names among those of `stitch`; null: none.
 inline constexpr Choice kNaming[] = {kBlockRows, kTurnLength, kTurnValues};
 inline constexpr int64_t kInShared = 0, kInRegisters = 1;  // values of kTurnValues
 int64_t naming_value(const Stitched& stitched, Choice choice);
@@ -23,7 +27,7 @@ Space space_stitched(const Domain& domain, const Machine& machine);
 absl::StatusOr<Kernel> lower_stitched(const Graph& group, const Domain& domain, const Schedule& schedule,
                                       const Machine& machine);
 
-// Groups of one connected graph: one loop nest, or stitched.
+// The space and the kernel of a group of one connected graph, stitched or not. Unimplemented: no schedule is legal.
 absl::StatusOr<Space> space_of_connected(const Graph& group, const Domain& domain, const Machine& machine);
 absl::StatusOr<Kernel> lower_connected(const Graph& group, const Domain& domain, const Schedule& schedule,
                                        const Machine& machine);

@@ -156,7 +156,7 @@ bool Tables::legal(const Point& point) const {
 
 StageTable table_of(const std::vector<Axis>& axes, size_t stage, const Space& own, bool teams) {
   StageTable table;
-  std::vector<std::pair<Choice, const Axis*>> choices;  // the stage's, and their axes of the whole
+  std::vector<std::pair<Choice, const Axis*>> choices;  // the stage's choices, and their axes in the whole space
   const auto take = [&](Choice choice, const Axis* whole) {
     choices.emplace_back(choice, whole);
     table.axes.push_back(static_cast<size_t>(whole - axes.data()));

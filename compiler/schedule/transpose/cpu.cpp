@@ -26,13 +26,14 @@ class Transpose {
     open_tiles(schedule[kTasksPerThread]);
   }
 
-  // Computes a tile square by square; staged tiles are computed in scratch and then stored in whole rows.
+  // Emits the computation of a tile, square by square. Staged tiles are computed in scratch and then stored in whole
+  // rows.
   absl::StatusOr<Kernel> lower() {
     const VarId outer = rows_inner_ ? column_ : row_, inner = rows_inner_ ? row_ : column_;
     out_.open_loop(outer, {fixed((rows_inner_ ? columns_ : rows_) / lanes_)});
     out_.open_loop(inner, {fixed((rows_inner_ ? rows_ : columns_) / lanes_)});
     const Place place = square();
-    std::vector<Instr> crossed;  // of transposed inputs, before everything else
+    std::vector<Instr> crossed;  // loads and transposes of transposed inputs, which come before all other code
     TileExpr expr{group_, domain_, out_, place, {{domain_.second, lanes_}, {domain_.vector, lanes_}}, lanes_};
     expr.load = [&](const Access& access) -> TileId {
       if (std::find(read_.begin(), read_.end(), access) == read_.end()) read_.push_back(access);
@@ -69,7 +70,7 @@ class Transpose {
   }
 
  private:
-  // The largest tile that divides the extent and is no larger than asked for.
+  // The largest tile size in whole vectors that divides the extent and is at most `wanted`, but at least one vector.
   int64_t tile_of(AtomId atom, int64_t wanted) const {
     const int64_t extent = domain_.atoms[atom].extent;
     int64_t tile = std::max<int64_t>(lanes_, std::min(extent, wanted) / lanes_ * lanes_);
@@ -77,7 +78,7 @@ class Transpose {
     return tile;
   }
 
-  // The loop over a block's tiles; origin_ is where one begins.
+  // Opens the loop over a block's tiles, and sets origin_, the place where a tile begins.
   void open_tiles(int64_t tasks) {
     const int64_t down = domain_.atoms[domain_.second].extent / rows_;
     const int64_t across = domain_.atoms[domain_.vector].extent / columns_;
@@ -114,7 +115,7 @@ class Transpose {
     }
   }
 
-  // Of the tile, the square that row_ and column_ say.
+  // The place of the square with the numbers row_ and column_ within the tile.
   Place square() const {
     Place place = origin_;
     place[domain_.second] = sum(affine(row_, lanes_), place[domain_.second]);
@@ -122,14 +123,14 @@ class Transpose {
     return place;
   }
 
-  // The extent of the innermost loop.
+  // The atom that the innermost loop over squares runs along.
   AtomId along() const { return rows_inner_ ? domain_.second : domain_.vector; }
 
   bool crosses(const Access& access) const {
     return access.strides[domain_.second] == 1 && access.strides[domain_.vector] != 0;
   }
 
-  // A square of a transposed input with its lanes along the vector atom.
+  // The tile with a square of a transposed input after its transposition: its lanes run along the vector atom.
   TileId turned(const Access& access, const Place& place, std::vector<Instr>& into) {
     for (const auto& [known, tile] : squares_known_)
       if (known == access) return tile;
@@ -144,14 +145,15 @@ class Transpose {
     return prefetch_instr(of, slice_at(out_.input_buffer(access.input), access, place, {axis0, axis1}), level_);
   }
 
-  // Of a row of scratch: rows of a square fall into different cache sets.
+  // Elements from one row of scratch to the next: one vector more than a row has, so that the rows of a square fall
+  // into different cache sets.
   int64_t pitch() const { return columns_ + lanes_; }
 
   DType dtype_of(const Domain::Store& store) const {
     return group_.nodes[store.source >= 0 ? store.source : store.copy.input].dtype;
   }
 
-  // Where the square of a store lies in its tile of scratch.
+  // Where the square lies in scratch; every store has a tile of its own there.
   Slice scratch(const Domain::Store& store) {
     scratch_.push_back(out_.shared(cat("tile", scratch_.size()), dtype_of(store), {rows_, pitch()}));
     Affine to = affine(row_, lanes_ * pitch());
@@ -159,8 +161,8 @@ class Transpose {
     return {scratch_.back(), to, {pitch(), 1}};
   }
 
-  // Stores the tile from scratch to memory in whole rows. Prefetches of the tile `ahead_` tiles later are distributed
-  // over these stores: this half of the work otherwise reads no memory, and the other half writes none.
+  // Stores the tile from scratch to memory in whole rows. Between these stores the inputs of the tile `ahead_` tiles
+  // later are prefetched, because the stores read no memory, and the computation of a tile writes none.
   void write_rows() {
     const int64_t steps = std::gcd(rows_, columns_), rows_each = rows_ / steps;
     const VarId step = out_.loop_var("step"), part = out_.loop_var("part");
@@ -202,15 +204,15 @@ class Transpose {
   const Domain& domain_;
   KernelBuilder out_;
   const int lanes_;
-  const int64_t rows_, columns_;  // of a tile
+  const int64_t rows_, columns_;  // elements of a tile along the second atom and along the vector atom
   const int64_t ahead_;
   const int level_;  // the cache level of prefetches
   const bool rows_inner_, staged_, streaming_;
-  VarId row_ = -1, column_ = -1;  // of a square within the tile
+  VarId row_ = -1, column_ = -1;  // numbers of a square within the tile
   Place origin_;
-  std::vector<Access> read_;  // by a tile
+  std::vector<Access> read_;  // accesses by which a tile reads inputs
   std::vector<std::pair<Access, TileId>> squares_known_;
-  std::vector<BufferId> scratch_;  // a tile of each store
+  std::vector<BufferId> scratch_;  // the tile of each store
 };
 
 }  // namespace

@@ -1,6 +1,6 @@
-// Transposes on GPUs: a block owns a square of the two atoms. An input that is contiguous along the other atom than the
-// output is read along that atom, stored to shared memory with a pitch of one more than the square, and read back along
-// the output's atom.
+// Transposes on GPUs: a block owns a square of two atoms (loops of the group). The output is contiguous along the
+// vector atom. An input that is contiguous along the second atom is read along it, stored to shared memory with a pitch
+// of one more than the square's side, and read back along the vector atom.
 #include <algorithm>
 
 #include "compiler/kernel/barriers.h"
@@ -36,7 +36,7 @@ class StagedTranspose {
           affine(out_.derived(domain_.atoms[a].name, {affine(kBlockVar)}, kernel.grid, domain_.atoms[a].extent));
       kernel.grid *= domain_.atoms[a].extent;
     }
-    // A team's rows of the square; its lanes run along the vector atom.
+    // The place of the team's rows of the square; the team's lanes run along the vector atom.
     Place mine = place_;
     mine[domain_.vector] = across;
     mine[domain_.second] = sum(down, affine(kTeamVar, each_));
@@ -62,7 +62,7 @@ class StagedTranspose {
   }
 
  private:
-  // Where a block's square begins along an atom.
+  // Where a block's square begins along an atom. Also multiplies the grid by the number of squares along the atom.
   Affine digit(AtomId atom) {
     const int64_t squares = (domain_.atoms[atom].extent + kSide - 1) / kSide;
     const VarId var =
@@ -76,7 +76,7 @@ class StagedTranspose {
     return {{}, {sum(fixed(domain_.atoms[atom].extent), from, -1)}};
   }
 
-  // Rows of a team that lie beyond the atom are neither read nor stored.
+  // Guards loads and stores of global memory, so that rows of a team beyond the atom's extent are not accessed.
   void guard_rows(std::vector<Instr>& code, const Affine& first, AtomId atom) {
     if (domain_.atoms[atom].extent % kSide == 0) return;
     for (Instr& instr : code) {
@@ -86,7 +86,8 @@ class StagedTranspose {
     }
   }
 
-  // The tile of an input that is contiguous down the square; -1: read it where it is needed.
+  // The tile of an input that is contiguous along the second atom, read back from shared memory; -1: the input is no
+  // such input, and is loaded where it is needed.
   TileId staged(const Access& access, const Affine& across, const Affine& down,
                 const std::vector<std::vector<Affine>>& row_bound) {
     if (access.strides[domain_.second] != 1 || access.strides[domain_.vector] == 0) return -1;
@@ -110,7 +111,7 @@ class StagedTranspose {
     slice.offset = affine(kTeamVar, each_ * (kSide + 1));
     slice.strides = {kSide + 1, 1};
     known_.emplace_back(access, row);
-    // All inputs are stored before the first is read back, so that one barrier is enough.
+    // All inputs are stored before the first of them is read back, so that one barrier is enough.
     staging_.insert(staging_.begin() + static_cast<int64_t>(put_), code.begin(), code.end());
     put_ += code.size();
     Instr back = load_instr(row, slice);
