@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
-"""The documents: every option of every command line is one that the program has, and every link has a file. (tests/fleet/pages_test.py runs the
-commands of README.md and the how-to pages.)"""
+"""The documents: every option of every command line is one that the program has, every link has a file, and the README's kernel and picture are what
+the program makes. (tests/fleet/pages_test.py runs the commands of README.md and the how-to pages.)"""
 
 import functools
 import re
 import shlex
+import subprocess
 import sys
 
-from harness import SOURCE, Scratch, expect, show
+from harness import BIN, SOURCE, Scratch, expect, show
 
 sys.path.insert(0, str(SOURCE / "tools"))
 import site_pages
@@ -43,8 +44,19 @@ def check_options(scratch, page, words):
             expect(re.search(rf"(?<![\w-]){re.escape(option)}(?![\w-])", known), f"{page}: {show(words)}: there is no {option} in {command} --help")
 
 
+def check_readme(scratch):
+    pictures = SOURCE / "docs/pictures"
+    printed = scratch.run("warploom", "inspect", pictures / "softmax.graph", "--stage", "source", "--target", "cuda:sm_90").out
+    shown = re.search(r"```cpp\n(.*?)```", (SOURCE / "README.md").read_text(), re.S)[1]
+    expect(shown.strip() in printed, f"the README's kernel is not what inspect prints:\n{printed}")
+    made = scratch.root / "softmax.svg"
+    subprocess.run([sys.executable, SOURCE / "tools/readme_picture.py", "--bin", BIN, pictures / "softmax.graph", made], check=True)
+    expect(made.read_text() == (pictures / "softmax.svg").read_text(), "docs/pictures/softmax.svg is not what tools/readme_picture.py makes")
+
+
 def main():
     with Scratch() as scratch:
+        check_readme(scratch)
         found = links = 0
         for page in site_pages.pages():
             text = page.read_text()
