@@ -23,6 +23,9 @@ Cover cover_of(const Composition& result);
 // Explains the launches of `result`: group N is its step N. InvalidArgument also when a step stores nothing that an
 // output needs.
 absl::StatusOr<CoverExplanation> explain(const Composition& result, const Machine& machine, Work* work = nullptr);
+// The picture of an explanation, which is made for white pages, with a style that draws its lines lighter on dark ones.
+// The style is for files: pages that say which styles they allow (Content-Security-Policy) take the picture without it.
+std::string themed(std::string picture);
 
 // For this folder only.
 class CoverValues;

@@ -14,12 +14,6 @@ namespace {
 constexpr int kWidth = 150, kHeight = 34, kGap = 24, kRow = 64, kMargin = 20;
 constexpr int kLane = 6, kLanes = 3;  // distance and number of the lines in the gap to the right of a column of boxes
 
-// Lines are dark on a white page and light on a black one; boxes are pale on both. Where a page allows no styles, the
-// attributes of each line and box suit a white page.
-constexpr const char* kStyle =
-    "<style>@media(prefers-color-scheme:dark){.wl-in{stroke:#bbb}.wl-between{stroke:#f88}.wl-box{stroke:#ddd}}</"
-    "style>\n";
-
 struct Box {
   int column = 0, row = 0;
   int x() const { return kMargin + column * (kWidth + kGap); }
@@ -43,6 +37,14 @@ std::string line_between(const Box& from, const Box& to, int lane) {
 
 }  // namespace
 
+std::string themed(std::string picture) {
+  constexpr std::string_view kStyle =
+      "<style>@media(prefers-color-scheme:dark){.wl-in{stroke:#bbb}.wl-between{stroke:#f88}.wl-box{stroke:#ddd}}"
+      "</style>\n";
+  picture.insert(picture.find('\n') + 1, kStyle);
+  return picture;
+}
+
 std::string picture_of(const CoverValues& values, const Cover& cover) {
   std::map<NodeId, std::vector<size_t>> groups;
   for (size_t g = 0; g < cover.groups.size(); ++g)
@@ -61,8 +63,8 @@ std::string picture_of(const CoverValues& values, const Cover& cover) {
   const int columns = filled.empty() ? 0 : *std::max_element(filled.begin(), filled.end());
   std::string out = absl::StrFormat(
       "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%d\" font-family=\"sans-serif\" "
-      "font-size=\"11\">\n%s",
-      2 * kMargin + columns * (kWidth + kGap), 2 * kMargin + static_cast<int>(filled.size()) * kRow, kStyle);
+      "font-size=\"11\">\n",
+      2 * kMargin + columns * (kWidth + kGap), 2 * kMargin + static_cast<int>(filled.size()) * kRow);
   std::map<int, int> lanes;  // by column: how many lanes beside it are taken
   for (NodeId op : values.anchors())
     for (NodeId source : values.sources(op)) {

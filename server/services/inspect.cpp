@@ -168,7 +168,7 @@ class InspectCall final : public grpc::ServerWriteReactor<v1::InspectResponse> {
                      cat("# the kernels are shown ", whence, "; times are the cost model's\n"));
     why.set_why(std::move(made.text));
     WL_RETURN_IF_ERROR(keep(std::move(why)));
-    picture.set_picture(std::move(made.picture));
+    picture.set_picture(themed(std::move(made.picture)));
     return keep(std::move(picture));
   }
 
