@@ -40,7 +40,7 @@ NodeId PartBuilder::spread(NodeId value, const Node& like, std::vector<int64_t> 
 absl::Status PartBuilder::finish_part() {
   if (size() == 0) return absl::OkStatus();
   WL_ASSIGN_OR_RETURN(part_.graph, finish());
-  part_.graph = prune(part_.graph, /*drop_inputs=*/true);
+  part_.graph = prune(std::move(part_.graph), /*drop_inputs=*/true);
   return absl::OkStatus();
 }
 

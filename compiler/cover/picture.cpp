@@ -83,9 +83,7 @@ std::string picture_of(const CoverValues& values, const Cover& cover) {
         &out,
         "<rect class=\"wl-box\" x=\"%d\" y=\"%d\" width=\"%d\" height=\"%d\" rx=\"4\" fill=\"%s\" stroke=\"#333\"/>\n",
         box.x(), box.y(), kWidth, kHeight, colour(mine.empty() ? 0 : mine[0]));
-    absl::StrAppendFormat(&out,
-                          "<text x=\"%d\" y=\"%d\">%%%d %s</text>\n<text x=\"%d\" "
-                          "y=\"%d\">%s</text>\n",
+    absl::StrAppendFormat(&out, "<text x=\"%d\" y=\"%d\">%%%d %s</text>\n<text x=\"%d\" y=\"%d\">%s</text>\n",
                           box.x() + 6, box.y() + 14, op, std::string(name_of(node.op)), box.x() + 6, box.y() + 28,
                           cat("g", absl::StrJoin(mine, " g"), " ", type_text(node.dtype, node.shape)));
   }

@@ -53,18 +53,14 @@ bool carry_alike(const CarriedParts& a, const CarriedParts& b) {
 // names of their inputs and outputs.
 Fingerprint structure_of(const Graph& stage, const std::vector<std::vector<int64_t>>& pitches) {
   Fingerprint result;
-  const auto add_all = [&result](const auto& list) {
-    result.add(list.size());
-    for (const auto value : list) result.add(static_cast<uint64_t>(value));
-  };
   for (const Node& node : stage.nodes) {
     const Fingerprint own = node.op == Op::input ? read_fingerprint(node) : fingerprint(node);
     result.add(own.a);
     result.add(own.b);
-    add_all(node.operands);
+    result.add_all(node.operands);
   }
   for (const Output& output : stage.outputs) result.add(static_cast<uint64_t>(output.node));
-  for (const std::vector<int64_t>& strides : pitches) add_all(strides);
+  for (const std::vector<int64_t>& strides : pitches) result.add_all(strides);
   return result;
 }
 
@@ -206,11 +202,8 @@ class Stitcher {
   // The domain of a stage. It is remembered, since blocks of other groups, or of other numbers of rows, run many of the
   // same stages.
   const absl::StatusOr<Domain>& domain_of(const Graph& stage, const std::vector<std::vector<int64_t>>& pitches) {
-    auto& known = options_.memo->stages;
-    const Fingerprint key = structure_of(stage, pitches);
-    if (const auto found = known.find(key); found != known.end()) return found->second;
-    if (known.size() >= kMostRemembered) known.clear();
-    return known.emplace(key, analyze(stage, machine_, pitches)).first->second;
+    return CoverMemo::remembered(options_.memo->stages, structure_of(stage, pitches),
+                                 [&] { return analyze(stage, machine_, pitches); });
   }
 
   // The index of the value in scratch (StitchKept) that holds a block's part of an iota.

@@ -59,12 +59,8 @@ absl::StatusOr<CoverValues> CoverValues::make(const Graph& graph, const Machine&
 
 const absl::StatusOr<Domain>& CoverValues::try_alone(NodeId anchor, std::vector<NodeId> stores) const {
   const Group group = group_storing({anchor}, std::move(stores));
-  const Fingerprint key = structure(group);
-  auto& domains = (memo_ != nullptr ? *memo_ : own_).domains;
-  const auto known = domains.find(key);
-  if (known != domains.end()) return known->second;
-  if (domains.size() >= kMostRemembered) domains.clear();
-  return domains.emplace(key, analyze(extract(*graph_, group), *machine_)).first->second;
+  return CoverMemo::remembered((memo_ != nullptr ? *memo_ : own_).domains, structure(group),
+                               [&] { return analyze(extract(*graph_, group), *machine_); });
 }
 
 bool CoverValues::first_visit(NodeId id) const {

@@ -12,8 +12,7 @@
 
 namespace wl {
 
-inline constexpr size_t kMostRemembered = 4096;  // the most domains of each kind that a CoverMemo keeps
-inline constexpr uint64_t kAnalysisSteps = 50;   // steps that analysing a small group counts as (compiler/base/work.h)
+inline constexpr uint64_t kAnalysisSteps = 50;  // steps that analysing a small group counts as (compiler/base/work.h)
 
 // A cache of answers about groups, for one machine, by the structure of the group. Covers of graphs with parts in
 // common can share one.
@@ -23,6 +22,15 @@ struct CoverMemo {
   Of<absl::StatusOr<Domain>> domains;
   Of<absl::StatusOr<Domain>> stages;  // of a block's stages; the key includes the strides of their results in memory
   Of<bool> mergers;                   // whether cover_greedy may make the group
+
+  // The answer under `key`, which `find` gives if it is not known. Valid until the next call for the same answers.
+  template <typename Found>
+  static const Found& remembered(Of<Found>& answers, const Fingerprint& key, auto find) {
+    constexpr size_t kMost = 4096;
+    if (const auto known = answers.find(key); known != answers.end()) return known->second;
+    if (answers.size() >= kMost) answers.clear();
+    return answers.emplace(key, find()).first->second;
+  }
 };
 
 class CoverValues {

@@ -5,15 +5,6 @@
 #include <tuple>
 
 namespace wl {
-namespace {
-
-template <typename List>
-void add_list(Fingerprint& f, const List& list) {
-  f.add(list.size());
-  for (const auto& value : list) f.add(static_cast<uint64_t>(value));
-}
-
-}  // namespace
 
 bool reshapes_units(const Graph& graph, NodeId id) {
   const Node& node = graph.nodes[id];
@@ -32,11 +23,11 @@ Fingerprint fingerprint(const Node& node) {
   Fingerprint f;
   f.add(static_cast<uint64_t>(node.op));
   f.add(static_cast<uint64_t>(node.dtype));
-  add_list(f, node.shape);
-  add_list(f, node.ints);
-  add_list(f, node.ints2);
+  f.add_all(node.shape);
+  f.add_all(node.ints);
+  f.add_all(node.ints2);
   f.add(std::bit_cast<uint64_t>(node.value));
-  add_list(f, node.text);
+  f.add_all(node.text);
   if (node.tf32) f.add(1);
   return f;
 }
@@ -78,7 +69,7 @@ GroupOrder::GroupOrder(const Graph& graph, const Group& group) : graph_(graph), 
       entry.depth = std::max(entry.depth, operand.depth + 1);
     }
     if (is_commutative(node.op)) std::sort(operands.begin(), operands.end());
-    add_list(f, operands);
+    f.add_all(operands);
     entry.above = f.a;
   }
   for (NodeId store : group.stores) entries_[index(store)].below += mix(1);

@@ -20,6 +20,11 @@ struct Fingerprint {
     a = mix(a + value + kGolden);
     b = mix((b ^ value) * 0xff51afd7ed558ccd + 1);
   }
+  // Adds a list of integers, and how many they are.
+  void add_all(const auto& list) {
+    add(list.size());
+    for (const auto& value : list) add(static_cast<uint64_t>(value));
+  }
 };
 struct FingerprintHash {
   size_t operator()(const Fingerprint& f) const { return f.a; }
