@@ -49,7 +49,7 @@ const ChoiceInfo kChoiceRows[] = {
 #define WL_LIST(...) \
   { __VA_ARGS__ }
 #define CHOICE(id, name, type, absent, values, stitched, packed, plan_1, kinds, meaning) \
-  {name, type, absent, WL_LIST values, WL_PAIR stitched, WL_PAIR packed, plan_1, kinds, meaning},
+  {name, type, WL_LIST values, WL_PAIR stitched, WL_PAIR packed, plan_1, kinds, meaning},
 #include "compiler/schedule/choices.def"
 #undef CHOICE
 #undef WL_PAIR

@@ -34,7 +34,6 @@ enum class InGroup : uint8_t {
 // A row of choices.def.
 struct ChoiceInfo {
   std::string_view name, type;
-  int64_t absent;                  // kVaries: none
   std::vector<int64_t> values;     // of an axis that needs no line in a space; else empty
   InGroup stitched[2], packed[2];  // on CPUs, on GPUs
   std::string_view plan_1;

@@ -13,8 +13,6 @@ namespace wl {
 namespace {
 
 constexpr size_t kMostSeeds = 6, kMatrixSeeds = 3;
-// The most elements of a vector without matrix instructions.
-constexpr int64_t kMostLanesVector = 8;
 constexpr int64_t kMatrixStep = 128;                 // step of seeds along K, in bytes
 constexpr int64_t kOtherRegisters = 40;              // addresses, loop counters, loads in flight
 constexpr int64_t kMostParts = 32, kMostSteps = 32;  // blocks of a reduction; steps of a tile along an outer loop
