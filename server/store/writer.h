@@ -83,8 +83,8 @@ class StoreWriter {
   bool closing_ = false;
   absl::Status broken_;
   std::atomic<int64_t> writes_ = 0, transactions_ = 0, checkpoints_ = 0, unfinished_ = 0, wal_bytes_ = 0;
-  int64_t page_bytes_ = 0;
-  int64_t retry_beyond_ = 0;  // a checkpoint that could not finish is tried again when the log is larger, in bytes
+  int64_t page_bytes_ = 4096;  // SQLite's default, unless the file says otherwise
+  int64_t retry_beyond_ = 0;   // a checkpoint that could not finish is tried again when the log is larger, in bytes
   Clock::time_point warned_ = {};
   std::thread thread_;
 };
