@@ -7,6 +7,7 @@
 //   read BYTES   -> {"read": [ns...]}                   one sample per sum over BYTES
 //   fma          -> {"gflops": [...]}                   one sample per few milliseconds
 //   bf16         -> {"gflops": [...]}                   of bf16 by pairs; of floats without that instruction
+//   tiles        -> {"gflops": [...]}                   of bf16 in tile registers (AMX); without them, as bf16
 //   exp, erf     -> {"gelements": [...]}                of floats to about single precision, likewise
 //
 // Every thread works on its own contiguous part, as in a kernel. THREADS includes the calling thread.
@@ -26,6 +27,11 @@
 #include <vector>
 #if defined(__x86_64__)
 #include <immintrin.h>
+#endif
+#if defined(__AMX_BF16__) && defined(__linux__)
+#include <sys/syscall.h>
+#include <unistd.h>
+#define WL_TILES 1
 #endif
 
 namespace {
@@ -117,6 +123,45 @@ constexpr int kHalvesPerLane = 1;
 float multiply_add_bf16(int64_t turns, float seed) {
   return multiply_add(turns, seed);
 }
+#endif
+
+#if defined(WL_TILES)
+// A turn multiplies 2 x 2 pairs of registers: 16 x 16 sums of 32 products each, into four registers of sums.
+constexpr int64_t kTileFlopsPerTurn = int64_t{4} * 2 * 16 * 16 * 32;
+
+// Asks Linux for the tile registers, which threads that start later have as well. Returns false if it refuses.
+bool have_tiles() {
+  constexpr long kRequestPermission = 0x1023, kTileData = 18;  // ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA
+  static const bool have = syscall(SYS_arch_prctl, kRequestPermission, kTileData) == 0;
+  return have;
+}
+
+void multiply_add_tiles(int64_t turns) {
+  alignas(64) uint8_t shape[64] = {1};  // palette 1: eight registers of 16 rows of 64 bytes
+  for (int tile = 0; tile < 8; ++tile) {
+    shape[16 + 2 * tile] = 64;
+    shape[48 + tile] = 16;
+  }
+  asm volatile("" : : "r"(shape) : "memory");  // g++ 12 takes the first eight bytes alone for what is read
+  _tile_loadconfig(shape);
+  _tile_zero(0);  // the sums; what the factors hold does not matter
+  _tile_zero(1);
+  _tile_zero(2);
+  _tile_zero(3);
+  for (int64_t i = 0; i < turns; ++i) {
+    _tile_dpbf16ps(0, 4, 6);
+    _tile_dpbf16ps(1, 4, 7);
+    _tile_dpbf16ps(2, 5, 6);
+    _tile_dpbf16ps(3, 5, 7);
+  }
+  _tile_release();
+}
+#else
+constexpr int64_t kTileFlopsPerTurn = 0;
+bool have_tiles() {
+  return false;
+}
+void multiply_add_tiles(int64_t) {}
 #endif
 
 __attribute__((noinline)) float sum_of(const Vector* from, int64_t n) {
@@ -257,6 +302,17 @@ std::vector<double> rate_of_chains(Team& team, double seconds, float (*chains)(i
   });
 }
 
+// Returns gigaflops of bf16, of vectors where there are no tile registers.
+std::vector<double> rate_of_tiles(Team& team, double seconds) {
+  if (!have_tiles()) return rate_of_chains(team, seconds, multiply_add_bf16, kHalvesPerLane);
+  constexpr int64_t kTurns = 100'000;
+  return repeat(seconds, [&] {
+    const int64_t start = now_ns();
+    team.run([&](int) { multiply_add_tiles(kTurns); });
+    return static_cast<double>(kTileFlopsPerTurn * kTurns * team.size()) / static_cast<double>(now_ns() - start);
+  });
+}
+
 std::vector<double> time_read(Team& team, double seconds, int64_t bytes) {
   const int64_t per_thread = bytes / team.size() / static_cast<int64_t>(sizeof(Vector)) / 8 * 8;
   if (per_thread == 0) return {};
@@ -308,6 +364,7 @@ int main(int argc, char** argv) {
     std::cerr << "usage: machine_limit THREADS SECONDS < requests\n";
     return 1;
   }
+  have_tiles();  // before the threads of the team start
   Team team(std::max(1, std::atoi(argv[1])));
   const double seconds = std::atof(argv[2]);
   for (std::string line; std::getline(std::cin, line);) {
@@ -326,13 +383,15 @@ int main(int argc, char** argv) {
     } else if (request == "bf16") {
       std::cout << "{\"gflops\": " << list(rate_of_chains(team, seconds, multiply_add_bf16, kHalvesPerLane)) << "}"
                 << std::endl;
+    } else if (request == "tiles") {
+      std::cout << "{\"gflops\": " << list(rate_of_tiles(team, seconds)) << "}" << std::endl;
     } else if (request == "exp" || request == "erf") {
       const std::vector<double> rates =
           request == "exp" ? rate_of<exp_of>(team, seconds) : rate_of<erf_of>(team, seconds);
       std::cout << "{\"gelements\": " << list(rates) << "}" << std::endl;
     } else {
-      std::cerr << "machine_limit: expected 'copy BYTES', 'read BYTES', 'fma', 'bf16', 'exp' or 'erf', found '" << line
-                << "'\n";
+      std::cerr << "machine_limit: expected 'copy BYTES', 'read BYTES', 'fma', 'bf16', 'tiles', 'exp' or 'erf', found '"
+                << line << "'\n";
       return 1;
     }
   }

@@ -41,8 +41,8 @@ BIN = pathlib.Path(os.environ.get("WARPLOOM_BIN_DIR", ROOT / "build" / "release"
 LIMIT = "limit"
 WARPLOOM = "warploom"
 WITH_LIBRARY = "with_library"
-# The requests to bench/machine_limit whose best rate is the limit: bf16 is multiplied by pairs, or as f32.
-ARITHMETIC = {"fma": ["fma"], "bf16": ["fma", "bf16"]}
+# The requests to bench/machine_limit whose best rate is the limit: bf16 is multiplied in tile registers, by pairs, or as f32.
+ARITHMETIC = {"fma": ["fma"], "bf16": ["fma", "bf16", "tiles"]}
 
 
 class Limit:
