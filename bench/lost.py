@@ -3,7 +3,7 @@
 
 Draws 48 points of each recorded space and their samples in random order, times them as a search does, and takes the eight
 that look fastest. Prints how much slower the best of these is than the best of the 48, by all recorded samples, and
-how many runs that took. `before` are the rules until decision 0045. Seconds; no device.
+how many runs that took. `before` are the rules until a search had a runner of its own (docs/design/search.md#runner-of-a-search). Seconds; no device.
 
     bench/lost.py
 """

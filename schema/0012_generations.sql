@@ -1,4 +1,4 @@
--- What signed records are no longer right (docs/decisions/0087-generations.md). scope: 'signer:' and the public key of this
+-- What signed records are no longer right (docs/design/trust.md#generations). scope: 'signer:' and the public key of this
 -- coordinator, with the generation below which no record that it has signed is right; 'key:' and a problem key likewise, for
 -- its records alone; 'last', with the last generation that was given.
 CREATE TABLE floors (

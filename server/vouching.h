@@ -1,7 +1,7 @@
-// Keeps up what this coordinator says of the records that it serves, on a thread that gives way to all others. What
-// nobody has built yet is built: records of older versions, of other coordinators, and those whose search was cut short
-// (docs/decisions/0085). And all that was promoted here is signed anew where that is how the records that are no longer
-// right are told from those that are (docs/decisions/0087).
+// Keeps up what this coordinator says of the records that it serves, on a thread of the lowest priority. It builds what
+// nobody has built yet: records of older versions, of other coordinators, and those whose search was cut short
+// (docs/design/trust.md#object-provenance). It signs anew all that was promoted here when only a new generation tells
+// the records that are right from those that are not (docs/design/trust.md#generations).
 #pragma once
 
 #include <atomic>

@@ -26,12 +26,10 @@ def pages():
 
 
 def target_of(page, link):
-    """The file that a link of a page means, None for addresses. A folder means its README, or docs/decisions its list."""
+    """The file that a link of a page means, None for addresses. A folder means its README."""
     if re.match(r"[a-z]+:", link):
         return None
     target = (page.parent / link).resolve()
-    if target == ROOT / "docs/decisions":
-        return target / "index.md"
     if target.is_dir():
         return target / "README.md" if (target / "README.md").exists() else target
     if not target.exists() or not target.is_relative_to(ROOT):
@@ -70,14 +68,6 @@ def write(page):
     place.write_text(LINK.sub(mended, page.read_text()))
 
 
-def write_list_of_decisions():
-    lines = ["# Decisions", "", "Why things are as they are, one page each.", ""]
-    for page in sorted((ROOT / "docs/decisions").glob("*.md")):
-        title = page.read_text().split("\n")[0].removeprefix("# ")
-        lines.append(f"* [{title}]({page.name})")
-    (SOURCE / "docs/decisions/index.md").write_text("\n".join(lines) + "\n")
-
-
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--out", default=ROOT / "build/site/html", help="the folder of the site")
@@ -85,7 +75,6 @@ def main():
     shutil.rmtree(SOURCE, ignore_errors=True)
     for page in pages():
         write(page)
-    write_list_of_decisions()
     command = [pathlib.Path(sys.executable).with_name("mkdocs"), "build", "--strict", "--quiet", "--clean"]
     command += ["--config-file", ROOT / "mkdocs.yml", "--site-dir", pathlib.Path(options.out).resolve()]
     return subprocess.run(command, env=os.environ | {"NO_MKDOCS_2_WARNING": "1"}).returncode

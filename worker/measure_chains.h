@@ -1,5 +1,5 @@
 // Times whole chains of kernels in turn, by which the coordinator chooses among covers of a graph
-// (docs/decisions/0042-whole-covers.md).
+// (docs/design/covers.md#whole-covers).
 #pragma once
 
 #include "worker/measure.h"

@@ -1,5 +1,5 @@
 // Callers of a coordinator that siege.py runs: honest ones, whose calls are timed, and dishonest ones of the
-// kinds that docs/decisions/0085 and 0086 are about.
+// kinds that docs/design/trust.md and docs/design/covers.md#turns-and-memory-of-planning are about.
 //
 //   siege clients ADDRESS TOKEN SECONDS KEYS    eight clients that fetch the kernels of KEYS (a file of a key in each
 //                                               line) and ask for a small graph that is in the store

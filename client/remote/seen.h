@@ -1,4 +1,4 @@
-// What a client has seen of the generations of signed records (docs/decisions/0087-generations.md): of every signer, of
+// What a client has seen of the generations of signed records (docs/design/trust.md#generations): of every signer, of
 // a key, and of a key in an environment. A record below what was seen is one of yesterday, whoever gives it.
 #pragma once
 

@@ -1,5 +1,5 @@
 // Libraries of kernels (oneDNN, cuBLASLt, hipBLASLt) that candidate kernels may call if a job allows it
-// (docs/decisions/0041-libraries-compete.md and 0072). They are opened at run time; Warploom is not linked to any of
+// (docs/design/search.md#libraries-that-compete). They are opened at run time; Warploom is not linked to any of
 // them.
 #pragma once
 

@@ -235,7 +235,7 @@ std::string compiler_of(const std::string& environment, const Source& source);
 
 // Returns the time by which kernels are compared wherever a program chooses among them: the second least sample, which
 // is the least time that two samples confirm. Other load on the machine can only add time, and a single sample may be
-// false (docs/decisions/0020-least-samples.md). Returns the only sample if there is one, and 0 if there is none.
+// false (docs/design/search.md#least-samples). Returns the only sample if there is one, and 0 if there is none.
 double undisturbed_ns(const std::vector<int64_t>& samples_ns);
 // Returns the time of a kernel that reports, bundles and listings show to people: the median; 0 if there are no
 // samples.

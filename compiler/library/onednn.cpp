@@ -15,8 +15,8 @@ namespace {
 // Limits of the prelude and of the library.
 constexpr size_t kMostTensors = 12, kMostRank = 6, kMostPosts = 16;
 constexpr int kSource = 1, kWeights = 33, kResult = 17, kPostOp = 16384, kSecond = 2;
-// The library's numbers for formats of weights in panels of columns (docs/decisions/0038), by the columns of a panel.
-// The depth of the product must be a multiple of kPanelDepth.
+// The library's numbers for formats of weights in panels of columns (docs/design/graphs.md#weights-in-panels), by the
+// columns of a panel. The depth of the product must be a multiple of kPanelDepth.
 constexpr int64_t kPanelDepth = 16;
 constexpr std::pair<int64_t, int> kPanelTags[] = {{64, 502}, {32, 500}};
 

@@ -15,7 +15,7 @@ namespace {
 constexpr double kMemoryNs = 450, kL2Ns = 180, kSharedNs = 18, kBarrierNs = 20;
 constexpr double kSharedBytesPerNs = 200;  // of a multiprocessor: 128 bytes a clock
 // The time from a block's last store of its sums to another block's first load of them: fences, two barriers and a
-// counter. Two blocks that share a tile of 64 x 64 took 10 us longer on an H200 (docs/decisions/0066-shared-k.md).
+// counter. Two blocks that share a tile of 64 x 64 took 10 us longer on an H200 (docs/design/gpu-products.md#split-k).
 constexpr double kJoinNs = 3000;
 constexpr double kIssuers = 4;  // warp schedulers of a multiprocessor; the warps of one hide each other's latency
 

@@ -3,7 +3,7 @@
 // list. A *guard* is a second number beside the address: the coordinate along an axis that was padded, which must lie
 // within the axis before padding. So a pad is address arithmetic as well, and slice, window, transpose, broadcast and
 // reshape treat the address and the guards alike, as long as their cuts nest. A pad or concat is a list of *pieces*:
-// each element is read from the first piece whose guards hold (note in docs/decisions/0003).
+// each element is read from the first piece whose guards hold (note in docs/design/kernels.md#guarded-access).
 #pragma once
 
 #include <cstdint>

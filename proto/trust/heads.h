@@ -1,6 +1,6 @@
 // Heads: what a coordinator says of all records that it has signed, under the same key and with a date, so that a
 // record of yesterday is not taken for one of today. A head says below which generation records are no longer right:
-// all of them, and those of single keys. See docs/decisions/0087-generations.md.
+// all of them, and those of single keys. See docs/design/trust.md#generations.
 #pragma once
 
 #include <cstddef>

@@ -9,7 +9,7 @@
 //   Jobs       the jobs that are not done               none: the engine's thread only
 //   PlanMemory what their graphs and plans may take     one mutex
 //
-// The order of locks (docs/decisions/0023-locks-of-the-coordinator.md):
+// The order of locks (docs/design/service.md#engine-parts-and-locks):
 //   The five mutexes are leaves: who holds one takes no other lock, calls no other part and runs no SQL. What is needed
 //   of two parts is copied out of the first and then given to the second. EventLoop::busy() takes no lock and may be
 //   asked under any. Leases has its queue of ready batches below it: the mutex of ReadyQueue may be taken under that of

@@ -1,5 +1,5 @@
 // Teams share one coordinator. What a team's jobs find is for the team alone; what jobs of no team ("") find is shared.
-// See docs/decisions/0030-teams.md.
+// See docs/design/service.md#teams.
 #pragma once
 
 #include <cstdint>

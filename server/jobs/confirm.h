@@ -1,5 +1,5 @@
 // Confirming the winner of a promotion: other workers build it again, check it and time it beside the default schedule,
-// and what they say is compared. Pure functions of trials (docs/decisions/0028-confirmed-records.md).
+// and what they say is compared. Pure functions of trials (docs/design/trust.md#confirmation).
 #pragma once
 
 #include <optional>

@@ -1,5 +1,5 @@
 // Verifying kernels again that other compilers or another driver made: what is measured, and what follows from it. Pure
-// functions (docs/decisions/0035-verified-again.md).
+// functions (docs/design/service.md#verifying-winners-again).
 #pragma once
 
 #include <optional>

@@ -1,5 +1,5 @@
 // Covers of a whole graph that are timed whole: the batch in which a worker times them in turn, and which of them is
-// taken (docs/decisions/0042-whole-covers.md). Pure functions, so a restarted coordinator asks and decides the same.
+// taken (docs/design/covers.md#whole-covers). Pure functions, so a restarted coordinator asks and decides the same.
 #pragma once
 
 #include <string>

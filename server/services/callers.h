@@ -12,7 +12,7 @@
 //   machine   box1             spiffe://lab/gpu7     the machine of the workers of a caller, by the name of its
 //                                                    certificate or token, or uid:NUMBER for a user over a unix
 //                                                    socket. Without a row it is what they say
-//                                                    (docs/decisions/0083-machines.md)
+//                                                    (docs/design/trust.md#machines)
 //
 // Lines that begin with # are left out.
 #pragma once

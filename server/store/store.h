@@ -143,7 +143,7 @@ struct RecordCounts {
   Names machines, models;
 };
 
-// A kernel of another environment that a job verifies again (docs/decisions/0035-verified-again.md).
+// A kernel of another environment that a job verifies again (docs/design/service.md#verifying-winners-again).
 struct ReverifiedRow {
   int64_t job_id = 0;
   std::string digest, key;                      // of the record of the other environment
@@ -320,7 +320,7 @@ class Store {
   absl::StatusOr<std::vector<NumberedRecord>> fetched_records(int64_t after, int limit);
   // Deletes a record that was fetched from the upstream, pinned or not, and whole answers that used its key.
   absl::Status drop_fetched(const std::string& digest);
-  // --- generations of what is signed (generations.cpp; docs/decisions/0087)
+  // --- generations of what is signed (generations.cpp; docs/design/trust.md#generations)
   // From now on what is promoted is signed in the transaction that stores it. Before anything else is called.
   void sign_with(std::shared_ptr<const SigningKey> key);
   // What this coordinator says of the records that it has signed, as of now; nothing: it signs none.

@@ -4,7 +4,7 @@
 // Nobody waits for the upstream with a thread of the coordinator's: whoever asks is called back, at the latest when his
 // patience is over. The calls themselves block threads of this class, one call for a question however many ask it.
 // While the upstream cannot be reached it is not asked at all, but for a call now and then that finds out whether it is
-// back. See docs/decisions/0033-upstream.md.
+// back. See docs/design/service.md#upstream-coordinators.
 #pragma once
 
 #include <chrono>

@@ -1,5 +1,5 @@
 // What the pages show, as JSON: each function answers one address below /api, for one reader, and shows no more than
-// the RPC of the same matter does (docs/decisions/0032-web-pages.md). Texts in it come from callers and are only ever
+// the RPC of the same matter does (docs/design/service.md#web-pages). Texts in it come from callers and are only ever
 // text to the pages.
 #pragma once
 

@@ -1,5 +1,5 @@
 // Whether two workers of one kind make the same object of a kernel: what is promoted is compared by its bytes
-// (docs/decisions/0028-confirmed-records.md). Real kernels of the goldens' groups, by target and compiler. GPU code is
+// (docs/design/trust.md#confirmation). Real kernels of the goldens' groups, by target and compiler. GPU code is
 // not here: NVRTC and hipRTC are asked where they are.
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""The documents: every option of every command line is one that the program has, every link has a file, and the README's kernel and picture are what
-the program makes. (tests/fleet/pages_test.py runs the commands of README.md and the how-to pages.)"""
+"""The documents: every option of every command line is one that the program has, every link of a page or comment has its file and heading, and the
+README's kernel and picture are what the program makes. (tests/fleet/pages_test.py runs the commands of README.md and the how-to pages.)"""
 
 import functools
 import re
@@ -13,6 +13,7 @@ from harness import BIN, SOURCE, Scratch, expect, show
 sys.path.insert(0, str(SOURCE / "tools"))
 import site_pages
 
+SOURCES = ("h", "cpp", "def", "proto", "sql", "py", "cmake")
 PROGRAMS = ("warploom", "warploomd", "warploom-worker", "warploom-train")
 
 
@@ -44,6 +45,31 @@ def check_options(scratch, page, words):
             expect(re.search(rf"(?<![\w-]){re.escape(option)}(?![\w-])", known), f"{page}: {show(words)}: there is no {option} in {command} --help")
 
 
+@functools.cache
+def anchors_of(page):
+    """What links to the headings of a page end with, as GitHub makes it of their text."""
+    text = re.sub(r"```.*?```", "", page.read_text(), flags=re.S)
+    titles = (re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", title) for title in re.findall(r"^#+ (.*)$", text, re.M))
+    return {re.sub(r"[^\w\- ]", "", title.strip().lower()).replace(" ", "-") for title in titles}
+
+
+def check_anchor(place, page, anchor):
+    if anchor and page.suffix == ".md":
+        expect(anchor.removeprefix("#") in anchors_of(page), f"{place}: {page.relative_to(SOURCE)} has no heading {anchor}")
+
+
+def check_comments():
+    """Looks for the pages of docs/ that sources name, with or without #HEADING. Returns how many there are."""
+    listed = subprocess.run(["git", "ls-files", "--", *(f"*.{ending}" for ending in SOURCES)], cwd=SOURCE, capture_output=True, text=True, check=True)
+    found = 0
+    for name in listed.stdout.split():
+        for page, anchor in re.findall(r"\b(docs/[\w/-]+\.md)(#[\w-]+)?", (SOURCE / name).read_text()):
+            expect((SOURCE / page).exists(), f"{name}: there is no {page}")
+            check_anchor(name, SOURCE / page, anchor)
+            found += 1
+    return found
+
+
 def check_readme(scratch):
     pictures = SOURCE / "docs/pictures"
     printed = scratch.run("warploom", "inspect", pictures / "softmax.graph", "--stage", "source", "--target", "cuda:sm_90").out
@@ -64,10 +90,13 @@ def main():
                 check_options(scratch, page.relative_to(SOURCE), words)
                 found += 1
             for link in site_pages.LINK.finditer(text):
-                site_pages.target_of(page, link[2])  # ends the program if there is no such file
+                target = site_pages.target_of(page, link[2])  # ends the program if there is no such file
+                if target is not None:
+                    check_anchor(page.relative_to(SOURCE), target, link[3])
                 links += 1
-        expect(found >= 60 and links >= 150, f"{found} commands, {links} links")
-        print(found, "command lines,", links, "links")
+        comments = check_comments()
+        expect(found >= 60 and links >= 150 and comments >= 30, f"{found} commands, {links} links, {comments} pages in sources")
+        print(found, "command lines,", links, "links,", comments, "pages that sources name")
 
 
 if __name__ == "__main__":

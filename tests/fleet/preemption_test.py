@@ -39,7 +39,7 @@ def preempt(scratch, address, workers, name, how, number):
 
 def victims(store, how):
     """Workers that have a lease. Three losses of one candidate among many reports are evidence against it, whoever caused
-    them (docs/decisions/0025-lost-leases.md), so no batch is lost more often than twice; giving it back is no loss."""
+    them (docs/design/service.md#lost-leases), so no batch is lost more often than twice; giving it back is no loss."""
     losses = "length(lost_on) - length(replace(lost_on, char(10), ''))"
     return leased_in(store, "TRUE" if how == signal.SIGTERM else f"{losses} < 2")
 

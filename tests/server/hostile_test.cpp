@@ -1,5 +1,5 @@
 // A hostile worker beside honest ones, and alone: what it claims is not promoted, run or written
-// (docs/decisions/0028-confirmed-records.md).
+// (docs/design/trust.md#confirmation).
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // The planned cover: an integer program chooses it from a pool of candidates, with measured times in place of modelled
-// ones where there are any (docs/decisions/0014-planned-covers.md). It is a pure function: the same graph, machine and
+// ones where there are any (docs/design/covers.md#integer-program). It is a pure function: the same graph, machine and
 // times give the same cover, so that a restarted coordinator finds it again from the stored trials.
 #pragma once
 

@@ -1,7 +1,7 @@
 // Moves elementwise work on the operands of a concat past the concat. The work is then done where the concatenated
 // value is read, so that no intermediate is stored. A kernel reads pads and concats of stored values through guards
 // (conditions that a coordinate lies within its extent), but it cannot do so for values that it computes itself
-// (docs/decisions/0003).
+// (docs/design/kernels.md#guarded-access).
 #include <algorithm>
 #include <limits>
 #include <set>

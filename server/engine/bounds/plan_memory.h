@@ -14,7 +14,7 @@
 namespace wl {
 
 // What the graph of a job, its covers and its groups may take while they are planned, in bytes: by its operations and
-// its text, as measured (docs/decisions/0086-turns-and-memory-of-planning.md).
+// its text, as measured (docs/design/covers.md#turns-and-memory-of-planning).
 int64_t plan_bytes(const std::string& graph);
 
 // Two thirds of what this process may have at most: of the memory of the machine, of its control group (memory.max) or

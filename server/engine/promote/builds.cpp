@@ -1,5 +1,5 @@
 // What this coordinator's own compilers make of a kernel before it is promoted, and what follows from that
-// (docs/decisions/0085-objects-are-built-again.md).
+// (docs/design/trust.md#object-provenance).
 #include <spdlog/spdlog.h>
 
 #include "server/engine/searches.h"

@@ -1,5 +1,5 @@
 // A coordinator that compiles what is promoted itself: whose objects are served, and what follows for those who sent
-// others (docs/decisions/0085-objects-are-built-again.md).
+// others (docs/design/trust.md#object-provenance).
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // Generations of signed records: how a coordinator says that some are no longer right
-// (docs/decisions/0087-generations.md).
+// (docs/design/trust.md#generations).
 #include <gtest/gtest.h>
 
 #include <fstream>
