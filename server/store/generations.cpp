@@ -211,6 +211,7 @@ absl::StatusOr<std::vector<StoreHead>> Store::heads() {
 }
 
 absl::StatusOr<std::optional<StoreHead>> Store::head_of(const std::string& signer) {
+  if (impl_->signing != nullptr && signer == impl_->signing->public_key()) return head();
   std::vector<StoreHead> found;
   WL_RETURN_IF_ERROR(read([&](Sql& sql) {
     return sql.each(

@@ -337,7 +337,8 @@ class Store {
   // What other coordinators said of theirs, of each what it said last; at most kMostHeads are kept.
   absl::Status put_heads(const std::vector<StoreHead>& heads);
   absl::StatusOr<std::vector<StoreHead>> heads();
-  absl::StatusOr<std::optional<StoreHead>> head_of(const std::string& signer);  // that of one of them
+  // What is known of this signer's records: what it said last, and of this coordinator's own key what is true now.
+  absl::StatusOr<std::optional<StoreHead>> head_of(const std::string& signer);
 
   // Devices that are known elsewhere: jobs may be for them. What is known of them here stays as it is.
   absl::Status put_devices(const std::vector<Device>& devices);

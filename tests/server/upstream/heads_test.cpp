@@ -80,6 +80,28 @@ TEST_F(Heads, ExcludeRecordsThatAnUpstreamStillHas) {
   EXPECT_THAT(std::string(old.message()), ::testing::HasSubstr("is right any more"));
 }
 
+// A record of its own that a coordinator has declared invalid does not come back from whoever has fetched it before.
+TEST_F(Heads, OfItsOwnExcludeWhatOthersStillHave) {
+  std::optional<Service> site(options("site"));
+  const std::vector<KernelRecord> made = tune_at(*site);
+  CoordinatorOptions below = options("team", "site");
+  below.signers = signers({"site"});
+  std::optional<Service> team(below);
+  for (const KernelRecord& record : made) ASSERT_TRUE(team->record(record.key).ok());
+  team.reset();
+  invalidate(*site, made[0].key);
+  site.reset();
+  below.upstream.address.clear();  // it hears nothing more
+  team.emplace(below);
+  CoordinatorOptions asking = options("site", "team");
+  asking.signers = below.signers;
+  site.emplace(asking);
+  const absl::Status old = site->record(made[0].key).status();
+  EXPECT_TRUE(absl::IsNotFound(old)) << old;
+  EXPECT_THAT(std::string(old.message()), ::testing::HasSubstr("is right any more"));
+  EXPECT_TRUE(site->record(made[1].key).ok());
+}
+
 // What is signed anew at the site is signed anew below, and so are its heads.
 TEST_F(Heads, FollowWhatIsSignedAnew) {
   std::optional<Service> site(options("site"));
