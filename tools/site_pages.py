@@ -21,7 +21,7 @@ LINK = re.compile(r"(\]\()([^)\s#]+)(#[^)]*)?(\))")
 
 
 def pages():
-    found = [ROOT / name for name in ("README.md", "CHANGELOG.md", "deploy/README.md", "bench/README.md")]
+    found = [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "deploy/README.md", "bench/README.md")]
     return found + sorted((ROOT / "docs").rglob("*.md"))
 
 
