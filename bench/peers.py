@@ -344,11 +344,18 @@ def serve(contender, ready, replies):
         print(json.dumps({"ns": samples}), file=replies, flush=True)
 
 
+EVERY = (*workloads.WORKLOADS, *parts.PARTS, *products.PRODUCTS)
+
+
+def by_name(name):
+    return next(workload for workload in EVERY if workload.name == name)
+
+
 def main():
     peer, name, threads = sys.argv[1], sys.argv[2], int(sys.argv[3])
     replies = begin(threads)
     start = time.perf_counter()
-    workload = workloads.by_name(name)
+    workload = by_name(name)
     inputs = workloads.make_inputs(workload.model())
     made = workload.model(peer=True)
     if peer in ("onnxruntime", "openvino"):

@@ -340,7 +340,7 @@ def main():
     parser.add_argument("--peers", action="store_true", help="the other frameworks too")
     parser.add_argument("--parts", action="store_true", help="the memory-bound parts of models instead")
     parser.add_argument("--products", action="store_true", help="products alone instead")
-    known = [w.name for w in (*workloads.WORKLOADS, *parts.PARTS, *products.PRODUCTS)]
+    known = [w.name for w in peers.EVERY]
     parser.add_argument("--only", nargs="+", metavar="WORKLOAD", help="names, or patterns such as 'conv_*'")
     parser.add_argument("--contenders", nargs="+", metavar="NAME", choices=[WARPLOOM, *peers.PEERS])
     parser.add_argument("--threads", type=int, default=2)
@@ -369,7 +369,7 @@ def main():
             shutil.rmtree(left) if left.is_dir() else left.unlink()
     rows = []
     for name in options.only:
-        rows.append(bench(workloads.by_name(name), options))
+        rows.append(bench(peers.by_name(name), options))
         print_row(rows[-1])
         sys.stdout.flush()
     print_summary(rows)

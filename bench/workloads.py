@@ -3,7 +3,7 @@
 A workload's `bytes` are the bytes that a perfect single kernel moves: every input read once, every output written
 once. Its figure is the time of a copy of as many bytes, or of its multiply-adds or elementary functions at the
 machine's peak, divided by the measured time. To add one, append it to WORKLOADS, and add the form of each framework
-to peers.py. parts.py has the parts of models, products.py products alone.
+to peers.py. parts.py has the parts of models, products.py products alone, and peers.py finds all of them by name.
 """
 
 import dataclasses
@@ -155,13 +155,6 @@ WORKLOADS = (
     Workload("sgemm", "SGEMM 1024x1024x1024", sgemm(1024), "fma", flops=2 * 1024**3),
     Workload("bert_layer", "BERT base layer, 512 tokens", from_file("bert_base_layer_b1_s512.onnx"), "fma", flops=BERT_FLOPS),
 )
-
-
-def by_name(name):
-    import parts
-    import products
-
-    return next(workload for workload in WORKLOADS + parts.PARTS + products.PRODUCTS if workload.name == name)
 
 
 def shapes(values):

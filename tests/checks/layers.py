@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
 """Fails on every #include and word that tests/layers.txt forbids, with the file, the line and the edge; on folders and
-headers that include each other in a circle, those of tests/ and bench/ too; and on types of the same name in two headers.
+headers that include each other in a circle, those of tests/ and bench/ too; on Python files that import each other in a circle;
+and on types of the same name in two headers.
 
     layers.py [--root DIR] [--layers FILE]
 """
 
 import argparse
+import ast
 import fnmatch
 import pathlib
 import re
@@ -194,6 +196,32 @@ def check_circles(files, root):
             yield f"{path[0]} includes itself in a circle: {steps}"
 
 
+def imports_of(file, root):
+    """(file, line) of what a Python file imports of the tree: modules beside it, and relative ones."""
+    for node in ast.walk(ast.parse((root / file).read_text())):
+        if isinstance(node, ast.Import):
+            names, level = [alias.name for alias in node.names], 0
+        elif isinstance(node, ast.ImportFrom):
+            names, level = ([node.module] if node.module else [alias.name for alias in node.names]), node.level
+        else:
+            continue
+        folder = pathlib.PurePosixPath(file).parents[max(level, 1) - 1]
+        if level == 0 and (root / folder / "__init__.py").is_file():
+            continue  # a package's own modules are imported by relative names
+        for name in names:
+            module = folder / (name.replace(".", "/") + ".py")
+            if (root / module).is_file():
+                yield str(module), node.lineno
+
+
+def check_imports(files, root):
+    edges = {file: {to: f"{file}:{line}" for to, line in imports_of(file, root)} for file in files}
+    path = circle(edges)
+    if path:
+        steps = ", ".join(f"{edges[a][b]} imports {b}" for a, b in zip(path, path[1:]))
+        yield f"{path[0]} imports itself in a circle: {steps}"
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--root", type=pathlib.Path, default=tree.ROOT)
@@ -208,6 +236,7 @@ def main():
     problems = [problem for file in files for problem in check_file(layers, file, options.root)]
     problems += check_names(files, options.root)
     problems += check_circles(every, options.root)
+    problems += check_imports(tree.files("*.py", root=options.root), options.root)
     return tree.report("layers", problems, len(files))
 
 

@@ -52,6 +52,15 @@ class Layers(unittest.TestCase):
         self.assertEqual(code, 1, printed)
         self.assertIn("bench includes itself in a circle: bench/b.cpp:1 includes bench/x, bench/x/x.h:1 includes bench", printed)
 
+    def test_circles_of_imports(self):
+        modules = {"bench/a.py": "import os\nimport b\n", "bench/b.py": "def f():\n    from a import g\n"}
+        code, printed = run({"compiler/base/x.h": "", **modules})
+        self.assertEqual(code, 1, printed)
+        self.assertIn("bench/a.py imports itself in a circle: bench/a.py:2 imports bench/b.py, bench/b.py:2 imports bench/a.py", printed)
+        package = {"client/p/__init__.py": "import y\n", "client/p/q/__init__.py": "", "client/p/q/x.py": "from .. import y\n", "client/p/y.py": "from .q.x import z\n"}
+        code, printed = run({"compiler/base/x.h": "", **package})
+        self.assertIn("client/p/q/x.py imports itself in a circle", printed)
+
     def test_forbidden_edges(self):
         for file, header, edge in (
             ("compiler/base/a.h", "compiler/plan/x.h", "compiler/base -> compiler/plan"),
