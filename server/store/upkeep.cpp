@@ -29,9 +29,7 @@ std::string stamp_of(int64_t unix_ms) {
 
 Upkeep::Upkeep(Store* store, const UpkeepOptions& options)
     : store_(store), options_(options), prefix_(cat(fs::path(store->file()).stem().string(), "-")) {
-  const StoreBounds& bounds = options_.bounds;
-  if (options_.backup_hours > 0 || bounds.database_bytes > 0 || bounds.object_bytes > 0)
-    thread_ = std::thread([this] { serve(); });
+  thread_ = std::thread([this] { serve(); });
 }
 
 Upkeep::~Upkeep() {
@@ -158,6 +156,8 @@ void Upkeep::sweep() {
 
 void Upkeep::serve() {
   sweep();
+  const StoreBounds& bounds = options_.bounds;
+  if (options_.backup_hours <= 0 && bounds.database_bytes <= 0 && bounds.object_bytes <= 0) return;
   std::unique_lock lock(mutex_);
   do {
     lock.unlock();
