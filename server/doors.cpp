@@ -1,24 +1,41 @@
 #include "server/doors.h"
 
 #include <sys/socket.h>
+#include <unistd.h>
+
+#include <set>
 
 namespace wl {
 namespace {
 
 // Doors are made with the server, and what is known of a door's callers never changes. So many users can be told
-// apart; further ones go by the last door, as users of whom nothing is known.
+// apart, beside the user of this process and root, who have doors from the start; further ones go by the last door, as
+// users of whom nothing is known.
 constexpr size_t kMostUsers = 16;
+
+std::set<uid_t> operators() {
+  return {geteuid(), 0};
+}
 
 }  // namespace
 
 Doors::Doors(Door kind, Authorizer* authorizer, grpc::ServerBuilder* builder)
-    : kind_(kind), doors_(kind == Door::kUnix ? kMostUsers + 1 : 1) {
+    : kind_(kind), doors_(kind == Door::kUnix ? operators().size() + kMostUsers + 1 : 1) {
   for (One& one : doors_) {
     one.connection = std::make_shared<Connection>();
     one.connection->door = kind;
     one.in = builder->experimental().AddExternalConnectionAcceptor(
         grpc::ServerBuilder::experimental_type::ExternalConnectionType::FROM_FD, authorizer->guarded(one.connection));
   }
+  if (kind_ != Door::kUnix) return;
+  for (const uid_t uid : operators()) give_door(uid);
+}
+
+Doors::One& Doors::give_door(uid_t uid) {
+  One& next = doors_[used_.size()];
+  next.connection->uid.store(uid, std::memory_order_release);
+  used_.emplace(uid, used_.size());
+  return next;
 }
 
 void Doors::take(int fd) {
@@ -33,11 +50,7 @@ Doors::One& Doors::door_of(int fd) {
   if (kind_ != Door::kUnix || getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0) return doors_.back();
   const auto found = used_.find(peer.uid);
   if (found != used_.end()) return doors_[found->second];
-  if (used_.size() == kMostUsers) return doors_.back();
-  One& next = doors_[used_.size()];
-  next.connection->uid.store(peer.uid, std::memory_order_release);
-  used_.emplace(peer.uid, used_.size());
-  return next;
+  return used_.size() + 1 == doors_.size() ? doors_.back() : give_door(peer.uid);
 }
 
 }  // namespace wl

@@ -27,6 +27,7 @@ class Doors {
   };
 
   One& door_of(int fd);
+  One& give_door(uid_t uid);  // the next one that nobody has
 
   const Door kind_;
   std::vector<One> doors_;          // of a unix socket: one for each user, and the last for those beyond
