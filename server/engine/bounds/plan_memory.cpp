@@ -58,7 +58,8 @@ absl::StatusOr<std::unique_ptr<PlanMemory::Held>> PlanMemory::take(const std::st
         cat("planning this graph may take ", gb(bytes), ", and this coordinator sets ", gb(most),
             " aside for a caller; cut the graph into smaller ones, or start the coordinator with more "
             "(--plan-memory-gb)"));
-  int64_t& own = of_caller_[caller];
+  const auto known = of_caller_.find(caller);
+  const int64_t own = known == of_caller_.end() ? 0 : known->second;
   if (limit_ > 0 && (held_ + bytes > limit_ || own + bytes > most)) {
     const bool mine = own + bytes > most;
     return absl::ResourceExhaustedError(cat("planning this graph may take ", gb(bytes), ", and the open jobs ",
@@ -66,7 +67,7 @@ absl::StatusOr<std::unique_ptr<PlanMemory::Held>> PlanMemory::take(const std::st
                                             " of ", gb(mine ? most : limit_), "; ask again when some are done"));
   }
   held_ += bytes;
-  own += bytes;
+  of_caller_[caller] = own + bytes;
   return std::make_unique<Held>(this, caller, bytes);
 }
 
