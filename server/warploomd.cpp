@@ -32,6 +32,7 @@
 #include "server/listener.h"
 #include "server/services/callers.h"
 #include "server/store/store.h"
+#include "spdlog/spdlog.h"
 #include "worker/compile.h"
 #include "worker/measure.h"
 
@@ -317,7 +318,11 @@ std::optional<int> read_options(int argc, char** argv, Daemon* daemon) {
 wl::Sandbox box_of_builds() {
   static const wl::Sandbox kBox = [] {
     const absl::StatusOr<std::string> folder = wl::temporary_folder();
-    return folder.ok() && wl::sandbox_serves(*folder).ok() ? wl::Sandbox::kBubblewrap : wl::Sandbox::kNone;
+    const absl::Status serves = folder.ok() ? wl::sandbox_serves(*folder) : folder.status();
+    if (serves.ok()) return wl::Sandbox::kBubblewrap;
+    spdlog::warn("compilers of this coordinator run without a sandbox: {}; --no-build leaves building to clients",
+                 std::string(serves.message()));
+    return wl::Sandbox::kNone;
   }();
   return kBox;
 }
