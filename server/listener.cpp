@@ -51,11 +51,16 @@ absl::Status clear_socket(const sockaddr_un& address) {
     return absl::AlreadyExistsError(
         cat("listen address unix:", path, ": is a file that is no socket; name another path"));
   const int probe = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  const bool answered = connect(probe, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0;
+  if (probe < 0) return absl::UnavailableError(cat("listen address unix:", path, ": ", std::strerror(errno)));
+  const int failed = connect(probe, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0 ? 0 : errno;
   close(probe);
-  if (answered)
+  if (failed == 0)
     return absl::UnavailableError(
         cat("listen address unix:", path, ": is in use by another process; stop it or choose another path"));
+  if (failed != ECONNREFUSED)  // such as a socket of another user, on which somebody may well listen
+    return absl::UnavailableError(cat("listen address unix:", path,
+                                      ": whether another process listens there cannot be told (", std::strerror(failed),
+                                      "); remove the file or choose another path"));
   unlink(path);
   return absl::OkStatus();
 }

@@ -56,13 +56,12 @@ grpc::ServerUnaryReactor* AdminService::ListDevices(grpc::CallbackServerContext*
   grpc::ServerUnaryReactor* const reactor = context->DefaultReactor();
   ask_upstream(serving_, *context, {{Question::kDevices, "", ""}}, [=, this](const Asked&) {
     const bool taken = serving_.quick->post([=, this] {
-      const auto devices = store_->devices();
-      if (devices.ok()) {
-        for (const Device& device : *devices) {
+      reactor->Finish(to_grpc(within_memory([&]() -> absl::Status {
+        WL_ASSIGN_OR_RETURN(const std::vector<Device> devices, store_->devices());
+        for (const Device& device : devices)
           if (out->devices_size() < static_cast<int>(kMostItems)) *out->add_devices() = to_proto(device);
-        }
-      }
-      reactor->Finish(to_grpc(devices.status()));
+        return absl::OkStatus();
+      })));
     });
     if (!taken) reactor->Finish(too_busy());
   });

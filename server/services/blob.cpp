@@ -91,8 +91,11 @@ class UploadCall final : public grpc::ServerReadReactor<v1::UploadRequest> {
   void OnReadDone(bool ok) override {
     if (!ok) return commit();
     if (const absl::Status fields = check_fields(chunk_); !fields.ok()) return Finish(to_grpc(fields));
-    if (chunks_.empty()) digest_ = chunk_.digest();
     const auto size = static_cast<int64_t>(chunk_.data().size());
+    if (chunks_.empty())
+      digest_ = chunk_.digest();
+    else if (size == 0)
+      return Finish(to_grpc(invalid("blob: expected bytes in every chunk but the first")));
     if (size > kBlobChunkBytes)
       return Finish(to_grpc(invalid("blob: expected chunks of at most ", kBlobChunkBytes, " bytes, found ", size)));
     if (size_ + size > kMaxBlobBytes)
@@ -111,19 +114,22 @@ class UploadCall final : public grpc::ServerReadReactor<v1::UploadRequest> {
   void commit() {
     const bool taken = serving_.quick->post([this] {
       if (context_->IsCancelled()) return Finish(grpc::Status::CANCELLED);
-      std::string bytes;
-      bytes.reserve(static_cast<size_t>(size_));
-      for (std::string& chunk : chunks_) {
-        bytes += chunk;
-        chunk = std::string();
-      }
-      out_->set_size(size_);
-      const absl::StatusOr<Reader> by = reader_of(serving_, *context_);
-      const absl::Status put = by.ok() ? serving_.engine->put_blob(digest_, bytes) : by.status();
-      if (put.ok() && !by->team.empty()) known_->sent(by->team, digest_);
-      Finish(to_grpc(put));
+      Finish(to_grpc(within_memory([this] { return put(); })));
     });
     if (!taken) Finish(too_busy());
+  }
+  absl::Status put() {
+    std::string bytes;
+    bytes.reserve(static_cast<size_t>(size_));
+    for (std::string& chunk : chunks_) {
+      bytes += chunk;
+      chunk = std::string();
+    }
+    out_->set_size(size_);
+    WL_ASSIGN_OR_RETURN(const Reader by, reader_of(serving_, *context_));
+    WL_RETURN_IF_ERROR(serving_.engine->put_blob(digest_, bytes));
+    if (!by.team.empty()) known_->sent(by.team, digest_);
+    return absl::OkStatus();
   }
 
   const Serving serving_;
@@ -168,10 +174,12 @@ class DownloadCall final : public grpc::ServerWriteReactor<v1::DownloadResponse>
   }
   // The object, if it is here and the caller may know it.
   absl::StatusOr<std::optional<std::string>> seen() {
-    WL_ASSIGN_OR_RETURN(const Reader reader, reader_of(serving_, *context_));
-    WL_ASSIGN_OR_RETURN(const std::set<std::string> known, known_->to(reader, {digest_}));
-    if (known.empty()) return std::nullopt;
-    return serving_.store->blob(digest_);
+    return within_memory([this]() -> absl::StatusOr<std::optional<std::string>> {
+      WL_ASSIGN_OR_RETURN(const Reader reader, reader_of(serving_, *context_));
+      WL_ASSIGN_OR_RETURN(const std::set<std::string> known, known_->to(reader, {digest_}));
+      if (known.empty()) return std::nullopt;
+      return serving_.store->blob(digest_);
+    });
   }
   // `problem`: why the upstream could not be asked for it.
   void send(absl::StatusOr<std::optional<std::string>> bytes, const std::string& problem) {

@@ -86,7 +86,7 @@ class InspectCall final : public grpc::ServerWriteReactor<v1::InspectResponse> {
       else
         Finish(to_grpc(made));
     } catch (const std::bad_alloc&) {
-      Finish(no_memory());
+      Finish(to_grpc(no_memory()));
     }
   }
 

@@ -110,7 +110,7 @@ grpc::ServerUnaryReactor* KernelStoreService::fetch(grpc::CallbackServerContext*
   const auto again = [=, this](const Asked& asked) {
     const bool taken = serving_.quick->post([=, this, problem = asked.problem] {
       Count found;
-      const absl::Status status = answer(*parsed, stored, problem, out, &found);
+      const absl::Status status = within_memory([&] { return answer(*parsed, stored, problem, out, &found); });
       finish(reactor, status, found);
     });
     if (!taken) reactor->Finish(too_busy());
@@ -124,7 +124,7 @@ grpc::ServerUnaryReactor* KernelStoreService::fetch(grpc::CallbackServerContext*
       return found;
     };
     Count found;
-    const absl::Status status = answer(*parsed, noting, "", out, &found);
+    const absl::Status status = within_memory([&] { return answer(*parsed, noting, "", out, &found); });
     if (missing.empty() || serving_.upstream == nullptr) return finish(reactor, status, found);
     ask_upstream(serving_, *context, missing, again);
   });

@@ -33,7 +33,8 @@ class WatchCall final : public grpc::ServerWriteReactor<v1::Job>, public std::en
     } else if (!reader.ok()) {
       call->end(to_grpc(reader.status()));
     } else if (!call->counted_ || !serving.quick->post([call, serving, reader = *reader, request] {
-                 call->watch(job_for(serving, reader, request.name()), request.resume_version());
+                 call->watch(within_memory([&] { return job_for(serving, reader, request.name()); }),
+                             request.resume_version());
                })) {
       call->end(too_busy());
     }

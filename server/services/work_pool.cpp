@@ -41,9 +41,9 @@ void WorkPool::serve() {
   }
 }
 
-grpc::Status no_memory() {
-  return {grpc::StatusCode::RESOURCE_EXHAUSTED,
-          "the coordinator has not enough memory for this call: ask for less at once, or again later"};
+absl::Status no_memory() {
+  return absl::ResourceExhaustedError(
+      "the coordinator has not enough memory for this call: ask for less at once, or again later");
 }
 
 grpc::Status too_busy() {

@@ -12,6 +12,8 @@
 #include <thread>
 #include <vector>
 
+#include "compiler/base/status.h"
+#include "proto/rpc.h"
 #include "server/engine/bounds/turns.h"
 
 namespace wl {
@@ -44,7 +46,17 @@ class WorkPool {
 
 grpc::Status too_busy();  // What a call hears that the pool did not take.
 
-grpc::Status no_memory();  // What a call hears whose answer did not fit into memory: others go on.
+absl::Status no_memory();  // What a call hears whose answer did not fit into memory: others go on.
+
+// Returns what `work` returns, a Status or a StatusOr; no_memory() if it throws because memory is short.
+template <typename Work>
+auto within_memory(Work work) -> decltype(work()) {
+  try {
+    return work();
+  } catch (const std::bad_alloc&) {
+    return no_memory();
+  }
+}
 
 // Answers a unary call with what `handle` returns. A call whose caller has gone by its turn is not handled.
 template <typename Handle>
@@ -55,7 +67,7 @@ grpc::ServerUnaryReactor* answer_on(WorkPool* pool, grpc::CallbackServerContext*
     try {
       return context->IsCancelled() ? grpc::Status::CANCELLED : handle();
     } catch (const std::bad_alloc&) {
-      return no_memory();
+      return to_grpc(no_memory());
     }
   };
   const bool taken = pool->post([=] { reactor->Finish(answer()); }, caller);

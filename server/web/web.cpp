@@ -3,6 +3,7 @@
 #include <map>
 #include <string_view>
 
+#include "absl/cleanup/cleanup.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
@@ -230,9 +231,10 @@ absl::StatusOr<KeptAnswer> Web::Impl::answer_to(const Route& route, std::vector<
   for (const auto& [name, value] : question.parameters) append(&key, "\n", name, "=", value);
   if (auto kept = answers.find(key)) return *std::move(kept);
   if (!at_once.take(1)) return absl::UnavailableError("so many others ask that this has to wait; ask again");
-  const absl::StatusOr<WebJson> json =
-      route.make(data, {.reader = reader, .parts = std::move(parts), .parameters = question.parameters});
-  at_once.give(1);
+  const absl::StatusOr<WebJson> json = [&] {
+    const absl::Cleanup give = [this] { at_once.give(1); };  // also if memory is short
+    return route.make(data, {.reader = reader, .parts = std::move(parts), .parameters = question.parameters});
+  }();
   WL_RETURN_IF_ERROR(json.status());
   auto body = std::make_shared<const std::string>(json->dump(-1, ' ', false, WebJson::error_handler_t::replace));
   if (body->size() > kMostAnswerBytes)

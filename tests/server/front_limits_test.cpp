@@ -4,9 +4,11 @@
 #include <gtest/gtest.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include <condition_variable>
+#include <filesystem>
 #include <list>
 #include <mutex>
 
@@ -14,6 +16,7 @@
 #include "compiler/base/status.h"
 #include "proto/rpc.h"
 #include "server/coordinator.h"
+#include "server/services/work_pool.h"
 #include "tests/server/scratch.h"
 #include "tests/server/service.h"
 #include "warploom/v1/blob.grpc.pb.h"
@@ -80,15 +83,49 @@ TEST(Uploads, ComeInChunksOfTheAgreedSize) {
   Coordinator coordinator;
   ASSERT_TRUE(coordinator.start(options).ok());
   const auto blobs = v1::BlobStore::NewStub(coordinator.in_process_channel());
-  grpc::ClientContext context;
-  v1::UploadResponse answer;
-  const auto writer = blobs->Upload(&context, &answer);
-  v1::UploadRequest chunk;
-  chunk.set_data(std::string(kBlobChunkBytes + 1, 'x'));
-  writer->Write(chunk);
-  const grpc::Status status = writer->Finish();
-  EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
-  EXPECT_THAT(status.error_message(), HasSubstr("chunk"));
+  for (const std::vector<size_t>& sizes : {std::vector<size_t>{kBlobChunkBytes + 1}, {3, 0}, {0, 0}}) {
+    grpc::ClientContext context;
+    v1::UploadResponse answer;
+    const auto writer = blobs->Upload(&context, &answer);
+    for (const size_t size : sizes) {
+      v1::UploadRequest chunk;
+      chunk.set_digest(sha256_hex("xxx"));
+      chunk.set_data(std::string(size, 'x'));
+      writer->Write(chunk);
+    }
+    const grpc::Status status = writer->Finish();
+    EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT) << status.error_message();
+    EXPECT_THAT(status.error_message(), HasSubstr("chunk"));
+  }
+}
+
+TEST(Calls, WhoseAnswerDoesNotFitIntoMemoryEndWithAnError) {
+  const auto much = [](size_t bytes) -> absl::StatusOr<std::string> {
+    if (bytes > 3) throw std::bad_alloc();
+    return std::string(bytes, 'x');
+  };
+  EXPECT_EQ(*within_memory([&] { return much(3); }), "xxx");
+  EXPECT_TRUE(absl::IsResourceExhausted(within_memory([&] { return much(4); }).status()));
+}
+
+// Whether a coordinator listens on it cannot be told, so it stays.
+TEST(Listening, LeavesSocketsThatItCannotAsk) {
+  Scratch scratch;
+  const std::string path = scratch.path("s");
+  const int other = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+  sockaddr_un address = {};
+  address.sun_family = AF_UNIX;
+  path.copy(address.sun_path, sizeof address.sun_path - 1);
+  ASSERT_EQ(bind(other, reinterpret_cast<const sockaddr*>(&address), sizeof address), 0);
+  CoordinatorOptions options;
+  options.store = scratch.path("a.db");
+  options.listen = "unix:" + path;
+  Coordinator coordinator;
+  const absl::Status started = coordinator.start(options);
+  EXPECT_TRUE(absl::IsUnavailable(started)) << started;
+  EXPECT_THAT(std::string(started.message()), HasSubstr("remove the file or choose another path"));
+  EXPECT_TRUE(std::filesystem::exists(path));
+  close(other);
 }
 
 TEST(Connections, BeyondTheirNumberAreClosedAndTheOthersServed) {
