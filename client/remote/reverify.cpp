@@ -1,33 +1,16 @@
 // The calls of a Service about kernels that are verified again.
-#include <grpcpp/grpcpp.h>
-
 #include <algorithm>
 #include <chrono>
 
 #include "client/remote/service.h"
-#include "proto/limits.h"
-#include "proto/wire.h"
+#include "client/remote/unary.h"
 #include "warploom/v1/admin.grpc.pb.h"
 
 namespace wl {
 namespace {
 
-constexpr auto kDeadline = std::chrono::minutes(10);  // all records of a store are looked at
+constexpr auto kPatience = std::chrono::minutes(10);  // all records of a store are looked at
 constexpr int kPage = 1000;
-
-template <typename Request, typename Response>
-absl::StatusOr<Response> asked(v1::Admin::Stub& stub, const Peer& peer,
-                               grpc::Status (v1::Admin::Stub::*method)(grpc::ClientContext*, const Request&, Response*),
-                               const Request& request) {
-  grpc::ClientContext context;
-  context.set_deadline(std::chrono::system_clock::now() + kDeadline);
-  Response response;
-  WL_RETURN_IF_ERROR(status_of((stub.*method)(&context, request, &response), peer));
-  if (const absl::Status fields = check_fields(response); !fields.ok()) {
-    return absl::DataLossError(cat("the answer of ", peer.where, " cannot be used: ", std::string(fields.message())));
-  }
-  return response;
-}
 
 }  // namespace
 
@@ -36,7 +19,8 @@ absl::StatusOr<std::vector<std::string>> Service::reverify(const std::string& ta
   request.set_target(target);
   request.set_again(again);
   auto stub = v1::Admin::NewStub(channel_);
-  WL_ASSIGN_OR_RETURN(const v1::ReverifyResponse made, asked(*stub, peer_, &v1::Admin::Stub::Reverify, request));
+  WL_ASSIGN_OR_RETURN(const v1::ReverifyResponse made,
+                      call(*stub, peer_, &v1::Admin::Stub::Reverify, request, kPatience));
   return std::vector<std::string>(made.jobs().begin(), made.jobs().end());
 }
 
@@ -48,7 +32,7 @@ absl::StatusOr<std::vector<Service::Reverification>> Service::list_reverified(co
   do {
     request.set_page_size(std::min(kPage, most - static_cast<int>(rows.size())));
     WL_ASSIGN_OR_RETURN(const v1::ListReverifiedResponse page,
-                        asked(*stub, peer_, &v1::Admin::Stub::ListReverified, request));
+                        call(*stub, peer_, &v1::Admin::Stub::ListReverified, request, kPatience));
     for (const v1::ReverifiedKernel& kernel : page.kernels()) {
       rows.push_back({kernel.job(), kernel.digest(), kernel.key(), kernel.environment_before(), kernel.environment(),
                       kernel.outcome(), kernel.plan_before(), kernel.plan(), kernel.before_ns(), kernel.ns(),
