@@ -17,6 +17,7 @@
 #include "client/program/json.h"
 #include "client/program/manifest.h"
 #include "client/remote/report.h"
+#include "compiler/ir/text.h"
 
 namespace wl {
 namespace {

@@ -7,6 +7,7 @@
 #include "client/remote/report.h"
 #include "client/remote/trust.h"
 #include "compiler/base/libraries.h"
+#include "compiler/ir/text.h"
 
 namespace wl {
 namespace {

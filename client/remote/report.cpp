@@ -7,7 +7,6 @@
 
 #include "client/program/json.h"
 #include "compiler/base/libraries.h"
-#include "compiler/ir/text.h"
 
 namespace wl {
 namespace {
@@ -181,37 +180,6 @@ std::string record_json(const KernelRecord& record) {
                     {"work_bytes", record.source.work_bytes},
                     {"text", record.source.text}};
   return text_of(json);
-}
-
-std::string describe_group(const std::string& graph_text) {
-  auto graph = parse(graph_text);
-  if (!graph.ok()) return "?";
-  // The ops that characterise a group, in order and without repetition.
-  std::vector<std::string_view> structural, elementwise;
-  for (const Node& node : graph->nodes) {
-    OpClass cls = class_of(node.op);
-    if (cls == OpClass::kLeaf || cls == OpClass::kView || node.op == Op::cast) continue;
-    auto& list = cls == OpClass::kElementwise ? elementwise : structural;
-    if (std::find(list.begin(), list.end(), name_of(node.op)) == list.end()) list.push_back(name_of(node.op));
-  }
-  constexpr size_t kMaxOps = 4;
-  std::string text;
-  size_t written = 0;
-  for (const auto* list : {&structural, &elementwise}) {
-    for (std::string_view name : *list) {
-      if (written < kMaxOps) append(&text, written ? "+" : "", name);
-      ++written;
-    }
-  }
-  if (written > kMaxOps) append(&text, "+", written - kMaxOps);
-  if (text.empty()) text = "copy";
-  if (!graph->outputs.empty()) {
-    const Node& node = graph->nodes[graph->outputs[0].node];
-    append(&text, " ", name_of(node.dtype), "[");
-    for (size_t i = 0; i < node.shape.size(); ++i) append(&text, i ? "," : "", node.shape[i]);
-    text += "]";
-  }
-  return text;
 }
 
 std::string time_text(double ns) {

@@ -35,9 +35,6 @@ std::string reports_json(const std::vector<SizedReport>& reports);
 // Returns a record as JSON, with its source text.
 std::string record_json(const KernelRecord& record);
 
-// Describes a group's computation in a few words: "contract+add+erf f32[512,3072]".
-std::string describe_group(const std::string& graph_text);
-
 std::string time_text(double ns);   // formats a time, e.g. "1.23 ms"
 std::string number_text(double x);  // formats a number with three digits, e.g. "1.2e-06"
 

@@ -33,4 +33,10 @@ absl::StatusOr<Graph> parse(std::string_view text);
 // ... and all fills of floats made normal(0,1), so that the hash depends on what the graph computes and not on names.
 std::string graph_hash(const Graph& graph);
 
+// What people call a group: up to four of its ops, those that are not elementwise first, how many others there are, and
+// the shape of its first output: "contract+add+erf f32[512,3072]", "reduce_max+reduce_sum+sub+exp+1 f32[64]".
+std::string describe_group(const Graph& group);
+// The same of a group's text; "?" if it is not one.
+std::string describe_group(const std::string& text);
+
 }  // namespace wl

@@ -49,7 +49,7 @@ std::string and_why(const std::string& problem) {
 
 absl::Status plan_job(NewJob& job, Store& store, const Compiler& compiler, const Elsewhere& elsewhere, Work* work) {
   const TuneOptions& asked = job.row.options;
-  WL_ASSIGN_OR_RETURN(job.plan, make_plan(job.row.graph, asked, *job.row.device, compiler, {}, work));
+  WL_ASSIGN_OR_RETURN(job.plan, timed_plan(job.row, asked, compiler, {}, work));
   const std::string problem =
       wait_for([&](const auto& done) { find_missing(store, elsewhere, *job.plan, job.row, done); });
   WL_ASSIGN_OR_RETURN(const Records records, known_records(store, *job.plan, job.row.team));

@@ -26,6 +26,10 @@ namespace wl {
 // A job that was cancelled promotes for so long, one whose budget is over as long as its budget again within these.
 constexpr auto kPromotesFor = std::chrono::seconds(5), kMostPromotes = std::chrono::seconds(30);
 
+// make_plan() for a job by `options`, which may have another cover than the job, with the seconds that it took.
+absl::StatusOr<JobPlan> timed_plan(const JobRow& row, const TuneOptions& options, const Compiler& compiler,
+                                   const CoverPrices& prices, Work* work);
+
 struct ActiveJob {
   JobRow row;
   std::string caller;  // as of adopt()

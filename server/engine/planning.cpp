@@ -10,6 +10,14 @@ constexpr auto kLongPlanning = std::chrono::seconds(3);
 
 }  // namespace
 
+absl::StatusOr<JobPlan> timed_plan(const JobRow& row, const TuneOptions& options, const Compiler& compiler,
+                                   const CoverPrices& prices, Work* work) {
+  const auto begun = Clock::now();
+  absl::StatusOr<JobPlan> plan = make_plan(row.graph, options, *row.device, compiler, prices, work);
+  if (plan.ok()) plan->enumerate_s = std::chrono::duration<double>(Clock::now() - begun).count();
+  return plan;
+}
+
 void Jobs::make_plan_of(ActiveJob& job) {
   job.planning = std::make_shared<ActiveJob::Planning>();
   if (job.row.graph.empty()) return plan_winners(job);
@@ -22,7 +30,7 @@ void Jobs::make_plan_of(ActiveJob& job) {
               " times, so it is not tried again; cut the graph into smaller ones, or choose another --cover"));
     } else {
       Work work(waiting);
-      *plan = make_plan(row.graph, row.options, *row.device, *compiler_, {}, &work);
+      *plan = timed_plan(row, row.options, *compiler_, {}, &work);
     }
     take_found(row, plan, &Jobs::take_plan);
   });

@@ -81,8 +81,7 @@ void Jobs::refine(ActiveJob& job) {
   // The plan of a large graph takes seconds, so the pool makes it.
   plan_beside(job, [this, row = job.row, prices = job.prices, waiting = waiting_for_job(job)] {
     Work work(waiting);
-    auto plan = std::make_shared<absl::StatusOr<JobPlan>>(
-        make_plan(row.graph, row.options, *row.device, *compiler_, prices, &work));
+    auto plan = std::make_shared<absl::StatusOr<JobPlan>>(timed_plan(row, row.options, *compiler_, prices, &work));
     take_found(row, plan, &Jobs::take_refined);
   });
   publish(job);

@@ -1,12 +1,10 @@
 #include "server/jobs/job_plan.h"
 
 #include <algorithm>
-#include <chrono>
 #include <map>
 #include <unordered_map>
 
 #include "absl/strings/numbers.h"
-#include "absl/strings/str_join.h"
 #include "compiler/base/names.h"
 #include "compiler/base/sha256.h"
 #include "compiler/cover/cover.h"
@@ -81,23 +79,6 @@ std::vector<std::vector<int>> match_parts(const Cover& fused, const Cover& parts
 
 }  // namespace
 
-std::string name_for_people(const Graph& group) {
-  std::string name;
-  std::string_view last;
-  int shown = 0;
-  for (const Node& node : group.nodes) {
-    if (class_of(node.op) == OpClass::kLeaf || class_of(node.op) == OpClass::kView || name_of(node.op) == last)
-      continue;
-    last = name_of(node.op);
-    if (++shown <= 3) append(&name, shown > 1 ? "+" : "", last);
-  }
-  if (shown > 3) name += "+..";
-  const Node& made = group.nodes[group.outputs.front().node];
-  if (shown == 0) append(&name, name_of(made.op));
-  append(&name, " ", name_of(made.dtype), "[", absl::StrJoin(made.shape, ","), "]");
-  return name;
-}
-
 std::string problem_key(const Graph& group, const Device& device, const TuneOptions& options) {
   Encoder key("warploom.problem", kKeyVersion);
   key.text(graph_hash(group)).text(device.fingerprint()).text(kProducts).text(options.cold ? "cold" : "warm");
@@ -128,7 +109,7 @@ std::string result_key(const std::string& graph_text, const Device& device, cons
 PlannedGroup planned_group(Graph graph, const std::string& key) {
   PlannedGroup planned;
   planned.key = key;
-  planned.name = name_for_people(graph);
+  planned.name = describe_group(graph);
   planned.text = print(graph);
   planned.problem = {key, buffers_of(graph)};
   planned.bytes = bytes_moved(graph);
@@ -142,7 +123,6 @@ PlannedGroup planned_group(Graph graph, const std::string& key) {
 
 absl::StatusOr<JobPlan> make_plan(const std::string& graph_text, const TuneOptions& options, const Device& device,
                                   const Compiler& compiler, const CoverPrices& prices, Work* work) {
-  const auto begin = std::chrono::steady_clock::now();
   JobPlan plan;
   plan.device = device;
   WL_ASSIGN_OR_RETURN(plan.machine, machine_of(device));
@@ -174,7 +154,6 @@ absl::StatusOr<JobPlan> make_plan(const std::string& graph_text, const TuneOptio
   }
   for (size_t level = 0; level + 1 < covers.size(); ++level)
     plan.levels[level].parts_of = match_parts(covers[level], covers[level + 1]);
-  plan.enumerate_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   return plan;
 }
 

@@ -16,7 +16,7 @@ namespace wl {
 
 struct PlannedGroup {
   std::string key;
-  std::string name;  // for people: its ops and the shape it makes
+  std::string name;  // describe_group()
   Graph graph;
   std::string text;  // of the graph
   Problem problem;
@@ -49,11 +49,8 @@ struct JobPlan {
   std::vector<Level> levels;  // a cover each; the last has no parts
   // Whether a group of the first cover stays whole although its parts were faster, each by itself.
   bool keeps_groups = false;
-  double enumerate_s = 0;
+  double enumerate_s = 0;  // how long planning took, set by who called make_plan() and reported to people
 };
-
-// What a group is called: "subtract+exp+.. f32[512,768]", its first ops and the shape it makes.
-std::string name_for_people(const Graph& group);
 
 // Keys. A key or the environment contains everything that may change what a kernel computes or its time.
 std::string problem_key(const Graph& group, const Device& device, const TuneOptions& options);

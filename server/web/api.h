@@ -54,7 +54,5 @@ WebJson device_json(const Device& device);
 WebJson number_or_null(double value);  // null: it is not above 0, and so not known
 WebJson summary_json(int64_t id, const Job& job);
 WebJson record_row_json(const RecordRow& row);
-// What a group is called, by its canonical text.
-std::string group_name(const std::string& graph_text);
 
 }  // namespace wl

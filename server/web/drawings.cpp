@@ -62,7 +62,7 @@ absl::StatusOr<Drawing> draw_planned(const JobRow& job, const Machine& machine, 
   Drawing drawing;
   for (const Group& group : covers.front().groups) {
     const Graph part = extract(graph, group);
-    drawing.kernels.push_back({.key = problem_key(part, *job.device, job.options), .name = name_for_people(part)});
+    drawing.kernels.push_back({.key = problem_key(part, *job.device, job.options), .name = describe_group(part)});
   }
   WL_ASSIGN_OR_RETURN(CoverExplanation why, explain(graph, covers.front(), machine, work));
   WL_RETURN_IF_ERROR(take(std::move(why), &drawing));
@@ -76,7 +76,7 @@ absl::StatusOr<Drawing> draw_result(const JobResult& result, const Machine& mach
   for (const Step& step : result.steps) {
     const GroupResult& group = result.groups[step.group];
     WL_ASSIGN_OR_RETURN(const Graph part, parse(group.graph));
-    drawing.kernels.push_back({.key = group.key, .name = name_for_people(part)});
+    drawing.kernels.push_back({.key = group.key, .name = describe_group(part)});
   }
   WL_ASSIGN_OR_RETURN(CoverExplanation why, explain(whole, machine, work));
   WL_RETURN_IF_ERROR(take(std::move(why), &drawing));

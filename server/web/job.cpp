@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "compiler/ir/text.h"
 #include "server/jobs/job_plan.h"
 #include "server/services/watch.h"
 #include "server/web/api.h"
@@ -36,7 +37,7 @@ WebJson progress_json(const GroupProgress& group) {
 WebJson searched_json(const std::string& key, const std::optional<RecordRow>& record) {
   GroupProgress group{.key = key, .name = key.substr(0, kKeyShown), .is_default = true};
   if (record) {
-    group.name = group_name(record->record.graph);
+    group.name = describe_group(record->record.graph);
     group.done = true;
     group.best_ns = median_of(record->record.samples_ns);
     group.default_ns = median_of(record->record.default_samples_ns);
@@ -49,7 +50,7 @@ WebJson searched_json(const std::string& key, const std::optional<RecordRow>& re
 WebJson result_json(const GroupResult& group) {
   const int64_t trials = sum_of(group.trials);
   return {{"key", group.key},
-          {"name", group_name(group.graph)},
+          {"name", describe_group(group.graph)},
           {"count", group.count},
           {"compared", false},
           {"done", true},

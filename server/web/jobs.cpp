@@ -3,8 +3,6 @@
 #include <iterator>
 
 #include "absl/strings/numbers.h"
-#include "compiler/ir/text.h"
-#include "server/jobs/job_plan.h"
 #include "server/web/api.h"
 
 namespace wl {
@@ -36,11 +34,6 @@ WebJson device_json(const Device& device) {
 
 WebJson number_or_null(double value) {
   return value > 0 ? WebJson(value) : WebJson();
-}
-
-std::string group_name(const std::string& graph_text) {
-  const absl::StatusOr<Graph> graph = parse(graph_text);
-  return graph.ok() && !graph->outputs.empty() ? name_for_people(*graph) : "?";
 }
 
 WebJson summary_json(int64_t id, const Job& job) {

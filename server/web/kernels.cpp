@@ -69,7 +69,7 @@ WebJson point_json(const KernelPoint& point, const Machine& machine) {
                   {"default_ns", number_or_null(point.default_ns)}};
   const absl::StatusOr<Graph> graph = parse(point.graph);
   const bool drawn = graph.ok() && !graph->outputs.empty();
-  json["name"] = drawn ? name_for_people(*graph) : "?";
+  json["name"] = drawn ? describe_group(*graph) : "?";
   json["bound_ns"] = drawn ? number_or_null(roofline(*graph, machine).ns()) : WebJson();
   return json;
 }

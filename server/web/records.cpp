@@ -1,4 +1,5 @@
 // The records of the store.
+#include "compiler/ir/text.h"
 #include "proto/wire.h"
 #include "server/web/api.h"
 
@@ -14,7 +15,7 @@ WebJson record_row_json(const RecordRow& row) {
   const KernelRecord& record = row.record;
   return {{"digest", record.digest},
           {"key", record.key},
-          {"name", group_name(record.graph)},
+          {"name", describe_group(record.graph)},
           {"target", record.device.target},
           {"device", record.device.name},
           {"environment", record.environment},

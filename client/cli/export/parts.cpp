@@ -14,6 +14,7 @@
 #include "client/program/sound.h"
 #include "client/remote/report.h"
 #include "compiler/base/names.h"
+#include "compiler/ir/text.h"
 
 namespace wl {
 namespace {

@@ -86,7 +86,7 @@ void Jobs::plan_simpler(ActiveJob& job, std::vector<std::string> names) {
     for (const std::string& name : names) {
       TuneOptions options = row.options;
       options.cover = name;
-      auto plan = make_plan(row.graph, options, *row.device, *compiler_, {}, &work);
+      auto plan = timed_plan(row, options, *compiler_, {}, &work);
       if (plan.ok()) {
         (*plans)->emplace_back(name, *std::move(plan));
       } else {
