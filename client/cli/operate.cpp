@@ -56,25 +56,26 @@ absl::StatusOr<Listing> jobs(Context& context) {
 
 absl::StatusOr<Listing> records(Context& context) {
   WL_ASSIGN_OR_RETURN(const std::vector<RecordSummary> records, context.service.list_records(context.options.most));
+  constexpr size_t kShownDigits = 12;  // of a key; commands take so many
   Table table({{"key"},
+               {"what"},
                {"target"},
-               {"ops", true},
                {"best", true},
                {"default", true},
                {"created (UTC)"},
                {"pin"},
                {"confirmed by"},
-               {"team"},
-               {"plan"}},
+               {"team"}},
               colour());
   Listing out;
   out.json["records"] = Json::array();
   for (const RecordSummary& record : records) {
-    table.add({record.key, record.target, cat(record.ops), time_text(record.best_ns), time_text(record.default_ns),
-               date_text(record.created_unix_ms), record.pinned ? "yes" : "",
+    table.add({record.key.substr(0, kShownDigits), record.name, record.target, time_text(record.best_ns),
+               time_text(record.default_ns), date_text(record.created_unix_ms), record.pinned ? "yes" : "",
                record.confirmed_by.empty() ? "nobody" : record.confirmed_by,
-               record.team.empty() ? "shared" : record.team, record.plan});
+               record.team.empty() ? "shared" : record.team});
     out.json["records"].push_back({{"key", record.key},
+                                   {"what", record.name},
                                    {"digest", record.digest},
                                    {"environment", record.environment},
                                    {"target", record.target},
@@ -136,18 +137,20 @@ absl::StatusOr<Listing> drain(Context& context) {
 
 absl::StatusOr<Listing> pin(Context& context) {
   const bool pinned = context.options.command == "pin";
-  WL_ASSIGN_OR_RETURN(const int64_t count, context.service.set_pinned(context.options.input, pinned));
+  WL_ASSIGN_OR_RETURN(const std::string key, context.service.whole_key(context.options.input));
+  WL_ASSIGN_OR_RETURN(const int64_t count, context.service.set_pinned(key, pinned));
   Listing out;
-  out.text = cat(context.options.input, ": ", count, count == 1 ? " record is" : " records are",
+  out.text = cat(key, ": ", count, count == 1 ? " record is" : " records are",
                  pinned ? " kept whatever the bounds of the store are\n" : " no longer pinned\n");
   out.json["records"] = count;
   return out;
 }
 
 absl::StatusOr<Listing> invalidate(Context& context) {
-  WL_ASSIGN_OR_RETURN(const int64_t count, context.service.invalidate(context.options.input));
+  WL_ASSIGN_OR_RETURN(const std::string key, context.service.whole_key(context.options.input));
+  WL_ASSIGN_OR_RETURN(const int64_t count, context.service.invalidate(key));
   Listing out;
-  out.text = cat(context.options.input, ": ", count, count == 1 ? " record is" : " records are", " no longer served\n");
+  out.text = cat(key, ": ", count, count == 1 ? " record is" : " records are", " no longer served\n");
   out.json["records"] = count;
   return out;
 }

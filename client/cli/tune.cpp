@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
+#include <filesystem>
 #include <mutex>
 #include <optional>
 #include <stop_token>
@@ -23,6 +24,7 @@
 #include "client/remote/report.h"
 #include "client/remote/trust.h"
 #include "compiler/base/sha256.h"
+#include "compiler/ir/text.h"
 
 namespace wl {
 namespace {
@@ -270,9 +272,12 @@ absl::StatusOr<int> tune_command(Context& context) {
 
 absl::StatusOr<int> get_command(Context& context) {
   const Options& options = context.options;
-  bool is_key = options.input.size() == 64 && options.input.find_first_not_of("0123456789abcdef") == std::string::npos;
+  const bool is_key = options.input.size() >= kLeastDigits && options.input.size() <= kKeyDigits &&
+                      options.input.find_first_not_of("0123456789abcdef") == std::string::npos &&
+                      !std::filesystem::exists(options.input);
   if (!is_key) return ask_all(context, /*search=*/false);
-  WL_ASSIGN_OR_RETURN(KernelRecord record, context.service.get_record(options.input));
+  WL_ASSIGN_OR_RETURN(const std::string key, context.service.whole_key(options.input));
+  WL_ASSIGN_OR_RETURN(KernelRecord record, context.service.get_record(key));
   WL_RETURN_IF_ERROR(write_report(options.json, record_json(record)));
   if (!options.out.empty()) {
     WL_ASSIGN_OR_RETURN(std::string object, objects_of(context)(record));

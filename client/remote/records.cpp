@@ -67,21 +67,37 @@ absl::StatusOr<std::vector<KernelRecord>> Service::get_records(const std::vector
   return records;
 }
 
-absl::StatusOr<std::vector<RecordSummary>> Service::list_records(int most) {
+absl::StatusOr<std::vector<RecordSummary>> Service::list_records(int most, const std::string& key_prefix) {
   auto stub = v1::KernelStore::NewStub(channel_);
   std::vector<RecordSummary> rows;
   v1::ListKernelsRequest request;
+  request.set_key_prefix(key_prefix);
   do {
     request.set_page_size(std::min(1000, most - static_cast<int>(rows.size())));
     WL_ASSIGN_OR_RETURN(v1::ListKernelsResponse page, call(*stub, peer_, &v1::KernelStore::Stub::ListKernels, request));
     for (const v1::KernelSummary& message : page.kernels()) {
+      if (!message.key().starts_with(key_prefix)) continue;  // an older coordinator lists all
       rows.push_back({message.key(), message.digest(), message.environment(), message.target(), message.device(),
                       message.plan(), message.ops(), message.best_ns(), message.default_ns(), message.created_unix_ms(),
-                      message.pinned(), message.measured_by(), message.confirmed_by(), message.team()});
+                      message.pinned(), message.measured_by(), message.confirmed_by(), message.team(), message.name()});
     }
     request.set_page_token(page.next_page_token());
   } while (!request.page_token().empty() && static_cast<int>(rows.size()) < most);
   return rows;
+}
+
+absl::StatusOr<std::string> Service::whole_key(const std::string& digits) {
+  const bool begins_one = digits.size() >= kLeastDigits && digits.size() < kKeyDigits &&
+                          digits.find_first_not_of("0123456789abcdef") == std::string::npos;
+  if (!begins_one) return digits;
+  constexpr int kMostLooked = 1000;  // a key has a record for every environment
+  WL_ASSIGN_OR_RETURN(const std::vector<RecordSummary> found, list_records(kMostLooked, digits));
+  if (found.empty()) return absl::NotFoundError(cat("no stored kernel has a key that begins with ", digits));
+  for (const RecordSummary& record : found)
+    if (record.key != found[0].key)
+      return invalid("several keys begin with ", digits, ", such as ", found[0].key, " and ", record.key,
+                     "; say more digits");
+  return found[0].key;
 }
 
 absl::StatusOr<std::string> Service::get_blob(const std::string& digest) {

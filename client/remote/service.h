@@ -58,6 +58,8 @@ struct WorkerSummary {
   std::vector<LeaseSummary> doing = {};
 };
 
+inline constexpr size_t kKeyDigits = 64, kLeastDigits = 6;  // of a key in hexadecimal; of what stands for it
+
 struct RecordSummary {
   std::string key, digest, environment, target, device, plan;
   int64_t ops = 0;
@@ -66,6 +68,7 @@ struct RecordSummary {
   bool pinned = false;
   std::string measured_by, confirmed_by;
   std::string team;  // empty: it is shared
+  std::string name;  // describe_group() of its group
 };
 
 // What a coordinator says about itself.
@@ -157,7 +160,11 @@ class Service {
   absl::StatusOr<KernelRecord> get_record(const std::string& key);
   // Returns records in the order of the digests; NotFound when the store lacks one.
   absl::StatusOr<std::vector<KernelRecord>> get_records(const std::vector<std::string>& digests);
-  absl::StatusOr<std::vector<RecordSummary>> list_records(int most);
+  // The newest first; only those whose key begins with `key_prefix`.
+  absl::StatusOr<std::vector<RecordSummary>> list_records(int most, const std::string& key_prefix = "");
+  // The key of stored kernels that begins with `digits`, of which at least kLeastDigits are needed. A text that is no
+  // beginning of a key, or a whole key, is returned as it is. NotFound: there is none; InvalidArgument: several.
+  absl::StatusOr<std::string> whole_key(const std::string& digits);
   // Returns the bytes whose SHA-256 is the digest.
   absl::StatusOr<std::string> get_blob(const std::string& digest);
 

@@ -7,6 +7,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_split.h"
 #include "compiler/base/names.h"
+#include "compiler/ir/text.h"
 #include "proto/limits.h"
 #include "proto/rpc.h"
 #include "proto/wire.h"
@@ -17,6 +18,8 @@
 
 namespace wl {
 namespace {
+
+constexpr size_t kDigestDigits = 64;  // of a key in hexadecimal
 
 // The calls that fetch give out bytes that were made before, where they can.
 using Fetching = v1::KernelStore::WithRawCallbackMethod_GetKernel<
@@ -199,7 +202,11 @@ grpc::Status KernelStoreService::ListKernels(const Reader& reader, const v1::Lis
   const int limit = request->page_size() <= 0 ? 100 : std::min(request->page_size(), 1000);
   const auto after = record_cursor(request->page_token());
   if (!after.ok()) return to_grpc(after.status());
-  const auto records = store_->list_records(*after, limit, reader);
+  const std::string& prefix = request->key_prefix();
+  if (prefix.size() > kDigestDigits || prefix.find_first_not_of("0123456789abcdef") != std::string::npos)
+    return to_grpc(invalid("key_prefix: expected at most ", kDigestDigits,
+                           " hexadecimal digits in lower case, found \"", prefix.substr(0, 80), "\""));
+  const auto records = store_->list_records(*after, limit, reader, {.key_prefix = prefix});
   if (!records.ok()) return to_grpc(records.status());
   size_t bytes = 0;
   for (const RecordRow& row : *records) {
@@ -219,6 +226,7 @@ grpc::Status KernelStoreService::ListKernels(const Reader& reader, const v1::Lis
     kernel->set_measured_by(row.record.measured_by);
     kernel->set_confirmed_by(row.record.confirmed_by);
     kernel->set_team(row.team);
+    kernel->set_name(describe_group(row.record.graph));
     bytes += kernel->ByteSizeLong();
   }
   const auto listed = static_cast<size_t>(out->kernels_size());

@@ -19,13 +19,15 @@ const std::string kByKey = cat(
     "WHERE r.key = ?1 AND r.blessed = 1 AND (?2 = '' OR r.environment = (SELECT id FROM environments WHERE name = ?2)) "
     "AND ",
     kSeen, " ORDER BY r.namespace IS ", kOwn, " DESC, r.namespace = 0 DESC, r.created_ms DESC, r.digest DESC");
-// Those of a machine and of a model, if one is named: ?5 and ?6. An index is used only for what is asked.
-std::string after(bool machine, bool model) {
+// Those of a machine and of a model, if one is named: ?5 and ?6; and those whose keys lie between two, ?7 and ?8. An
+// index is used only for what is asked.
+std::string after(bool machine, bool model, bool keys) {
   return cat("WHERE r.blessed = 1 AND (r.created_ms, r.digest) < (?1, ?2) AND ", kSeen, " AND ",
              machine ? "r.machine = (SELECT id FROM machines WHERE name = ?5)" : "?5 = ''", " AND ",
              model ? "r.key IN (SELECT key_bytes(g.key) FROM jobs j JOIN job_groups g ON g.job_id = j.id WHERE j.label "
                      "= ?6 AND (?4 OR j.team = ?3))"
                    : "?6 = ''",
+             " AND ", keys ? "r.key BETWEEN key_bytes(?7) AND key_bytes(?8)" : "?7 = '' AND ?8 = ''",
              " ORDER BY r.created_ms DESC, r.digest DESC");
 }
 
@@ -61,10 +63,18 @@ std::string select(Depth depth, bool row, std::string_view where) {
 const std::string kSelect[][2] = {{select(kManifest, false, kByKey), select(kManifest, false, kByDigest)},
                                   {select(kDigests, false, kByKey), select(kDigests, false, kByDigest)},
                                   {select(kWhole, true, kByKey), select(kWhole, true, kByDigest)}};
-// Whether a machine is named, and a model.
-const std::string kSelectPage[][2] = {
-    {select(kManifest, true, after(false, false)), select(kManifest, true, after(false, true))},
-    {select(kManifest, true, after(true, false)), select(kManifest, true, after(true, true))}};
+// By whether a machine is named, a model, and the beginning of keys.
+struct SelectPage {
+  std::string text[2][2][2];
+  SelectPage() {
+    for (const bool machine : {false, true})
+      for (const bool model : {false, true})
+        for (const bool keys : {false, true})
+          text[machine][model][keys] = select(kManifest, true, after(machine, model, keys));
+  }
+};
+const SelectPage kSelectPage;
+constexpr size_t kKeyDigits = 64;
 
 RecordNames names_of(const v1::KernelRecord& message) {
   return {message.digest(), message.key(), message.environment()};
@@ -230,14 +240,19 @@ absl::StatusOr<std::vector<RecordRow>> Store::list_records(const std::optional<R
   if (limit <= 0) return records;
   const int64_t created = after ? after->created_ms : std::numeric_limits<int64_t>::max();
   const std::string digest = after && !after->digest.empty() ? key_bytes(after->digest) : std::string();
+  const std::string& prefix = filter.key_prefix;
+  const auto padded = [&](char digit) {
+    return prefix.empty() ? std::string()
+                          : prefix + std::string(kKeyDigits - std::min(kKeyDigits, prefix.size()), digit);
+  };
   WL_RETURN_IF_ERROR(read([&](Sql& sql) {
     return sql.each(
-        kSelectPage[!filter.machine.empty()][!filter.model.empty()].c_str(),
+        kSelectPage.text[!filter.machine.empty()][!filter.model.empty()][!prefix.empty()].c_str(),
         [&](const Sql::Row& row) {
           if (auto record = impl_->take_record(row, nullptr)) records.push_back(*std::move(record));
           return static_cast<int>(records.size()) < limit;
         },
-        created, Blob{digest}, reader.team, reader.every, filter.machine, filter.model);
+        created, Blob{digest}, reader.team, reader.every, filter.machine, filter.model, padded('0'), padded('f'));
   }));
   return records;
 }

@@ -133,10 +133,10 @@ struct NumberedRecord {
   std::string digest, key, environment;
 };
 
-// Of records: those for a machine (machine_name() in functions.h), and of groups that a job with this label searched.
-// Empty: of any.
+// Of records: those for a machine (machine_name() in functions.h), those of groups that a job with this label searched,
+// and those whose key begins with these hexadecimal digits in lower case. Empty: of any.
 struct RecordFilter {
-  std::string machine = {}, model = {};
+  std::string machine = {}, model = {}, key_prefix = {};
 };
 struct RecordCounts {
   using Names = std::vector<std::pair<std::string, int64_t>>;  // with how many records or groups they have, by name

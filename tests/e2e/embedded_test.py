@@ -74,6 +74,9 @@ def cached_only(scratch, model):
     expect(records, "no records are listed")
     one = scratch.run("warploom", "get", records[0]["key"], "--json", "-").json()
     expect(one["key"] == records[0]["key"] and one["source"]["text"], "a record has no source")
+    expect(one["key"].startswith(scratch.run("warploom", "records").out.split("\n")[1].split()[0]), "the newest record's first digits")
+    expect(scratch.run("warploom", "get", one["key"][:12], "--json", "-").json() == one, "by its first digits")
+    scratch.run("warploom", "get", "0123456789ab", expect=3)
     jobs = scratch.run("warploom", "jobs", "--json", "-").json()["jobs"]
     expect(any(job["state"] == "succeeded" for job in jobs), "no finished job is listed")
 

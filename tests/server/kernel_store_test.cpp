@@ -58,6 +58,38 @@ TEST(KernelStore, PagesHaveEveryRecordOnce) {
   }
 }
 
+TEST(KernelStore, ListsThoseWhoseKeyBeginsSo) {
+  Scratch scratch;
+  fill(scratch.path("a.db"));
+  Service service(scratch.path("a.db"));
+  const auto keys_of = [&](const std::string& prefix) {
+    grpc::ClientContext context;
+    v1::ListKernelsRequest request;
+    request.set_key_prefix(prefix);
+    v1::ListKernelsResponse page;
+    EXPECT_TRUE(service.kernels->ListKernels(&context, request, &page).ok()) << prefix;
+    std::set<std::string> keys;
+    for (const auto& kernel : page.kernels()) keys.insert(kernel.key());
+    return keys;
+  };
+  const std::set<std::string> all = keys_of("");
+  for (const std::string& key : all)
+    for (const size_t digits : {1, 2, 7, 8, 63, 64}) {
+      const std::string prefix = key.substr(0, digits);
+      std::set<std::string> expected;
+      for (const std::string& one : all)
+        if (one.starts_with(prefix)) expected.insert(one);
+      EXPECT_EQ(keys_of(prefix), expected) << prefix;
+    }
+  for (const std::string& wrong : {std::string("xyz"), std::string("ABC"), std::string("12%"), std::string(65, 'a')}) {
+    grpc::ClientContext context;
+    v1::ListKernelsRequest request;
+    request.set_key_prefix(wrong);
+    v1::ListKernelsResponse page;
+    EXPECT_EQ(service.kernels->ListKernels(&context, request, &page).error_code(), grpc::INVALID_ARGUMENT) << wrong;
+  }
+}
+
 TEST(KernelStore, TokensThatItDidNotGiveAreRefused) {
   Scratch scratch;
   Service service(scratch.path("a.db"));

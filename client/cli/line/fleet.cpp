@@ -64,11 +64,12 @@ void add_fleet_commands(CLI::App& app, Options& options) {
                           "warploom pin KEY --server HOST:7411");
   CLI::App* unpin = command(app, options, "unpin", "take a pin away", "warploom unpin KEY --server HOST:7411");
   for (CLI::App* sub : {pin, unpin})
-    sub->add_option("KEY|DIGEST", options.input, "the kernels that are served for a key, or one record by its digest")
+    sub->add_option("KEY|DIGEST", options.input,
+                    "the kernels that are served for a key (or its first digits), or one record by its digest")
         ->required();
   CLI::App* invalidate = command(app, options, "invalidate", "serve a stored kernel no longer; its trials are kept",
                                  "warploom invalidate KEY --server HOST:7411");
-  invalidate->add_option("KEY", options.input, "from `warploom records`")->required();
+  invalidate->add_option("KEY", options.input, "from `warploom records`; its first digits do")->required();
   for (CLI::App* sub : {pin, unpin, workers, watch, cancel, invalidate}) {
     add_connection(sub, options);
     add_json(sub, options);

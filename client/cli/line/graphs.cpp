@@ -258,7 +258,9 @@ void add_graph_commands(CLI::App& app, Options& options) {
   CLI::App* get =
       command(app, options, "get", "fetch what the store has for a graph or a problem key; exit 3 on a miss",
               "warploom get model.onnx --out tuned");
-  get->add_option("FILE|KEY", options.input, "the graph, or the key of one group")->required();
+  get->add_option("FILE|KEY", options.input,
+                  "the graph, or the key of one group or its first digits, from `warploom records`")
+      ->required();
   add_out(get, options, "write a bundle (of a key: source, object and record)");
   add_graph(get, options);
   add_connection(get, options);
