@@ -165,3 +165,14 @@ EXP = """graph {
   output "y" %1
 }
 """
+
+
+def _many_inputs(count):
+    """The concatenation of so many inputs, and their sum: kernels with more arguments than any layer has."""
+    inputs = [f'%{i} = input "x{i}" : f32[2] normal(0,1)' for i in range(count)]
+    joined = f"%{count} = concat {' '.join(f'%{i}' for i in range(count))} axis=[0] : f32[{2 * count}]"
+    sums = [f"%{count + i} = add %{0 if i == 1 else count + i - 1} %{i} : f32[2]" for i in range(1, count)]
+    return "\n  ".join(["graph {", *inputs, joined, *sums, f'output "y" %{count}', f'output "sum" %{2 * count - 1}']) + "\n}\n"
+
+
+MANY_INPUTS = _many_inputs(300)

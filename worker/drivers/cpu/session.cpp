@@ -16,7 +16,6 @@ namespace wl {
 namespace {
 
 constexpr size_t kMaxClones = 256;
-constexpr size_t kMaxArguments = 255;                 // of a kernel, without its workspace
 constexpr int64_t kMemoryReserve = int64_t{1} << 30;  // for scratch, stacks and reasonable allocations of a kernel
 
 // Of outputs beyond this many bytes, one page of some is poisoned: for a check of a search an odd number, so that what
@@ -147,7 +146,6 @@ absl::Status CpuSession::assemble(const ChainCommand& command) {
   for (const ChainCommand::Step& step : command.steps) {
     WL_ASSIGN_OR_RETURN(const Candidate* kernel, slot(step.slot));
     if (!kernel->steps.empty()) return invalid("slot ", step.slot, " is a chain");
-    if (step.arguments.size() > kMaxArguments) return invalid("a step has ", step.arguments.size(), " arguments");
     for (const ChainCommand::Argument& argument : step.arguments) {
       const bool in_arena = argument.buffer < 0;
       if (in_arena ? argument.offset < 0 || argument.offset >= problem_.arena_bytes
@@ -162,24 +160,22 @@ absl::Status CpuSession::assemble(const ChainCommand& command) {
 }
 
 void CpuSession::run_steps(const Candidate& chain, const Arguments& arguments) {
-  void* pointers[kMaxArguments + 1];
   for (const Step& step : chain.steps) {
-    size_t n = 0;
+    pointers_.clear();
     for (const ChainCommand::Argument& argument : step.arguments)
-      pointers[n++] = argument.buffer < 0 ? arguments.back().data() + argument.offset
-                                          : arguments[static_cast<size_t>(argument.buffer)].data();
-    pointers[n] = pool_->workspace();
-    if (step.launch.grid > 0) pool_->launch(step.launch, pointers);
+      pointers_.push_back(argument.buffer < 0 ? arguments.back().data() + argument.offset
+                                              : arguments[static_cast<size_t>(argument.buffer)].data());
+    pointers_.push_back(pool_->workspace());
+    if (step.launch.grid > 0) pool_->launch(step.launch, pointers_.data());
   }
 }
 
 void CpuSession::run(const Candidate& candidate, const Arguments& arguments) {
   if (!candidate.steps.empty()) return run_steps(candidate, arguments);
-  void* pointers[kMaxArguments + 1];
-  const size_t n = std::min<size_t>(arguments.size(), kMaxArguments);
-  for (size_t i = 0; i < n; ++i) pointers[i] = arguments[i].data();
-  pointers[n] = pool_->workspace();
-  pool_->launch(candidate.launch, pointers);
+  pointers_.clear();
+  for (const auto& argument : arguments) pointers_.push_back(argument.data());
+  pointers_.push_back(pool_->workspace());
+  pool_->launch(candidate.launch, pointers_.data());
 }
 
 template <typename F>

@@ -61,6 +61,7 @@ class CpuSession final : public Session {
   std::vector<Arguments> clones_;       // several when cold, so that no run finds its data in a cache
   size_t next_clone_ = 0, judged_ = 0;  // the one that the next cold run uses, and the one whose values are read
   std::map<int64_t, Candidate> slots_;
+  std::vector<void*> pointers_;  // the arguments of a launch, kept so that a timed call allocates nothing
   std::vector<char> eviction_, canary_;
   bool filled_ = false;  // the inputs are those of the problem's seed
   bool sealed_ = false;  // set before the first candidate is loaded
