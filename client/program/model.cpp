@@ -174,7 +174,15 @@ absl::Status Model::generate_weights(uint64_t seed) {
 }
 
 absl::StatusOr<size_t> Model::size_of(const std::map<std::string, Shape>& shapes) const {
-  return pick_bucket(impl_->bundle->buckets(), {}, shapes);
+  const std::vector<Bucket>& buckets = impl_->bundle->buckets();
+  WL_ASSIGN_OR_RETURN(const size_t size, pick_bucket(buckets, {}, shapes));
+  for (const TensorInfo& input : buckets[size].inputs) {
+    const auto given = shapes.find(input.name);
+    if (given != shapes.end() && given->second != input.shape)
+      return invalid("input ", input.name, ": expected the shape ", shape_text(input.shape), ", found ",
+                     shape_text(given->second), "; tune the model for that shape too");
+  }
+  return size;
 }
 
 absl::StatusOr<Replica> Model::replica(size_t size, const ExecutorOptions& options) {

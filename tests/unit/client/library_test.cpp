@@ -84,6 +84,23 @@ TEST_F(LibraryTest, SaysWhatAModelIs) {
   EXPECT_STREQ(warploom_status_message(nullptr), "");
 }
 
+// A size is found by shapes, also where there is one size only: memory of other shapes must not be bound.
+TEST_F(LibraryTest, ALoneSizeHasItsShapesOnly) {
+  const std::string lone = root_ + "/lone";
+  ASSERT_TRUE(write_buckets(lone, {{program_of("y[i] = x[i] + w[i];", 6), "{}"}}).ok());
+  warploom_model* model = nullptr;
+  ASSERT_EQ(warploom_model_load(lone.c_str(), nullptr, &model), nullptr);
+  const int64_t six[] = {6, 32}, five[] = {5, 32};
+  const int64_t* shapes[] = {six};
+  size_t size = 7;
+  EXPECT_EQ(warploom_model_size_of(model, shapes, &size), nullptr);
+  EXPECT_EQ(size, 0u);
+  shapes[0] = five;
+  EXPECT_THAT(message(warploom_model_size_of(model, shapes, &size)),
+              HasSubstr("3: input x: expected the shape [6,32], found [5,32]"));
+  warploom_model_free(model);
+}
+
 // A caller that was built with an older header has fewer members in its structs.
 TEST_F(LibraryTest, KernelsForCpusHaveNoStream) {
   warploom_model* model = nullptr;
