@@ -52,7 +52,7 @@ int check(const pb::FileDescriptorProto& file, int option) {
       if (says_who(method.options(), option)) continue;
       std::fprintf(stderr,
                    "proto/%s:%d: rpc %s.%s does not say who may call it; add `option (access) = {roles: [...]};` with "
-                   "CLIENT, WORKER or OPERATOR\n",
+                   "CLIENT, WORKER, OPERATOR or CACHE\n",
                    file.name().c_str(), line_of(file, i, k), file.service(i).name().c_str(), method.name().c_str());
       ++wrong;
     }

@@ -87,10 +87,10 @@ absl::StatusOr<GpuGraph> GpuGraph::capture(const GpuDevice& device, const std::f
   if (!api.has_graphs() || api.capture_begin(device.stream(), kRelaxed) != 0) return graph;
   const absl::Status launched = launches();
   const int ended = api.capture_end(device.stream(), &captured);
+  const bool whole = ended == 0 && captured != nullptr;
+  if (whole && launched.ok() && api.graph_instantiate(&graph.runnable_, captured, 0) != 0) graph.runnable_ = nullptr;
+  if (whole) (void)api.graph_destroy(captured);
   WL_RETURN_IF_ERROR(launched);
-  if (ended != 0 || captured == nullptr) return graph;
-  if (api.graph_instantiate(&graph.runnable_, captured, 0) != 0) graph.runnable_ = nullptr;
-  (void)api.graph_destroy(captured);
   return graph;
 }
 

@@ -80,7 +80,9 @@ absl::Status make_key(const std::string& file) {
   const int fd = ::open(unfinished.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
   if (fd < 0) return cannot("write", file);
   const StdFile out(fdopen(fd, "w"), &fclose);
-  const bool written = key && PEM_write_PrivateKey(out.get(), key.get(), nullptr, nullptr, 0, nullptr, nullptr) == 1 &&
+  if (out == nullptr) close(fd);
+  const bool written = key && out != nullptr &&
+                       PEM_write_PrivateKey(out.get(), key.get(), nullptr, nullptr, 0, nullptr, nullptr) == 1 &&
                        fflush(out.get()) == 0 && fsync(fd) == 0;
   const bool named = written && (link(unfinished.c_str(), file.c_str()) == 0 || errno == EEXIST);
   const absl::Status status = named ? absl::OkStatus() : cannot("write", file);

@@ -264,7 +264,6 @@ TEST(CpuCost, TheSecondCacheShowsOnceMicroKernelsDoNotHideIt) {
 // The baseline prefers small working sets, regardless of how often they move.
 TEST(Polydl, RanksSmallWorkingSetsFirst) {
   const Machine machine = one_thread();
-  std::vector<std::pair<PolydlRank, double>> ranked;
   for (const testing::Scheduled& each : testing::scheduled(testing::kEven, 1, 30, 9)) {
     const Reuse reuse(each.kernel);
     const PolydlRank rank = polydl_rank(reuse, machine);

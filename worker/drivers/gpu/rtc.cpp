@@ -48,7 +48,7 @@ const std::vector<RtcRow>& rows() {
        "hiprtc",
        "GetCodeSize",
        "GetCode",
-       // The order is that of the drivers in runtime/gpu_api.cpp. Up to ROCm 5.2 these functions were in the runtime's
+       // The order is that of the drivers in runtime/gpu_tables.h. Up to ROCm 5.2 these functions were in the runtime's
        // library.
        {"libhiprtc.so.7", "libhiprtc.so.6", "libhiprtc.so.5", "libhiprtc.so", "libamdhip64.so.5",
         "/opt/rocm/lib/libhiprtc.so"},
