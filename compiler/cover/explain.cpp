@@ -95,7 +95,8 @@ class Explanation {
   }
 
   absl::StatusOr<Cost> price(const Anchors& ops) const {
-    if (ops.size() > kMaxGroupAnchors) return invalid("more than ", kMaxGroupAnchors, " ops");
+    if (ops.size() > kMaxGroupAnchors)
+      return invalid("a kernel of one loop nest may have at most ", kMaxGroupAnchors, " ops");
     if (!convex(ops)) return invalid("ops between them would have to be in the same kernel");
     return priced(values_.group(ops), ops);
   }

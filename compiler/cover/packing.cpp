@@ -94,7 +94,7 @@ bool is_unconnected(const Graph& group) {
 
 absl::StatusOr<Domain> pack(const Graph& group, const Machine& machine, const StitchOptions& options) {
   WL_ASSIGN_OR_RETURN(const std::vector<Group> parts, parts_of(group));
-  if (parts.size() < 2) return invalid("all of the group is connected");
+  if (parts.size() < 2) return invalid("the group is connected, so it has no parts to pack");
   if (parts.size() > kMostMembers)
     return invalid("the group has ", parts.size(), " unconnected parts; the most are ", kMostMembers);
   auto packed = std::make_shared<Packed>();

@@ -310,7 +310,8 @@ absl::StatusOr<Domain> stitch(const Graph& whole, const Machine& machine, const 
   StitchOptions options = asked;
   if (options.memo == nullptr) options.memo = &own;
   const Shape& shape = group.nodes[group.outputs[0].node].shape;
-  if (elements(shape) == 0 || shape.empty()) return invalid("an output without a dimension to divide among blocks");
+  if (elements(shape) == 0 || shape.empty())
+    return invalid("the output has no dimension that could be divided among blocks");
   std::vector<int64_t> lengths = least_lengths(group);
   size_t row = shape.size();  // the dimension that is cut: the one with most parts
   for (size_t i = 0; i < shape.size(); ++i)
@@ -318,7 +319,7 @@ absl::StatusOr<Domain> stitch(const Graph& whole, const Machine& machine, const 
   if (row == shape.size()) {  // report why the first dimension cannot be cut
     lengths[0] = 1;
     const absl::Status status = slab_of(group, lengths).status();
-    return status.ok() ? invalid("an output of one element") : status;
+    return status.ok() ? invalid("an output of one element cannot be divided among blocks") : status;
   }
   const int64_t least = lengths[row];
   auto found = std::make_shared<Stitch>();

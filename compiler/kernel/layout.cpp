@@ -100,7 +100,7 @@ int64_t Layout::last_of(int axis, const std::vector<int64_t>& repeat) const {
 absl::Status Layout::check() const {
   int total = 0;
   for (int axis = 0; axis < rank(); ++axis) {
-    if (outer[axis].kind != 'r') return invalid("outermost repeats that are not registers");
+    if (outer[axis].kind != 'r') return invalid("the outermost repeats of a layout must be registers");
     total += bits[axis];
   }
   std::vector<uint64_t> reduced;  // the bases, reduced so that none has the highest bit of one before it
@@ -110,24 +110,25 @@ absl::Status Layout::check() const {
     if (rest != 0) {
       reduced.push_back(rest);
     } else if (base.vector != 0) {
-      return invalid("position bits that are not independent");
+      return invalid("the position bits of a layout must be independent");
     }
   }
-  if (static_cast<int>(reduced.size()) != total) return invalid("coordinate bits that no position has");
+  if (static_cast<int>(reduced.size()) != total)
+    return invalid("a layout must place every coordinate bit; one has no position");
   for (int axis = 0; axis < rank(); ++axis)
     if (outer[axis].count << bits[axis] < shape[axis])
-      return invalid("elements along axis ", axis, " that are nowhere");
+      return invalid("a layout must place every element; some along axis ", axis, " have no position");
   const int axis = vector_axis();
   uint64_t next = 1;
   for (const Base& base : bases) {
     if (base.kind != 'v') continue;
     if (axis < 0 || part(base, axis) != next || std::popcount(base.vector) != 1)
-      return invalid("vectors whose elements are not neighbours along one axis");
+      return invalid("the elements of a vector must be neighbours along one axis");
     next *= 2;
   }
   for (const Base& base : bases)
     if (base.kind != 'v' && axis >= 0 && part(base, axis) % next != 0)
-      return invalid("vectors that do not start at multiples of their length");
+      return invalid("vectors must start at multiples of their length");
   return absl::OkStatus();
 }
 

@@ -55,10 +55,14 @@ CpuContract::CpuContract(const Graph& group, const Domain& domain, const Schedul
 
 absl::Status CpuContract::prepare() {
   set_launch(out_.kernel(), "contract", schedule_, machine_);
-  if (schedule_[kCopyImage] != kCopyTaps && !image_) return invalid("copy_image where no window slides over an image");
-  if (schedule_[kSkipPadding] != 0 && !zeros_) return invalid("skip_padding where no row of a copied image is padding");
-  if (widens() && (image_ || schedule_[kPackB] != 0)) return invalid("widen where words are copied");
-  if (turned_ && (domain_.m.empty() || domain_.n.empty())) return invalid("turn_tiles without rows or without columns");
+  if (schedule_[kCopyImage] != kCopyTaps && !image_)
+    return invalid("copy_image needs an operand whose window slides over an image");
+  if (schedule_[kSkipPadding] != 0 && !zeros_)
+    return invalid("skip_padding needs a copied image of which whole rows are padding");
+  if (widens() && (image_ || schedule_[kPackB] != 0))
+    return invalid("widen excludes copy_image and pack_b, which copy words");
+  if (turned_ && (domain_.m.empty() || domain_.n.empty()))
+    return invalid("turn_tiles needs a product with rows and columns");
   dtype_ = group_.nodes[domain_.contract].dtype;
   if (is_float(dtype_) && size_of(dtype_) < 4) dtype_ = DType::f32;
   const auto extent = [&](AtomId a) { return a < 0 ? int64_t{1} : domain_.atoms[a].extent; };
@@ -79,16 +83,16 @@ absl::Status CpuContract::prepare() {
     width_ = row_atom_;
   }
   lanes_ = columns_total_ > 1 ? machine_.target->lanes : 1;
-  if (turned_ && lanes_ != machine_.target->lanes) return invalid("turn_tiles with one column");
+  if (turned_ && lanes_ != machine_.target->lanes) return invalid("turn_tiles needs more than one column");
   WL_RETURN_IF_ERROR(prepare_rows());
   prepare_columns();
   if (turned_ && columns_total_ % nr_ != 0 && !splits_whole_row())
-    return invalid("turn_tiles with several blocks of ", columns_total_, " columns, which do not fill their tiles");
+    return invalid("turn_tiles: ", columns_total_, " columns in several blocks do not fill the tiles of each");
   prepare_depth();
   prepare_counted();
   prepare_operands();
   if (tiles_ && !b_.packed && columns_total_ % nr_ != 0)
-    return invalid("tiles of ", nr_, " columns, which do not divide ", columns_total_);
+    return invalid("tiles of ", nr_, " columns do not divide ", columns_total_, " columns");
   return absl::OkStatus();
 }
 

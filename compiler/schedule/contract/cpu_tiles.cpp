@@ -50,7 +50,8 @@ absl::Status CpuContract::prepare_tiles() {
   if (schedule_[kMatrix] == kNoMatrix) return absl::OkStatus();
   const bool other = image_ || turned_ || schedule_[kMr] > kMostTileRows || schedule_[kNv] > kMostTileVectors;
   if (!tiles_ || tiles_->matrix != matrix_of(schedule_) || other)
-    return invalid("no operands, or no tiles, of ", value_text(kMatrix, schedule_[kMatrix]));
+    return invalid("the operands or the tile do not fit the matrix instruction ",
+                   value_text(kMatrix, schedule_[kMatrix]));
   // The words of a step are to be neighbours in packed copies, so their atom becomes the innermost one.
   const auto deep = std::find(k_atoms_.begin(), k_atoms_.end(), tiles_->atom);
   for (auto atom = deep + 1; atom < k_atoms_.end(); ++atom)

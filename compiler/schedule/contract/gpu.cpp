@@ -37,8 +37,9 @@ absl::StatusOr<Kernel> GpuContract::run() {
   insert_barriers(kernel);
   const Gpu& gpu = machine_.target->gpu;
   if (kernel.threads > gpu.block_threads || kernel.scratch_bytes() > gpu.block_shared)
-    return invalid(kernel.threads, " threads with ", kernel.scratch_bytes(), " bytes of shared memory; ",
-                   machine_.target->name, " has ", gpu.block_threads, " and ", gpu.block_shared);
+    return invalid("a block needs ", kernel.threads, " threads and ", kernel.scratch_bytes(),
+                   " bytes of shared memory; ", machine_.target->name, " has ", gpu.block_threads, " and ",
+                   gpu.block_shared);
   return kernel;
 }
 
@@ -48,7 +49,8 @@ absl::Status GpuContract::prepare() {
   dtype_ = lanes_dtype(group_, domain_);
   matrix_ = matrix_of(schedule_);
   if (matrix_ && !offers_matrix(*matrix_))
-    return invalid("no operands of ", info(*matrix_).name, " on ", machine_.target->name);
+    return invalid("the group's operands do not fit the matrix instruction ", info(*matrix_).name, " of ",
+                   machine_.target->name);
   rows_.dtype = matrix_ ? info(*matrix_).left : dtype_;
   columns_.dtype = matrix_ ? info(*matrix_).right : dtype_;
   const int right = domain_.right_operand();
@@ -67,7 +69,7 @@ absl::Status GpuContract::prepare() {
   choose_k();
   const int64_t parts = schedule_[kReductionBlocks];
   if (parts > 1 && !divides_k(group_, domain_, schedule_))
-    return invalid("K is no ", parts, " equal numbers of steps of ", step_);
+    return invalid("the depth K does not divide into ", parts, " parts with equal numbers of steps of ", step_);
   stages_ = std::max<int64_t>(1, std::min(stages_, outer_ * whole_ / parts));  // more stages would never be in flight
   prepare_side(rows_, "a");
   prepare_side(columns_, "b");
@@ -96,7 +98,9 @@ absl::Status GpuContract::choose_loops(Side& side, const std::vector<AtomId>& at
   for (size_t i = 0; i < choices.size(); ++i) {
     const int64_t extent = schedule_[choices[i]];
     if (i > 0 && extent == 1) continue;
-    if (i > 0 && i >= atoms.size()) return invalid(name_of(choices[i]), "=", extent, " along ", atoms.size(), " loops");
+    if (i > 0 && i >= atoms.size())
+      return invalid(name_of(choices[i]), "=", extent, " divides a loop that the group does not have; it has ",
+                     atoms.size());
     side.loops.insert(side.loops.begin(), {i < atoms.size() ? atoms[atoms.size() - 1 - i] : -1, extent});
     side.tile *= extent;
   }
@@ -112,8 +116,8 @@ absl::Status GpuContract::choose_threads() {
   const int64_t down = rows_.tile / rows_each_, across = columns_.tile / columns_each_;
   const int64_t count = down * across;
   if (down == 0 || across == 0 || columns_each_ % vector_ != 0 || count > machine_.target->gpu.block_threads)
-    return invalid("a tile of ", rows_.tile, " x ", columns_.tile, " in pieces of ", rows_each_, " x ", columns_each_,
-                   " and vectors of ", vector_);
+    return invalid("a tile of ", rows_.tile, " x ", columns_.tile, " does not divide into threads of ", rows_each_,
+                   " x ", columns_each_, " elements and vectors of ", vector_);
   set_threads(count);
   const Kernel& kernel = out_.kernel();
   // The threads of a wave cover about a square of the tile, so that a wave reads few elements of both operands.

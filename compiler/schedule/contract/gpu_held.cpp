@@ -39,8 +39,8 @@ std::optional<std::array<Repeats, 2>> repeats_of(const GpuHeld& held, int64_t ro
 absl::StatusOr<Layout> held_layout(const GpuHeld& held, int64_t rows, int64_t columns) {
   const auto repeats = repeats_of(held, rows, columns);
   if (!repeats)
-    return invalid(rows, " rows and ", columns, " columns are no whole fragments of ", info(held.matrix).name, " in ",
-                   held.waves, " waves");
+    return invalid(rows, " rows and ", columns, " columns do not divide into fragments of ", info(held.matrix).name,
+                   " for ", held.waves, " warps");
   return repeated(fragments_of(held.matrix).c, *repeats);
 }
 
@@ -56,7 +56,7 @@ absl::Status GpuContract::choose_held() {
   matrix_ = held_->matrix;
   const Node& product = group_.nodes[domain_.contract];
   if (group_.nodes[product.operands[0]].dtype != row.left || group_.nodes[product.operands[1]].dtype != row.right)
-    return invalid("no operands of ", row.name);
+    return invalid("the product's operands do not fit the matrix instruction ", row.name);
   set_launch(out_.kernel(), "contract", schedule_, machine_);
   dtype_ = lanes_dtype(group_, domain_);
   rows_.dtype = columns_.dtype = row.left;
@@ -67,8 +67,9 @@ absl::Status GpuContract::choose_held() {
   other.position = 1 - held_->operand;
   for (const std::vector<AtomId>* loops : {&domain_.m, &domain_.n, &domain_.reduced})
     if (loops->empty() || extent_of(domain_, *loops) != domain_.atoms[loops->back()].extent)
-      return invalid("rows, columns or a depth of several loops");
-  if (extent_of(domain_, domain_.batch) != 1) return invalid("a block with several products");
+      return invalid("the rows, the columns and the depth of a product in registers must be one loop each");
+  if (extent_of(domain_, domain_.batch) != 1)
+    return invalid("a block may hold one product in registers, and this one has a batch of them");
   for (Side* side : {&held, &other}) {
     side->atom = (side->position == domain_.right_operand() ? domain_.n : domain_.m).back();
     side->extent = side->tile = domain_.atoms[side->atom].extent;
@@ -84,7 +85,7 @@ absl::Status GpuContract::choose_held() {
       !in_memory || other.extent == kNearRows || other.extent == 2 * kNearRows || other.extent % kNearColumns == 0;
   if (!repeats || k_extent_ % step_ != 0 || step_ % row.k != 0 || !columns_fit)
     return invalid(held.extent, " rows, ", other.extent, " columns and a depth of ", k_extent_,
-                   " are no whole fragments of ", row.name, " in ", held_->waves, " waves");
+                   " do not divide into fragments of ", row.name, " for ", held_->waves, " warps");
   const Fragments& one = fragments_of(*matrix_);
   const Repeats along_k{in_memory ? log2_floor(step_ / row.k) : 0};
   fragments_ = {repeated(one.a, {(*repeats)[0], along_k}), repeated(one.b, {(*repeats)[1], along_k}),

@@ -96,7 +96,7 @@ absl::Status GpuContract::choose_waves() {
   if (count == 0 || count > machine_.target->gpu.block_threads || wave.rows % row.m != 0 || wave.columns % row.n != 0 ||
       step_ % row.k != 0)
     return invalid("a tile of ", rows_.tile, " x ", columns_.tile, " in pieces of ", rows_each_, " x ", columns_each_,
-                   " and steps of ", step_, " is no grid of ", row.name);
+                   " and steps of ", step_, " does not divide into fragments of ", row.name);
   set_threads(count);
   Repeats rows{log2_floor(wave.rows / row.m)}, columns{log2_floor(wave.columns / row.n)};
   for (int bit = 0; bit < log2_floor(across); ++bit) columns.waves.push_back(own + bit);

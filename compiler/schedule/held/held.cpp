@@ -74,10 +74,10 @@ class Loops {
       }
       if (std::none_of(reads.begin(), reads.end(), turns) && out.operand < 0) out.operand = position;
     }
-    if (out.operand < 0) return invalid("both operands change from turn to turn");
+    if (out.operand < 0) return invalid("both operands of the product change from turn to turn; one must stay");
     const bool right = out.operand == domain.right_operand();
     const std::vector<AtomId>&with = right ? domain.n : domain.m, &without = right ? domain.m : domain.n;
-    if (with.empty() || without.empty()) return invalid("a product of vectors");
+    if (with.empty() || without.empty()) return invalid("the product has no rows or no columns");
     out.rows = with.back();
     out.columns = without.back();
     return out;
@@ -85,7 +85,8 @@ class Loops {
 
   absl::StatusOr<HeldStage> nest(const Stage& stage) const {
     const Domain& domain = stage.domain;
-    if (domain.atoms.empty() || domain.cls == LoopClass::kStitched) return invalid("no loops");
+    if (domain.atoms.empty() || domain.cls == LoopClass::kStitched)
+      return invalid("the stage has no loop nest of its own");
     const std::vector<AtomId> loops = loops_of(domain);
     HeldStage out;
     for (NodeId id = 0; id < static_cast<NodeId>(domain.operands.size()); ++id)
@@ -96,17 +97,18 @@ class Loops {
         for (const AtomId atom : loops)
           if (operand.access.strides[atom] == strides->rows && (out.rows < 0 || out.rows == atom)) out.rows = atom;
       }
-    if (out.rows < 0 || loops.size() > 2) return invalid("its loops are not rows and columns");
+    if (out.rows < 0 || loops.size() > 2) return invalid("the stage's loops are not rows and columns");
     for (const AtomId atom : loops)
       if (atom != out.rows) out.columns = atom;
     for (const AtomId atom : domain.reduced)
-      if (domain.atoms[atom].extent > 1 && atom != out.columns) return invalid("it reduces rows");
+      if (domain.atoms[atom].extent > 1 && atom != out.columns)
+        return invalid("the stage reduces rows; only columns can be reduced in registers");
     return out;
   }
 
   absl::Status learn_stores(const Stage& stage, const HeldStage& loops) {
     for (const Domain::Store& store : stage.domain.stores) {
-      if (store.source < 0) return invalid("it stores an input");
+      if (store.source < 0) return invalid("the stage stores an input, which is not in registers");
       const Stage::Buffer& buffer = stage.buffers[stage.graph.inputs().size() + static_cast<size_t>(store.output)];
       if (buffer.kept < 0) continue;
       const auto along = [&](AtomId atom) { return atom < 0 ? 0 : store.access.strides[atom]; };
@@ -115,7 +117,8 @@ class Loops {
       for (const int number : {buffer.kept, kept.becomes}) {
         if (number < 0) continue;
         std::optional<Strides>& known = known_[static_cast<size_t>(number)];
-        if (strides.rows == 0 || (known && !(*known == strides))) return invalid("it stores a value without rows");
+        if (strides.rows == 0 || (known && !(*known == strides)))
+          return invalid("the stage stores a value that does not move along the rows");
         known = strides;
       }
     }
@@ -172,7 +175,7 @@ absl::StatusOr<GpuHeld> held_by(const Stitched& choice, const HeldStages& stages
                                 const Machine& machine) {
   const Gpu& gpu = machine.target->gpu;
   const int wave = gpu.wave;
-  if (threads < wave) return invalid(threads, " threads are no wave");
+  if (threads < wave) return invalid(threads, " threads do not fill one warp");
   const int64_t most = std::min<int64_t>(gpu.lane_registers, gpu.unit_registers / threads);
   for (size_t k = 0; k < stages.size(); ++k) {
     const Stage& stage = choice.stages[choice.turns.first + k];
@@ -190,8 +193,8 @@ absl::StatusOr<GpuHeld> held_by(const Stitched& choice, const HeldStages& stages
         if (registers_for(choice, stages, held, threads) <= most && fits(choice, stages, held, machine)) return held;
       }
   }
-  return invalid("no matrix instruction of ", machine.target->name, " multiplies sums of ", choice.rows, " rows by ",
-                 threads, " threads where they are, in the registers that these have");
+  return invalid("no matrix instruction of ", machine.target->name, " keeps sums of ", choice.rows,
+                 " rows in the registers of ", threads, " threads");
 }
 
 absl::StatusOr<Kernel> lower_held(const Stage& stage, const HeldStage& loops, GpuHeld how, const Machine& machine) {

@@ -100,7 +100,7 @@ class HeldNest {
   }
 
   absl::StatusOr<TileId> reduced(NodeId id, TileExpr& wide) {
-    if (loops_.columns < 0) return invalid("%", id, ": nothing to reduce over");
+    if (loops_.columns < 0) return invalid("%", id, ": there are no columns to reduce");
     const Node& node = group_.nodes[id];
     WL_ASSIGN_OR_RETURN(const TileId elements, wide.operand(id, 0));
     flush(wide);

@@ -62,10 +62,10 @@ absl::StatusOr<Kernel> GpuRows::run() {
 absl::Status GpuRows::divide_rows() {
   const int teams = out_.kernel().teams;
   if (at_.vector_extent() > 1 && at_.lanes() == 1)
-    return invalid("a row of ", at_.vector_extent(), " needs more than one lane");
+    return invalid("a row of ", at_.vector_extent(), " elements needs a team of more than one thread");
   const bool teams_share = schedule_[kTeamsShareReduction] != 0 && teams > 1;
   if (teams_share && at_.outer_reduced().empty())
-    return invalid("a row of one loop is shared by the lanes of a team, not by teams");
+    return invalid("teams cannot share the reduction of a row of one loop; the threads of one team do");
   rows_at_once_ = teams_share ? 1 : teams;
   block_rows_ = rows_at_once_ * schedule_[kRowsPerTeam];
   blocks_of_rows_ = (at_.rows() + block_rows_ - 1) / block_rows_;
@@ -88,7 +88,7 @@ int64_t GpuRows::persistent_blocks() const {
 absl::Status GpuRows::store_row() {
   const int64_t storage = schedule_[kRowStorage];
   if (storage == kRowInRegisters && !at_.outer_reduced().empty())
-    return invalid("a row of several loops does not stay in registers");
+    return invalid("row_storage: a row of several loops cannot stay in registers");
   // A row without elements is walked by a loop that has no iterations.
   const bool nothing = at_.vector_reduced() && at_.vector_extent() == 0;
   const bool is_map = domain_.cls == LoopClass::kMap && at_.outer_reduced().empty();
@@ -154,8 +154,9 @@ absl::StatusOr<Kernel> GpuRows::finish() {
   insert_barriers(kernel);
   const Gpu& gpu = machine_.target->gpu;
   if (kernel.threads > gpu.block_threads || kernel.scratch_bytes() > gpu.block_shared)
-    return invalid(kernel.threads, " threads with ", kernel.scratch_bytes(), " bytes of shared memory; ",
-                   machine_.target->name, " has ", gpu.block_threads, " and ", gpu.block_shared);
+    return invalid("a block needs ", kernel.threads, " threads and ", kernel.scratch_bytes(),
+                   " bytes of shared memory; ", machine_.target->name, " has ", gpu.block_threads, " and ",
+                   gpu.block_shared);
   return kernel;
 }
 

@@ -17,7 +17,7 @@ absl::StatusOr<std::vector<Kernel>> lower_members(const Packed& packed, const Sc
     const Schedule schedule = member_schedule(space, member.kind, whole, own.target->is_gpu());
     WL_ASSIGN_OR_RETURN(Kernel kernel, lower_connected(member.graph, member.domain, schedule, own));
     if (kernel.passes().size() > 1 || kernel.cluster > 1)
-      return invalid("a part of a packed group has passes or clusters");
+      return invalid("a member of a packed group has passes or clusters; only single launches can be packed");
     kernels.push_back(std::move(kernel));
   }
   return kernels;
@@ -35,8 +35,8 @@ absl::StatusOr<Kernel> lower_packed(const Graph& group, const Domain& domain, co
   int64_t blocks = 0, most = 0;
   for (const Kernel& kernel : kernels) {
     if (whole.wave > 0 && kernel.grid > 0 && (kernel.team != whole.team || kernel.teams != whole.teams))
-      return invalid("a part of a packed group has ", kernel.teams, " teams of ", kernel.team, " threads, the whole ",
-                     whole.teams, " of ", whole.team);
+      return invalid("all members of a packed group need the same threads; one has ", kernel.teams, " teams of ",
+                     kernel.team, " threads, others ", whole.teams, " of ", whole.team);
     whole.unroll = std::max(whole.unroll, kernel.unroll);
     whole.accumulators = std::max(whole.accumulators, kernel.accumulators);
     blocks += kernel.grid;

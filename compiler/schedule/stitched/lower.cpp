@@ -128,8 +128,8 @@ std::vector<Affine> places_of_block(const Stitched& choice, KernelBuilder& out) 
 // InvalidArgument where stages of a GPU differ in these.
 absl::Status join_launch(Kernel& whole, const Kernel& stage, size_t number) {
   if (number > 0 && whole.wave > 0 && (stage.team != whole.team || stage.teams != whole.teams))
-    return invalid("stage ", number, " has ", stage.teams, " teams of ", stage.team, " threads, those before ",
-                   whole.teams, " of ", whole.team);
+    return invalid("all stages need the same threads; stage ", number, " has ", stage.teams, " teams of ", stage.team,
+                   " threads, those before ", whole.teams, " of ", whole.team);
   whole.team = stage.team;
   whole.teams = stage.teams;
   if (whole.wave > 0) whole.threads = stage.threads;
@@ -327,7 +327,7 @@ absl::StatusOr<Kernel> lower_stitched(const Graph& group, const Domain& domain, 
                                       const Machine& machine) {
   const Stitched* choice = named_choice(*domain.stitch, schedule);
   if (choice == nullptr)
-    return invalid("a block cannot have ", schedule[kBlockRows], " rows of this group, and turns of ",
+    return invalid("this group cannot be divided into blocks of ", schedule[kBlockRows], " rows with turns of ",
                    schedule[kTurnLength], " elements with values in ", value_text(kTurnValues, schedule[kTurnValues]));
   KernelBuilder out(group, machine);
   set_launch(out.kernel(), "stitched", schedule, machine);

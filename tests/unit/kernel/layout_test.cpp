@@ -155,12 +155,12 @@ TEST(Layout, CheckSaysWhatIsWrong) {
   const auto message = [](const char* text) { return parse_layout(text)->check().ToString(); };
   EXPECT_EQ(message("[4,4] bits [2,2] outer 1r 1r bases v0=1 v1=2 l0=12 l1=4"), "OK");
   EXPECT_EQ(message("[4] bits [2] outer 1r bases l0=1 l1=0 r0=3"), "OK");
-  EXPECT_THAT(message("[4] bits [2] outer 1r bases l0=1 l1=1 r0=2"), ::testing::HasSubstr("not independent"));
-  EXPECT_THAT(message("[4] bits [2] outer 1r bases l0=3"), ::testing::HasSubstr("that no position has"));
-  EXPECT_THAT(message("[5] bits [2] outer 1r bases l0=1 l1=2"), ::testing::HasSubstr("axis 0 that are nowhere"));
-  EXPECT_THAT(message("[4] bits [2] outer 1r bases v0=2 l0=1"), ::testing::HasSubstr("not neighbours"));
+  EXPECT_THAT(message("[4] bits [2] outer 1r bases l0=1 l1=1 r0=2"), ::testing::HasSubstr("must be independent"));
+  EXPECT_THAT(message("[4] bits [2] outer 1r bases l0=3"), ::testing::HasSubstr("one has no position"));
+  EXPECT_THAT(message("[5] bits [2] outer 1r bases l0=1 l1=2"), ::testing::HasSubstr("along axis 0 have no position"));
+  EXPECT_THAT(message("[4] bits [2] outer 1r bases v0=2 l0=1"), ::testing::HasSubstr("must be neighbours"));
   EXPECT_THAT(message("[4] bits [2] outer 1r bases v0=1 l0=3"), ::testing::HasSubstr("multiples of their length"));
-  EXPECT_THAT(message("[8] dim0=v0 l0 2l"), ::testing::HasSubstr("not registers"));
+  EXPECT_THAT(message("[8] dim0=v0 l0 2l"), ::testing::HasSubstr("must be registers"));
 }
 
 TEST(Layout, CountsArePositions) {

@@ -198,7 +198,7 @@ TEST(KernelText, RefusesMovesThatAreNone) {
   EXPECT_THAT(error("[3,2,4]", "[3,2,2]"), HasSubstr("places without an element"));
   EXPECT_THAT(error("store %0 p2[0]", "store %0 p2[1]"), HasSubstr("are aligned"));
   EXPECT_THAT(error("[64,64] swizzle", "[63,65] swizzle"), HasSubstr("places without an element"));
-  EXPECT_THAT(error("l0=257", "l0=2"), HasSubstr("not independent"));
+  EXPECT_THAT(error("l0=257", "l0=2"), HasSubstr("must be independent"));
 }
 
 TEST(KernelText, SaysWhereAndWhat) {

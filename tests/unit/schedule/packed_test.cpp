@@ -115,7 +115,7 @@ TEST(Packed, WhatIsNoSetOfKernelsIsRefused) {
   output "y" %1
   output "z" %3
 })"),
-              ::testing::HasSubstr("all of the group is connected"));
+              ::testing::HasSubstr("the group is connected"));
 }
 
 // Blocks do not access what other blocks have in the same memory. A thread that runs two sections would.
