@@ -319,7 +319,7 @@ Cost stitched_cost(const Graph& group, const Domain& domain, const Machine& mach
       target.gpu.units = std::min(1, target.gpu.units);
       const double share = stage_matrix_share(stage, choice.turns.held, mine);
       Arithmetic& own = target.arithmetic;
-      for (double* rate : {&own.matrix_f16, &own.matrix_bf16, &own.matrix_i8}) *rate *= share;
+      for (double* rate : {&own.matrix_f16, &own.matrix_bf16, &own.matrix_i8, &own.matrix_tf32}) *rate *= share;
       mine.target = &target;
       block_us += static_cast<double>(choice.turns_of(k)) * cost_of(stage.graph, stage.domain, mine, one).micros;
     }
