@@ -61,8 +61,8 @@ if(WARPLOOM_SANITIZE)
   set(WARPLOOM_TEST_SECONDS 3600)
 endif()
 
-# wl_test(NAME FOLDER [LABEL null] LIBRARIES...): one gtest program from every *.cpp of a folder under tests/. Labels:
-# null tests need only the machine, cpu tests compile and run kernels, e2e tests start the real programs, lint tests
+# wl_test(NAME FOLDER [LABEL unit] LIBRARIES...): one gtest program from every *.cpp of a folder under tests/. Labels:
+# unit tests need only the machine, cpu tests compile and run kernels, e2e tests start the real programs, lint tests
 # read the tree; tests labelled long are left out of `make test`.
 function(wl_test name folder)
   cmake_parse_arguments(arg "" "LABEL" "" ${ARGN})
@@ -71,7 +71,7 @@ function(wl_test name folder)
     return()
   endif()
   if(NOT arg_LABEL)
-    set(arg_LABEL null)
+    set(arg_LABEL unit)
   endif()
   add_executable(${name} ${sources})
   set(libraries ${arg_UNPARSED_ARGUMENTS})
