@@ -36,6 +36,32 @@ def check(width="8", trials="1", wanted="1"):
     expect(taken == int(wanted), f"{warploom.torch.report()}")
 
 
+def turns():
+    """Who waits for another process goes on when that one has made a bundle, not because a damaged one is still there."""
+    import fcntl
+
+    from warploom.torch import _cache as cache
+
+    home = pathlib.Path(os.environ["XDG_CACHE_HOME"])
+    home.mkdir(parents=True, exist_ok=True)
+    bundle, looks = home / "bundle", []
+    bundle.mkdir()
+
+    def look(seconds):
+        looks.append(seconds)
+        if len(looks) == 3:
+            bundle.rename(home / "damaged")
+            bundle.mkdir()
+
+    cache.time = type("Clock", (), {"monotonic": time.monotonic, "sleep": look})
+    with open(home / "lock", "a") as other:
+        fcntl.flock(other, fcntl.LOCK_EX)
+        with cache._turn(home, bundle) as mine:
+            expect(not mine and len(looks) == 3, f"{mine}, after {len(looks)} looks")
+    with cache._turn(home, bundle) as mine:
+        expect(mine, "nobody else has the turn")
+
+
 def options():
     import torch
 
@@ -248,7 +274,7 @@ def main():
     if "--child" in sys.argv:
         return globals()[sys.argv[2]](*sys.argv[3:])
     torch_python()
-    for part in [lambda s: done(s, "options"), lambda s: done(s, "keys"), check_damage, check_unusable, check_passing, check_ends, check_moments, check_ranks]:
+    for part in [lambda s: done(s, "options"), lambda s: done(s, "keys"), lambda s: done(s, "turns"), check_damage, check_unusable, check_passing, check_ends, check_moments, check_ranks]:
         begun = time.monotonic()
         with Scratch() as scratch:
             part(scratch)

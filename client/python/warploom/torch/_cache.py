@@ -56,18 +56,29 @@ def _warn(said):
     log.warning("%s", said)
 
 
+def _made_at(bundle):
+    """What tells a bundle from one that is made later in its place; None: there is none."""
+    try:
+        found = bundle.stat()
+    except FileNotFoundError:
+        return None
+    return found.st_ino, found.st_mtime_ns
+
+
 @contextlib.contextmanager
 def _turn(home, bundle):
-    """Processes of one user tune one after the other: they have one store, and would take times from each other. Gives whether this
-    one is to tune; not if another one has made the bundle meanwhile."""
-    until, said = time.monotonic() + LONGEST_TURN, False
+    """Processes of one user tune one after the other: they have one store, and would take times from each other. Gives whether it is
+    this one's turn to tune; not if another one has made the bundle while this one waited."""
+    until, said, before = time.monotonic() + LONGEST_TURN, False, _made_at(bundle)
+    mine = False
     with open(home / "lock", "a") as lock:
         while True:
             try:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                mine = True
                 break
             except BlockingIOError:
-                if said and bundle.exists():
+                if _made_at(bundle) not in (None, before):
                     break
                 if time.monotonic() > until:
                     raise TimeoutError(f"other processes have tuned for {LONGEST_TURN} s; {home / 'lock'} is locked by one") from None
@@ -75,7 +86,7 @@ def _turn(home, bundle):
                     log.info("another process tunes; waiting for it")
                 said = True
                 time.sleep(_LOOK)
-        yield
+        yield mine
 
 
 def _remove(path):
@@ -114,11 +125,11 @@ def _from(home, key, load, make):
     """What `load` makes of the bundle of a key in a home. A damaged one is made again."""
     bundle = home / key / "bundle"
     found = _sound(bundle, load)
-    if found is None:
+    while found is None:
         home.mkdir(parents=True, exist_ok=True)
-        with _turn(home, bundle):
+        with _turn(home, bundle) as mine:
             found = _sound(bundle, load)
-            if found is None:
+            if found is None and mine:
                 _remove(bundle)
                 make(bundle.parent)
                 try:
