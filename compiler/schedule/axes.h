@@ -1,4 +1,5 @@
-// Axes that several loop classes share, and facts about a group that decide which of their values are legal.
+// Axes that the spaces of several loop classes have, facts about a group that decide which of their values are legal,
+// and functions that make points and seeds of a space.
 #pragma once
 
 #include <initializer_list>
@@ -9,35 +10,40 @@
 
 namespace wl {
 
-Axis threads_axis(const Machine& machine);  // all, half, ... 1
-Axis compiler_axis(const Machine& machine);
-// `values` cut to those that `admit`; never empty: the first value stays.
+Axis threads_axis(const Machine& machine);   // all threads, half of them, ... 1
+Axis compiler_axis(const Machine& machine);  // the compilers that the machine has
+// An axis with those of `values` for which admit() is true. The first value always stays, so the axis is not empty.
 Axis axis(Choice choice, std::initializer_list<int64_t> values, const std::function<bool(int64_t)>& admit = nullptr);
-// The values of an axis that the space is known to have.
+// The values of the axis of a choice. Aborts if the space has no such axis.
 const std::vector<int64_t>& values_of(const Space& space, Choice choice);
-// {0, 1} where streaming stores can pay: for outputs that no cache holds and whose vectors are all aligned; else {0}.
+// The axis stream_stores: {0, 1} if the target has streaming stores and the outputs whose vectors are all aligned take
+// at least 256 KiB and at least an eighth of the last-level cache; else {0}.
 Axis stream_axis(const Graph& group, const Domain& domain, const Machine& machine);
 
 bool has_value(const Axis& axis, int64_t value);
-int64_t largest_up_to(const std::vector<int64_t>& values, int64_t wanted);  // the first value when all are larger
+int64_t largest_up_to(const std::vector<int64_t>& values, int64_t wanted);  // the first value if all are larger
 int64_t footprint(const Graph& group);                                      // bytes of all inputs and outputs
-int64_t cache_share(const Machine& machine);                                // bytes that stay cached between runs
+int64_t cache_share(const Machine& machine);  // bytes that stay in caches between launches
 using Chosen = std::vector<std::pair<Choice, int64_t>>;
-// The point whose axes have the chosen values and all others their first; empty when an axis lacks its value.
+// The point with the chosen values, and with the first value on all other axes. Empty if the space lacks an axis or an
+// axis lacks its value.
 Point point_of(const Space& space, const Chosen& chosen);
-// The point at which every axis has its value in a schedule; empty when an axis lacks it.
+// The point with the values of a schedule, and with the first value on axes for which it has none. Empty if an axis
+// lacks its value.
 Point point_of(const Space& space, const Schedule& schedule);
-// Gives a point another value of an axis; empties it when the space lacks the axis, or the axis the value.
+// Sets the value of one axis in a point. The point becomes empty if the space lacks the axis (null in set_value), or
+// the axis lacks the value.
 void set_choice(const Space& space, Point& point, Choice choice, int64_t value);
 void set_value(const Space& space, Point& point, const Axis* axis, int64_t value);
-// Adds the axes of choices whose values the table itself lists for this kind of kernel.
+// Adds the axes of this kind of kernel (space.kind) whose values are listed in choices.def.
 void add_listed_axes(Space& space, const Machine& machine);
-// Adds the seed for every compiler there is.
+// Adds the chosen point once for every compiler, as seeds; adds nothing if an axis lacks its value.
 void add_seed(Space& space, const Chosen& chosen);
 
-// Of GPUs: whether so many blocks of so many threads fit on a multiprocessor.
+// Whether a GPU's multiprocessor can hold so many blocks of so many threads at once. 0 blocks always fit.
 bool may_reside(int64_t blocks, int64_t threads, const Gpu& gpu);
-// Elements along each side of the square that a block stages in shared memory, and threads of its teams.
+// The side, in elements, of the square that a block of a GPU transposes in shared memory; its teams have as many
+// threads.
 inline constexpr int64_t kStagedSide = 32;
 
 }  // namespace wl

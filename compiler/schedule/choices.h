@@ -1,5 +1,5 @@
-// What can be chosen for a kernel: the rows of choices.def as an enumeration, so that an unknown choice does not
-// compile and one name has one meaning. A Schedule maps each choice to its value: schedule[kVector].
+// The choices of a kernel's schedule. Each row of choices.def is an enumerator of Choice, so that code with an unknown
+// choice does not compile. A Schedule maps choices to their values: schedule[kVector].
 #pragma once
 
 #include <array>
@@ -24,34 +24,37 @@ inline constexpr size_t kChoices = 0
 #undef CHOICE
     ;
 
-// What a part of a group (a stage of a stitched group, a member of a packed one) does with a choice of its own space.
+// How a choice of a part's space appears in the space of the whole group. A part is a stage of a stitched group, or a
+// kind of member (members with equal graphs) of a packed one.
 enum class InGroup : uint8_t {
-  kOwn,     // each part has an axis of its own
-  kShared,  // one axis for all parts
-  kFixed,   // no axis: the value of the part's first seed, or what follows from other choices
+  kOwn,     // each part has its own axis
+  kShared,  // all parts have one axis together
+  kFixed,   // there is no axis: the value is that of the part's first seed, or is computed from other choices
 };
 
 // A row of choices.def.
 struct ChoiceInfo {
   std::string_view name, type;
-  std::vector<int64_t> values;     // of an axis that needs no line in a space; else empty
-  InGroup stitched[2], packed[2];  // on CPUs, on GPUs
-  std::string_view plan_1;
-  uint32_t kinds;  // a set of bits, by position in kKernelKinds
+  std::vector<int64_t> values;     // of the axis, if they are the same for every group; else empty
+  InGroup stitched[2], packed[2];  // [0] on CPUs, [1] on GPUs
+  std::string_view plan_1;         // its names in plans of version 1, with | between them
+  uint32_t kinds;                  // bit i is set if kernels of kKernelKinds[i] may have the choice
   std::string_view meaning;
 };
 
-// The value that no axis has: of a choice that a kernel never asks for when its space lacks it.
+// A value that no axis has. In a schedule it means that nothing was chosen; in the column `absent` of choices.def it
+// means that kernels read the choice only where their space has it.
 inline constexpr int64_t kVaries = INT64_MIN;
 
-// The column `absent` of choices.def, where walks over spaces, which ask for little else, read it without a call.
+// The column `absent` of choices.def, apart from the other columns so that a Schedule reads it without a function call:
+// walks over spaces spend much of their time on such reads.
 inline constexpr std::array<int64_t, kChoices> kAbsent = {
 #define CHOICE(id, name, type, absent, ...) absent,
 #include "compiler/schedule/choices.def"
 #undef CHOICE
 };
 
-// Values of choices that have named ones.
+// The values of choices whose values have names.
 inline constexpr int64_t kGcc = 0, kClang = 1;                                      // kCompiler
 inline constexpr int64_t kKeepCostly = 0, kKeepAll = 1;                             // kKeep
 inline constexpr int64_t kCopyTaps = 0, kCopyRows = 1, kCopyWhole = 2;              // kCopyImage
@@ -64,20 +67,20 @@ inline std::string_view name_of(Choice choice) {
   return info(choice).name;
 }
 std::optional<Choice> choice_named(std::string_view name);
-// How plans spell a value: a number, or its name where the choice has named values.
+// The text of a value in plans: its name where the choice has named values, else the number.
 std::string value_text(Choice choice, int64_t value);
 // Whether kernels of a kind may have the choice; `kind` is the word after "class=" in a plan.
 bool belongs_to(Choice choice, std::string_view kind, bool gpu);
-// The page docs/schedule.md: every choice, by kind of kernel, as Markdown.
+// Returns the text of docs/schedule.md: a table of choices for every kind of kernel, in Markdown.
 std::string choices_page();
 
 struct Axis;
 
-// The values that were chosen for one kernel, or none.
+// The chosen values of one kernel and, for stitched and packed groups, of its parts. Any choice may have no value.
 class Schedule {
  public:
   Schedule() { values_.fill(kVaries); }
-  // The value, or the one that choices.def gives to kernels whose space has no such axis. Aborts where that varies.
+  // The chosen value or, if there is none, the column `absent` of choices.def. Aborts if that is kVaries.
   int64_t operator[](Choice choice) const {
     const int64_t value = at(choice);
     if (value != kVaries) [[likely]]
@@ -89,9 +92,11 @@ class Schedule {
   }
   bool has(Choice choice) const { return at(choice) != kVaries; }
   void set(Choice choice, int64_t value) { values_[static_cast<size_t>(choice)] = value; }
-  // What was chosen for one stage or one member of the group, by its number; an empty schedule where nothing was.
+  // The schedule of one stage of a stitched group, or of one kind of member of a packed one, by number. It is empty
+  // where nothing was chosen for that part.
   const Schedule& part(int number) const;
-  // Access by axis: of this schedule, or of a part's.
+  // Access by axis, whose path says to which part its choice belongs. find() returns nullopt where nothing was chosen,
+  // and for an axis without a choice.
   std::optional<int64_t> find(const Axis& axis) const;
   void set(const Axis& axis, int64_t value);
 
@@ -99,7 +104,7 @@ class Schedule {
   [[noreturn]] static void no_value(Choice choice);
   int64_t at(Choice choice) const { return values_[static_cast<size_t>(choice)]; }
 
-  std::array<int64_t, kChoices> values_;  // kVaries: not chosen
+  std::array<int64_t, kChoices> values_;  // kVaries: nothing was chosen
   std::vector<Schedule> parts_;
 };
 

@@ -9,7 +9,7 @@
 namespace wl {
 namespace {
 
-// Whether an expression changes with a variable, be it by way of derived ones.
+// Whether an expression depends on a variable, directly or through derived variables.
 bool depends_on(const Kernel& kernel, const Affine& affine, VarId var) {
   return std::any_of(affine.terms.begin(), affine.terms.end(), [&](const auto& term) {
     if (term.first == var) return true;
@@ -18,7 +18,7 @@ bool depends_on(const Kernel& kernel, const Affine& affine, VarId var) {
   });
 }
 
-// Whether an instruction is about the same elements in every iteration of a loop.
+// Whether an instruction accesses the same elements in every iteration of a loop, and its tile has the same bounds.
 bool is_same(const Kernel& kernel, const Instr& instr, VarId loop) {
   const auto same = [&](const Affine& affine) { return !depends_on(kernel, affine, loop); };
   const std::vector<std::vector<Affine>>& bound = kernel.tiles[instr.result].bound;
@@ -28,7 +28,7 @@ bool is_same(const Kernel& kernel, const Instr& instr, VarId loop) {
                      [&](const std::vector<Affine>& axis) { return std::all_of(axis.begin(), axis.end(), same); });
 }
 
-// Moves the instructions of a loop for which `goes` before it, in their order.
+// Moves the instructions of a loop for which goes() is true before the loop, in their order.
 template <typename Goes>
 void hoist(Kernel& kernel, std::vector<Instr>::iterator loop, Goes goes) {
   std::vector<Instr> before, inside;
@@ -40,7 +40,7 @@ void hoist(Kernel& kernel, std::vector<Instr>::iterator loop, Goes goes) {
   kernel.body.insert(loop, std::make_move_iterator(before.begin()), std::make_move_iterator(before.end()));
 }
 
-// 32-bit registers of a thread.
+// The number of 32-bit registers that a tile takes in each thread.
 int64_t registers_of(const Tile& tile) {
   int64_t registers = std::max<int64_t>(1, size_of(tile.dtype) / 4) * tile.layout.lanes();
   for (int axis = 0; axis < tile.layout.rank(); ++axis) registers *= tile.layout.repeats(axis);
@@ -69,7 +69,8 @@ std::vector<Instr>::iterator find_loop(Kernel& kernel, VarId var) {
 }
 
 void hoist_loads(Kernel& kernel, VarId loop) {
-  // Measured on sm_80: 192 floats of a lane fit, 256 do not; the rest is for addresses and loads in flight.
+  // The most 32-bit registers of a thread that tiles may take. Measured on sm_80: 192 fit and 256 do not; fewer are
+  // used here, which leaves registers for addresses and loads in flight.
   constexpr int64_t kFit = 168;
   const auto at = find_loop(kernel, loop);
   if (at == kernel.body.end()) return;

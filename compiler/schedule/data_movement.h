@@ -1,4 +1,4 @@
-// Passes over a GPU kernel that change how its data moves and nothing else.
+// Passes over a GPU kernel that change how data moves, but not the result.
 #pragma once
 
 #include "compiler/kernel/kernel.h"
@@ -6,22 +6,22 @@
 
 namespace wl {
 
-// By tile, how many instructions of the kernel make or change it.
+// For each tile, the number of instructions that define or change it.
 std::vector<int> times_made(const Kernel& kernel);
 // Whether an instruction loads elements of an input of the kernel.
 bool loads_input(const Kernel& kernel, const Instr& instr);
-// The loop of the kernel's body with this variable; the end of the body where it has none.
+// The loop over this variable in the kernel's body, outside of other loops; the end of the body if there is none.
 std::vector<Instr>::iterator find_loop(Kernel& kernel, VarId var);
 
-// Makes loads of inputs that the kernel reads once streaming loads.
+// Makes the load of an input a streaming load where the kernel reads no element of the input twice.
 void stream_loads(Kernel& kernel, const Graph& group, const Domain& domain);
 
-// Moves loads that are the same in every iteration of `loop`, a loop of the kernel's body, before it, as long as the
-// registers of a thread hold both the loaded values and those of the loop itself.
+// Moves loads of inputs that are the same in every iteration of `loop`, a loop of the kernel's body, before it, as long
+// as the registers of a thread have room for the loaded values beside the largest tile of the loop.
 void hoist_loads(Kernel& kernel, VarId loop);
 
-// Moves loads of inputs that are the same in every iteration of such a loop, and what is computed from those alone,
-// before it.
+// Moves loads of inputs that are the same in every iteration of such a loop before it, and with them maps, packs and
+// converts that need only these values and tiles that are made once before the loop. Does not count registers.
 void hoist_same(Kernel& kernel, VarId loop);
 
 }  // namespace wl

@@ -1,5 +1,6 @@
-// A finished kernel as a part of another one. Its variables, tiles and buffers get new numbers in the whole, its block
-// number is replaced by an expression of the whole, and accesses to its inputs and outputs are moved.
+// Makes a finished kernel a part of another one (the whole). The part's variables, tiles and buffers get new numbers in
+// the whole, an expression of the whole takes the place of its block number, and accesses to its inputs and outputs are
+// shifted.
 #pragma once
 
 #include <vector>
@@ -11,12 +12,13 @@ namespace wl {
 
 class Graft {
  public:
+  // Where the part goes.
   struct To {
     const std::vector<Stage::Buffer>& buffers;  // of the part, in call order
-    Affine block;                               // the part's block
+    Affine block;                               // the value of the part's block number
     const std::vector<Affine>& places;          // the whole's block number along each axis; see Stage::Buffer::shift
-    const std::vector<BufferId>& kept;
-    int64_t scratch = 0;  // where the part's own begins
+    const std::vector<BufferId>& kept;          // buffers of the whole, by Stage::Buffer::kept
+    int64_t scratch = 0;                        // byte offset of the part's own scratch in that of the whole
   };
   Graft(Kernel part, const To& to, KernelBuilder& out);
   // The part's instructions, with or without its barriers.
@@ -33,9 +35,9 @@ class Graft {
   const std::vector<Stage::Buffer>& given_;
   const std::vector<Affine> places_;
   KernelBuilder& out_;
-  std::vector<BufferId> buffers_;
-  std::vector<Affine> vars_;  // by the part's variable
-  TileId first_tile_ = 0;
+  std::vector<BufferId> buffers_;  // for each buffer of the part, its number in the whole
+  std::vector<Affine> vars_;       // for each variable of the part, its value in the whole
+  TileId first_tile_ = 0;          // number of the part's tile 0 in the whole
 };
 
 }  // namespace wl

@@ -1,5 +1,5 @@
-// The choices that every kind of kernel has: threads and compiler on CPUs, teams of threads on GPUs; and how persistent
-// blocks divide what there is.
+// What every kind of kernel has in common: threads and compiler on CPUs, teams of threads on GPUs, and how persistent
+// blocks divide rows or tiles among themselves.
 #pragma once
 
 #include <string>
@@ -9,10 +9,11 @@
 
 namespace wl {
 
+// Sets the kernel's name and, from the schedule, its threads and compiler or, on a GPU, its teams and resident blocks.
 void set_launch(Kernel& kernel, std::string name, const Schedule& schedule, const Machine& machine);
 
-// How many of `count` pieces a block has, where `blocks` of them, at least one, take every so many-th, from their own
-// number, `place`, on.
+// How many of `count` rows or tiles a persistent block computes. `blocks`: the number of such blocks, at least 1; the
+// block whose number is `place` computes place, place + blocks, place + 2 * blocks, and so on.
 Affine turns_of_block(KernelBuilder& out, const Affine& place, int64_t count, int64_t blocks);
 
 }  // namespace wl

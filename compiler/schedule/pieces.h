@@ -1,5 +1,6 @@
-// Reading a pad or a concat (Domain::Operand::pieces): a chain of guarded loads, the last piece first. Where the guards
-// of a load do not hold it keeps the value of the load before, so that every element is read at most once.
+// Reads a pad or a concat (Domain::Operand::pieces) by a chain of guarded loads, the last piece first. Where the guards
+// of a load do not hold, it keeps the value of the load before it, so the value is that of the first piece whose guards
+// hold. A load reads memory only where its guards hold.
 #pragma once
 
 #include <functional>
@@ -11,19 +12,20 @@
 
 namespace wl {
 
-// The functions by which a lowering makes the instructions of a chain.
+// The functions with which read_pieces() makes instructions, for the tiles of one lowering.
 struct PieceReader {
-  std::function<TileId(DType)> tile;  // of the space that the pieces together move in
-  std::function<void(Instr)> push;
+  std::function<TileId(DType)> tile;  // makes a tile with every axis that some piece moves along
+  std::function<void(Instr)> push;    // appends an instruction to the lowering's code
   std::function<Slice(const Access&)> slice;
   std::function<SliceGuard(const Guard&)> guard;
-  std::function<int(const Access&, DType, Instr& map)> affine;  // offset + sum of strides * atoms, as part of a map
+  std::function<int(const Access&, DType, Instr& map)> affine;  // appends offset + sum of strides * atoms
 };
 
-// The tile that holds the value.
+// Makes the instructions, and returns the tile that holds the value.
 TileId read_pieces(const std::vector<Piece>& pieces, DType dtype, const PieceReader& reader);
-// The value of pieces that are one constant.
+// The value of pieces that are one constant; nullopt: they are something else.
 std::optional<double> only_constant(const std::vector<Piece>& pieces);
+// These append a node to the expression of `map`, and return its position there.
 int push_constant(Instr& map, double value, DType dtype);
 int push_arg(Instr& map, TileId tile, DType dtype);
 int push_op(Instr& map, Op op, DType dtype, std::vector<int> operands);

@@ -9,15 +9,15 @@
 namespace wl {
 namespace {
 
-constexpr uint64_t kMostLookedAt = 1'000'000;  // points of a walk for a legal one; a fraction of a second
-constexpr uint64_t kMostTold = 50'000;         // and of one that counts, as for each group of a graph that is shown
+constexpr uint64_t kMostLookedAt = 1'000'000;  // points of a walk for one legal point; takes a fraction of a second
+constexpr uint64_t kMostTold = 50'000;         // points of a walk of count_text(), as for each group of a shown graph
 constexpr std::string_view kPlan1 = "plan 1 ", kPlan2 = "plan 2 ";
 
 std::string value_text(const Axis& axis, int64_t value) {
   return axis.choice ? value_text(*axis.choice, value) : cat(value);
 }
 
-// Whether plans of version 1 called the axis so.
+// Whether this is the axis' name in plans of version 1.
 bool was_named(const Axis& axis, std::string_view name) {
   if (!axis.choice) return axis.name == name;
   const std::string_view part = std::string_view(axis.name).substr(0, axis.name.rfind('.') + 1);
@@ -28,21 +28,23 @@ bool was_named(const Axis& axis, std::string_view name) {
   return false;
 }
 
+// Whether a plan is of version 1 and the space's own plans are not.
 bool is_older(std::string_view plan, const Space& space) {
   return plan.substr(0, kPlan1.size()) == kPlan1 && space.prefix.substr(0, kPlan1.size()) != kPlan1;
 }
 
-// Version 1 had no kind of its own for transposes.
+// The name of a kind of kernel in plans of version 1, in which transposes had no kind of their own.
 std::string_view plan_1_kind(std::string_view kind) {
   return kind == "transpose" ? "map" : kind;
 }
 
-// Version 1 gave the axes of transposes to every map with strided reads; kernels that do not transpose never read them.
+// Whether a name in a plan of version 1 is an axis that had no effect: every map with strided reads had the axes of
+// transposes, which kernels that do not transpose never read.
 bool had_no_effect(const Space& space, std::string_view name) {
   return space.kind == "map" && (name == "tile_rows" || name == "order" || name == "staged");
 }
 
-// The words after the prefix of a plan.
+// The words after the prefix of a plan; InvalidArgument: the plan has another prefix.
 absl::StatusOr<std::string_view> after_prefix(std::string_view text, const Space& space) {
   const auto rest = [text](std::string_view prefix) -> std::optional<std::string_view> {
     if (text.substr(0, prefix.size()) != prefix) return std::nullopt;
@@ -102,9 +104,11 @@ bool Space::enumerate(const std::function<bool(const Point&)>& visit, uint64_t m
     if (axis.values.empty()) return true;
   Point point(axes.size(), 0);
   Schedule current = schedule(point);
-  // The axis that was changed last. Those before it were judged then, and those behind it are at their first values.
+  // The axis that was changed last. `matters` was asked about the axes before it when they were changed, and the axes
+  // behind it are at their first values.
   size_t changed = axes.size();
-  // Where a part is illegal, all points that begin with the same values are illegal too.
+  // Returns whether the point is legal, and up to which axis its values decide that: if a part is illegal, so is every
+  // point with the same values up to the end of the part.
   const auto judged = [&] {
     if (matters && changed < axes.size() && !matters(point, changed)) return std::pair(false, changed + 1);
     for (const Part& part : parts)
@@ -198,7 +202,7 @@ absl::StatusOr<Point> Space::parse(std::string_view text) const {
           "axis \"", name, "\" has no value \"", value, "\"; it has ",
           absl::StrJoin(axis->values, ", ", [&](std::string* out, int64_t v) { out->append(value_text(*axis, v)); }));
   }
-  // A plan may be older than an axis. The first value means what kernels did before there was the choice.
+  // A plan may be older than an axis, whose first value means what kernels did before the choice existed.
   for (int& at : point) at = std::max(at, 0);
   if (!is_legal(point)) return invalid("not a legal combination: \"", text.substr(0, 300), "\"");
   return point;

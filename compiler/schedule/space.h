@@ -1,8 +1,8 @@
-// Everything that can be searched for one group, and nothing else: axes with their values, and which combinations are
-// legal. Countable and enumerable. A Point names one value per axis; its text is the schedule part of a plan:
+// The search space of one group: axes with their values, and rules that say which combinations of values are legal. Its
+// legal points can be counted and enumerated. A Point has one value for each axis; its text is a plan:
 //   "plan 2 target=cpu:avx512 class=rows vector=16 unroll=4 accumulators=4 keep=costly ... threads=8 compiler=gcc"
-// An axis that does not matter under the other choices must be at its first value (legal() says so), so that distinct
-// legal points are distinct kernels.
+// A point is legal only if every axis that has no effect under the other choices is at its first value. Distinct legal
+// points are therefore distinct kernels.
 #pragma once
 
 #include <functional>
@@ -19,21 +19,21 @@ namespace wl {
 
 struct Axis {
   Axis(Choice what, std::vector<int64_t> of) : name(name_of(what)), values(std::move(of)), choice(what) {}
-  // Of a space that is not one of ours, e.g. a recorded one: nothing can be lowered from it.
+  // An axis without a Choice, as in the recorded spaces of other tuners. No kernel can be made from such a space.
   Axis(std::string called, std::vector<int64_t> of) : name(std::move(called)), values(std::move(of)) {}
 
-  std::string name;  // in the text of a plan: the choice's, after "s0." for a stage's and "m0." for a member's
+  std::string name;  // in plans: the choice's name, after "s0." for stage 0 or "m0." for members of kind 0
   std::vector<int64_t> values;
   std::optional<Choice> choice;
-  std::vector<int> path;  // empty: of the whole; else the numbers of the part, and of the part within that
+  std::vector<int> path;  // empty: the choice is the whole group's; else the part's number, then of a part within it
 };
 
-const Axis* axis_named(const std::vector<Axis>& axes, std::string_view name);  // null when there is none
-const Axis* axis_of(const std::vector<Axis>& axes, Choice choice);             // the whole's; null when there is none
-// The axis of a part as one of the whole: `prefix` is 's' for a stage, 'm' for a member.
+const Axis* axis_named(const std::vector<Axis>& axes, std::string_view name);  // null: there is none
+const Axis* axis_of(const std::vector<Axis>& axes, Choice choice);  // of the whole group; null: there is none
+// The axis that a part's axis becomes in the whole space. `prefix`: 's' for a stage, 'm' for a kind of member.
 Axis axis_in_part(char prefix, int number, const Axis& axis);
 
-// Whether the text stands for the value: its number, or its name where the axis has named values.
+// Whether a text is the value: its number, or its name where the choice has named values.
 bool spells(const Axis& axis, int64_t value, std::string_view text);
 
 using Point = std::vector<int>;  // index into values, one per axis
@@ -42,52 +42,57 @@ struct Space {
   std::string prefix;     // "plan 2 target=cpu:avx512 class=rows"
   std::string_view kind;  // "rows"
   std::vector<Axis> axes;
-  // Which combinations are legal: all for which both say so, where they are set.
+  // A point is legal if both functions return true. A function that is not set allows every point.
   std::function<bool(const Schedule&)> legal;
   std::function<bool(const Point&)> legal_point;
-  // Whether an axis matters under the values of the axes before it; those that do not are at their first values. Empty:
-  // `legal` alone knows.
+  // Whether an axis has an effect under the values of the axes before it. An axis without effect has to be at its first
+  // value. Not set: only `legal` and `legal_point` check that.
   std::function<bool(const Point&, size_t axis)> matters;
-  // The number of legal points, where it takes no walk over all of them; nothing where it would take too long.
+  // Returns the number of legal points without a walk over them all; nullopt: that would take too long. Not set:
+  // count() walks.
   std::function<std::optional<uint64_t>()> counted;
-  // A legal point, where it takes no walk to find one or to know that there is none, which is an empty point.
+  // Returns a legal point without a walk, or an empty point if none is legal. Not set: finished() walks.
   std::function<Point()> first;
-  std::vector<Point> seeds;  // analytic first choices, best first; seeds[0] is the default schedule
-  // What a cost model expects of a legal point, up to a constant; it may take a millisecond. Empty: no model.
+  std::vector<Point> seeds;  // what a search tries first, best first; seeds[0] is the default schedule
+  // The logarithm of the time in ns that a cost model expects of a legal point, up to an additive constant. A call may
+  // take a millisecond. Not set: there is no model.
   std::function<double(const Point&)> expected_log_ns;
-  // Where choices are of several parts, one after the other: up to which axis a part reaches, and whether its own are
-  // legal under what all share, which the first part begins with. `legal` asks all parts.
+  // In a packed space, the axes of one kind of member. The first part begins with the axes that all kinds share. `end`:
+  // the number of the axis behind the part's last one. `legal`: whether the part's values are legal under those of the
+  // shared axes. Space::legal asks all parts.
   struct Part {
     size_t end = 0;
     std::function<bool(const Schedule&)> legal;
   };
   std::vector<Part> parts;
   uint64_t count(uint64_t limit = 10'000'000) const;  // number of legal points, at most `limit`
-  // "12 legal points"; "more than 12 legal points" or "too many legal points to count" where a walk would be long
+  // Returns "12 legal points" or, where a count would take long, "more than 12 legal points" or "too many legal points
+  // to count".
   std::string count_text() const;
-  // Calls visit for every legal point in lexicographic order until it returns false, or `most` points were looked at,
-  // legal or not. Whether it came to the end.
+  // Calls visit() for every legal point in lexicographic order, until it returns false or `most` points, legal or not,
+  // have been looked at. Returns whether it reached the end of the space.
   bool enumerate(const std::function<bool(const Point&)>& visit, uint64_t most = UINT64_MAX) const;
   bool is_legal(const Point& point) const;
-  // The point with every axis that does not matter at its first value.
+  // Returns the point with every axis that has no effect (`matters`) at its first value.
   Point settled(Point point) const;
   Schedule schedule(const Point& point) const;
   std::string text(const Point& point) const;
-  // Whether a plan of kernels of such a kind is of this kind, whatever its target.
+  // Whether a plan is for this kind of kernel, on any target. `plans_kind`: the word after "class=" in the plan.
   bool is_of_kind(std::string_view plan, std::string_view plans_kind) const;
-  // The axis that a plan of this kind of kernel calls so, whichever version the plan is of; null when there is none.
+  // The axis that has this name in a plan of version 1 or 2 for this kind of kernel; null: there is none.
   const Axis* axis_in(std::string_view plan, std::string_view name) const;
-  // Reads plans of version 1 too, in which choices had other names.
+  // Reads the text of a plan, also of version 1, in which choices had other names. An axis that the plan lacks is at
+  // its first value. InvalidArgument: the text is no plan of this space, or its point is not legal.
   absl::StatusOr<Point> parse(std::string_view text) const;
 
  private:
   bool admits(const Schedule& schedule, const Point& point) const;
 };
 
-// For people: a line for each axis, with its values and what it chooses.
+// Returns a line for each axis, for people: its name, its values and the meaning of its choice.
 std::string axes_text(const Space& space);
-// The space with its prefix, and with seeds that are legal and distinct: its own, or the first legal point. No seeds:
-// there is no legal point, or none among the first million points.
+// Returns the space with its prefix set and with legal, distinct seeds: those of its own that are legal or, if there
+// are none, the first legal point. No seeds: no point is legal, or none of the first million points.
 Space finished(Space space, const Machine& machine);
 
 }  // namespace wl

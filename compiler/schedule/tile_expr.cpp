@@ -14,7 +14,7 @@ Affine index_of(int64_t offset, const std::vector<int64_t>& strides, const Place
   return index;
 }
 
-// The strides along the axes of a tile.
+// The strides along the axes of a tile; 0 where an axis has no atom.
 std::vector<int64_t> along(const std::vector<int64_t>& strides, const std::vector<AtomId>& axes) {
   std::vector<int64_t> out;
   for (const AtomId atom : axes) out.push_back(atom >= 0 ? strides[atom] : 0);
@@ -72,7 +72,8 @@ TileId TileExpr::load_input(const Access& access) {
   return result;
 }
 
-// The sum of a scalar and of stride * coordinate for each axis that the value moves along.
+// Appends to `map` the value offset + sum of stride * atom, as the sum of a scalar and of stride * coordinate for each
+// axis that the value moves along. Returns its position in `map`.
 int TileExpr::affine_expr(const Access& value, DType dtype, Instr& map) {
   const auto iota = [&](TileId result, int axis, Affine from, size_t at) {
     Instr instr;
@@ -83,7 +84,7 @@ int TileExpr::affine_expr(const Access& value, DType dtype, Instr& map) {
     code.insert(code.begin() + static_cast<int64_t>(at), std::move(instr));
     return push_arg(map, result, dtype);
   };
-  // A scalar among the others would end the loop that they share.
+  // The scalar comes before all other instructions, since between them it would end the loop that they print as.
   const std::vector<bool> none(loops.size(), false);
   int total = iota(shaped(dtype, none), 0, index_of(value.offset, value.strides, place), 0);
   for (size_t axis = 0; axis < loops.size(); ++axis) {

@@ -1,5 +1,5 @@
-// The elementwise part of a kernel over tiles: the value of a node as one map instruction. Its operands are loads of
-// the inputs, constants, and tiles that exist already (accumulators, converted tiles).
+// Makes the elementwise part of a kernel over tiles: the value of a node is one map instruction, whose operands are
+// loads of inputs, constants, and tiles that exist already (such as accumulators and converted tiles).
 #pragma once
 
 #include <functional>
@@ -10,45 +10,50 @@
 
 namespace wl {
 
-// An index expression for every atom; atoms that a tile runs along hold the tile's first element.
+// An index expression for every atom (loop of the group). For an atom that a tile runs along, it is the index of the
+// tile's first element.
 using Place = std::vector<Affine>;
 
-// A loop that an axis of tiles runs along, and how far; -1: none.
+// The atom that an axis of tiles runs along (-1: none), and how many elements tiles have along it.
 struct TileLoop {
   AtomId atom = -1;
   int64_t extent = 1;
 };
 
-// The elements of `access` at a place: the axes of the tile run along these atoms (-1: none).
+// The memory that a tile at a place accesses by `access`; `axes`: the atom that each axis of the tile runs along (-1:
+// none).
 Slice slice_at(BufferId buffer, const Access& access, const Place& place, const std::vector<AtomId>& axes);
-// Whether an element is there, as a condition of a tile whose axes run along these atoms.
+// The condition under which the elements of such a tile exist.
 SliceGuard guard_at(const Guard& guard, const Place& place, const std::vector<AtomId>& axes);
 
-// A square of `access` at a place, lanes x lanes, or its first `width` vectors: loaded in vectors along axis0, in which
-// the access is contiguous, and transposed in registers, so that lanes lie along axis1. Appends to `into`.
+// Loads lanes x width elements (a square if width = lanes) in vectors along axis0, along which the access is
+// contiguous, and transposes them in registers, so that lanes lie along axis1. Appends the instructions to `into`, and
+// returns the transposed tile.
 TileId turned_square(KernelBuilder& out, DType dtype, const Access& access, const Place& place, AtomId axis0,
                      AtomId axis1, int lanes, int64_t width, std::vector<Instr>& into);
 
+// The state of such a computation at one place. The code in `code` is to be appended to the kernel by the caller.
 struct TileExpr {
   const Graph& group;
   const Domain& domain;
   KernelBuilder& out;
   Place place;
   std::vector<TileLoop> loops;                  // one for each axis of the tiles
-  int lanes = 1;                                // along the last axis
+  int lanes = 1;                                // elements of a vector, along the last axis
   std::vector<std::vector<Affine>> bound = {};  // of tiles that run along the last axis
   bool whole = false;                   // operands cover the whole tile even where they are constant along an axis
   std::map<NodeId, TileId> known = {};  // nodes whose tiles exist
-  std::function<TileId(const Access&)> load = nullptr;  // overrides how an input is read; -1: as usual
+  std::function<TileId(const Access&)> load = nullptr;  // if set: reads an input; -1: by load_input()
   std::vector<Instr> code = {};                         // loads, then the maps, in order
-  // Overrides how tiles are laid out, by the axes that they move along.
+  // If set: returns the layout of a tile that varies along the axes for which the argument is true.
   std::function<Layout(const std::vector<bool>&)> layout = nullptr;
 
-  // The atoms of the loops.
+  // The atoms of `loops`.
   std::vector<AtomId> axes() const;
-  // A tile of this shape.
+  // Makes a tile that has the whole extent of each loop.
   TileId tile(DType dtype) const;
-  // The value of a node, or of one operand of a node, as a tile; appends to `code`.
+  // Returns the tile with the value of a node, or of one operand of a node; appends its instructions to `code`.
+  // Unimplemented: the value needs an op that has no expression over tiles, such as a gather.
   absl::StatusOr<TileId> value(NodeId node);
   absl::StatusOr<TileId> operand(NodeId node, int position);
   TileId load_input(const Access& access);

@@ -1,7 +1,7 @@
-// The table of matrix instructions: matrix.def explains its columns. A prelude of a family that has the instruction
-// NAME spells it wl_mma_NAME(c..., a..., b...): the registers of the sums, which are vectors of as many elements as the
-// layout has v bits and are updated, then the registers of both factors. Without lanes it is wl_mma_NAME<c, a,
-// b>(tiles): the numbers of the tile registers of the sums and of both factors.
+// The table of matrix instructions; matrix.def explains its columns. For an instruction NAME, the preludes of the
+// families that have it define wl_mma_NAME(c..., a..., b...). Its arguments are the registers of the sums, which it
+// updates, then those of both factors. A register of sums is a vector of 2^v elements, if the layout has v vector bits.
+// CPUs define wl_mma_NAME<c, a, b>(tiles), with the numbers of the tile registers of the sums and of both factors.
 #pragma once
 
 #include <cstdint>
@@ -31,12 +31,13 @@ struct MatrixInfo {
 std::span<const MatrixInfo> matrices();  // in the order of MatrixOp
 const MatrixInfo& info(MatrixOp op);
 std::optional<MatrixOp> matrix_named(std::string_view name);
-// The rows that multiply elements of these dtypes on a target with these features, the fastest first. `held`: those
-// whose left factor may be in registers that sums were in, and no others.
+// Returns the instructions that multiply elements of these dtypes on a target with these TargetFeatures, those with the
+// most multiply-adds first. With `held`, it returns those that can take their left factor from registers in which an
+// earlier product left its sums; without, those that need no such factor.
 std::vector<MatrixOp> matrices_for(DType left, DType right, uint32_t features, bool held = false);
-// Whether factors stay in shared memory, and the product is there when it has been waited for.
+// Whether the instruction reads factors from shared memory and runs asynchronously: its sums are valid after a wait.
 bool multiplies_in_memory(MatrixOp op);
-// Whether of such factors it is the right one alone; the left one is in registers.
+// Whether such an instruction reads only its right factor from shared memory, and the left one from registers.
 bool holds_left(MatrixOp op);
 
 }  // namespace wl

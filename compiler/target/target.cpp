@@ -10,33 +10,37 @@ namespace wl {
 namespace {
 
 constexpr int64_t kKb = 1024, kMb = 1024 * 1024;
-constexpr double kLongProduct = 0.25;  // a product of i64 is three or four of i32, and the sum has a carry
+constexpr double kLongProduct = 0.25;  // i64 by i32: a product takes three or four of i32, and the sum has a carry
 constexpr uint32_t kAmpere = kF64Functions | kAsyncCopy | kMma16 | kPhases, kHopper = kAmpere | kClusters,
                    kHopperA = kHopper | kWaveGroups, kMi300 = kAsyncCopy | kMfmaF16 | kMfmaBf16;
 
-// A lane's load is 16 bytes. The rates are those of one unit.
+// Makes the row of a GPU, whose widest load of one thread is 16 bytes. `arithmetic` has the rates of one unit.
 constexpr Target gpu_row(std::string_view name, std::string_view family, Gpu gpu, uint32_t features,
                          Arithmetic arithmetic) {
   const double share = gpu.bytes_per_ns / gpu.units;
-  // Parts of a generation differ by less than two, and no cache is eight times as fast as the memory behind it. Lanes
-  // that are fibers of the host have times that say nothing.
+  // Models of one generation differ by less than a factor of 2, and no cache is 8 times as fast as the memory behind
+  // it. Times of the simulator mean nothing, since its lanes are fibers of the host.
   const Peak peak = family == "sim" ? Peak{} : Peak{2 * arithmetic.flops_per_ns, 8 * share, 8 * share, 400};
   return {name, family, 4, gpu.lane_registers, true, arithmetic, share, 3 * share, peak, gpu, features};
 }
 
-// At 6 GHz: two multiply-add units (four of ARM's), what loads and stores move in a clock, and a line of 64 bytes in a
-// clock from beyond L1. How large caches are does not matter there, since virtual machines do not always say it.
+// Peaks of CPUs at 6 GHz: two multiply-add units (Arm: four), the bytes that loads and stores move in a cycle, and one
+// line of 64 bytes in a cycle from beyond L1. All caches beyond L1 have one rate, because virtual machines do not
+// always report the sizes of caches.
 constexpr Peak kAvx512Peak = {400, 1200, 400, 2}, kAvx2Peak = {200, 600, 400, 2}, kNarrowPeak = {200, 600, 400, 2};
 
-// CPUs: the rates are of one multiply-add unit. A product of i32 is two or three instructions where a product of f32 is
-// one (vpmulld has two parts and the sum is apart; SSE2 multiplies in 64 bits). GPUs: rates of data sheets; integers as
-// the vendors' throughput tables have them (NVIDIA's units multiply 64 in a clock, AMD's at a quarter of the rate).
-// Matrix instructions: dense rates with sums in f32 (of bytes in i32) beside those of f32 (data sheets of A100, RTX
-// 3090, 4090 and 5090); from sm_90 on the large parts reach theirs by instructions of four waves only, which sm_90a
-// has, and mma.sync about three fifths of it. Those of AMD are of MI100, MI210, MI300X, MI355X (whose full rate has
-// instructions of twice the depth), RX 7900 XTX and RX 9070 XT. gfx90a takes denormals of f16 for zeros there, so it
-// has none of f16. MI300X and MI355X have eight dies, whose L2s each have 16 channels of 128 bytes a clock, before
-// 256 MB of Infinity Cache (AMD CDNA 3 white paper, 2023).
+// Where the figures come from.
+// * CPUs: rates of one multiply-add unit. A multiply-add of i32 takes two or three instructions where one of f32 takes
+//   one: vpmulld is two operations and the addition a third; SSE2 multiplies in 64 bits.
+// * GPUs: data sheets. Integers are from the vendors' throughput tables: an NVIDIA SM multiplies 64 in a cycle, AMD's
+//   units at a quarter of the rate of f32.
+// * Matrix instructions of NVIDIA: dense rates with sums in f32 (bytes: in i32), from the data sheets of A100, RTX
+//   3090, 4090 and 5090. The large GPUs from sm_90 on reach their rate only by instructions of four warps (sm_90a);
+//   mma.sync reaches about three fifths of it.
+// * Matrix instructions of AMD: data sheets of MI100, MI210, MI300X, MI355X (full rate only by kMfmaDeep), RX 7900 XTX
+//   and RX 9070 XT. Those of gfx90a flush denormals of f16 to zero, so its row has none for f16.
+// * MI300X and MI355X: eight dies, each with an L2 of 16 channels of 128 bytes a cycle, and 256 MB of Infinity Cache
+//   between these and memory (AMD CDNA 3 white paper, 2023).
 constexpr Target kTargets[] = {
     // name, family, lanes, registers, streaming, {f32 flops/ns, f64, i32, dots of bf16 and i8, matrices of f16, bf16
     // and i8}, copy, l2, peak
@@ -44,12 +48,14 @@ constexpr Target kTargets[] = {
     {"cpu:avx2", "cpu", 8, 16, true, {60, 0.5, 0.33}, 12, 60, kAvx2Peak},
     {"cpu:neon", "cpu", 4, 32, false, {40, 0.5, 0.5}, 12, 40, kNarrowPeak},
     {"cpu:generic", "cpu", 4, 16, false, {20, 0.5, 0.2}, 10, 30, kNarrowPeak},
-    // With dot products of words: of u8 with i8, and of bf16, which take four times as long as multiply-adds of f32 (a
-    // 5th generation Xeon: one in two cycles, where it begins two of those in one).
+    // With dot products of words: of u8 with i8, and of bf16. The instruction for bf16 takes four times as long as a
+    // multiply-add of f32: a 5th generation Xeon begins one in two cycles, but two multiply-adds in each cycle.
     {"cpu:avx512_vnni", "cpu", 16, 32, true, {120, 0.5, 0.33, 0, 4}, 18, 100, kAvx512Peak},
     {"cpu:avx512_bf16", "cpu", 16, 32, true, {120, 0.5, 0.33, 0.5, 4}, 18, 100, kAvx512Peak},
-    // With tile registers too (Intel's AMX, 4th generation Xeon): by publications, a core multiplies and adds 16 x 16
-    // words in 16 cycles, 512 bf16 or 1024 bytes in a cycle where vectors have 32 f32. Measured for bf16: 15 times f32.
+    // With tile registers too (Intel's AMX, from the 4th generation Xeon on). By publications, a core multiplies 16 x
+    // 16
+    // by 16 x 16 words in 16 cycles: 512 multiply-adds of bf16 or 1024 of bytes in a cycle, where vectors do 32 of f32.
+    // Measured for bf16: 15 times the rate of f32.
     {"cpu:amx", "cpu", 16, 32, true, {120, 0.5, 0.33, 0.5, 4, 0, 16, 32}, 18, 100, kAvx512Peak, {}, kTileRegisters},
     // name, family, {wave, threads of a block and a unit, blocks, registers of a lane and a unit, shared memory of a
     // block and a unit, units, L2, bytes/ns, banks if not 32, dies, bytes/ns of L2s, cache}, features, {f32 flops/ns,
@@ -83,15 +89,15 @@ constexpr Target kTargets[] = {
     gpu_row("hip:gfx950", "hip",
             {64, 1024, 2048, 16, 512, 131072, 160 * kKb, 160 * kKb, 256, 4 * kMb, 8000, 64, 8, 39300, 256 * kMb},
             kMi300 | kMfmaDeep, {310, 1, 0.2, 0, 0, 16, 16}),
-    // RDNA: a unit is a workgroup processor, two CUs, over which clang and hipRTC spread the waves of a block unless
-    // they are told not to (-mcumode). HIP's number of multiprocessors counts these too.
+    // RDNA: a unit is a workgroup processor of two CUs, since clang and hipRTC spread the waves of a block over both
+    // unless -mcumode is given. HIP's number of multiprocessors also counts workgroup processors.
     gpu_row("hip:gfx1030", "hip", {32, 1024, 2048, 32, 256, 131072, 64 * kKb, 128 * kKb, 40, 4 * kMb, 512}, kEarlyLoads,
             {520, 1. / 16, 0.2}),
     gpu_row("hip:gfx1100", "hip", {32, 1024, 2048, 32, 256, 196608, 64 * kKb, 128 * kKb, 48, 6 * kMb, 960},
             kEarlyLoads | kWmma, {1180, 1. / 32, 0.1, 0, 0, 2, 2, 2}),
     gpu_row("hip:gfx1201", "hip", {32, 1024, 2048, 32, 256, 196608, 64 * kKb, 128 * kKb, 32, 8 * kMb, 640},
             kEarlyLoads | kWmmaHalves, {1400, 1. / 64, 0.1, 0, 0, 4, 4, 8}),
-    // Lanes are fibers of the host; the limits are those of the smallest part of the family.
+    // The simulated GPUs, whose lanes are fibers of the host. Their limits are those of the family's smallest GPU.
     gpu_row("sim:cuda", "sim", {32, 1024, 1024, 16, 255, 65536, 64 * kKb, 64 * kKb, 2, 4 * kMb, 1}, kHopperA,
             {200, 0.5, 1, 0, 0, 8, 8, 16, 4}),
     gpu_row("sim:hip", "sim", {64, 1024, 2048, 16, 256, 65536, 64 * kKb, 64 * kKb, 2, 4 * kMb, 1},
@@ -139,8 +145,9 @@ CodeLimits code_limits(const Gpu& gpu) {
 
 std::vector<int64_t> panel_widths(const Target& target) {
   if (target.is_gpu()) return {};
-  // A micro-kernel of two vectors fills 16 registers; one of four fills 32. Where it reads a part of each row of a
-  // panel, the parts fall into a part of the sets of the first cache, which then does not hold them.
+  // A micro-kernel two vectors wide fills 16 registers, one four vectors wide fills 32. Panels are no wider than a
+  // micro-kernel: if it read only a part of each panel row, these parts would map to a few sets of L1 and evict each
+  // other.
   const int64_t lanes = target.lanes;
   if (target.vector_registers < 32) return {2 * lanes, lanes};
   return {4 * lanes, 2 * lanes, 3 * lanes};

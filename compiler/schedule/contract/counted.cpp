@@ -7,7 +7,7 @@
 namespace wl {
 namespace {
 
-// A condition along a loop: it holds for some point of turn (iteration) number `turn` where `at` + stride * turn >= 0.
+// A condition as a function of a loop's iteration: it holds at some point of iteration i if `at` + stride * i >= 0.
 // `at` is never less than -lack.
 struct Along {
   Affine at;
@@ -28,17 +28,17 @@ Along along(const Condition& condition, const Domain& domain, const TileBox& box
   return out;
 }
 
-// The number of turns up to the last one in which a condition with a negative stride holds. Where the number is not
-// positive, the condition holds in none.
+// Returns the number of iterations up to the last one in which a condition with a negative stride holds. If it is not
+// positive, the condition holds in no iteration.
 Affine end_of(const Along& row, KernelBuilder& out) {
   const int64_t stride = -row.stride;
   if (stride == 1) return sum(fixed(1), row.at);
-  const int64_t before = quotient_up(row.lack, stride);  // derived variables are not computed from negative values
+  const int64_t before = quotient_up(row.lack, stride);  // shifts `at` up: a derived variable divides no negative value
   const Affine shifted = sum(fixed(stride * (before + 1)), row.at);
   return sum(fixed(-before), affine(out.derived("end", {shifted}, stride)));
 }
 
-// The first turn in which a condition with a positive stride holds.
+// Returns the first iteration in which a condition with a positive stride holds.
 Affine first_of(const Along& row, KernelBuilder& out) {
   const Affine inside = affine(out.derived("inside", {sum(fixed(row.lack), row.at), fixed(row.lack)}));
   const Affine lack = sum(fixed(row.lack), inside, -1);
@@ -64,7 +64,7 @@ Turns turns_within(const Region& region, const Domain& domain, const TileBox& bo
   for (const Condition& condition : region) {
     const Along row = along(condition, domain, box, atom, step);
     if (row.stride == 0) {
-      turns.trips.push_back(sum(fixed(count), row.at, count));  // no turns where `at` is negative
+      turns.trips.push_back(sum(fixed(count), row.at, count));  // no iterations where `at` is negative
     } else if (row.stride < 0) {
       turns.trips.push_back(end_of(row, out));
     } else {

@@ -1,4 +1,5 @@
-// Limits the loops of a contraction to the products that count, which may change some output (compiler/plan/masks.h).
+// Limits the loops of a contraction to the products that count: those that may change some output
+// (compiler/plan/masks.h).
 #pragma once
 
 #include <vector>
@@ -19,20 +20,21 @@ struct TileBox {
   std::vector<int64_t> more;
 };
 
-// The turns (iterations) of a loop that are taken. They begin with turn `first`, and their number is the least of
-// `trips`, or 0 where the least is negative.
+// The iterations (turns) of a loop that run. The first one has number `first`; how many there are is the least of
+// `trips`, or 0 where that is negative.
 struct Turns {
   Affine first;
   std::vector<Affine> trips;
 };
 
-// The one of `loops` whose turns a condition limits: the loop over which the condition's value changes most, the first
-// of equals.
+// Returns which of `loops` a condition limits: the loop over which the condition's value changes most, the first of
+// equals.
 AtomId loop_of(const Condition& condition, const Domain& domain, const std::vector<AtomId>& loops);
 
-// The turns of a loop over `atom` in which all conditions of a region may hold: in every other turn, some condition
-// fails at all points of the box. The loop has `count` turns of `step` elements each, from the box's first index of
-// `atom` on; along the other atoms each turn has the whole box. All indices must be inside of the domain.
+// Returns the iterations of a loop over `atom` in which all conditions of a region may hold; in every other iteration,
+// some condition fails at all points of the box. The loop has `count` iterations of `step` elements each, from the
+// box's first index of `atom` on; along the other atoms each iteration spans the whole box. All indices must lie inside
+// the domain. Adds the derived variables that it needs to `out`.
 Turns turns_within(const Region& region, const Domain& domain, const TileBox& box, AtomId atom, int64_t step,
                    int64_t count, KernelBuilder& out);
 

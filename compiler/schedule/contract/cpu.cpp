@@ -9,8 +9,8 @@
 namespace wl {
 namespace {
 
-// The image that is copied: that of the right operand or, where it has none and nothing is turned, that of the left
-// one.
+// Returns the image that is copied: that of the right operand or, where that slides over none and nothing is turned,
+// that of the left one.
 std::optional<Image> copied_image(const Domain& domain, const Schedule& schedule) {
   if (schedule[kCopyImage] == kCopyTaps) return std::nullopt;
   const bool along_rows = schedule[kCopyImage] == kCopyWhole;
@@ -18,7 +18,7 @@ std::optional<Image> copied_image(const Domain& domain, const Schedule& schedule
   return image || schedule[kTurnTiles] != 0 ? image : row_image(domain, along_rows);
 }
 
-// Whether B is packed: the schedule says so, or B cannot be read in place, or its columns are not contiguous.
+// Whether B is packed: the schedule demands it, B cannot be read in place, or its columns are not contiguous.
 bool packs_right(const Graph& group, const Domain& domain, const std::optional<Dot>& dot, const Schedule& schedule,
                  int lanes) {
   if (schedule[kPackB] != 0) return true;
@@ -27,8 +27,8 @@ bool packs_right(const Graph& group, const Domain& domain, const std::optional<D
   return !right || (lanes > 1 && right->access.strides[domain.n.back()] != 1);
 }
 
-// The columns along an image's rows and pixels as one loop, where B is packed in rows. nullopt: B is not packed, or
-// lies in panels, which keep the two atoms apart.
+// Returns the loops over an image's rows and pixels as one loop of columns, where B is packed row by row. nullopt: B is
+// not packed, has no such loops, or lies in panels, whose layout keeps the two loops apart.
 std::optional<FlatColumns> packed_columns(const Graph& group, const Domain& domain, const std::optional<Dot>& dot,
                                           const Schedule& schedule, int lanes) {
   if (domain.n.empty() || !packs_right(group, domain, dot, schedule, lanes)) return std::nullopt;
@@ -110,7 +110,7 @@ void CpuContract::prepare_depth() {
   k_blocks_ = blocks();
 }
 
-// Decides which operands are packed or copied, and allocates the scratch for the copies.
+// Decides which operands are packed or copied, and allocates the scratch for copies, partial results and tiles.
 void CpuContract::prepare_operands() {
   a_.position = 1 - domain_.right_operand();
   b_.position = domain_.right_operand();
@@ -131,7 +131,7 @@ void CpuContract::prepare_operands() {
   }
   if (image_) allocate_image();
   if (flat_) {
-    // Rows a multiple of 4096 bytes apart would share cache sets.
+    // Rows whose distance is a multiple of 4096 bytes would share cache sets.
     pitch_ = columns_per_block_;
     if (pitch_ * size_of(packed_dtype(b_)) % 4096 == 0) pitch_ += lanes_;
     b_.buffer = out_.shared("b_rows", packed_dtype(b_), {depth(), pitch_});
@@ -184,8 +184,8 @@ void CpuContract::prepare_image_rows() {
   if (rows_are_pixels()) outer_rows_per_block_ = image_rows_per_block_;
 }
 
-// Splits `columns` columns of a block evenly into panels, as rows are split into tiles, so that no panel has a vector
-// without columns.
+// Splits `columns` columns of a block evenly into panels, as rows are split into tiles, so that no panel has an empty
+// vector.
 void CpuContract::split_panels(int64_t columns) {
   const int64_t vectors = (columns + lanes_ - 1) / lanes_;
   panels_per_block_ = (columns + nr_ - 1) / nr_;
@@ -196,14 +196,14 @@ void CpuContract::split_panels(int64_t columns) {
   columns_per_block_ = vectors * lanes_;
 }
 
-// Whether all columns are in one block and are read where they lie, so that panels may begin at any vector.
+// Whether one block has all columns and reads them where they lie, so that panels may begin at any vector.
 bool CpuContract::splits_whole_row() const {
   return panels_ == panels_per_column_atom_ && panels_ == panels_per_block_ && !flat_ && !tiles_ &&
          (turned_ || !image_) && !packs_right(group_, domain_, dot_, schedule_, lanes_);
 }
 
-// Splits all columns evenly into panels. If the last vector is not full, the last panel is a group by itself, so that
-// the other panels need no bound.
+// Splits all columns evenly into panels. If the last vector is not full, the last panel is a group of its own, so that
+// the others need no bound.
 void CpuContract::split_whole_row() {
   split_panels(columns_total_);
   Panels& last = panel_groups_.back();
@@ -212,7 +212,8 @@ void CpuContract::split_whole_row() {
   panel_groups_.push_back({last.width, last.first_column + last.count * last.width, 1});
 }
 
-// Whether the work after the contraction needs registers that the accumulators take.
+// Whether the epilogue takes more than 8 issue slots for each element: it would then need registers that the
+// accumulators occupy.
 bool CpuContract::heavy_epilogue() const {
   int cost = 0;
   for (NodeId id = domain_.contract + 1; id < static_cast<NodeId>(group_.nodes.size()); ++id)

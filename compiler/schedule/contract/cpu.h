@@ -1,33 +1,37 @@
-// One contraction of A (the left operand) and B (the right one) on a CPU, with elementwise work on its operands and its
-// result. An atom is one loop of the domain; m, n and k are the atoms of rows, columns and the reduction. A block owns
-// a range of rows (along the last m atom) and of column panels (nv vectors along the last n atom) of one batch element.
-// B is packed (copied) panel by panel where that pays or where its columns are not contiguous, and A is packed in tiles
-// where that pays or where it is not an unchanged input. Where B is read from where it lies, little elementwise work on
-// it is done in the micro-kernel (in_place.h). The micro-kernel holds mr x nv accumulators in registers over a whole K
-// block. Rows are split evenly, so there are at most two micro-kernels, mr and mr - 1 rows high. The work after the
-// contraction is computed on the tile while it is in registers or, where that would need too many registers, in L1.
+// Lowers one contraction of A (the left operand) and B (the right one) to a CPU kernel, with elementwise work on its
+// operands and, as the epilogue, on its result. An atom is one loop of the domain; m, n and k are the atoms of rows,
+// columns and the reduction.
+//
+// A task is one block of the launch. It owns a range of rows (along the last m atom or, where there are several, along
+// the one around it) and of column panels (nv vectors along the last n atom) of one batch element. Inside a task,
+// columns are walked in blocks of nc, and k in blocks of kc. B is packed (copied) panel by panel with pack_b, or where
+// its columns are not contiguous; A is packed in tiles with pack_a, or where it is not an unchanged input. Where B is
+// read in place, the micro-kernel does the little elementwise work on it (in_place.h). The micro-kernel holds mr x nv
+// vectors of accumulators in registers over a whole block of k. Rows are split evenly, so tiles have at most two
+// heights, which differ by one row. The epilogue is computed on the tile while it is in registers or, where that would
+// need too many registers, row by row from scratch.
 //
 // Where the machine multiplies words of narrow elements (dot.h), an iteration of the loop over one k atom takes a word
 // of each operand. Packed copies, and copied images, consist of words, and an operand in which the elements of a word
-// are neighbours is read as it is. With the choice `matrix` an iteration takes several words of each operand, and
-// multiplies tiles in tile registers (tiles.h); the sums then go through scratch, where the work after the contraction
-// reads them row by row. With `widen` nothing is multiplied as words: packed elements are f32, and rows of words, as
-// weights in panels have, are read in place and taken apart in registers.
+// are neighbours is read as it is. With the choice `matrix` an iteration takes several words of each operand and
+// multiplies tiles in tile registers (tiles.h); the sums then go through scratch, from which the epilogue reads them
+// row by row. With `widen` nothing is multiplied as words: packed elements are f32, and rows of words that lie in
+// memory, as in panels of weights, are read in place and taken apart in registers.
 //
 // Where B is a window that slides over an image (compiler/plan/image.h), packing copies every tap (position in the
-// window) of it by itself. With copy_image a block's part of the image is copied once instead, with its padding, as
-// planes of rows, and the micro-kernel reads each tap inside the copy. The columns of a panel are then neighbours in
-// the copy, so they run on from one image row to the next through the halo between them. Sums that are computed for the
-// halo are dropped when the tile is stored, row by row.
+// window) separately. With copy_image a block's part of the image is copied once instead, with its padding, as planes
+// of rows, and the micro-kernel reads each tap inside the copy. The columns of a panel are then neighbours in the copy,
+// so they run on from one image row to the next through the halo (padding) between the rows. Sums for the halo are
+// dropped when the tile is stored, row by row.
 //
 // Where A is such a window, its image is copied in the same way. The rows of a tile are then neighbouring pixels of one
-// row of the image. If the image has its channels innermost, so has the copy, and a step to the next pixel passes over
-// all channels.
+// row of the image. If the image has its channels innermost in memory, so has the copy, and a step to the next pixel
+// passes over all channels.
 //
-// With turn_tiles the window is on the rows' side: a tile is neighbouring pixels of one row of the image by vectors
-// along the axis that the other operand is contiguous along, so no lane is empty whatever the width of the image. The
-// tile goes through scratch and is transposed in registers, one vector of columns at a time, before the work after the
-// contraction.
+// With turn_tiles, rows and columns exchange roles, so the pixels are rows: a tile has neighbouring pixels of one row
+// of the image by vectors along the axis that the other operand is contiguous along, and no lane is empty whatever the
+// width of the image. The tile goes through scratch and is transposed in registers, one vector of columns at a time,
+// before the epilogue.
 //
 // Where conditions on indices say which products count (compiler/plan/masks.h), the loop over k of a tile, and the
 // packing of an operand, begin with the first product that counts and end with the last one.
@@ -57,14 +61,14 @@ class CpuContract {
   absl::StatusOr<Kernel> run();
 
  private:
-  struct Side {  // one operand of the contraction
-    int position = 0;
+  struct Side {        // one operand of the contraction
+    int position = 0;  // number of the operand
     bool packed = false;
     BufferId buffer = -1;   // of the packed copy
     bool direct = false;    // an input read as it is
     bool computed = false;  // not packed; the micro-kernel does elementwise work on what it reads
     bool words = false;     // with dot_: the elements of a word are neighbours in memory
-    Access access;          // when direct: of the operand; when computed: of the input that varies along k
+    Access access;          // direct: to the operand; computed: to the input that varies along k
   };
   struct Rows {                                              // tiles of equal height
     int64_t height = 0, step = 0, first_row = 0, count = 0;  // step: rows from one tile to the next
@@ -95,12 +99,12 @@ class CpuContract {
   std::vector<Affine> outer_rows_left() const;
   std::vector<Affine> columns_left() const;
   void emit_k_blocks(const Place& place);
-  // Emits one K block: packing, then every tile. `resume`: the accumulators begin with what `partial_` holds; `last`:
-  // this is the last K block, after which the epilogue follows.
+  // Emits one block of k: packing, then every tile. `resume`: the accumulators begin with the partial results in
+  // `partial_`, else with zero. `last`: this is the last block of k, so the epilogue follows.
   void emit_block(const Place& place, int64_t k_extent, bool resume, bool last);
   void emit_tiles(const Place& place, int64_t k_extent, bool resume, bool last);
-  // Where a tile of rows lies: `at` has an index for every atom, `row` is the tile's first row among all rows of the
-  // block, and `tile` is its number among the block's tiles.
+  // A tile of rows: `at` has the index of its first element along every atom, `row` is its first row among all rows of
+  // the block, and `tile` is its number among the block's tiles.
   struct RowTile {
     const Rows& rows;
     Place at;
@@ -111,20 +115,20 @@ class CpuContract {
                   bool last);
   void emit_k_loop(const RowTile& row_tile, const Panels& panels, const Place& place, int64_t k_extent, bool last,
                    TileId accumulator);
-  // Multiplies the elements of the words in `b` one by one by those of the left operand's tile, in iterations `turns`
-  // of the loops over k.
+  // Multiplies each element of the words in `b` by the left operand's packed element (widen). `turns`: the iteration
+  // number of each loop over k.
   void multiply_parts(const RowTile& row_tile, const std::vector<Affine>& turns, TileId b, TileId accumulator);
-  // Emits the loop over k of a tile in tile registers (`tiles_`); the sums have the layout of tile_layout().
+  // Emits the loops over k of a tile in tile registers (`tiles_`). `accumulator` has the layout of tile_layout().
   void multiply_tiles(const RowTile& row_tile, const Panels& panels, const Place& place, int64_t k_extent,
                       TileId accumulator);
   Layout tile_layout(int64_t height, int64_t width) const;
-  // Whether conditions of a region limit loop `k` of those over K; and that loop's turns (iterations) with products
-  // that count, for a tile of `rows` x `columns` at a place.
+  // Whether conditions of a region limit loop number `k` over K; and the iterations of that loop with products that
+  // count, for a tile of `rows` x `columns` at a place.
   bool has_masks(const Region& region, size_t k) const;
   Turns turns_that_count(const Region& region, size_t k, const Place& place, int64_t rows, int64_t columns,
                          int64_t k_extent);
   Turns packed_turns(const Place& place, AtomId along, int64_t width, int64_t k_extent);
-  // Reads a row of a panel of the right operand, at a place, in iterations `turns` of the loops over k.
+  // Reads a row of a panel of the right operand, at a place. `turns`: the iteration number of each loop over k.
   TileId read_right(const RowTile& row_tile, const Panels& panels, const Place& at, const std::vector<Affine>& turns,
                     bool last);
   TileId compute_right(const RowTile& row_tile, const Panels& panels, const Place& at, bool last);
@@ -135,9 +139,10 @@ class CpuContract {
   DType operand_dtype(const Side& side) const {
     return group_.nodes[group_.nodes[domain_.contract].operands[side.position]].dtype;
   }
-  // The dtype of the tiles that micro-kernels read.
+  // The dtype of the tiles into which micro-kernels read an operand.
   DType read_dtype(const Side& side) const { return side.packed || dot_ ? packed_dtype(side) : operand_dtype(side); }
-  // A part of a tile that is stored: `width` neighbouring columns, from element `from` of each row of the tile on.
+  // A part of a tile that is stored: the place of its first element, and `width` neighbouring columns, from column
+  // `from` of the tile on, of which only those inside `bound` (as in TileExpr) exist.
   struct Stored {
     Place at;
     Affine from;
@@ -149,8 +154,8 @@ class CpuContract {
   void emit_stores(const Rows& rows, Stored part, TileId accumulator);
   void emit_turned(const Rows& rows, const Panels& panels, const Place& place);
   void emit_turned_vector(int64_t height, int64_t columns, const Affine& first, Place place);
-  // Computes the outputs from the accumulators, which `value` holds as `height` x `width` elements at a place, and
-  // stores them. `layout`: as in TileExpr.
+  // Computes the outputs from `value`, which holds the sums of `height` x `width` elements at a place, and stores them.
+  // `layout`: as in TileExpr.
   void store_results(const Place& at, int64_t height, int64_t width, std::vector<std::vector<Affine>> bound,
                      TileId value, std::function<Layout(const std::vector<bool>&)> layout = nullptr);
   void pack(const Side& side, const Domain& domain, const Place& place, int64_t k_extent, AtomId along, int64_t width,
@@ -161,25 +166,26 @@ class CpuContract {
                   const std::vector<std::vector<Affine>>& bound);
   void each_word(VarId var, int64_t elements, const std::function<void(const Affine&, int64_t)>& body);
   void store_words(const Side& side, const TileExpr& first, int64_t elements, Affine offset, int64_t pitch);
-  // The elements along its atom that one turn (iteration) of loop `k` takes, and the number of turns that cover
-  // `extent` elements.
+  // The elements along its atom that one iteration (turn) of loop number `k` takes, and the number of iterations that
+  // cover `extent` elements.
   int64_t step_of(size_t k) const { return dot_ && dot_->k_atom == k_atoms_[k] ? dot_->group : 1; }
   int64_t turns_of(size_t k, int64_t extent) const { return (extent + step_of(k) - 1) / step_of(k); }
-  // The words that one turn of a loop of a micro-kernel takes.
+  // The words that one iteration of loop number `k` of a micro-kernel takes.
   int64_t words_of_turn(size_t k) const { return tiles_ && tiles_->atom == k_atoms_[k] ? tiles_->words : 1; }
   int64_t turns_of(size_t k) const { return turns_of(k, domain_.atoms[k_atoms_[k]].extent); }
-  int64_t depth() const { return k_atoms_.empty() ? 1 : turns_of(0, k_block_) * k_inner_; }  // of a packed block
+  int64_t depth() const { return k_atoms_.empty() ? 1 : turns_of(0, k_block_) * k_inner_; }  // iterations of a k block
   bool widens() const { return dot_ && dot_->widened; }
   int64_t left_depth() const { return widens() ? depth() * dot_->group : depth(); }
   DType packed_dtype(const Side& side) const { return dot_ && !(widens() && &side == &a_) ? DType::u32 : dtype_; }
-  // The elements from one row or column of a packed operand to the next.
+  // The distance in elements between neighbouring rows or columns of a packed operand.
   int64_t element_pitch(const Side& side) const { return tiles_ && &side == &a_ ? depth() : 1; }
-  // Whether a sliver of an operand is packed in squares, which are transposed in registers; and the code that does so.
+  // Whether a sliver of an operand (cpu_pack.cpp) is packed in squares, which are transposed in registers; and the code
+  // that does so.
   bool packs_squares(const Side& side, AtomId along, int64_t depth, int64_t width, int lanes) const;
   void pack_squares(const Side& side, const Place& at, AtomId along, int64_t depth, int64_t width, int lanes,
                     const Affine& offset, int64_t pitch);
-  // Computes an operand at the place of `expr` and stores it to its packed copy. `pitch`: elements of the copy between
-  // indices along the tile's first axis.
+  // Computes an operand at the place of `expr` and stores it to its packed copy, from element `offset` on. `pitch`:
+  // elements of the copy between indices along the tile's first axis.
   void store_packed(const Side& side, TileExpr expr, Affine offset, int64_t pitch);
   void store_tile(const Side& side, TileId value, Affine offset, int64_t pitch);
   void split_panels(int64_t columns);
@@ -205,37 +211,37 @@ class CpuContract {
   const Graph& group_;
   std::optional<Domain> turned_;  // with turn_tiles: the domain with rows and columns exchanged
   const Domain& whole_;
-  std::optional<Image> image_;      // with copy_image
-  bool slides_on_rows_ = false;     // image_ is of the left operand, and nothing is turned
+  std::optional<Image> image_;      // with copy_image: the image that is copied
+  bool slides_on_rows_ = false;     // image_ is the left operand's, and nothing is turned
   std::optional<Dot> dot_;          // where products are of words
   std::optional<TileSteps> tiles_;  // with matrix
   std::optional<FlatColumns> flat_;
-  std::optional<Guard> zeros_;  // with skip_padding: where the image is not zero
+  std::optional<Guard> zeros_;  // with skip_padding: holds where a row of the image is not padding
   const Domain& domain_;        // with flat_ the domain in which columns are pixels, else whole_
-  Region counted_;              // products that count
+  Region counted_;              // where products count; other ones are left out
   const Schedule& schedule_;
   const Machine& machine_;
   KernelBuilder out_;
   absl::Status status_;
   DType dtype_ = DType::f32;  // of the accumulators and of packed operands
   int lanes_ = 1;
-  AtomId row_atom_ = -1, column_atom_ = -1;  // -1: that side has none
+  AtomId row_atom_ = -1, column_atom_ = -1;  // the last m and n atom; -1: there is none
   std::vector<AtomId> k_atoms_;
   int64_t rows_total_ = 1, columns_total_ = 1;
-  int64_t mr_ = 1, nr_ = 1;  // rows and columns of a tile
+  int64_t mr_ = 1, nr_ = 1;  // the most rows and columns of a tile
   int64_t row_tasks_ = 1, column_tasks_ = 1, rows_per_task_ = 1;
-  // The loop around the last row atom, which runs inside a task, so that the task needs one copy of the right operand,
-  // or of the image. -1: there is none.
+  // The loop around the last row atom. It runs inside a task, so that all its iterations share one copy of the right
+  // operand, or of the image. -1: there is none.
   AtomId outer_row_atom_ = -1;
   int64_t outer_rows_ = 1, outer_rows_per_task_ = 1, outer_rows_per_block_ = 1, row_tiles_ = 1;
   Affine first_outer_row_;
   VarId outer_row_var_ = -1;
   int64_t panels_per_column_atom_ = 1, panels_ = 1, panels_per_task_ = 1, panels_per_block_ = 1;
-  int64_t k_block_ = 1, k_blocks_ = 1;  // along k_atoms_[0]
+  int64_t k_block_ = 1, k_blocks_ = 1;  // elements in a block of k, and number of blocks, along k_atoms_[0]
   int64_t k_inner_ = 1;                 // iterations of the loops over the other k atoms
   // The atoms of an image's rows and of the pixels of a row; -1: there are none. They are set with flat_, and with
-  // image_ or turned_ where the image has rows. A task computes some rows of the image and a block some rows of the
-  // task, and these are packed or copied as rows.
+  // image_ or turned_ where the image has rows. A task computes some rows of the image, in blocks of some rows each,
+  // and a block packs or copies its part of the image.
   AtomId height_ = -1, width_ = -1;
   // Distances in a copied image: from one position of a row to the next, from one row to the next and, for each k atom,
   // from one plane to the next.
@@ -246,7 +252,7 @@ class CpuContract {
   VarId image_row_var_ = -1;
   int64_t pitch_ = 1;  // elements of a packed B from one k to the next
   std::vector<Rows> row_groups_;
-  std::vector<Panels> panel_groups_;  // of a block; several where its columns are split evenly
+  std::vector<Panels> panel_groups_;  // of a block; several groups where its columns are split evenly
   int64_t columns_per_block_ = 1;     // in all panels of a block
   Side a_, b_;
   BufferId partial_ = -1, spill_ = -1;

@@ -1,4 +1,5 @@
-// Which products of a tile, and which elements of a packed operand, a contraction on a CPU leaves out.
+// Products that a contraction on a CPU leaves out because they change no output, and elements of packed operands that
+// only such products read.
 #include <algorithm>
 #include <utility>
 
@@ -6,8 +7,9 @@
 
 namespace wl {
 
-// Finds the conditions for products that count. Elements of a copied image are read at other indices, and so are
-// columns that are pixels, so their conditions are left out. Products in tile registers are all computed.
+// Finds the conditions for products that count. Conditions on the indices of pixels are dropped where an image is
+// packed with flat columns, and all conditions where it is copied, since both read it at other indices. Tile registers
+// compute all products.
 void CpuContract::prepare_counted() {
   if (image_ || tiles_ || k_atoms_.empty()) return;
   counted_ = counted_products(group_, whole_);
@@ -32,11 +34,11 @@ Turns CpuContract::turns_that_count(const Region& region, size_t k, const Place&
   return turns_within(mine, domain_, box, k_atoms_[k], step_of(k), k == 0 ? turns_of(0, k_extent) : turns_of(k), out_);
 }
 
-// The elements of the innermost k atom that are packed for `width` rows or columns from a place on: those that some
-// tile reads. No trips: all elements are packed.
+// Returns the elements along the innermost k atom that some tile reads and that are therefore packed, for `width` rows
+// or columns from a place on. Without trips, all elements are packed.
 Turns CpuContract::packed_turns(const Place& place, AtomId along, int64_t width, int64_t k_extent) {
   const size_t last = k_atoms_.size() - 1;
-  if (dot_) return {};  // a word may have elements that do not count beside others
+  if (dot_) return {};  // one word may hold elements that count and elements that do not
   if (counted_.empty() || along < 0 || (last == 0 ? k_extent : domain_.atoms[k_atoms_[last]].extent) == 1) return {};
   const std::vector<AtomId>& others = along == row_atom_ ? domain_.n : domain_.m;
   Region region = counted_;

@@ -1,4 +1,5 @@
-// Contractions on CPUs that multiply words of narrow elements (dot.h): packing words, and taking them apart.
+// Contractions on CPUs that use words of narrow elements (dot.h): which words, how they are packed, and how they are
+// taken apart.
 #include <algorithm>
 
 #include "compiler/schedule/contract/cpu.h"
@@ -19,7 +20,7 @@ std::optional<Dot> dot_of(const Graph& group, const Domain& domain, const Machin
     const int64_t least = copied ? dot.group / 2 + 1 : dot.group;
     if (domain.atoms[atom].extent < least || (!joined && !has_rows_of_words(domain, dot))) continue;
     if (copied && copied->is_tap(atom)) continue;
-    int words = 0;  // a score of operands that need no packing; rows count double: packing few of them is in vain
+    int words = 0;  // score of operands read unpacked; the left one counts twice: packing few rows does not pay
     for (const int side : {0, 1})
       if (has_words(domain, domain.operands[domain.contract][side], dot))
         words += side == domain.right_operand() ? 1 : 2;
@@ -30,7 +31,7 @@ std::optional<Dot> dot_of(const Graph& group, const Domain& domain, const Machin
   return most >= 0 ? std::optional(best) : std::nullopt;
 }
 
-// Whether the right operand's words are read where they lie: those of neighbouring columns are neighbours in memory.
+// Whether the right operand's words are read in place: those of neighbouring columns are neighbours in memory.
 bool has_rows_of_words(const Domain& domain, const Dot& dot) {
   const Domain::Operand& right = domain.operands[domain.contract][domain.right_operand()];
   return has_words(domain, right, dot) && !domain.n.empty() && right.access.strides[domain.n.back()] == dot.group;
@@ -45,7 +46,7 @@ void CpuContract::pack_words(const Side& side, const Domain& domain, const Place
                              int64_t width, int lanes, Affine offset, int64_t pitch,
                              const std::vector<std::vector<Affine>>& bound) {
   Place at = place;
-  size_t along_words = 0;  // number of the loop along which words are made
+  size_t along_words = 0;  // number of the loop over dot_->k_atom, along which words are made
   int64_t stride = pitch, word_stride = pitch;
   for (size_t i = k_atoms_.size(); i-- > 0;) {
     if (k_atoms_[i] == dot_->k_atom) {
@@ -71,7 +72,7 @@ void CpuContract::pack_words(const Side& side, const Domain& domain, const Place
 void CpuContract::multiply_parts(const RowTile& row_tile, const std::vector<Affine>& turns, TileId b,
                                  TileId accumulator) {
   for (int part = 0; part < dot_->group; ++part) {
-    Affine element;  // number of the element within a packed tile
+    Affine element;  // index along k of the element, within the packed tile
     for (size_t i = 0; i < k_atoms_.size(); ++i) {
       const Affine turn = sum(fixed(k_atoms_[i] == dot_->k_atom ? part : 0), turns[i], step_of(i));
       element = sum(turn, element, i == 0 ? 1 : domain_.atoms[k_atoms_[i]].extent);
@@ -88,8 +89,8 @@ void CpuContract::multiply_parts(const RowTile& row_tile, const std::vector<Affi
   }
 }
 
-// Calls the body for every word of `elements` elements, inside a loop over the whole words, then for a last word that
-// is not full. The body gets the word's number and its elements' number.
+// Calls the body for the words that hold `elements` elements: once inside a loop over the full words, and once for a
+// last word that is not full. The body gets the word's number and the number of its elements.
 void CpuContract::each_word(VarId var, int64_t elements, const std::function<void(const Affine&, int64_t)>& body) {
   const int64_t whole = elements / dot_->group, rest = elements % dot_->group;
   if (whole > 0) {
@@ -100,8 +101,8 @@ void CpuContract::each_word(VarId var, int64_t elements, const std::function<voi
   if (rest > 0) body(fixed(whole), rest);
 }
 
-// Stores words to an operand's packed copy. `first` is the place of their first elements; elements of a word beyond
-// `elements` are zero. `pitch`: as in store_packed().
+// Stores one word for each row or column to an operand's packed copy. `first`: the place of the words' first elements.
+// Elements of a word beyond `elements` are zero. `pitch`: as in store_packed().
 void CpuContract::store_words(const Side& side, const TileExpr& first, int64_t elements, Affine offset, int64_t pitch) {
   const DType dtype = group_.nodes[group_.nodes[domain_.contract].operands[side.position]].dtype;
   const TileId words = first.tile(DType::u32);

@@ -1,4 +1,4 @@
-// The loop nest of a contraction, from the block down to the micro-kernel.
+// The loop nest of a contraction on a CPU, from the task down to the micro-kernel and the epilogue.
 #include <algorithm>
 
 #include "compiler/schedule/contract/cpu.h"
@@ -28,8 +28,8 @@ void CpuContract::emit_columns() {
   if (count > 1) out_.close_loop();
 }
 
-// Upper bounds of the number of columns of this block of an image. The block has the least of them, which is at least
-// 1.
+// Returns upper bounds of the number of columns (pixels) in this block of an image. The block has the least of them,
+// which is at least 1.
 std::vector<Affine> CpuContract::columns_left() const {
   std::vector<Affine> left = {fixed(image_rows_per_block_ * image_width_)};
   if (image_rows_per_task_ % image_rows_per_block_ != 0)
@@ -40,7 +40,7 @@ std::vector<Affine> CpuContract::columns_left() const {
   return left;
 }
 
-// The trip counts of the loop over the panels of this block; the least of them holds.
+// Returns the trip counts of the loop over the panels of this block; the loop runs the least of them.
 std::vector<Affine> CpuContract::panel_trips(const Panels& panels) const {
   std::vector<Affine> trips = {fixed(panels.count)};
   if (columns_are_pixels()) return trips;
@@ -51,10 +51,10 @@ std::vector<Affine> CpuContract::panel_trips(const Panels& panels) const {
   return trips;
 }
 
-// Sets the place of a panel, or of the panel that is `behind` panels after it: its indices along the outer n atoms, and
-// its first column along the last one.
+// Sets a place to the first column of a panel, or of the panel that follows `behind` panels later: its indices along
+// the outer n atoms, and its first column along the last one.
 void CpuContract::place_panel(const Panels& panels, Place& place, int64_t behind) {
-  if (image_ && columns_are_pixels()) return;  // its columns have indices in the domain only when they are stored
+  if (image_ && columns_are_pixels()) return;  // open_image_row() finds the pixels when the tile is stored
   if (flat_) {
     place[column_atom_] = sum(column_of(panels), first_image_row_, image_width_);
     return;
@@ -91,7 +91,7 @@ std::vector<std::vector<Affine>> CpuContract::column_bound(const Panels& panels,
   return {{}, {sum(fixed(columns_total_), place[column_atom_], -1)}};
 }
 
-// How many rows of the image this block has: the least of the returned numbers.
+// Returns upper bounds of the number of rows of the image in this block, which has the least of them.
 std::vector<Affine> CpuContract::image_rows_left() const {
   std::vector<Affine> rows = {fixed(image_rows_per_block_)};
   if (image_rows_per_task_ % image_rows_per_block_ != 0)
@@ -101,8 +101,7 @@ std::vector<Affine> CpuContract::image_rows_left() const {
   return rows;
 }
 
-// Packs the rows of the image that this block needs. In the copy, the elements of neighbouring pixels at one k are
-// neighbours.
+// Packs the rows of the image that this block needs. In the packed copy, neighbouring pixels at one k are neighbours.
 void CpuContract::pack_image(const Place& place, int64_t k_extent) {
   out_.open_loop(image_row_var_, image_rows_left());
   Place at = place;
@@ -116,7 +115,7 @@ void CpuContract::pack_image(const Place& place, int64_t k_extent) {
 void CpuContract::emit_k_blocks(const Place& place) {
   const int64_t k0 = k_atoms_.empty() ? 1 : domain_.atoms[k_atoms_[0]].extent;
   if (k_blocks_ > 1) {
-    // Partial results start from zero.
+    // Partial results begin at zero.
     const TileId zero = out_.tile(dtype_, {partial_rows(), columns_per_block_}, 1, lanes_);
     out_.push(constant_instr(zero, dtype_, 0));
     Slice all;
@@ -188,7 +187,7 @@ void CpuContract::emit_micro(const RowTile& at, const Panels& panels, const Plac
                                     : out_.tile(dtype_, {rows.height, panels.width}, lanes_ > 1 ? 1 : -1, lanes_);
   Slice partial;
   partial.buffer = partial_;
-  // A row that two tiles compute (cpu_tiles.cpp) has a partial result for each of the two.
+  // A row that two tiles compute (cpu_tiles.cpp) has a partial result in each of them.
   partial.offset = sum(column_of(panels), tiles_ ? sum(fixed(0), at.tile, mr_) : at.row, columns_per_block_);
   partial.strides = {columns_per_block_, 1};
   if (resume) {
@@ -220,7 +219,7 @@ void CpuContract::emit_k_loop(const RowTile& row_tile, const Panels& panels, con
     }
     at[k_atoms_[i]] = sum(at[k_atoms_[i]], turns[i], step_of(i));
   };
-  // Loops with trip counts that vary are outside of the other loops, which compilers unroll.
+  // Loops whose trip counts vary are outermost, because compilers unroll the others.
   for (const bool varies : {true, false})
     for (size_t i = 0; i < k_atoms_.size(); ++i)
       if ((has_taps(i) || has_masks(counted_, i)) == varies) open(i);
@@ -265,7 +264,7 @@ void CpuContract::emit_epilogue(const Rows& rows, const Panels& panels, const Pl
   out_.close_loop();
 }
 
-// Computes the outputs of a part of a tile and stores them. The sums are in registers or, with spill_, in scratch.
+// Computes the outputs of a part of a tile and stores them. The sums are in `accumulator` or, with spill_, in scratch.
 void CpuContract::emit_stores(const Rows& rows, Stored part, TileId accumulator) {
   int64_t height = rows.height;
   TileId value = accumulator;

@@ -1,5 +1,5 @@
-// Packing: copies of an operand's slivers (the rows or columns of one tile), in the order in which micro-kernels read
-// them.
+// Packing of an operand on a CPU: copies of its slivers (the rows or columns of one tile) in the order in which
+// micro-kernels read them.
 #include <algorithm>
 #include <utility>
 
@@ -7,8 +7,8 @@
 
 namespace wl {
 
-// Copies a sliver of an operand, which is the rows or columns of one tile, after the elementwise work on it. In the
-// copy, the loops over k are outermost.
+// Packs `width` rows or columns of an operand, a sliver, and applies the elementwise work on the operand. In the copy,
+// the loops over k are outermost.
 void CpuContract::pack(const Side& side, const Domain& domain, const Place& place, int64_t k_extent, AtomId along,
                        int64_t width, int lanes, Affine offset, int64_t pitch, std::vector<std::vector<Affine>> bound) {
   if (dot_ && !dot_->widened)
@@ -41,9 +41,10 @@ void CpuContract::pack(const Side& side, const Domain& domain, const Place& plac
   for (size_t i = 0; i + 1 < k_atoms_.size(); ++i) out_.close_loop();
 }
 
-// Whether a sliver is packed in squares, which are loaded in vectors along k and transposed in registers; that takes a
+// Whether a sliver is packed in squares that are loaded in vectors along k and transposed in registers, which takes a
 // fraction of the time of loading every vector element by element. The operand must be contiguous along k and not along
-// `along`. Its depth must be whole vectors, and its width whole vectors or one of which at least a quarter is full.
+// `along`. Its depth must be whole vectors, and its width must be whole vectors, or less than one of which at least a
+// quarter is full.
 bool CpuContract::packs_squares(const Side& side, AtomId along, int64_t depth, int64_t width, int lanes) const {
   if (k_atoms_.empty() || along < 0 || lanes <= 1 || !side.direct) return false;
   const DType dtype = operand_dtype(side);

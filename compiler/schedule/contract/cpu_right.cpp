@@ -1,11 +1,12 @@
-// How the micro-kernel of a contraction reads its right operand, and what it prefetches.
+// How the micro-kernel of a contraction on a CPU reads its right operand (B), and what it prefetches of it.
 #include <utility>
 
 #include "compiler/schedule/contract/cpu.h"
 
 namespace wl {
 
-// The number of an iteration of all loops over k together, within a packed block.
+// Returns the number of an iteration among all iterations of the loops over k in a packed block. `turns`: its number in
+// each loop.
 Affine CpuContract::turn_in_block(const std::vector<Affine>& turns) const {
   Affine out;
   for (size_t i = 0; i < k_atoms_.size(); ++i) out = sum(turns[i], out, i == 0 ? 1 : turns_of(i));
@@ -42,7 +43,7 @@ TileId CpuContract::read_right(const RowTile& row_tile, const Panels& panels, co
   return b;
 }
 
-// Reads a row of a panel of a right operand that is computed, again in each tile of rows, from what lies in memory.
+// Computes a row of a panel of the right operand from what lies in memory. Each tile of rows computes it again.
 TileId CpuContract::compute_right(const RowTile& row_tile, const Panels& panels, const Place& at, bool last) {
   TileExpr expr{group_, domain_, out_, at, {{-1, 1}, {column_atom_, panels.width}}, lanes_, column_bound(panels, at)};
   const absl::StatusOr<TileId> value = expr.operand(domain_.contract, b_.position);
@@ -57,8 +58,8 @@ TileId CpuContract::compute_right(const RowTile& row_tile, const Panels& panels,
   return *value;
 }
 
-// Prefetches rows of the right operand into the first cache, as many iterations ahead as the choice `prefetch` says.
-// `from`: where tile `b` of this iteration is read from.
+// Prefetches a row of the right operand into the L1 cache, as many iterations ahead as the choice `prefetch` says.
+// `from`: where tile `b` of this iteration is read.
 void CpuContract::fetch_ahead(TileId b, const Slice& from) {
   size_t innermost = k_atoms_.size() - 1;
   while (innermost > 0 && turns_of(innermost) == 1) --innermost;
@@ -69,15 +70,15 @@ void CpuContract::fetch_ahead(TileId b, const Slice& from) {
   const int64_t line = kLineBytes / size_of(group_.nodes[b_.access.input].dtype);
   const bool rows_of_lines = tile.layout.vector_axis() == 1 && ahead.strides[1] == 1 && tile.layout.lanes() < line;
   if (!rows_of_lines) return void(out_.push(prefetch_instr(b, std::move(ahead), 1)));
-  // A cache line has several vectors, and one prefetch brings the whole line.
+  // A cache line holds several vectors, and one prefetch brings the whole line.
   ahead.strides[1] = line;
   const int64_t lines = (tile.layout.shape[1] + line - 1) / line;
   out_.push(prefetch_instr(out_.tile(tile.dtype, {tile.layout.shape[0], lines}, -1, 1), std::move(ahead), 1));
 }
 
-// While the tiles of rows use one panel, or one K block of it, each of them prefetches a part of the next panel, or K
-// block, into the second cache: one cache line of each of its rows. `at`: the row of the panel that is read; `last`:
-// this is the last K block.
+// Prefetches the next panel, or the next block of k of this panel, into the L2 cache while the tiles of rows use the
+// current one: each tile prefetches one cache line of every row. `at`: the row that is being read; `last`: this is the
+// last block of k.
 void CpuContract::fetch_next(const RowTile& row_tile, const Panels& panels, Place at, bool last) {
   const DType dtype = group_.nodes[b_.access.input].dtype;
   const int64_t line = kLineBytes / size_of(dtype), lines = panels.width / line;

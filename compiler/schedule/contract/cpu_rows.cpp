@@ -1,11 +1,12 @@
-// The rows of a contraction: how they are divided, the loops over them, and how a turned contraction stores its tiles.
+// The rows of a contraction on a CPU: how they are divided, the loops over them, and how a turned contraction stores
+// its tiles.
 #include <algorithm>
 
 #include "compiler/schedule/contract/cpu.h"
 
 namespace wl {
 
-// Splits the rows into tasks, and those of a task into tiles.
+// Splits the rows into tasks, and the rows of a task into tiles. InvalidArgument where the tasks would not be equal.
 absl::Status CpuContract::prepare_rows() {
   row_tasks_ = schedule_[kRowTasks];
   if (domain_.m.size() > 1) outer_row_atom_ = domain_.m[domain_.m.size() - 2];
@@ -24,15 +25,15 @@ absl::Status CpuContract::prepare_rows() {
   row_tiles_ = (rows_per_task_ + mr_ - 1) / mr_;
   const int64_t base = rows_per_task_ / row_tiles_, more = rows_per_task_ % row_tiles_;
   if (more > 0) row_groups_.push_back({base + 1, base + 1, 0, more});
-  // Tiles in tile registers all have the same height. The tiles of the second group therefore begin one row earlier,
-  // with the last row of the tile before.
+  // Tiles in tile registers all have the same height, so those of the second group begin one row earlier and compute
+  // the last row of the tile before again.
   const int64_t again = tiles_ && more > 0 ? 1 : 0;
   row_groups_.push_back({base + again, base, more * (base + 1) - again, row_tiles_ - more});
   mr_ = row_groups_[0].height;
   return absl::OkStatus();
 }
 
-// How often the loop around the last row atom runs in this block: the least of the returned numbers.
+// Returns the trip counts of the loop around the last row atom in this block; the loop runs the least of them.
 std::vector<Affine> CpuContract::outer_rows_left() const {
   if (rows_are_pixels()) return image_rows_left();
   std::vector<Affine> rows = {fixed(outer_rows_per_task_)};
@@ -40,7 +41,8 @@ std::vector<Affine> CpuContract::outer_rows_left() const {
   return rows;
 }
 
-// Calls the body for the tiles of each height, inside the loops over the tiles of a block's rows.
+// Opens the loops over the tiles of a block's rows, one for each height of tile, and calls the body inside each of
+// them.
 void CpuContract::each_row_tile(const Place& place, const std::function<void(const RowTile&)>& body) {
   const bool loops = outer_row_atom_ >= 0;
   Place at = place;
@@ -64,8 +66,8 @@ void CpuContract::each_row_tile(const Place& place, const std::function<void(con
   if (loops) out_.close_loop();
 }
 
-// Computes the outputs of a tile in scratch and stores them (turn_tiles): the tile is transposed in registers, one
-// vector of columns at a time.
+// Computes the outputs from a tile of sums in scratch and stores them (turn_tiles). The tile is transposed in
+// registers, one vector of columns at a time.
 void CpuContract::emit_turned(const Rows& rows, const Panels& panels, const Place& place) {
   const int64_t columns = std::min(panels.width, columns_total_ - panels.first_column);
   const int64_t full = columns / lanes_, rest = columns % lanes_;
@@ -78,8 +80,8 @@ void CpuContract::emit_turned(const Rows& rows, const Panels& panels, const Plac
   if (rest > 0) emit_turned_vector(rows.height, rest, fixed(full * lanes_), place);
 }
 
-// Does this part of emit_turned() for `columns` neighbouring columns, at most one vector, from the tile's column
-// `first` on.
+// Does this part of emit_turned() for `columns` neighbouring columns, at most one vector, of which `first` is the first
+// in the tile.
 void CpuContract::emit_turned_vector(int64_t height, int64_t columns, const Affine& first, Place place) {
   place[column_atom_] = sum(std::move(place[column_atom_]), first);
   Slice slice;

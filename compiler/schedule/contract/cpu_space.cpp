@@ -8,10 +8,10 @@
 namespace wl {
 namespace {
 
-// The largest scratch of a thread, in bytes. Larger packed panels cost more time than they save.
+// The largest scratch of a thread, in bytes: larger packed panels cost more time than they save.
 constexpr int64_t kScratchLimit = 64 << 20;
-// The least distance of a prefetch that the space demands, in rows of a panel. Reading fewer rows takes less time than
-// memory takes to deliver one.
+// The least distance of a prefetch where must_prefetch() holds, in rows of a panel: computing with fewer rows takes
+// less time than memory takes to deliver one.
 constexpr int64_t kShortestFetch = 64;
 // The most rows of a micro-kernel in vector registers; values of `mr` above this are for tile registers.
 constexpr int64_t kMostVectorRows = 14;
@@ -21,7 +21,7 @@ int64_t vectors_of(const Extents& e, const Machine& machine) {
   return std::max<int64_t>(1, (e.columns + lanes - 1) / lanes);
 }
 
-// The elements of the copied image of a block with `columns` output pixels and `depth` elements of K.
+// Returns the elements in the copied image of a block with `columns` output pixels and `depth` elements of K.
 int64_t image_elements(const Slides& image, int64_t columns, int64_t depth) {
   const Slide &width = image.width, &height = image.height;
   const int64_t taps = width.taps * height.taps, planes = width.planes * height.planes;
@@ -30,13 +30,13 @@ int64_t image_elements(const Slides& image, int64_t columns, int64_t depth) {
   return (depth + taps - 1) / taps * planes * row * (rows + height.halo());
 }
 
-// Whether the contraction's rows are pixels of an image, of which a block has some rows. For an image of the left
-// operand this is so only where it is copied.
+// Whether the contraction's rows are pixels of an image that nc splits into blocks. An image of the left operand has
+// such rows only where it is copied (`copied`).
 bool blocks_have_rows(const Extents& e, bool copied) {
   return (e.turned && e.image) || (e.left_image && copied && e.once->height.output >= 0);
 }
 
-// The extent that nc may split: that of the rows where they are pixels of an image, else that of the columns.
+// Returns the extent that nc may split: that of the rows where they are pixels of an image, else that of the columns.
 int64_t split_extent(const Extents& e, bool copied = true) {
   return blocks_have_rows(e, copied) ? e.rows * e.outer_rows : e.columns * e.outer_columns;
 }
@@ -47,8 +47,8 @@ bool divides_rows(const Extents& e, int64_t tasks) {
   return e.rows % tasks == 0 && e.rows / tasks >= 4;
 }
 
-// Whether tiles may be `nv` vectors wide. With several panels, nv divides the vectors of one. The vectors of a single
-// panel are split evenly, so some values of nv mean the same as smaller ones, and are left out.
+// Whether tiles may be `nv` vectors wide. With several panels in memory, nv must divide the vectors of one. The vectors
+// of a single panel are split evenly, so a value of nv that would give the same tiles as a smaller one is not legal.
 bool fits_columns(const Extents& e, int64_t nv, const Machine& machine) {
   const int64_t vectors = vectors_of(e, machine), tiles = (vectors + nv - 1) / nv;
   if (!e.panels) return nv <= vectors;
@@ -59,14 +59,14 @@ int64_t right_bytes(const Extents& e) {
   return e.columns * e.outer_columns * e.depth * e.right_size;
 }
 
-// Whether the right operand must be prefetched: it lies in several panels in memory, as weights do, and does not fit
-// the first cache. In a program of many kernels it comes from memory. A search runs one kernel again and again and
-// finds the weight in a cache, so the search measures neither the gain nor a loss.
+// Whether the right operand must be prefetched: it lies in memory in several panels, as weights do, and does not fit
+// the L1 cache. The search cannot measure the gain: in a program of many kernels the weight comes from memory, but a
+// search runs one kernel again and again and finds it in a cache.
 bool must_prefetch(const Extents& e, const Machine& machine) {
   return e.panels && e.outer_columns > 1 && e.depth > kShortestFetch && right_bytes(e) > machine.l1_bytes;
 }
 
-// The elements of a thread's scratch.
+// Returns the elements in a thread's scratch for packed operands, the copied image and partial results.
 int64_t scratch_of(const Schedule& s, const Extents& e) {
   const auto share = [](int64_t all, int64_t tasks) { return (all + tasks - 1) / tasks; };
   const int64_t kc = s[kKc] == 0 ? e.depth : s[kKc];
@@ -81,8 +81,8 @@ int64_t scratch_of(const Schedule& s, const Extents& e) {
   return kc < e.depth ? elements + rows * columns : elements;
 }
 
-// Whether a schedule for tile registers is legal: tiles of sums are whole registers, or a part of one where there are
-// no more rows, and operands that are not packed can be loaded from where they lie.
+// Whether a schedule for tile registers is legal: a tile of sums consists of whole registers, or of a part of one if
+// there are no more rows, and tile registers can load unpacked operands from memory.
 bool legal_in_tiles(const Schedule& s, const Extents& e, const Machine& machine) {
   const bool reads_right = s[kPackB] == 0 && e.right_words;
   return e.tiles && !e.turned && s[kCopyImage] == kCopyTaps && s[kMr] % kTileRegisterRows == 0 &&
@@ -90,18 +90,20 @@ bool legal_in_tiles(const Schedule& s, const Extents& e, const Machine& machine)
          (s[kPackA] != 0 || e.left_tiles) && (!reads_right || e.columns % (s[kNv] * machine.target->lanes) == 0);
 }
 
-// Whether a schedule for vector registers is legal: the accumulators of a micro-kernel fit the registers, and there are
-// enough of them.
+// Whether a schedule for vector registers is legal: the accumulators of a micro-kernel fit the registers together with
+// one row of B and one element of A, and there are enough of them.
 bool legal_in_vectors(const Schedule& s, const Extents& e, const Machine& machine) {
   const int64_t registers = machine.target->vector_registers, vectors = vectors_of(e, machine);
   const int64_t mr = std::min(s[kMr], e.rows), nv = s[kNv];
   if (s[kMr] > kMostVectorRows || mr * nv + nv + 1 > registers) return false;
   if (!e.turned && !e.left_image && s[kMr] > e.rows) return false;
-  // Small micro-kernels are bound by the latency of their additions; they are for results with few rows or columns.
+  // Small micro-kernels are bound by the latency of multiply-adds, so they are legal only for few rows or columns.
   return mr * nv >= registers / 2 || mr * 2 > e.rows || mr >= 14 || nv * 2 > vectors;
 }
 
-// Whether the kernel packs and copies words as the schedule says.
+// Whether the choices of packing and copying are legal for words: `widen` excludes a copied image and a packed right
+// operand, and without a copied image an operand without words in memory must be packed. legal_contract() has the rules
+// for turned operands.
 bool legal_with_words(const Schedule& s, const Extents& e) {
   if (!e.dot || s[kCopyImage]) return !e.dot || !e.widened;
   if (e.widened && s[kPackB]) return false;
@@ -120,12 +122,12 @@ bool legal_contract(const Schedule& s, const Extents& e, const Machine& machine)
   if (e.turned && s[kPackB]) return false;
   if (e.turned || e.left_image) {
     if (s[kCopyImage] && s[kPackA]) return false;
-    if (!(e.direct && e.left_words) && !s[kCopyImage] && !s[kPackA]) return false;  // the same kernel as with packing
-    // Columns that do not fill their tiles must be one row, which can be split evenly into tiles.
+    if (!(e.direct && e.left_words) && !s[kCopyImage] && !s[kPackA]) return false;  // the kernel would pack it anyway
+    // Columns that do not fill their tiles must be one row that is read in place; it can be split evenly into tiles.
     const bool one_row = s[kColumnTasks] == 1 && e.outer_columns == 1 && e.in_place;
     if (e.turned && !one_row && e.columns % (nv * machine.target->lanes) != 0) return false;
   } else if (s[kCopyImage] && !s[kPackB]) {
-    return false;  // the same kernel as with packing
+    return false;  // the kernel would be the same as with pack_b
   }
   if (s[kPrefetch] != 0 && (s[kPackB] || !e.in_place || s[kPrefetch] >= e.depth)) return false;
   if (!s[kPackB] && s[kPrefetch] < kShortestFetch && must_prefetch(e, machine)) return false;
@@ -135,7 +137,7 @@ bool legal_contract(const Schedule& s, const Extents& e, const Machine& machine)
   return tasks * e.outer >= s[kThreads];
 }
 
-// The legal ones of the points, each of them once.
+// Returns the legal points among `points`, each of them once.
 std::vector<Point> legal_ones(const Space& space, const std::vector<Point>& points) {
   std::vector<Point> kept;
   for (const Point& point : points)
@@ -143,25 +145,26 @@ std::vector<Point> legal_ones(const Space& space, const std::vector<Point>& poin
   return kept;
 }
 
+// Adds seeds for one way to compute the contraction, the most promising tiles first; some may be illegal.
 void add_seeds_of(Space& space, const Extents& e, const Machine& machine) {
   const int64_t threads = machine.threads;
   const auto first = [&](Choice choice, int64_t wanted) { return largest_up_to(values_of(space, choice), wanted); };
   const auto vectors = [&](int64_t wanted) {
-    int64_t most = 1;  // the axis may have values for another way to compute the contraction
+    int64_t most = 1;  // the axis may have values that are only for other ways
     for (const int64_t nv : values_of(space, kNv))
       if (nv <= wanted && nv > most && fits_columns(e, nv, machine)) most = nv;
     return most;
   };
-  const bool many = e.outer >= threads;  // there are enough batch elements for all threads
+  const bool many = e.outer >= threads;  // batch elements occupy all threads
   const int64_t column_tasks = many ? 1 : first(kColumnTasks, threads);
   const int64_t row_tasks = many || column_tasks >= threads ? 1 : first(kRowTasks, threads);
-  // Elementwise work on panels in place is done again in every tile of rows, so it is left there only if rows are few.
+  // Elementwise work on B in place is repeated for every tile of rows, so B stays unpacked only if rows are few.
   const bool few = e.rows <= 32 && e.right_words;
   const int64_t pack_b = few || e.turned || (e.panels && !e.computed) ? 0 : 1;
-  // In a program of many kernels, an operand that is larger than the second cache comes from memory, and arrives late.
+  // In a program of many kernels, an operand larger than the L2 cache comes from memory, so seeds prefetch it.
   const bool is_large = right_bytes(e) > machine.l2_bytes;
   const bool copies = e.once && !(e.left_image && e.direct);
-  const bool left = e.turned || e.left_image;  // the image, if one is copied, is of the left operand
+  const bool left = e.turned || e.left_image;  // a copied image is the left operand's
   const bool ahead = pack_b == 0 && (must_prefetch(e, machine) || (e.in_place && (left || !e.once) && is_large));
   const int64_t prefetch = ahead ? first(kPrefetch, kShortestFetch) : 0;
   for (const auto& [mr, nv] : {std::pair<int64_t, int64_t>{kMostTileRows, 2},
@@ -184,7 +187,7 @@ void add_seeds_of(Space& space, const Extents& e, const Machine& machine) {
       if (!left && mr == 8 && nv == 2) continue;
       if (e.turned && nv == 3 && vectors(nv) < nv) continue;  // tiles of two vectors may have more rows
       if (kc == 0 ? e.depth > 1536 : e.depth <= 1024) continue;
-      // A packed or copied image should stay in the second cache.
+      // A packed or copied image should stay in the L2 cache.
       const int64_t depth = std::min(e.depth, int64_t{1024});
       const int64_t in_block = e.once ? image_elements(*e.once, 768, depth) : depth * 768;
       const int64_t nc = !e.image && !(e.left_image && copies)          ? 0
@@ -215,8 +218,8 @@ void add_seeds_of(Space& space, const Extents& e, const Machine& machine) {
     }
 }
 
-// The share of a contraction's lanes that compute columns of the result, where the columns are those of one atom or of
-// a copied image.
+// Returns the share of lanes that compute columns of the result, where the columns are those of one atom or of a copied
+// image; the other lanes compute a halo or nothing.
 double used_lanes(const Extents& e, const Machine& machine) {
   const int64_t lanes = machine.target->lanes;
   int64_t used = e.columns, all = e.columns;
@@ -227,8 +230,9 @@ double used_lanes(const Extents& e, const Machine& machine) {
   return static_cast<double>(used) / static_cast<double>((all + lanes - 1) / lanes * lanes);
 }
 
-// Sets at most eight seeds: two from each way to compute the contraction in turn, then the next two from each; where no
-// seed is legal, the first legal point. Of a way and the same way turned, the one that uses more lanes comes first.
+// Sets at most eight seeds: two from each way to compute the contraction in turn, then the next two from each. Without
+// legal seeds, the first legal point is the seed. Of a way and the same way turned, the one that uses more lanes comes
+// first.
 void add_contract_seeds(Space& space, const std::vector<Extents>& ways, const Machine& machine) {
   std::vector<std::vector<Point>> found;
   for (size_t i = 0; i < ways.size(); ++i) {
@@ -259,7 +263,7 @@ Space space_contract(const Graph& group, const Domain& domain, const Machine& ma
   const bool parallel = machine.threads > 1;
   const auto any = [&](const auto& admits) { return std::any_of(ways.begin(), ways.end(), admits); };
   const Extents& e = ways[0];
-  int64_t covers = 1;  // the first mr that covers a whole row of an image is a value too
+  int64_t covers = 1;  // the value of mr before; the first mr that covers a row of an image is a value too
   Space space;
   space.kind = "contract";
   space.axes = {

@@ -1,7 +1,7 @@
 // Contractions on CPUs in tile registers: the steps along k, and the micro-kernel. All micro-kernels of a kernel have
-// the same shape, so that the registers are configured once. Where the depth is not a multiple of the longest step,
-// steps have fewer words, so that no shorter step is left over. Where the rows do not fill their tiles, some tiles
-// begin with the last row of the tile before and compute it again.
+// the same shape, so that the registers are configured once. Steps have a number of words that divides the depth, so
+// that no shorter step is left over. Where tiles do not divide the rows, some tiles begin with the last row of the tile
+// before and compute it again.
 #include <algorithm>
 
 #include "compiler/base/log2.h"
@@ -10,7 +10,7 @@
 namespace wl {
 namespace {
 
-// The largest divisor of n up to `most`.
+// Returns the largest divisor of n that is at most `most`.
 int64_t divisor_up_to(int64_t n, int64_t most) {
   for (int64_t d = std::min(n, most); d > 1; --d)
     if (n % d == 0) return d;

@@ -9,8 +9,8 @@
 namespace wl {
 namespace {
 
-// The most columns of a panel of which a turned contraction reads a part: one row of such a panel is in one page of
-// memory.
+// The most columns of a panel that a turned contraction reads in place, a part at a time: a row of f32 of the panel is
+// then at most a page of memory (4 KiB).
 constexpr int64_t kWidestPanel = 1024;
 
 std::optional<Slides> slides_of(const std::optional<Image>& image) {
@@ -48,7 +48,7 @@ Extents extents_of(const Graph& group, const Domain& original, bool turn, bool w
   out.rows_once = slides_of(column_image(original, false));
   std::optional<Image> image = column_image(original, true);
   if (!image && !turn && !out.dot) {
-    image = row_image(original, true);  // copied whole: its pixels need no lanes of their own
+    image = row_image(original, true);  // only as a whole copy: its pixels are rows, so no lane is spent on a halo
     out.left_image = image.has_value();
   }
   out.once = slides_of(image);
@@ -66,8 +66,9 @@ Extents extents_of(const Graph& group, const Domain& original, bool turn, bool w
   return out;
 }
 
-// The values that `widen` may have, the faster one first. It may be true for products of bf16 of which words could be
-// multiplied, or lie in memory, and must be where the machine does not multiply words.
+// Returns the values that `widen` may have, the faster one first. It may be true for floats (bf16) that could be
+// multiplied as words, as they are or turned; it must be true where the machine does not multiply words of these
+// dtypes.
 std::vector<bool> widths_of(const Graph& group, const Domain& domain, const Machine& machine) {
   const Node& product = group.nodes[domain.contract];
   const DType a = group.nodes[product.operands[0]].dtype, b = group.nodes[product.operands[1]].dtype;

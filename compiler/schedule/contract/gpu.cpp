@@ -14,7 +14,7 @@
 namespace wl {
 namespace {
 
-// Appends the next n bit numbers, from `first` on, and moves `first` behind them.
+// Appends the n bit numbers from `first` on, and advances `first` by n.
 void take_bits(std::vector<int>& bits, int& first, int n) {
   for (; n > 0; --n) bits.push_back(first++);
 }
@@ -144,8 +144,8 @@ void GpuContract::prepare_side(Side& side, const char* name) {
   side.aligned = aligned_along(domain_, reads_of(domain_, domain_.contract, side.position),
                                side.along_k ? k_atom_ : side.atom, vector_);
   const bool in_memory = matrix_ && multiplies_in_memory(*matrix_);
-  // Words along k can be loaded across rows only where a wave holds whole blocks of words, which its lanes exchange, or
-  // where the instruction multiplies in memory.
+  // Words of several elements can be loaded from rows that run across k only if the elements have 16 bits, and either a
+  // wave holds whole blocks of words, which its lanes exchange, or the instruction reads shared memory itself.
   const Layout& words = &side == &rows_ ? fragments_.a : fragments_.b;
   const bool words_across =
       elements_of_word(side.dtype) == 1 || (size_of(side.dtype) == 2 && (in_memory || holds_blocks(words)));
@@ -153,8 +153,8 @@ void GpuContract::prepare_side(Side& side, const char* name) {
   side.async = schedule_[kAsyncCopies] != 0 && stages_ > 1 &&
                copied_operand(group_, domain_, side.position, side.dtype) != nullptr &&
                (size_of(side.dtype) >= 4 || (side.along_k == side.k_inner && copies_vectors(side)));
-  // Without a matrix instruction, elements of one k go to neighbouring banks; an operand that is read along k is stored
-  // across the banks, with padding.
+  // Without a matrix instruction, elements of one k lie in neighbouring banks. An operand that is read along k is
+  // stored across them, so its rows are padded.
   side.pitch = matrix_ ? matrix_pitch(*matrix_, side.k_inner ? step_ : side.tile, side.k_inner)
                        : side.tile + (side.along_k ? vector_ : 0);
   side.name = name;
@@ -167,8 +167,8 @@ void GpuContract::give_buffer(Side& side) {
     out_.kernel().buffers[side.buffer].swizzle = near_swizzle(side.dtype, side.k_inner, side.tile);
 }
 
-// Whether whole vectors of an operand that is an input can be copied: their elements are neighbours in memory, and all
-// are inside of the operand or all outside.
+// Whether an operand that is an input can be copied in whole vectors: a vector's elements are neighbours in memory, and
+// lie all inside the operand or all outside.
 bool GpuContract::copies_vectors(const Side& side) const {
   const AtomId fast = side.along_k ? k_atom_ : side.atom;
   if (fast < 0 || !side.aligned) return false;

@@ -1,4 +1,4 @@
-// Contractions in blocks whose values are held, that is, stay in registers (compiler/schedule/held/held.h): how waves
+// Contractions as stages whose values are held, that is, stay in registers (compiler/schedule/held/held.h): how waves
 // divide the rows, and the operand that they hold.
 #include <algorithm>
 #include <bit>
@@ -14,8 +14,9 @@ namespace {
 
 constexpr int64_t kCopyBytes = 16;  // bytes of a vector that is copied to shared memory
 
-// How a fragment of `each` elements is repeated to cover `extent` elements with `waves` waves, of which `own` share one
-// fragment. nullopt: a wave's fragments do not cover its elements, or are not a power of two.
+// Returns how a fragment of `each` elements along an axis is repeated to cover `extent` elements with `waves` waves, of
+// which every `own` share one fragment. nullopt: there are fewer waves than share a fragment, or the number of
+// fragments of a wave is not whole or no power of two.
 std::optional<Repeats> repeats_in(int64_t extent, int64_t each, int64_t waves, int64_t own) {
   const int64_t all = each * (waves / own);
   if (waves < own || extent % all != 0 || !std::has_single_bit(static_cast<uint64_t>(extent / all)))
@@ -25,7 +26,8 @@ std::optional<Repeats> repeats_in(int64_t extent, int64_t each, int64_t waves, i
   return out;
 }
 
-// The repeats along both axes of a tile of sums; nullopt where the waves do not divide the tile into whole fragments.
+// Returns the repeats along both axes of a tile of sums; nullopt where the waves do not divide the tile into whole
+// fragments.
 std::optional<std::array<Repeats, 2>> repeats_of(const GpuHeld& held, int64_t rows, int64_t columns) {
   const Layout& sums = fragments_of(held.matrix).c;
   const std::optional<Repeats> down = repeats_in(rows, sums.shape[held.rows_axis], held.waves, sums.count('u')),
@@ -98,8 +100,8 @@ absl::Status GpuContract::choose_held() {
   return absl::OkStatus();
 }
 
-// Multiplies all of K at once. An instruction that multiplies in memory takes K in parts of 128 bytes (64 elements of
-// 16 bits), each of which has a buffer.
+// Multiplies all of K. An instruction that reads shared memory itself takes K in parts of 128 bytes (64 elements of 16
+// bits), each of which has a buffer.
 void GpuContract::multiply_held() {
   Side& other = held_->rows_axis == 0 ? columns_ : rows_;
   for (int64_t part = 0; part < whole_; ++part) {

@@ -1,4 +1,4 @@
-// Contractions on GPUs by matrix instructions: which instructions there are, the grid of waves, and the products.
+// Contractions on GPUs by matrix instructions: which instructions are offered, the grid of waves, and the products.
 #include <algorithm>
 
 #include "compiler/base/log2.h"
@@ -9,9 +9,9 @@
 namespace wl {
 namespace {
 
-constexpr int64_t kBankRow = 16;     // bytes of padding: rows a multiple of 32 bytes long then begin at different banks
+constexpr int64_t kBankRow = 16;     // bytes of padding: rows of n * 32 bytes then begin at different banks
 constexpr int64_t kBankWords = 32;   // bytes of padding where four rows of eight words are read at once
-constexpr int64_t kShortestRun = 8;  // of columns: the least value of tile_columns
+constexpr int64_t kShortestRun = 8;  // the fewest columns of a run: the least value of tile_columns
 
 }  // namespace
 
@@ -26,12 +26,12 @@ std::vector<MatrixOp> matrices_for(const Graph& group, const Domain& domain, con
   const int right = domain.right_operand();
   if (dtype(0) == DType::f32 && !product.tf32) return {};
   const ProductLoops loops = product_loops(domain);
-  // A tile may extend along the loops around the last one, but a run of columns has at least kShortestRun columns.
+  // A tile may extend along the loops around the last one, but each of its runs has at least kShortestRun columns.
   const auto all = [](const std::array<int64_t, 3>& extents) { return extents[0] * extents[1] * extents[2]; };
   std::vector<MatrixOp> out = matrices_for(dtype(1 - right), dtype(right), machine.target->features);
   std::erase_if(out, [&](MatrixOp op) {
     const MatrixInfo& row = info(op);
-    const int64_t k = multiplies_in_memory(op) ? near_row(row.left) : row.k;  // of a step
+    const int64_t k = multiplies_in_memory(op) ? near_row(row.left) : row.k;  // elements of K in the shortest step
     return is_float(product.dtype) != is_float(row.sum) || 2 * all(loops.rows) <= row.m ||
            2 * all(loops.columns) <= row.n || 2 * loops.columns[0] <= std::min(row.n, kShortestRun) ||
            2 * loops.depth <= k;
@@ -42,10 +42,10 @@ std::vector<MatrixOp> matrices_for(const Graph& group, const Domain& domain, con
 double matrix_rate(MatrixOp matrix, const Target& target) {
   const MatrixInfo& row = info(matrix);
   const double rate = target.arithmetic.matrices(row.left, row.right);
-  // Where the target has groups of waves that multiply together, its rate is theirs. A wave alone reaches three fifths
-  // of it (measured on an H200: bench/README.md).
+  // Where the target has groups of waves that multiply together, its row has their rate. A wave alone reaches three
+  // fifths of it (measured on an H200: bench/README.md).
   const bool slower = (target.features & kWaveGroups) != 0 && !multiplies_in_memory(matrix);
-  // Where there are instructions of twice the depth, the others have half the rate.
+  // Where the target has instructions of twice the depth, the others have half the rate.
   const bool shallow = (target.features & kMfmaDeep) != 0 && row.feature != kMfmaDeep;
   return shallow ? 0.5 * rate : slower ? 0.6 * rate : rate;
 }
@@ -76,7 +76,7 @@ int64_t matrix_pitch(MatrixOp matrix, int64_t extent, bool along_k) {
 
 int64_t matrix_shared(MatrixOp matrix, const Schedule& s) {
   const auto size = [&](int64_t tile) {
-    const int64_t step = s[kStepK];  // either the step or the tile is innermost
+    const int64_t step = s[kStepK];  // either the step or the tile is innermost in memory
     return std::max(tile * matrix_pitch(matrix, step, true), step * matrix_pitch(matrix, tile, false));
   };
   return s[kStages] * (size(rows_of_tile(s)) + size(columns_of_tile(s))) * size_of(info(matrix).left);

@@ -1,4 +1,4 @@
-// The loop over K of a contraction on GPUs: loads, stores to shared memory, outer products; and the epilogue.
+// The loop over K of a contraction on GPUs: loads, stores to shared memory and outer products; and the epilogue.
 #include <algorithm>
 #include <utility>
 
@@ -39,8 +39,8 @@ void GpuContract::fill(const Place& at, bool masked) {
   for (const auto& [side, tile] : tiles) out_.push(store_instr(stored(*side, tile), place_of(*side), false));
 }
 
-// The tile in the layout in which it is stored to shared memory. Vectors along the rows or columns of a factor are
-// stored element by element where the factor's buffer is swizzled and has k innermost.
+// Returns the tile in the layout in which it is stored to shared memory. Vectors along rows or columns must be stored
+// element by element to a swizzled buffer with k innermost.
 TileId GpuContract::stored(const Side& side, TileId tile) {
   const Layout& loaded = out_.kernel().tiles[tile].layout;
   if (side.along_k == side.k_inner || loaded.lanes() == 1 || out_.kernel().buffers[side.buffer].swizzle == Swizzle())
@@ -81,8 +81,8 @@ TileId GpuContract::fetch_side(const Side& side, const Place& at, bool masked) {
     tile = out_.like(*value, side.dtype);
     out_.push(copy_instr(tile, *value, side.dtype));
   }
-  // Loads give zeros beyond the end of K, but elementwise work on these may change them. Products of whole fragments
-  // need zeros there.
+  // Guarded loads give zeros beyond the end of K, but elementwise work may change them, or the operand may not move
+  // along k_atom_. Matrix instructions multiply whole fragments, so they need zeros there.
   const Domain::Operand& operand = domain_.operands[domain_.contract][side.position];
   const bool zeros = operand.is_direct() && k_atom_ >= 0 && operand.access.strides[k_atom_] != 0;
   return matrix_ && masked && !zeros ? cut_off(side, tile, at[k_atom_]) : tile;
@@ -92,7 +92,7 @@ Slice GpuContract::place_of(const Side& side) const {
   Slice to;
   to.buffer = side.buffer;
   const int64_t own = side.k_inner ? side.pitch : 1, k = side.k_inner ? 1 : side.pitch;
-  int64_t stride = own;  // runs of rows or columns follow one another
+  int64_t stride = own;  // the runs of a tile follow one another
   for (auto loop = side.loops.rbegin(); loop != side.loops.rend(); ++loop) {
     to.strides.insert(to.strides.begin(), stride);
     stride *= loop->extent;
@@ -103,7 +103,8 @@ Slice GpuContract::place_of(const Side& side) const {
 
 TileId GpuContract::fetch_copied(const Side& side, const Place& at) {
   const Access& access = *copied_operand(group_, domain_, side.position, side.dtype);
-  // An operand that is stored across what it is read along, or is not contiguous, is copied element by element.
+  // An operand that is stored along another axis than it is read along, or has no whole vectors, is copied element by
+  // element.
   const bool vectors = side.along_k == side.k_inner && copies_vectors(side);
   std::vector<AtomId> axes;
   for (const TileLoop& loop : fetched_loops(side)) axes.push_back(loop.atom);
@@ -149,7 +150,8 @@ void GpuContract::compute(int64_t depth) {
   if (var >= 0) out_.close_loop();
 }
 
-// The steps, of all whole ones along K, that count for some element of the block's tile.
+// Returns the whole steps along K, of `total`, from the first that counts for some element of the block's tile to the
+// last.
 Turns GpuContract::steps_that_count(int64_t total) {
   const Region region = outer_ == 1 && k_atom_ >= 0 ? counted_products(group_, domain_) : Region();
   TileBox box{block_, std::vector<int64_t>(domain_.atoms.size(), 0)};

@@ -10,8 +10,8 @@
 namespace wl {
 namespace {
 
-// Whether K can be divided into `parts` parts of equally many whole steps. `loop`: the extent of the loop that is
-// walked in steps of `step` elements; `depth`: the elements of K in all.
+// Whether K divides into `parts` parts of equally many whole steps. `loop`: the extent of the loop that is walked in
+// steps of `step` elements; `depth`: the elements of K in all.
 bool divides(int64_t parts, int64_t step, int64_t loop, int64_t depth) {
   return loop % step == 0 && depth / step % parts == 0;
 }
@@ -23,7 +23,7 @@ bool legal_on_lanes(const Schedule& s) {
 }
 
 // Whether waves with whole fragments form a grid over the tile, and choices that mean nothing with the matrix
-// instruction are at their first values.
+// instruction have their first values.
 bool legal_with(MatrixOp matrix, const Schedule& s, int64_t unroll) {
   const MatrixInfo& row = info(matrix);
   const WaveTile wave = wave_tile(matrix, s[kThreadRows], s[kThreadColumns]);
@@ -36,9 +36,9 @@ bool legal_with(MatrixOp matrix, const Schedule& s, int64_t unroll) {
   return s[kStepK] % row.k == 0 && s[kStepK] / row.k >= s[kRegisterStages] && s[kUnrollK] == unroll;
 }
 
-// Whether blocks may share tiles as the schedule says: the parts have equally many steps, and there is a counter for
-// each shared tile. Persistent blocks share the tiles of the last round only, which have no more parts in all than
-// there are blocks.
+// Whether blocks may share tiles as the schedule says: the parts have equally many steps, and each shared tile has a
+// counter of 4 bytes in the workspace. Persistent blocks share only the tiles of the last round, all parts of which
+// must run at once.
 bool legal_shares(const Schedule& s, const Machine& machine, const GpuProduct& product) {
   const int64_t parts = s[kReductionBlocks];
   if (parts == 1) return true;
@@ -127,13 +127,13 @@ bool is_legal_on_gpu(const Schedule& s, const Machine& machine, const GpuProduct
   const int64_t computing = contract_threads(s), threads = computing + s[kCopyingWaves] * gpu.wave;
   if (computing < gpu.wave || s[kCopyingWaves] * gpu.wave > computing || threads > gpu.block_threads) return false;
   if (contract_shared(s, product.bytes) > gpu.block_shared || !may_reside(s[kMinBlocks], threads, gpu)) return false;
-  // With 8 x 16 accumulators of a thread the registers also hold what is loaded for the next step; with more they do
-  // not.
+  // 232 registers hold the 8 x 16 accumulators of a thread and its loads for the next step; larger register tiles would
+  // leave no room for these loads.
   const int64_t registers = contract_registers(s, product.bytes / 4);
   const int64_t taken = early ? registers * 3 / 2 : registers;
   if (registers > std::min(gpu.lane_registers, 232) || taken * threads > gpu.unit_registers) return false;
-  // min_blocks blocks must fit a multiprocessor together. Blocks of large tiles would otherwise spill registers or not
-  // fit, and persistent blocks would wait.
+  // min_blocks blocks must fit a multiprocessor together where tiles are large, since they would otherwise spill
+  // registers or not run at once, and where blocks are persistent, since some would otherwise wait for others to end.
   const bool large = chosen && multiplies_in_memory(*chosen);
   if (large && s[kMinBlocks] * taken * threads > gpu.unit_registers) return false;
   return (!large && s[kPersistent] == 0) || s[kMinBlocks] * contract_shared(s, product.bytes) <= gpu.unit_shared;

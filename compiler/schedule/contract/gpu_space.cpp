@@ -1,6 +1,6 @@
-// The space of contractions on GPUs: a block has a tile of tile_rows x tile_columns, and each of its threads
-// thread_rows x thread_columns of it, so that these four choices give the number of threads. With a matrix instruction
-// they also give the tile of a wave.
+// The space of contractions on GPUs. A block computes a tile of tile_rows x tile_columns (times runs and planes), and
+// each of its threads thread_rows x thread_columns of it, so these choices give the number of threads. With a matrix
+// instruction they also give the tile of a wave.
 #include <algorithm>
 #include <bit>
 
@@ -13,17 +13,18 @@ namespace wl {
 namespace {
 
 constexpr size_t kMostSeeds = 6, kMatrixSeeds = 3;
-constexpr int64_t kMatrixStep = 128;                 // step of seeds along K, in bytes
-constexpr int64_t kOtherRegisters = 40;              // addresses, loop counters, loads in flight
-constexpr int64_t kMostParts = 32, kMostSteps = 32;  // blocks of a reduction; steps of a tile along an outer loop
-constexpr int64_t kMostLastParts = 8;                // blocks of a reduction, where only a last round is shared
-constexpr int64_t kPartProducts = 8;  // work of a block for an element of K; that of a reduction for an element is 1
+constexpr int64_t kMatrixStep = 128;                 // bytes of K in one step of the seeds
+constexpr int64_t kOtherRegisters = 40;              // registers for addresses, loop counters and loads in flight
+constexpr int64_t kMostParts = 32, kMostSteps = 32;  // blocks that share K; runs of a tile along an outer loop
+constexpr int64_t kMostLastParts = 8;                // blocks that share K, where only a last round is shared
+constexpr int64_t kPartProducts = 8;                 // work for an element of K, relative to an element of a reduction
 
+// Returns the least power of two that is at least n.
 int64_t at_least(int64_t n) {
   return static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(n)));
 }
 
-// The values for an extent of a block's tile, up to `most`, in the order of the axis.
+// Returns the values of tile_rows or tile_columns up to `most`, in the order of the axis.
 std::vector<int64_t> up_to(int64_t most) {
   std::vector<int64_t> tiles;
   for (const int64_t tile : {128, 64, 32, 16, 8, 256})
@@ -31,8 +32,9 @@ std::vector<int64_t> up_to(int64_t most) {
   return tiles;
 }
 
-// The steps that a tile may take along the loop around the last one: several only where large tiles do not divide the
-// last loop, so that one run of all of it leaves a part of a tile empty.
+// Returns the values of a choice of runs or planes: how many iterations of a loop around the last one a tile has.
+// `last`, `around`: the extents of these loops. There are several values only where large tiles do not divide the last
+// loop, so that tiles along it alone would be partly empty.
 std::vector<int64_t> steps_around(int64_t last, int64_t around) {
   std::vector<int64_t> steps = {1};
   if (last % kLargeTile == 0) return steps;
@@ -40,8 +42,8 @@ std::vector<int64_t> steps_around(int64_t last, int64_t around) {
   return steps;
 }
 
-// For each extent that a tile may have along the rows, or columns: the choices that give this extent with the fewest
-// tiles.
+// Returns, for each extent that a tile may have along the rows, or columns: the choices that give this extent with the
+// fewest tiles.
 std::vector<Chosen> fullest(const Space& space, const std::array<int64_t, 3>& extents,
                             const std::array<Choice, 3>& choices) {
   std::array<std::vector<int64_t>, 3> values;
@@ -49,7 +51,7 @@ std::vector<Chosen> fullest(const Space& space, const std::array<int64_t, 3>& ex
     const Axis* const axis = axis_of(space.axes, choices[i]);
     values[i] = axis == nullptr ? std::vector<int64_t>{1} : axis->values;
   }
-  std::map<int64_t, std::pair<int64_t, Chosen>> best;  // by the tile's extent: the number of tiles, and the choices
+  std::map<int64_t, std::pair<int64_t, Chosen>> best;  // by the tile's extent: number of tiles, choices
   std::vector<int64_t> order;
   for (const int64_t last : values[0])
     for (const int64_t around : values[1])
@@ -71,7 +73,8 @@ std::vector<Chosen> fullest(const Space& space, const std::array<int64_t, 3>& ex
   return out;
 }
 
-// Estimated time in arbitrary units: rounds of resident blocks, each as long as its arithmetic and reads take.
+// Returns the estimated time in arbitrary units: the number of rounds, with one block on each multiprocessor, times the
+// arithmetic and reads of a block. Occupancy enters as the share of memory latency that the running threads hide.
 double cost_of(const Schedule& s, const Machine& machine, const GpuProduct& product) {
   const Gpu& gpu = machine.target->gpu;
   const int64_t tile_rows = rows_of_tile(s), tile_columns = columns_of_tile(s);
@@ -82,9 +85,9 @@ double cost_of(const Schedule& s, const Machine& machine, const GpuProduct& prod
                             gpu.unit_registers / (threads * contract_registers(s, product.bytes / 4)),
                             gpu.unit_shared / std::max<int64_t>(1, contract_shared(s, product.bytes))}));
   const int64_t units = std::max(1, gpu.units);
-  const int64_t waves = (blocks + units - 1) / units;  // rounds of one block on each unit
+  const int64_t waves = (blocks + units - 1) / units;  // rounds of one block on each unit (multiprocessor)
   const auto rows_each = static_cast<double>(s[kThreadRows]), columns_each = static_cast<double>(s[kThreadColumns]);
-  // For each outer product: multiplications, reads from shared memory, and reads from device memory.
+  // Costs of each outer product (one k of a tile): multiplications, reads from shared memory, reads from device memory.
   double products = static_cast<double>(tile_rows) * static_cast<double>(tile_columns);
   double near = products * (1 / rows_each + 1 / columns_each);
   double far = static_cast<double>(tile_rows + tile_columns) * 8;
@@ -95,17 +98,17 @@ double cost_of(const Schedule& s, const Machine& machine, const GpuProduct& prod
     far *= static_cast<double>(size_of(row.left)) / static_cast<double>(product.bytes);
     products /= matrix_rate(*matrix, *machine.target);
   }
-  // Few threads on a unit do not hide memory latency.
+  // Fewer than 256 threads on a unit do not hide memory latency.
   const int64_t running = std::min(together, (blocks + units - 1) / units) * threads;
   const double hidden = std::min(1.0, static_cast<double>(running) / 256);
-  // The sums that blocks leave for each other are written once, and read by one of the blocks.
+  // Each part's sums are written to the workspace once, and one block reads the sums of all parts.
   const double joined =
       parts == 1 ? 0
                  : static_cast<double>(tile_rows * tile_columns * (parts + 1) * 8) / static_cast<double>(product.depth);
   return static_cast<double>(waves) * ((products + near + far) / static_cast<double>(parts) + joined) / hidden *
          (s[kStages] > 1 ? 1 : 1.2);
 }
-// The value of raster_rows, the tiles of rows that neighbouring blocks have, with which the blocks that run at once
+// Returns the value of raster_rows (tiles of rows that neighbouring blocks have) with which the blocks that run at once
 // read least in all: their tiles together are then about a square.
 int64_t raster_of(const Schedule& s, const Machine& machine, const GpuProduct& product,
                   const std::vector<int64_t>& values) {
@@ -123,8 +126,8 @@ int64_t raster_of(const Schedule& s, const Machine& machine, const GpuProduct& p
   return best;
 }
 
-// Adds the `most` legal points of least cost_of() as seeds: those with `choices`, with k_step and thread_columns from
-// `steps` and `widths`, and with any tile of a block and of a thread.
+// Adds the `most` legal points of least cost_of() as seeds, among the points with `choices`, with k_step from `steps`
+// and thread_columns from `widths`, and with any tile of a block and any thread_rows.
 void add_ranked(Space& space, const Machine& machine, const GpuProduct& product, size_t most, const Chosen& choices,
                 const std::vector<int64_t>& steps, const std::vector<int64_t>& widths) {
   std::vector<std::pair<double, Point>> ranked;
@@ -171,8 +174,7 @@ void add_matrix_seeds(Space& space, const Machine& machine, const GpuProduct& pr
   }
   if (multiplies_in_memory(matrix)) {
     const int64_t step = near_row(info(matrix).left);
-    // Blocks that take tile after tile, with waves that do nothing but copy, multiply fastest on an H200
-    // (bench/README.md).
+    // Persistent blocks with copying waves multiply fastest on an H200 (bench/README.md).
     const auto add_copying = [&](int64_t persistent) {
       if (axis_of(space.axes, kCopyingWaves) == nullptr) return;
       Chosen with = choices;
@@ -182,8 +184,8 @@ void add_matrix_seeds(Space& space, const Machine& machine, const GpuProduct& pr
       add_ranked(space, machine, product, 1, with, {step}, {64, 32, 16});
     };
     if (!product.few_tiles) add_copying(1);
-    // Without copying waves, only a block's own copies run beside its products, so another block on the multiprocessor
-    // helps.
+    // Without copying waves only the block's own copies run beside its products, so a second block on the
+    // multiprocessor helps.
     for (const int64_t blocks : {2, 1}) {
       Chosen with = choices;
       with.emplace_back(kMinBlocks, blocks);
@@ -195,8 +197,8 @@ void add_matrix_seeds(Space& space, const Machine& machine, const GpuProduct& pr
   }
   choices.emplace_back(kMinBlocks, 1);
   const int64_t step = std::min(kMatrixStep / size_of(info(matrix).left), at_least(product.depth));
-  // An H200 multiplies faster when the next fragments are read while the last ones are multiplied (bench/README.md),
-  // but with few registers to spare the compiler may spill, so these seeds are not the first.
+  // An H200 multiplies faster if the next fragments are read while the last ones are multiplied (bench/README.md), but
+  // with few registers to spare the compiler may spill, so these seeds come second.
   for (const int64_t sets : {1, 2}) {
     Chosen with = choices;
     with.emplace_back(kRegisterStages, sets);
@@ -205,7 +207,8 @@ void add_matrix_seeds(Space& space, const Machine& machine, const GpuProduct& pr
   }
 }
 
-// An axis that means something only where `on`, an axis before it, is not at its first value; both are numbers of axes.
+// An axis that means something only where an axis before it, `on`, is not at its first value. Both are indices into
+// Space::axes.
 struct Meaning {
   size_t axis = 0, on = 0;
 };
@@ -231,7 +234,7 @@ void add_lanes_seeds(Space& space, const Machine& machine, const GpuProduct& pro
     Schedule with = space.schedule(space.seeds[first]);
     with.set(kAsyncCopies, 1);
     with.set(kStages, stages);
-    with.set(kMinBlocks, 1);  // without a bound the compiler limits registers further, and spills
+    with.set(kMinBlocks, 1);  // without min_blocks the compiler limits registers more, and spills
     space.seeds.push_back(point_of(space, with));
   }
 }
@@ -293,7 +296,7 @@ Space space_gpu_contract(const Graph& group, const Domain& domain, const Machine
     for (size_t i = 1; i < choices->size(); ++i)
       if (std::vector<int64_t> values = steps_around((*extents)[0], (*extents)[i]); values.size() > 1)
         space.axes.emplace_back((*choices)[i], std::move(values));
-  // Rows that are loaded along K may be in runs of any length.
+  // Runs of rows may be shorter than a vector, since rows may be loaded along K.
   if (axis_of(space.axes, kRowRuns) != nullptr)
     for (const int64_t rows : {4, 2, 1}) space.axes[0].values.push_back(rows);
   if (matrix) {

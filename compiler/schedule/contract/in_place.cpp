@@ -6,13 +6,13 @@
 namespace wl {
 namespace {
 
-// Visits all nodes and inputs that an operand is computed from.
+// Visits all nodes and inputs from which an operand is computed, and adds up the work along K.
 class Work {
  public:
   Work(const Graph& group, const Domain& domain) : group_(group), domain_(domain) {}
 
-  // The access to the first input behind the operand that varies along K and is contiguous along the columns. nullopt:
-  // there is none, the operand cannot be computed from rows of vectors, or that takes too much work.
+  // Returns the access to the first input that varies along K and is contiguous along the columns. nullopt: there is
+  // none, the operand cannot be computed from rows of vectors, or that takes more than kCheapWork for an element.
   std::optional<Access> run(NodeId root) {
     visit(root);
     return possible_ && work_ <= kCheapWork ? deep_ : std::nullopt;

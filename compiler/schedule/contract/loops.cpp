@@ -1,4 +1,4 @@
-// The loops of a contraction on GPUs that tiles of blocks run along, and how many tiles there are.
+// The loops of a contraction on GPUs along which tiles extend, and the numbers of tiles and of persistent blocks.
 #include <algorithm>
 
 #include "compiler/plan/reads.h"

@@ -9,8 +9,8 @@
 namespace wl {
 namespace {
 
-constexpr int64_t kMostFragments = 2;  // fragments of rows in a wave's registers
-constexpr int64_t kBesideHeld = 32;    // registers of a thread for addresses, rows' values and loads in flight
+constexpr int64_t kMostFragments = 2;  // the most fragments along the rows that one wave holds
+constexpr int64_t kBesideHeld = 32;    // registers of a thread for addresses, one value per row, and loads in flight
 
 // The strides, in elements, along the rows and the columns of a value that one stage hands on to later ones.
 struct Strides {
@@ -18,6 +18,7 @@ struct Strides {
   bool operator==(const Strides&) const = default;
 };
 
+// The atoms with more than one iteration.
 std::vector<AtomId> loops_of(const Domain& domain) {
   std::vector<AtomId> out;
   for (AtomId atom = 0; atom < static_cast<AtomId>(domain.atoms.size()); ++atom)
@@ -25,8 +26,8 @@ std::vector<AtomId> loops_of(const Domain& domain) {
   return out;
 }
 
-// Finds the rows and columns of every stage from the strides of values that it reads of earlier stages. In a
-// contraction that reads none, the rows are those of an operand that stays the same from turn to turn.
+// Finds the rows and columns of every stage from the strides of the values that earlier stages have stored and that it
+// reads. In a contraction that reads no such value, the rows are those of an operand that is the same in every turn.
 class Loops {
  public:
   explicit Loops(const Stitched& choice) : choice_(choice), known_(choice.kept.size()) {}
@@ -53,6 +54,7 @@ class Loops {
     const int kept = access.input < 0 ? -1 : buffer_of(stage, access.input).kept;
     return kept < 0 ? std::nullopt : known_[static_cast<size_t>(kept)];
   }
+  // Whether an access reads other elements, or a value that is set anew, in the next turn.
   bool moves_with_turns(const Stage& stage, const Access& access) const {
     if (access.input < 0) return false;
     const Stage::Buffer& buffer = buffer_of(stage, access.input);
@@ -106,6 +108,8 @@ class Loops {
     return out;
   }
 
+  // Remembers the strides of the values that a stage stores. InvalidArgument where one has no rows, or where another
+  // stage has stored it with other strides.
   absl::Status learn_stores(const Stage& stage, const HeldStage& loops) {
     for (const Domain::Store& store : stage.domain.stores) {
       if (store.source < 0) return invalid("the stage stores an input, which is not in registers");
@@ -129,8 +133,8 @@ class Loops {
   std::vector<std::optional<Strides>> known_;  // by number of the kept value
 };
 
-// Whether every thread already holds, among its sums of `rows` rows, all elements of the words that it needs of a
-// factor with these rows.
+// Whether sums of `rows` rows can be multiplied in the registers where they are: whether every thread holds, among its
+// sums, all elements of the words of the factor that the matrix instruction wants from it.
 bool multiplies_in_place(const GpuHeld& held, int64_t rows, int wave) {
   const absl::StatusOr<Layout> sums = held_layout(held, rows, info(held.matrix).k);
   if (!sums.ok()) return false;
@@ -141,8 +145,8 @@ bool multiplies_in_place(const GpuHeld& held, int64_t rows, int wave) {
   return std::all_of(at.begin(), at.end(), [](int64_t place) { return place >= 0; });
 }
 
-// The registers of a thread for the sums of all contractions, for the words of the operands with rows that are
-// multiplied, and for everything else.
+// The number of registers that a thread needs: for the sums of all contractions, for the words of the operands that
+// have the rows, and for everything else (kBesideHeld).
 int64_t registers_for(const Stitched& choice, const HeldStages& stages, const GpuHeld& held, int64_t threads) {
   int64_t elements = 0;
   for (size_t k = 0; k < stages.size(); ++k) {
@@ -155,7 +159,7 @@ int64_t registers_for(const Stitched& choice, const HeldStages& stages, const Gp
   return elements / threads + kBesideHeld;
 }
 
-// Whether all contractions can be lowered with values held in this way.
+// Whether all contractions can be lowered if values are held in this way.
 bool fits(const Stitched& choice, const HeldStages& stages, const GpuHeld& held, const Machine& machine) {
   for (size_t k = 0; k < stages.size(); ++k) {
     const Stage& stage = choice.stages[choice.turns.first + k];

@@ -32,17 +32,17 @@ using HeldStages = std::vector<HeldStage>;
 // a stage has other loops.
 absl::StatusOr<HeldStages> held_stages(const Stitched& choice);
 
-// How the waves of a block of choice.rows rows and `threads` threads hold values; GpuHeld::operand is left to each
-// contraction. InvalidArgument where no matrix instruction of the machine can multiply sums in the registers where they
-// are.
+// How the waves of a block of choice.rows rows and `threads` threads hold values. GpuHeld::operand is not set, since it
+// differs between contractions. InvalidArgument where no matrix instruction of the machine can multiply sums in the
+// registers where they are, or where a thread has too few registers.
 absl::StatusOr<GpuHeld> held_by(const Stitched& choice, const HeldStages& stages, int64_t threads,
                                 const Machine& machine);
 
-// The space that every held stage has. It has one open choice, the threads of the block, with the values for which all
-// stages can be lowered.
+// The space that every held stage has. Its one open choice is the threads of the block (`team`), with the values for
+// which all stages can be lowered; if there are none, its only value is 0, with which no stage can be lowered.
 Space held_space(const Stitched& choice, const Machine& machine);
 
-// The kernel of one stage.
+// The kernel of one held stage, for the machine that stage_machine() returns.
 absl::StatusOr<Kernel> lower_held(const Stage& stage, const HeldStage& loops, GpuHeld how, const Machine& machine);
 
 // The part of lower_held() for a stage without a contraction.

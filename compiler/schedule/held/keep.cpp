@@ -11,7 +11,8 @@
 namespace wl {
 namespace {
 
-// How a buffer is accessed. `alike`: all that touches it stores or loads whole tiles of one layout at one place.
+// How a buffer is accessed. `alike`: every instruction that touches it is a store or load of a whole tile, and all of
+// these have the same layout and slice.
 struct Use {
   Layout layout;
   Slice slice;
@@ -44,6 +45,7 @@ std::map<BufferId, Use> uses_of(const Kernel& kernel) {
   return out;
 }
 
+// Replaces stores to and loads of the given buffers by copies to and from tiles.
 void replace(std::vector<Instr>& body, const Kernel& kernel, const std::map<BufferId, TileId>& tiles) {
   for (Instr& instr : body) {
     replace(instr.body, kernel, tiles);
@@ -55,6 +57,7 @@ void replace(std::vector<Instr>& body, const Kernel& kernel, const std::map<Buff
   }
 }
 
+// Removes shared buffers that no instruction uses, and renumbers the others.
 void drop_unused(Kernel& kernel) {
   std::set<BufferId> used;
   const auto slices = [](Instr& instr) { return std::array{&instr.slice, &instr.into}; };
@@ -83,7 +86,7 @@ bool copies_tile(const Kernel& kernel, const Instr& instr) {
          kernel.tiles[instr.result].layout == kernel.tiles[instr.args[0]].layout;
 }
 
-// The f32 tile of which an instruction is a cast to another dtype and nothing else; -1: it does something else.
+// The f32 tile that an instruction casts to another dtype, if it does nothing else; -1 for all other instructions.
 TileId rounded_by(const Kernel& kernel, const Instr& instr) {
   if (instr.op != InstrOp::kMap || instr.args.size() != 1 || instr.expr.size() != 2) return -1;
   const ExprNode& root = instr.expr[1];
@@ -93,8 +96,9 @@ TileId rounded_by(const Kernel& kernel, const Instr& instr) {
   return casts && from.dtype == DType::f32 && from.layout == to.layout && from.bound == to.bound ? instr.args[0] : -1;
 }
 
-// Lets instructions read a tile that never changes instead of copies of it, and lets packing instructions read a value
-// before it is rounded, since packing rounds it. Tiles that nothing reads any more are left to the compiler.
+// Makes instructions read a tile that never changes in place of copies of it, and makes packing instructions read a
+// value before it is rounded, since packing rounds it too. The device's compiler removes tiles that nothing reads any
+// more.
 void read_originals(Kernel& kernel) {
   const std::vector<int> made = times_made(kernel);
   std::map<TileId, TileId> original, unrounded;

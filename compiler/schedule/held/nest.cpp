@@ -1,5 +1,5 @@
-// A loop nest whose values are held in registers: each is one tile of all its elements, in the layout of a matrix
-// instruction's sums.
+// Lowers a stage without a contraction whose values are held in registers: each value is one tile of all its elements,
+// in the layout of a matrix instruction's sums.
 #include <algorithm>
 
 #include "compiler/plan/phases.h"
@@ -24,7 +24,7 @@ Layout folded(const Layout& layout, int axis) {
       out.bases.push_back({base.kind, uint64_t{1} << (low + bits++)});
     }
   }
-  // The bits of the axis above `axis` move down.
+  // Axis 1 has the bits above those of axis 0, so they move down if axis 0 has lost some.
   const int gone = layout.bits[axis] - bits;
   if (axis == 0)
     for (Layout::Base& base : out.bases)
@@ -67,7 +67,7 @@ class HeldNest {
       if (is_reduction(group_, id)) {
         WL_ASSIGN_OR_RETURN(tile, reduced(id, wide));
       } else if (class_of(group_.nodes[id].op) != OpClass::kElementwise || (is_wide(id) && uses[id] < 2)) {
-        continue;  // computed within the expression that uses it
+        continue;  // computed within the expressions that use it
       } else {
         TileExpr& expr = is_wide(id) ? wide : narrow;
         WL_ASSIGN_OR_RETURN(tile, expr.value(id));
@@ -80,6 +80,7 @@ class HeldNest {
   }
 
  private:
+  // Whether a value has columns; a value that is not wide has one element for each row.
   bool is_wide(NodeId id) const { return holds(domain_.varies[id], loops_.columns); }
 
   TileExpr expression(bool is_wide) {

@@ -6,8 +6,8 @@ namespace {
 
 constexpr int64_t kAlignment = 1024;  // of buffers in shared memory, in bytes
 
-// Whether all stages that are to hold values in registers can be lowered for this many threads, and the operands of one
-// turn fit shared memory beside the values that are not held.
+// Whether all held stages can be lowered for this many threads, and the operands of one turn fit into a block's shared
+// memory beside the values that are not held.
 bool can_hold(const Stitched& choice, const HeldStages& stages, int64_t threads, const Machine& machine) {
   const absl::StatusOr<GpuHeld> how = held_by(choice, stages, threads, machine);
   if (!how.ok()) return false;

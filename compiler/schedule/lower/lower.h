@@ -1,5 +1,5 @@
-// The space of any group, and the kernel of a schedule. space_of() and lower() are the two entries to schedule/, in
-// which each other folder has one kind of kernel. No folder depends on the model that an op is part of.
+// The space of any group, and the kernel of any schedule. Other parts of the compiler enter schedule/ by space_of() and
+// lower(); each kind of kernel has a folder of its own. Nothing here depends on the model that a group comes from.
 #pragma once
 
 #include "compiler/kernel/kernel.h"
@@ -12,8 +12,8 @@ namespace wl {
 // the machine has no target, or no compiler for it. Unimplemented: no schedule is legal.
 absl::StatusOr<Space> space_of(const Graph& group, const Domain& domain, const Machine& machine);
 
-// The verified kernel of a group under a schedule of its space. An illegal schedule or a group that cannot be one
-// kernel is a Status that says why.
+// The verified kernel of a group under a schedule of its space. The error says why a schedule is illegal, or why the
+// group cannot be one kernel.
 absl::StatusOr<Kernel> lower(const Graph& group, const Domain& domain, const Schedule& schedule,
                              const Machine& machine);
 

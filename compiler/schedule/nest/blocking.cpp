@@ -32,7 +32,7 @@ AtomId register_rows_atom(const Domain& domain) {
   std::pair<size_t, size_t> most = {0, 0};
   for (AtomId atom : domain.parallel) {
     if (atom == domain.vector || domain.atoms[atom].extent < 2) continue;
-    // How many reads stay the same along this loop, and how many other reads have conditions that stay the same.
+    // The number of reads that stay the same along this loop, and of other reads whose guards all do.
     std::pair<size_t, size_t> stay = {0, 0};
     for (const Access* access : reads) {
       const auto rests = [&](const Guard& guard) { return guard.strides[atom] == 0; };
@@ -58,7 +58,7 @@ void add_register_rows(Space& space, const Domain& domain) {
   if (axis.values.size() > 1) space.axes.push_back(std::move(axis));
 }
 
-// A tile needs registers for the accumulators, for one row of values that stay the same, and for two temporaries.
+// A tile takes registers for its accumulators, for one row of values that all its rows share, and for two temporaries.
 bool fits_registers(const Schedule& schedule, const Machine& machine) {
   const int64_t height = schedule[kRegisterRows], tile = schedule[kTileVectors];
   return height == 1 || height * tile + tile + 2 <= machine.target->vector_registers;

@@ -1,10 +1,12 @@
-// Orders of rows for nests that read some values again in every iteration of an outer loop. Register rows are for
-// column reductions whose reads stay the same along an outer loop: an involution, for example, reads the same weights
-// for all channels of a group. Neighbours along that loop become rows of one tile. The values are then read once for
-// all of these rows, and conditions that stay the same are evaluated once. Cache blocks are for maps whose outer loop
-// reads the same tables in every iteration, as rotary embeddings do for all heads, where no cache holds the tables. The
-// rows within that loop are divided into blocks, and all iterations of the loop walk one block before the next block
-// begins.
+// Orders of rows for nests that read some values again in every iteration of an outer loop.
+//
+// Register rows are for column reductions with reads that stay the same along an outer loop: an involution, for
+// example, reads the same weights for all channels of a group. Neighbours along that loop become rows of one tile.
+// These reads are then made once for all rows of the tile, and guards that stay the same are evaluated once.
+//
+// Cache blocks are for maps whose outer loop reads the same tables in every iteration, as rotary embeddings do for all
+// heads, if the tables are too large for a cache. The rows within that loop are divided into blocks, and all iterations
+// of the loop walk one block before the next block begins.
 #pragma once
 
 #include "compiler/plan/domain.h"
@@ -12,18 +14,19 @@
 
 namespace wl {
 
-// The loop that the rows of a tile are neighbours along; -1 where the group is no column reduction, or where all reads
-// and their conditions move along every loop.
+// The loop along which the rows of a tile are neighbours; -1 where the group is no column reduction, or where all reads
+// and their guards move along every loop.
 AtomId register_rows_atom(const Domain& domain);
 // Adds the axis register_rows where there is such a loop. Its values are 1 and divisors of the loop's extent.
 void add_register_rows(Space& space, const Domain& domain);
 // Whether a tile of register rows fits into the vector registers under this schedule.
 bool fits_registers(const Schedule& schedule, const Machine& machine);
 
-// The loop of a map whose iterations walk cache blocks; -1: there is none. If there is one and `bytes` is not null,
-// *bytes becomes the size of the values that every iteration of that loop reads again.
+// The loop of a map whose iterations walk cache blocks: the one whose iterations all read the same values of more than
+// half of the L2 cache, the most of all loops; -1: there is none. If there is one and `bytes` is not null, *bytes
+// becomes the size of these values.
 AtomId cache_block_atom(const Graph& group, const Domain& domain, const Machine& machine, int64_t* bytes = nullptr);
-// How many rows one iteration of that loop has, where a row is a tile of `tile` elements.
+// The number of rows in one iteration of the loop over `atom`, where a row is a tile of `tile` elements.
 int64_t rows_within(const Domain& domain, AtomId atom, int64_t tile);
 // Adds the axis cache_block_rows: the rows of a block; 0 means no blocks.
 void add_cache_block_rows(Space& space);

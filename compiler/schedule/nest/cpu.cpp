@@ -28,8 +28,8 @@ void CpuRows::combine_elements(NodeId reduce, Op, TileId partial, TileId result,
   code.post.push_back(copy_instr(result, partial, group_.nodes[reduce].dtype));
 }
 
-// In pipelined rows, a phase that comes n phases after the one that computed a result reads the result of n iterations
-// ago.
+// With pipelined rows, a phase that is n phases after the one that computes a result reads the result of n iterations
+// ago, which is that of its own row.
 TileId CpuRows::result_in(int phase, NodeId reduce) {
   const int age = pipelined_ ? phase - (phases_.level[reduce] - 1) : 0;
   return age == 0 ? results_.at(reduce) : older_.at(reduce)[static_cast<size_t>(age - 1)];
@@ -51,7 +51,7 @@ absl::StatusOr<Kernel> CpuRows::run() {
   if (parts == 1) row_var_ = out_.loop_var("i");
   at_.add_outer_loops();
   if (parts > 1) {
-    phases_.kept.clear();  // no scratch survives a pass
+    phases_.kept.clear();  // scratch loses its contents at the end of a pass
     share_row(at_.lanes(), /*one_tile=*/true);
   }
   if (const int64_t chunk = schedule_[kOnlineChunk]; chunk > 0) {
@@ -94,9 +94,9 @@ void CpuRows::emit_rows(const Affine& row, const std::vector<Affine>& trips) {
 // Note [Row pipeline]: with S phases, iteration i runs phase p on row i + (S-1-p) of the block, so that memory is busy
 // while a phase computes (ALCOP's pipelining, applied to rows). Rows beyond the last one are clamped to the last row,
 // which is then computed more than once, with the same result; no phase needs a guard or an epilogue. The prologue
-// consists of the iterations -(S-1) .. -1, unrolled, each with the phases that have a row in it. An age is the number
-// of iterations since a result was computed: at the end of every iteration each result is copied to the next age.
-// Values that a later phase loads again lie in a ring of S row buffers.
+// consists of the iterations -(S-1) .. -1, unrolled, each with the phases that have a row by then. The age of a result
+// is the number of iterations since it was computed: at the end of every iteration each result is copied to the tile of
+// the next age. Values that a later phase loads again lie in a ring of S row buffers.
 void CpuRows::emit_pipelined(const std::vector<Affine>& trips) {
   const int last_phase = phases_.count - 1;
   const std::vector<Affine> last_row = {affine(kBlockVar, block_rows_, block_rows_ - 1), fixed(at_.rows() - 1)};
@@ -127,7 +127,7 @@ void CpuRows::emit_pipelined(const std::vector<Affine>& trips) {
   out_.close_loop();
 }
 
-// Copies every result to the next age. In the prologue it copies only the results that exist already.
+// Copies every result to the tile of the next age. In the prologue only the results that exist already are copied.
 void CpuRows::age_results(int phases, bool prologue) {
   for (const auto& [reduce, older] : older_) {
     const int ages = static_cast<int>(older.size());
@@ -147,7 +147,8 @@ bool CpuRows::moves_with_row(const Access& access) const {
 
 // Prefetches the inputs that phase 0 loads and that move with the row: some rows ahead or, where a row is walked in
 // chunks, some chunks ahead. The prefetches are in phase 0 or, with the choice prefetch_last_phase, in the last phase,
-// which waits least for memory. In the last phase of a row in chunks they are in the second walk over the chunk.
+// which waits least for memory. In the last phase of a row in chunks they stand before its last load, so that they are
+// in the last walk over the chunk.
 void CpuRows::prefetch(PhaseCode& code) {
   const int64_t distance = schedule_[kPrefetch];
   const bool in_last_phase = schedule_[kPrefetchLastPhase] != 0;

@@ -1,4 +1,5 @@
-// The lowering of loop nests for CPUs: a thread owns a range of rows, and walks each row once for every phase.
+// The lowering of loop nests for CPUs: a block, which one thread runs, owns a range of rows or a part of one, and walks
+// it once for every phase.
 #pragma once
 
 #include <map>
@@ -10,7 +11,7 @@
 
 namespace wl {
 
-// Adds the parts that only CPU kernels have: the pipeline of rows, prefetching, and the walk over a row in chunks.
+// Adds what only CPU kernels have: the pipeline of rows, prefetches, and the walk over a row in chunks.
 class CpuRows : public RowLowering {
  public:
   CpuRows(const Graph& group, const Domain& domain, const Schedule& schedule, const Machine& machine);
@@ -42,9 +43,9 @@ class CpuRows : public RowLowering {
 
   VarId row_var_ = -1;  // of the loop over a block's rows; -1: a block has a part of one row
   bool pipelined_ = false;
-  // With pipelined rows, the results that each reduction had one iteration ago, two iterations ago, and so on.
+  // With pipelined rows: the tiles with the results that each reduction had one iteration ago, two ago, and so on.
   std::map<NodeId, std::vector<TileId>> older_;
-  std::vector<std::pair<Access, TileId>> read_first_;  // the loads of phase 0
+  std::vector<std::pair<Access, TileId>> read_first_;  // the loads of phase 0, some of which are prefetched
 };
 
 }  // namespace wl

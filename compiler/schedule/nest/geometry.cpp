@@ -77,7 +77,7 @@ std::vector<AtomId> RowGeometry::atoms_of(const Access& access) const {
   return out;
 }
 
-// How many rows an atom (one loop of the group) has, where register_rows_ neighbours in one tile count as one.
+// The number of rows along an atom (one loop of the group), where register_rows_ neighbours in one tile count as one.
 int64_t RowGeometry::steps_of(AtomId atom) const {
   return domain_.atoms[atom].extent / (atom == register_rows_atom_ ? register_rows_ : 1);
 }
@@ -87,9 +87,10 @@ Affine RowGeometry::row_of_block(int64_t rows) {
   return affine(out_.derived("rows", {affine(kBlockVar)}, parts_), rows);
 }
 
-// Splits the number i of a row where rows are walked in cache blocks. i % cache_block_rows_ is the row within its cache
-// block. The next digits of i are the iteration of the loop that walks the block, the number of the block within that
-// loop, and the iterations of the loops around that loop.
+// The place of row number i where rows are walked in cache blocks. The number is split like a number in mixed radix,
+// from the lowest digit on: the row within its cache block (i % cache_block_rows_), the iteration of the loop over
+// cache_block_atom_, the number of the block among the rows within that loop, and the iterations of the loops around
+// it.
 RowPlace RowGeometry::cache_block_place(const Affine& row, RowPlace place) {
   const int64_t within = rows_within(domain_, cache_block_atom_, tile_);
   const int64_t turns = domain_.atoms[cache_block_atom_].extent;

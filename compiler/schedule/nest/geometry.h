@@ -44,10 +44,11 @@ class RowGeometry {
   VarId tile_var() const { return tile_var_; }  // of the loop over the tiles of a row; -1: there is none
   int64_t parts() const { return parts_; }      // blocks that share a row
   const Affine& part() const { return part_; }  // number of this block among them
-  int64_t share() const { return share_; }
+  int64_t share() const { return share_; }      // iterations of the shared loop that each of them has
   bool shares_vector() const { return parts_ > 1 && part_atom_ == domain_.vector; }
   int row_teams() const { return row_teams_; }  // teams of a block that share a row
 
+  // Makes the variables of the loops over outer_reduced().
   void add_outer_loops();
   // Distributes the iterations of the outermost reduced loop over `teams` teams.
   void share_outermost(int teams);
@@ -57,26 +58,29 @@ class RowGeometry {
   void set_tile_var(VarId var) { tile_var_ = var; }
   void set_row_extent(int64_t extent) { row_extent_ = extent; }
 
-  // About a value that varies along these atoms: whether it is known only inside a phase's loops (inner), has several
-  // lanes along the vector atom (wide), and differs between the rows of a tile (across_rows).
+  // For a value that varies along these atoms: whether it exists only inside a phase's loops (inner), has several lanes
+  // along the vector atom (wide), and differs between the rows of a tile (across_rows).
   bool inner(const std::vector<AtomId>& varies) const;
   bool wide(const std::vector<AtomId>& varies) const;
   bool across_rows(const std::vector<AtomId>& varies) const;
+  // The atoms that an access moves along.
   std::vector<AtomId> atoms_of(const Access& access) const;
 
   // The number of the first row of a block that owns `rows` rows, or a share of them.
   Affine row_of_block(int64_t rows);
-  // Which indices are clamped for a row beyond the last one. CPUs clamp all. GPUs, where a team without a row stores
-  // nothing, clamp the outermost alone, since only that one can lie outside.
+  // Which indices are clamped if a row lies beyond the last one. CPUs clamp all, so that the place is that of the last
+  // row. On GPUs a team without a row stores nothing, so only the outermost index, which alone can leave its range, is
+  // clamped.
   enum class Clamp { kEveryIndex, kOutermostIndex };
   // The place of the row with this number. `limits`: upper bounds that the number is clamped to.
   RowPlace place_of(const Affine& row, const std::vector<Affine>& limits = {}, Clamp clamp = Clamp::kOutermostIndex);
   // The bound of tiles along the vector atom at a place; empty where the tile size divides the atom's extent.
   std::vector<std::vector<Affine>> bound_at(const RowPlace& place) const;
-  // How many iterations loops have: the one over outer_reduced()[loop], and the one over the tiles of a row.
+  // The trip counts of the loop over outer_reduced()[loop], and of the loop over the tiles of a row.
   std::vector<Affine> outer_trips(size_t loop);
   std::vector<Affine> tile_trips() const;
 
+  // The index offset + sum of strides * atoms at a place, and the memory that a tile accesses there.
   Affine index_of(int64_t offset, const std::vector<int64_t>& strides, const RowPlace& place) const;
   Slice slice_of(BufferId buffer, const Access& access, const RowPlace& place, bool is_wide) const;
 
@@ -86,8 +90,8 @@ class RowGeometry {
 
   const Domain& domain_;
   KernelBuilder& out_;
-  std::vector<AtomId> row_atoms_;      // parallel atoms but the vector atom
-  std::vector<AtomId> outer_reduced_;  // reduced atoms but the vector atom
+  std::vector<AtomId> row_atoms_;      // parallel atoms other than the vector atom
+  std::vector<AtomId> outer_reduced_;  // reduced atoms other than the vector atom
   std::vector<VarId> outer_vars_;      // of the loops over outer_reduced_
   std::vector<Affine> outer_index_;    // index along each atom of outer_reduced_
   int lanes_ = 1;
@@ -95,8 +99,9 @@ class RowGeometry {
   int64_t vector_extent_ = 1, tile_ = 1, vector_tiles_ = 1, row_extent_ = 1, rows_ = 1;
   AtomId register_rows_atom_ = -1;  // a tile has `register_rows_` neighbouring rows along this atom
   int64_t register_rows_ = 1;
-  AtomId cache_block_atom_ =
-      -1;  // all iterations of this loop walk the same `cache_block_rows_` rows before the next block of rows begins
+  // All iterations of the loop over this atom walk the same `cache_block_rows_` rows before the next block of rows
+  // begins; -1: there are no cache blocks.
+  AtomId cache_block_atom_ = -1;
   int64_t cache_block_rows_ = 0;
   VarId tile_var_ = -1;
   int row_teams_ = 1;

@@ -13,8 +13,9 @@
 namespace wl {
 namespace {
 
-// Adds a guard to all stores to global memory, because a team beyond the last row computes some other row and must not
-// store it. `but_bounded`: bounded tiles need no guard, since they are empty beyond the last row.
+// Adds a guard to all stores to global memory, because a team whose row number lies beyond the last row computes
+// another row, which it must not store. `but_bounded`: bounded tiles get no guard, since they are empty beyond the last
+// row.
 void guard_stores(const Kernel& kernel, std::vector<Instr>& body, const SliceGuard& guard, bool but_bounded) {
   for (Instr& instr : body) {
     guard_stores(kernel, instr.body, guard, but_bounded);
@@ -75,9 +76,9 @@ absl::Status GpuRows::divide_rows() {
   return absl::OkStatus();
 }
 
-// As many blocks as the machine runs at once. Where possible, the number is rounded down so that a block computes the
-// same tile of the vector atom in every iteration: values that move with the tile but not with the row then stay the
-// same.
+// The number of persistent blocks: as many as the machine runs at once. Where possible it is rounded down so that a
+// block computes the same tile of the vector atom in every iteration; loads that move with the tile but not with the
+// row are then the same in every iteration.
 int64_t GpuRows::persistent_blocks() const {
   const int64_t most = std::min(blocks_of_rows_, schedule_[kMinBlocks] * machine_.multiprocessors());
   const int64_t step = at_.vector_tiles() / std::gcd(at_.vector_tiles(), block_rows_);
@@ -101,6 +102,7 @@ absl::Status GpuRows::store_row() {
   return absl::OkStatus();
 }
 
+// Divides rows among blocks, which exchange partial results in a further pass or within a cluster.
 void GpuRows::share_rows() {
   share_row(in_registers_ ? at_.lanes() : at_.tile(), /*one_tile=*/in_registers_);
   if (!cluster_) {
@@ -111,6 +113,7 @@ void GpuRows::share_rows() {
   out_.kernel().cluster = static_cast<int>(at_.parts());
 }
 
+// Sets row_ and limits_, the number of a team's row, and the bound of tiles.
 void GpuRows::find_row() {
   row_ = at_.row_of_block(block_rows_);
   if (at_.row_teams() == 1) row_.add(kTeamVar, 1);
@@ -126,7 +129,7 @@ Affine GpuRows::turns_of_block() {
   return wl::turns_of_block(out_, affine(kBlockVar), blocks_of_rows_, out_.kernel().grid);
 }
 
-// Emits the loop over the rows of a team. A turn is one iteration of this loop in a persistent block.
+// Emits the loop over the rows of a team. `turns`: its number of iterations.
 void GpuRows::emit_turns(const Affine& turns, std::vector<PhaseCode> phases) {
   if (row_var_ >= 0) out_.open_loop(row_var_, {turns});
   for (PhaseCode& phase : phases) {

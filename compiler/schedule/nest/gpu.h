@@ -13,8 +13,8 @@
 
 namespace wl {
 
-// Adds the parts that only GPU kernels have: how teams divide rows, where a row is stored, persistent blocks with rows
-// copied ahead, and clusters.
+// Adds what only GPU kernels have: how teams divide rows, where a row's values are kept, persistent blocks with rows
+// that are copied ahead, and clusters.
 class GpuRows : public RowLowering {
  public:
   GpuRows(const Graph& group, const Domain& domain, const Schedule& schedule, const Machine& machine);
@@ -62,7 +62,8 @@ class GpuRows : public RowLowering {
   // The number of a team's row, and upper bounds of that number where some teams lie beyond the last row.
   Affine row_;
   std::vector<Affine> limits_;
-  int64_t rows_at_once_ = 1, blocks_of_rows_ = 1;  // rows of a block at a time; blocks, parts not counted
+  // The rows that a block computes at the same time, and the number of blocks if no row were in parts.
+  int64_t rows_at_once_ = 1, blocks_of_rows_ = 1;
   bool rows_end_early_ = false;  // rows are tiles of the vector atom alone: a row beyond the last one is empty
 
   // Persistent blocks. row_var_ is the variable of the loop over the rows of a team; -1: a team has one row.
@@ -71,7 +72,7 @@ class GpuRows : public RowLowering {
   int64_t rows_ahead_ = 0;  // rows that are copied to shared memory while one is computed
   // Where a row is walked in tiles: how many tiles are copied ahead.
   int64_t tiles_ahead_ = 0;
-  // The buffers of shared memory that are copied to ahead, by phase; with rows_ahead_ all of them are at 0.
+  // The buffers in shared memory that are filled ahead, by phase; with rows_ahead_ all of them are at phase 0.
   std::map<int, std::vector<Pipeline::Ring>> copied_;
 };
 

@@ -7,7 +7,7 @@
 namespace wl {
 
 // The lanes of a wave combine their values by shuffles. Where a team has several waves, or several teams share a row,
-// each wave stores one value to shared memory, and every thread then reduces the values of all these waves.
+// each wave stores one value to shared memory, and every thread then combines the values of all waves of the row.
 void GpuRows::combine_lanes(NodeId reduce, Op combine, TileId partial, TileId result, PhaseCode& code) {
   Kernel& kernel = out_.kernel();
   const DType dtype = kernel.tiles[partial].dtype;
@@ -94,8 +94,8 @@ void GpuRows::fold_online(NodeId largest, PhaseCode& code) {
     const TileId term = make_tile(dtype, true);
     code.inner.push_back(times_power(term, std::nullopt, value, own, true, dtype));
     code.inner.push_back(fold_instr(partial, term, Op::add));
-    // All threads must know the row's maximum first. Where the maximum is infinite the sum is NaN, as it would be in
-    // two walks; where a row is in parts, the combination of the parts decides whether the sum is NaN.
+    // This comes after the reduction of the row's maximum, which all threads need. Where the maximum is infinite the
+    // sum is NaN, as it would be in two walks; where a row is in parts, the combination of the parts makes it NaN.
     PhaseCode last;
     combine_lanes(sum, Op::add, scaled, results_.at(sum), last);
     code.post.push_back(times_power(scaled, partial, own, row, at_.parts() > 1, dtype));

@@ -17,18 +17,19 @@
 
 namespace wl {
 
-// The instructions of one phase, in one list for each position in the printed kernel. Where several blocks share a row,
-// each of them computes one *part* of the row.
+// The instructions of one phase, in one list for each position in the kernel. Where several blocks share a row, each of
+// them computes one *part* of the row.
 struct PhaseCode {
   int phase = 0;
   RowPlace place;
   std::vector<Instr> fills, pre;  // before the phase's loops
   std::vector<Instr> narrow;      // inside the loops, but constant along the vector atom
-  std::vector<Instr> inner;
-  std::vector<Instr> exchange;  // after the loops: stores of values that other threads of the block reduce further
-  std::vector<Instr> post;
-  std::vector<Instr> partials;   // with several parts: stores of this block's partial results
-  std::vector<Instr> next_pass;  // with several parts: instructions that need the results of all parts
+  std::vector<Instr> inner;       // inside the loops, along the vector atom
+  std::vector<Instr> exchange;    // after the loops: stores of values that other threads of the block reduce further
+  std::vector<Instr> post;        // after `exchange`
+  std::vector<Instr> partials;    // with several parts: stores of this block's partial results
+  std::vector<Instr> next_pass;   // with several parts: instructions that need the results of all parts
+  // The tiles that hold values already: of nodes, of loads, and of pads and concats.
   std::map<NodeId, TileId> tiles;
   std::vector<std::pair<Access, TileId>> loads;
   std::vector<std::pair<std::vector<Piece>, TileId>> joined;
@@ -36,7 +37,7 @@ struct PhaseCode {
 
 void append(std::vector<Instr>& to, std::vector<Instr> from);
 
-// Makes the code of a phase. Where CPUs and GPUs differ, a function is virtual here. Owns the kernel under
+// Makes the code of phases. Functions that differ between CPUs and GPUs are virtual. Owns the kernel under
 // construction, the geometry, and the tiles that hold results of reductions.
 class RowLowering {
  public:
@@ -44,8 +45,8 @@ class RowLowering {
   RowLowering& operator=(const RowLowering&) = delete;
 
  protected:
-  // Elements along the vector atom: `lanes` that one instruction handles (on a GPU, all threads of a team together),
-  // and `tile` that one row has where the vector atom is parallel.
+  // Numbers of elements along the vector atom. `lanes`: what one instruction handles (on a GPU, in all threads of a
+  // team together); `tile`: what one row has where the vector atom is parallel.
   struct Widths {
     int lanes;
     int64_t tile;
@@ -67,27 +68,30 @@ class RowLowering {
               Widths widths);
   virtual ~RowLowering() = default;
 
-  // The following functions differ between CPUs and GPUs. This one makes a tile that has a whole row tile along the
-  // vector atom where `is_wide`, else one element; and all register rows of a CPU's tile where `across_rows`, else one.
+  // The following functions differ between CPUs and GPUs. This one makes a tile. With `is_wide` it has a whole row tile
+  // along the vector atom, else one element. With `across_rows` it has all register rows (CPUs only), else one.
   virtual TileId new_tile(DType dtype, bool is_wide, bool across_rows) = 0;
   // Makes the accumulator of a reduction along the vector atom: a tile with one element for each lane.
   virtual TileId accumulator(DType dtype) = 0;
   // Combines the lanes of the accumulator `partial` into `result`.
   virtual void combine_lanes(NodeId reduce, Op combine, TileId partial, TileId result, PhaseCode& code) = 0;
-  // Puts a reduction that `partial` has accumulated element by element into its `result`.
+  // Sets `result` to a reduction of which `partial` has accumulated every element by itself, without vector lanes to
+  // combine.
   virtual void combine_elements(NodeId reduce, Op combine, TileId partial, TileId result, PhaseCode& code) = 0;
   // Computes a maximum, and the sums of exponentials that depend on that maximum, in one walk.
   virtual void fold_online(NodeId largest, PhaseCode& code) = 0;
+  // The tile in which a phase finds the result of a reduction.
   virtual TileId result_in(int phase, NodeId reduce) = 0;
   virtual KeptSlot kept_slot(const PhaseCode& code) = 0;
+  // Called before and after the code of a phase is made. A phase may begin with tiles that earlier phases have made.
   virtual PhaseCode begin_phase() { return {}; }
   virtual void end_phase(PhaseCode& code) = 0;
   // A load of elements that were copied to shared memory ahead; nullopt where the access is loaded from its input.
   virtual std::optional<TileId> load_copied(const Access& access, DType dtype, PhaseCode& code) = 0;
-  // Whether a store whose address stays the same in some loops around it is limited to their first iteration.
+  // Whether a store is limited to the first iteration of the loops around it in which its address stays the same.
   virtual bool stores_once() const = 0;
-  // For rows in parts: how many lanes combine the partial results, a tile that holds `width` of these results, and
-  // where the results of a reduction lie.
+  // For rows in parts: how many lanes combine the partial results, a new tile for `width` of them, and where those of a
+  // reduction lie.
   virtual int part_lanes() = 0;
   virtual TileId part_tile(DType dtype, int64_t width) = 0;
   virtual PartialSpace partial_space(NodeId reduce, int64_t width, const RowPlace& place);
@@ -103,13 +107,14 @@ class RowLowering {
   bool is_wide_tile(TileId tile) { return !out_.kernel().tiles[tile].layout.bases.empty(); }
   bool is_tile_across_rows(TileId tile) { return out_.kernel().tiles[tile].layout.shape[0] > 1; }
 
-  // phase_code() makes the code of one phase; emit_phases() appends phases that run together to the kernel.
+  // Makes the code of one phase; appends phases that share their loops to the kernel.
   PhaseCode phase_code(int phase, RowPlace place);
   void emit_phases(std::vector<PhaseCode>& codes);
   TileId folded_value(NodeId reduce, DType dtype, PhaseCode& code);
   bool has_online_sums(NodeId largest) const;
 
-  // Lets several blocks share each row. `one_tile`: if the vector atom is divided, a block's share of it is one tile.
+  // Divides each row among several blocks. A share along the vector atom is a multiple of `step`, and one tile with
+  // `one_tile`.
   void share_row(int64_t step, bool one_tile);
 
   const Graph& group_;
@@ -156,11 +161,11 @@ class RowLowering {
   TileId combined_tiles(NodeId reduce, PhaseCode& code);
 
   std::map<std::pair<int, NodeId>, TileId> combined_;  // results of all parts, by phase and reduction
-  std::map<NodeId, BufferId> kept_buffers_;
+  std::map<NodeId, BufferId> kept_buffers_;            // row buffers, by the node whose values they keep
 };
 
-// A map that computes factor * exp(from - to), or exp(from - to) without a factor. With `equal`, the result is the
-// factor (or 1) itself wherever from == to, because the difference of two equal infinities would be NaN.
+// Returns a map that computes factor * exp(from - to), or exp(from - to) without a factor. With `equal`, the result is
+// the factor (or 1) itself wherever from == to, because the difference of two equal infinities would be NaN.
 Instr times_power(TileId result, std::optional<TileId> factor, TileId from, TileId to, bool equal, DType dtype);
 // The dtype that partial results are stored in. Floats narrower than f32 become f32, so that partial results keep the
 // precision that they have in registers.

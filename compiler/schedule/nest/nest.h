@@ -18,7 +18,7 @@ Space space_gpu_tiles(const Graph& group, const Domain& domain, const Machine& m
 // The space of row reductions on GPUs: a team owns a row.
 Space space_gpu_rows(const Graph& group, const Domain& domain, const Machine& machine);
 
-// Returns the kernel; an error on a GPU where the schedule does not fit the group or the machine.
+// Returns the kernel. On a GPU, an error where the schedule does not fit the group or the machine.
 absl::StatusOr<Kernel> lower_nest(const Graph& group, const Domain& domain, const Schedule& schedule,
                                   const Machine& machine);
 

@@ -1,8 +1,8 @@
 // Rows that several blocks share (nest/parts.h). At the end of a phase each block stores its partial result: one value,
-// or one tile of columns, for each row and part. In the next pass (after the barrier, in a cluster) every block of the
-// row combines the partial results of all blocks where it needs them, and continues with its own share of the row. With
-// the choice last_block_combines only the block that arrives last combines them, in the same pass, since nothing else
-// of the row remains to be computed.
+// or one tile of columns, for each row and part. In the next pass (in a cluster, after a cluster barrier) every block
+// of the row combines the partial results of all blocks where it needs them, and continues with its own share of the
+// row. With the choice last_block_combines only the block that arrives last combines them, in the same pass, since no
+// other work on the row is left.
 #include <algorithm>
 
 #include "compiler/schedule/nest/lowering.h"
@@ -80,7 +80,7 @@ TileId RowLowering::combined(NodeId reduce, PhaseCode& code) {
   return combined_[key] = result;
 }
 
-// Combines a reduction that has one value for each part: the values are distributed over lanes and reduced as a row is.
+// Combines a reduction that has one value for each part: the values are distributed over lanes and reduced like a row.
 TileId RowLowering::combined_lanes(NodeId reduce, PhaseCode& code) {
   const DType dtype = partial_dtype(group_.nodes[reduce].dtype);
   const Op op = combine_of(group_.nodes[reduce].op);

@@ -1,6 +1,6 @@
-// Parts: a long reduction of few rows is divided among several blocks. Each block reduces its part of one loop and
-// stores a partial result. In the next pass (sweep over the grid) every block combines all partial results of its row
-// and continues with its part.
+// Parts of rows: where rows are few and long, each reduction is divided among several blocks. Each block reduces its
+// part of one loop and stores a partial result. In the next pass (sweep over the grid) every block combines all partial
+// results of its row and continues with its part.
 #pragma once
 
 #include "compiler/plan/domain.h"
@@ -8,22 +8,22 @@
 
 namespace wl {
 
-// How many of a loop's `extent` iterations each of `parts` blocks has: a multiple of `step`; the last block may have
-// fewer.
+// The number of a loop's `extent` iterations that each of `parts` blocks has: a multiple of `step`; the last block may
+// have fewer.
 int64_t share_of(int64_t extent, int64_t parts, int64_t step);
-// Whether every part has at least one iteration if the loop is divided so.
+// Whether every part has at least one iteration if each has share_of().
 bool shares_out(int64_t extent, int64_t parts, int64_t step);
 
-// Adds the axis reduction_blocks to a space that has `blocks` blocks without it. The values are 1 and larger powers of
-// two, until there are `wanted` blocks. Reductions that take less time than a second pass get no such axis.
+// Adds the axis reduction_blocks. `blocks`: the number of blocks without it. The values are 1 and larger powers of two,
+// up to the first with which there are `wanted` blocks. Reductions that take less time than a second pass get no axis.
 void add_parts(Space& space, const Domain& domain, const Machine& machine, int64_t blocks, int64_t wanted);
-// The least value of reduction_blocks that makes at least `wanted` blocks of `blocks`, or the largest value if none
-// does; 1 where the space lacks the axis.
+// The least value of reduction_blocks by which `blocks` blocks become at least `wanted`, or the largest value if none
+// suffices; 1 where the space lacks the axis.
 int64_t parts_for(const Space& space, int64_t blocks, int64_t wanted);
 
 // Adds the axis last_block_combines: the block of a row that arrives last combines the partial results in the same
-// pass. The axis is added only where no further phase follows a row's reductions and there are enough counters for all
-// rows.
+// pass. The axis is added only where no further phase follows a row's reductions and where the workspace has a counter
+// of arrivals for each of the `blocks` blocks that there are without parts.
 void add_last(Space& space, const Graph& group, const Domain& domain, int64_t blocks);
 // Adds the axis cluster where the machine has clusters: the blocks of a row form one cluster, and wait for each other
 // at a cluster barrier after each phase instead of starting another pass. Every machine with clusters allows

@@ -18,8 +18,8 @@ Instr times_power(TileId result, std::optional<TileId> factor, TileId from, Tile
   return map;
 }
 
-// Appends to `map` the product of a contraction's operand 0, which is expression `first` of `map`, and its operand 1,
-// in `dtype`, which the contraction sums in. Returns the product's position in `map`.
+// Appends to `map` the product of a contraction's operands, of which `map` has the first one already, at position
+// `first`. `dtype`: that of the product and of the sum. Returns the product's position in `map`.
 int RowLowering::product_expr(NodeId contract, int first, DType dtype, Instr& map, PhaseCode& code) {
   int factors[2] = {first, operand_expr(contract, 1, map, code)};
   for (int& factor : factors)
@@ -27,7 +27,7 @@ int RowLowering::product_expr(NodeId contract, int first, DType dtype, Instr& ma
   return push_op(map, Op::mul, dtype, {factors[0], factors[1]});
 }
 
-// The operand of a reduction as a tile: the tile that has the operand already, or a new tile for a computed operand.
+// The tile with what a reduction combines: its operand or, in a contraction, the product of its operands.
 TileId RowLowering::folded_value(NodeId reduce, DType dtype, PhaseCode& code) {
   Instr operand;
   operand.op = InstrOp::kMap;
@@ -46,7 +46,7 @@ TileId RowLowering::folded_value(NodeId reduce, DType dtype, PhaseCode& code) {
   return value;
 }
 
-// Accumulates the reduction's operand inside the loops; the result is complete after the loops.
+// Adds the code of a reduction to a phase: the loops accumulate its operand, and its result is complete after them.
 void RowLowering::fold(NodeId reduce, PhaseCode& code) {
   const Node& node = group_.nodes[reduce];
   const bool products = class_of(node.op) == OpClass::kContract;
@@ -70,11 +70,13 @@ void RowLowering::fold(NodeId reduce, PhaseCode& code) {
   if (whole != result) code.post.push_back(copy_instr(result, whole, node.dtype));
 }
 
+// Whether sums of exponentials are computed in the same walk as this maximum.
 bool RowLowering::has_online_sums(NodeId largest) const {
   return std::any_of(phases_.online.begin(), phases_.online.end(),
                      [&](const auto& pair) { return pair.second == largest; });
 }
 
+// The tile with the value of an output.
 TileId RowLowering::stored_value(const Domain::Store& store, PhaseCode& code) {
   const DType dtype = group_.nodes[group_.outputs[store.output].node].dtype;
   if (!store.pieces.empty()) return load(store.pieces, dtype, code);

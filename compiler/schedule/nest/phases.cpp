@@ -6,7 +6,7 @@
 namespace wl {
 namespace {
 
-// If a value takes at most this many issue slots per element, computing it again costs no more than a store and a load.
+// To compute a value of at most this many issue slots per element again costs no more than to store and load it.
 constexpr int kCheap = 9;
 
 bool is_computed(const Graph& group, NodeId id) {
@@ -29,6 +29,7 @@ struct Crossing {
                        [&](AtomId a) { return domain.atoms[a].reduced; });
   }
 
+  // The issue slots per element that it takes to compute a value from inputs and kept values.
   int cost(NodeId id) const {
     int total = info(group.nodes[id].op).cost;
     for (const Domain::Operand& operand : domain.operands[id])
@@ -38,6 +39,7 @@ struct Crossing {
     return total;
   }
 
+  // A phase needs this value: either a row buffer keeps it from its first phase, or this phase computes it.
   void demand(NodeId id, int phase) {
     if (!is_computed(group, id) || is_reduction(group, id) || !varies_inside(id)) return;
     if (computed[phase].contains(id)) return;
@@ -80,7 +82,8 @@ NestPhases nest_phases(const Graph& group, const Domain& domain, bool keep_all, 
     for (int s : out.stores[phase])
       if (domain.stores[s].source >= 0) crossing.demand(domain.stores[s].source, phase);
   }
-  // A column reduction would have to keep a tile's values for the whole reduced range, which no buffer holds.
+  // A column reduction would have to keep the values of a tile for the whole reduced range, for which no row buffer has
+  // room.
   if (domain.cls == LoopClass::kColumns) out.kept.clear();
   return out;
 }

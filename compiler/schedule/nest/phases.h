@@ -16,8 +16,8 @@ struct NestPhases : RowPhases {
   std::map<NodeId, int> kept;  // node -> the phase that stores its value
 };
 
-// keep_all: every value along the vector atom (the loop that vector lanes run along) that is computed and read by a
-// later phase is kept, not only a value that is costly to compute again. online: see RowPhases::online.
+// keep_all: keep every computed value along the vector atom (the loop that vector lanes run along) that a later phase
+// reads, not only those that are costly to compute again. online: see RowPhases::online.
 NestPhases nest_phases(const Graph& group, const Domain& domain, bool keep_all, bool online);
 
 }  // namespace wl

@@ -1,4 +1,4 @@
-// The space of column reductions on CPUs: a tile of several vectors is reduced along the reduced loops, in registers.
+// The space of column reductions on CPUs: a tile of several vectors of columns is reduced in registers.
 #include <algorithm>
 
 #include "compiler/schedule/axes.h"
@@ -26,7 +26,7 @@ Space space_columns(const Graph& group, const Domain& domain, const Machine& mac
       compiler_axis(machine),
   };
   add_listed_axes(space, machine);
-  const int64_t most = largest_up_to(values_of(space, kTileVectors), 8) * lanes;  // columns of a block
+  const int64_t most = largest_up_to(values_of(space, kTileVectors), 8) * lanes;  // the most columns of a tile
   const int64_t blocks = std::max<int64_t>(1, columns / most);
   if (machine.threads > 1) add_parts(space, domain, machine, blocks, 4 * machine.threads);
   add_last(space, group, domain, columns);

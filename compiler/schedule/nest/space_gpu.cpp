@@ -9,7 +9,8 @@
 namespace wl {
 namespace {
 
-// Elements in 16 bytes of the narrowest output dtype, which counts as 4 bytes if it is wider; at most 8.
+// The elements that a vector of 16 bytes has, counted in the narrowest dtype of the outputs but at most 4 bytes each;
+// no more than 8.
 int64_t widest_vector(const Graph& group) {
   int64_t bytes = 4;
   for (const Output& output : group.outputs)
@@ -95,8 +96,9 @@ Axis stream_loads_axis(const Graph& group, const Domain& domain) {
   return axis(kStreamLoads, {0, 1}, [once](int64_t l) { return l == 0 || once; });
 }
 
-// With persistent blocks, the grid has as many blocks as are resident (choice min_blocks). With a value above 1 these
-// blocks also copy rows to shared memory ahead, which then has as many slots for each row of a block as the value says.
+// With a value above 0, the grid has as many blocks as are resident (choice min_blocks), and these take row after row.
+// With a value n above 1 they also copy rows to shared memory ahead: each row that a block computes at a time has n
+// slots there.
 Axis persistent_axis(const Graph& group, const Domain& domain, const Machine& machine, bool copies) {
   const bool many = 2 * machine.multiprocessors() < extent_of(domain, domain.parallel);
   const bool ahead = copies && (machine.target->features & kAsyncCopy) != 0 && copied_bytes(group, domain) > 0;

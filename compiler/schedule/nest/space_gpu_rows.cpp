@@ -11,8 +11,8 @@
 namespace wl {
 namespace {
 
-// The most elements of a row that one thread may keep in registers. More elements may spill (measured on sm_80: 192
-// floats fit, 256 do not).
+// The most elements of a row that one thread may keep in registers. More may not fit beside the other values of a phase
+// (measured on sm_80: 192 floats fit, 256 spill to memory).
 constexpr int64_t kResidentElements = 128;
 
 // Facts about a row reduction that decide which schedules are tried.
@@ -20,17 +20,18 @@ struct GpuRowReduction {
   GpuRowReduction(const Graph& group, const Domain& domain, const Machine& machine);
 
   int64_t row = 1;       // elements along the vector atom (the loop that vector lanes run along)
-  int64_t whole = 1;     // elements of all reduced loops
+  int64_t whole = 1;     // elements of a row in all reduced loops
   int64_t rows = 1;      // rows, each of which has one result
   int64_t longest = 1;   // extent of the outermost reduced loop around the row
   bool plain = false;    // the reduction has one loop, along the row, and no reduced loops around it
   bool several = false;  // whether there are several phases
   int phases = 1;
   bool online = false;           // sums of exponentials can be computed in the walk that finds the maximum
-  int64_t vector = 1, team = 1;  // first values: elements of a thread's vector, threads of a team
+  int64_t vector = 1, team = 1;  // first values of the axes: elements of a vector, threads of a team
 };
 
-// How many threads compute a row. The values are those of tuned normalization kernels, e.g. 8 threads for 64 elements.
+// The number of threads that compute a row in the default schedule, as in tuned normalization kernels: 8 threads for 64
+// elements, for example.
 int64_t threads_for(int64_t row, const Machine& machine) {
   if (row <= 1) return 1;
   const int64_t wanted = row <= 64      ? 8
@@ -95,7 +96,7 @@ std::function<bool(const Schedule&)> legal_rows(const Graph& group, const Domain
     if (!may_join(s)) return false;
     const bool reads_once = s[kRowStorage] == kRowInRegisters && (parts == 1 || cluster);
     if (s[kStreamLoads] != 0 && !reads_once && of.several) return false;
-    int64_t own = row;  // elements of a row that a block has
+    int64_t own = row;  // elements along the vector atom that a block has of a row
     if (parts > 1) {
       const int64_t step = along ? s[kTileVectors] * lanes : 1;
       if (s[kRowsPerTeam] != 1 || s[kPersistent] != 0 || !shares_out(shared, parts, step)) return false;
@@ -106,7 +107,7 @@ std::function<bool(const Schedule&)> legal_rows(const Graph& group, const Domain
     if (s[kOnline] != 0 && (s[kRowStorage] != kRowRecomputed || s[kTileVectors] != 1 || row <= lanes)) return false;
     if (s[kRowStorage] == kRowInRegisters)
       return s[kTileVectors] == 1 && (own + lanes - 1) / lanes * s[kVector] <= kResidentElements;
-    const int64_t at_once = s[kTeamsShareReduction] ? 1 : s[kTeams];  // rows of a block
+    const int64_t at_once = s[kTeamsShareReduction] ? 1 : s[kTeams];  // rows of a block at a time
     // Every phase has its own slots in shared memory for tiles that are copied ahead.
     const int64_t slots = ahead == 0 ? 0 : of.phases * (ahead + 1) * s[kTeams] * ((tile + 63) / 64 * 64) * copied;
     if (ahead > 0 && own <= tile) return false;

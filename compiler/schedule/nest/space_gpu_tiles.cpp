@@ -12,9 +12,9 @@
 namespace wl {
 namespace {
 
-// Whether tiles of a group can be transposed through shared memory: it is a map, some input is contiguous along another
-// atom than the output, both atoms have at least 8 elements, and no read needs a loop (a gather, or an output that is a
-// view of an input).
+// Whether tiles of a group can be transposed through shared memory: it is a map without gathers, some input is
+// contiguous along another atom than the output, both atoms have at least 8 elements, and no output is a mere view of
+// an input.
 bool stages(const Graph& group, const Domain& domain) {
   if (domain.cls != LoopClass::kMap || domain.second < 0 || domain.vector < 0) return false;
   if (domain.atoms[domain.second].extent < 8 || domain.atoms[domain.vector].extent < 8) return false;
@@ -30,7 +30,7 @@ struct GpuTiles {
 
   bool columns = false, staged = false;
   int64_t row = 1;               // elements along the vector atom
-  int64_t vector = 1, team = 1;  // first values: elements of a thread's vector, threads of a team
+  int64_t vector = 1, team = 1;  // first values of the axes: elements of a vector, threads of a team
   int64_t tiles = 1;             // tiles of the whole group with these values
 };
 

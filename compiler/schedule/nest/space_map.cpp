@@ -1,5 +1,5 @@
-// The space of maps on CPUs. Every output element is computed by itself. The vector atom (the loop that vector lanes
-// run along) is divided into tiles, and a block owns a range of tiles.
+// The space of maps, which reduce nothing, on CPUs. The vector atom (the loop that vector lanes run along) is divided
+// into tiles, and a block owns a range of tiles.
 #include "compiler/schedule/axes.h"
 #include "compiler/schedule/nest/blocking.h"
 #include "compiler/schedule/nest/nest.h"

@@ -1,5 +1,5 @@
-// The space of row reductions on CPUs. One thread owns a range of rows. A row is walked once for each phase, and a
-// later walk finds it in a buffer, in a cache or in memory.
+// The space of row reductions on CPUs. A block, which one thread runs, owns a range of rows. A row is walked once for
+// each phase, and a later walk finds it in a buffer, in a cache or in memory.
 #include <bit>
 
 #include "compiler/plan/phases.h"
@@ -16,9 +16,9 @@ struct CpuRowReduction {
 
   int64_t rows = 1, row = 1, vectors = 1;  // number of rows; elements and vectors of a row along the vector atom
   int phases = 1;
-  bool fits_l1 = false, fits_l2 = false;  // whether the row that is read and one row buffer for each phase fit
+  bool fits_l1 = false, fits_l2 = false;  // whether a row and one row buffer for each phase fit the cache
   bool online = false;                    // sums of exponentials can be computed in the walk that finds the maximum
-  int64_t bytes = 0;                      // of inputs and outputs
+  int64_t bytes = 0;                      // of all inputs and outputs
 };
 
 CpuRowReduction::CpuRowReduction(const Graph& group, const Domain& domain, const Machine& machine)
@@ -68,8 +68,8 @@ std::function<bool(const Schedule&)> legal_cpu_rows(const Domain& domain, const 
   const int64_t shared = atom >= 0 ? domain.atoms[atom].extent : 1;
   const int64_t step = atom == domain.vector ? machine.target->lanes : 1;
   return [shared, step](const Schedule& s) {
-    // Buffers lose their contents at the end of a pass, and a block that has a part of one row has no next row to
-    // prefetch.
+    // Where blocks share rows, these choices are not legal: buffers lose their contents at the end of a pass, and a
+    // block with a part of one row has no next row to prefetch.
     const bool plain = s[kKeep] == 0 && s[kPipeline] == 0 && s[kStagger] == 0 && s[kPrefetch] == 0;
     if (!may_join(s)) return false;
     if (const int64_t parts = s[kReductionBlocks]; parts > 1) {
@@ -107,8 +107,8 @@ void add_cpu_row_seeds(Space& space, const Machine& machine, const CpuRowReducti
     for (size_t i = before; i < space.seeds.size(); ++i)
       for (const auto& [choice, value] : more) set_choice(space, space.seeds[i], choice, value);
   };
-  // Seeds with one part for each thread, and with four: more parts divide the work more evenly where their number is no
-  // multiple of the number of threads.
+  // Seeds with at least one part for each thread, and with at least four: with more parts the work of threads is more
+  // equal where the number of parts is no multiple of that of threads.
   for (int64_t wanted : {machine.threads, 4 * machine.threads}) {
     const int64_t parts = of.rows < machine.threads ? parts_for(space, of.rows, wanted) : 1;
     if (parts == 1) continue;

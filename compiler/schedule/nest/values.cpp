@@ -39,6 +39,7 @@ TileId RowLowering::spread(TileId narrow, std::vector<Instr>& into, bool across_
   return result;
 }
 
+// The list of the phase for the instruction that makes a value, by the atoms along which the value varies.
 std::vector<Instr>& RowLowering::code_for(const std::vector<AtomId>& varies, PhaseCode& code) const {
   if (!at_.inner(varies)) return code.pre;
   return at_.wide(varies) || at_.lanes() == 1 ? code.inner : code.narrow;
@@ -55,7 +56,7 @@ TileId RowLowering::load(const Access& access, DType dtype, PhaseCode& code) {
   }
   const TileId tile = tile_of(dtype, varies);
   if (elements(group_.nodes[access.input].shape) == 0) {
-    code.pre.push_back(fill_instr(tile, 0));  // read only in loops that never run, but it must be defined
+    code.pre.push_back(fill_instr(tile, 0));  // loops that read it never run, but it must be defined
   } else {
     code_for(varies, code)
         .push_back(load_instr(tile, at_.slice_of(out_.input_buffer(access.input), access, code.place, is_wide)));
@@ -88,7 +89,7 @@ TileId RowLowering::load(const std::vector<Piece>& pieces, DType dtype, PhaseCod
   return tile;
 }
 
-// Whether an operand becomes part of its only reader's expression instead of a tile of its own.
+// Whether a computed operand is made a part of its only reader's expression, not a tile of its own.
 bool RowLowering::is_inlined(NodeId source, NodeId reader, const PhaseCode& code) const {
   const OpClass cls = class_of(group_.nodes[source].op);
   if (cls != OpClass::kElementwise && (cls != OpClass::kReduce || is_reduction(group_, source))) return false;
@@ -99,6 +100,7 @@ bool RowLowering::is_inlined(NodeId source, NodeId reader, const PhaseCode& code
          at_.inner(mine) == at_.inner(theirs);
 }
 
+// Appends the value of an operand to the expression of `map`, and returns its position there.
 int RowLowering::operand_expr(NodeId node, int position, Instr& map, PhaseCode& code) {
   const Domain::Operand& operand = domain_.operands[node][position];
   if (!operand.pieces.empty()) {
@@ -150,6 +152,7 @@ int RowLowering::iota_expr(const Access& value, DType dtype, Instr& map, PhaseCo
   return total;
 }
 
+// Appends the expression of a node to `map`, and returns its position there.
 int RowLowering::inline_expr(NodeId node, Instr& map, PhaseCode& code) {
   if (class_of(group_.nodes[node].op) == OpClass::kReduce) return operand_expr(node, 0, map, code);
   ExprNode root;
@@ -198,6 +201,7 @@ TileId RowLowering::compute(NodeId node, PhaseCode& code) {
   return tile;
 }
 
+// The tile with the value of a node in a phase: it exists, is loaded from a row buffer, or is computed.
 TileId RowLowering::get(NodeId node, PhaseCode& code) {
   const Node& n = group_.nodes[node];
   if (is_reduction(group_, node)) return at_.parts() > 1 ? combined(node, code) : result_in(code.phase, node);

@@ -10,12 +10,13 @@
 
 namespace wl {
 
-// The schedule of the members of a kind, which have equal graphs, within a schedule of the whole group. `space`: the
-// space of these members; `teams`: whether the kernel is for a GPU.
+// The schedule that the members of a kind (members with equal graphs) have under a schedule of the whole group.
+// `space`: the space of these members; `teams`: whether the kernel is for a GPU.
 Schedule member_schedule(const Space& space, int kind, const Schedule& whole, bool teams);
 // The space of a packed group. It has no seeds where no schedule is legal for all members.
 Space space_packed(const Domain& domain, const Machine& machine);
 
+// The kernel, verified. An error where the schedule is illegal for a member, or members have different threads.
 absl::StatusOr<Kernel> lower_packed(const Graph& group, const Domain& domain, const Schedule& schedule,
                                     const Machine& machine);
 

@@ -1,5 +1,5 @@
-// The space of schedules and the kernel of a group that is one loop nest. The group's loop class and the machine say
-// which folder of schedule/ has its space and lowering.
+// The space of schedules, and the kernel, of a group that is one loop nest. The group's loop class and the machine
+// decide which folder of schedule/ makes them.
 #pragma once
 
 #include "compiler/kernel/kernel.h"
@@ -9,6 +9,7 @@
 namespace wl {
 
 Space space_single(const Graph& group, const Domain& domain, const Machine& machine);
+// The kernel, verified. An error where the schedule does not fit the group or the machine.
 absl::StatusOr<Kernel> lower_single(const Graph& group, const Domain& domain, const Schedule& schedule,
                                     const Machine& machine);
 

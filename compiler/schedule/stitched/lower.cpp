@@ -20,6 +20,7 @@ struct Held {
   GpuHeld how;
 };
 
+// Lowers one stage. `whole`: the schedule of the whole group.
 absl::StatusOr<Kernel> lower_stage(const Stitched& choice, size_t number, const Schedule& whole, const Held& held,
                                    const Machine& machine) {
   const Stage& stage = choice.stages[number];
@@ -34,16 +35,16 @@ absl::StatusOr<Kernel> lower_stage(const Stitched& choice, size_t number, const 
 struct Need {
   int64_t bytes = 0;
   size_t first = 0, last = 0;
-  int64_t offset = 0;
+  int64_t offset = 0;  // in bytes
 };
 
-// Extends the needs of the stages that a block repeats in turns, one turn for each part of an axis. On a CPU they last
-// from the first to the last stage of a turn. On a GPU, where shared memory is scarce, only indices along an axis,
-// which are computed where a turn begins, and values that are read after a turn's stages last so long; stages use the
-// rest one after the other.
+// Extends the needs of the stages of a turn (one iteration of a block's loop along a reduced axis). On a CPU every need
+// lasts from the first to the last stage of the turn. On a GPU, where shared memory is scarce, only two kinds of values
+// last so long: positions along an axis, which are computed where a turn begins, and values that are read after the
+// stages of the turn. The stages use the remaining memory one after the other.
 void keep_through_turns(const Stitched& choice, bool gpu, std::vector<Need>& needs) {
   const Stitched::Turns& turns = choice.turns;
-  if (turns.held)  // parts of operands are loaded ahead of their turn
+  if (turns.held)  // operands of the next turn are loaded while stages use those of this turn
     for (size_t k = turns.first; k < turns.last; ++k)
       needs[choice.kept.size() + k].first = turns.first, needs[choice.kept.size() + k].last = turns.last - 1;
   const std::pair<size_t, size_t> repeated[] = {{turns.first, turns.last}, {turns.last, turns.last + turns.rest}};
@@ -83,10 +84,10 @@ int64_t place(std::vector<Need>& needs, const std::vector<size_t>& order, int64_
 }
 
 // Gives all needs their offsets. On CPUs these are whole pages, so that row buffers stay staggered against each other.
-// On a GPU pages would leave gaps: offsets are multiples of 128 bytes, or of 1024 where values are held, since
-// instructions read factors there, and the largest needs come first if that takes less memory. If both orders take more
-// than `most` bytes, which is all that a thread block may have, some random orders are tried: the least memory that
-// needs with lifetimes take is hard to find (dynamic storage allocation), and few groups come so close to the limit.
+// On a GPU pages would leave gaps: offsets are multiples of 128 bytes, or of 1024 where values are held, since matrix
+// instructions that read shared memory want that, and the largest needs come first if that takes less memory. If both
+// orders take more than `most` bytes, which is all that a thread block may have, some random orders are tried: to find
+// the least memory is a hard problem (dynamic storage allocation), and few groups come so close to the limit.
 void place(std::vector<Need>& needs, bool gpu, bool held, int64_t most) {
   constexpr int kMostOrders = 500;
   const int64_t unit = held ? 1024 : gpu ? 128 : 4096;
@@ -109,7 +110,7 @@ void place(std::vector<Need>& needs, bool gpu, bool held, int64_t most) {
   }
 }
 
-// The number of the block along each axis. Sets the grid.
+// Returns the block's number along each axis on which blocks divide the group. Sets the grid.
 std::vector<Affine> places_of_block(const Stitched& choice, KernelBuilder& out) {
   std::vector<Affine> places;
   int64_t inside = 1;
@@ -124,8 +125,8 @@ std::vector<Affine> places_of_block(const Stitched& choice, KernelBuilder& out) 
   return places;
 }
 
-// Gives the whole kernel the largest unroll factor and number of accumulators of its stages, and their threads.
-// InvalidArgument where stages of a GPU differ in these.
+// Adds a stage to the launch of the whole kernel, which has the largest unroll factor and the most accumulators of all
+// stages, and the threads of each. InvalidArgument where stages of a GPU differ in their threads.
 absl::Status join_launch(Kernel& whole, const Kernel& stage, size_t number) {
   if (number > 0 && whole.wave > 0 && (stage.team != whole.team || stage.teams != whole.teams))
     return invalid("all stages need the same threads; stage ", number, " has ", stage.teams, " teams of ", stage.team,
@@ -145,7 +146,7 @@ struct KeptValues {
   std::vector<std::optional<std::pair<Layout, Slice>>> held;
 };
 
-// Finds with which layout and slice the stages that hold values in registers access each value.
+// Sets KeptValues::held: the layout and slice with which held stages access each value.
 void find_held(const Stitched& choice, const std::vector<Kernel>& stages, KeptValues& kept) {
   kept.held.resize(choice.kept.size());
   for (size_t k = choice.turns.first; choice.turns.held && k < stages.size(); ++k)
@@ -159,7 +160,7 @@ void find_held(const Stitched& choice, const std::vector<Kernel>& stages, KeptVa
     });
 }
 
-// A tile of all elements of a value in scratch; `slice` becomes where they lie.
+// Makes a tile of all elements of a value in scratch, and sets `slice` to where they lie.
 TileId whole_tile(const Stitched& choice, const KeptValues& kept, size_t number, Slice& slice, KernelBuilder& out,
                   int lanes) {
   const StitchKept& value = choice.kept[number];
@@ -183,12 +184,14 @@ void emit_starts(const Stitched& choice, const KeptValues& kept, int lanes, Kern
   }
 }
 
-// Which indices along an axis are computed: by default those of all blocks, before the first stage; with `of_turn`
-// those of a turn, where it begins, which the stages in [first, last) read.
+// Which positions along an axis (StitchKept::counts_along) are computed: by default those that follow from the block's
+// number, before the first stage; with `of_turn`, those that change from turn to turn, where a turn begins, for values
+// that a stage in [first, last) is the first to read.
 struct Counting {
   bool of_turn = false;
   size_t first = 0, last = 0;
 };
+// Computes these positions and stores them to scratch.
 void emit_counted(const Stitched& choice, const KeptValues& kept, const std::vector<Affine>& places, Counting which,
                   int lanes, KernelBuilder& out) {
   for (size_t i = 0; i < choice.kept.size(); ++i) {
@@ -200,7 +203,7 @@ void emit_counted(const Stitched& choice, const KeptValues& kept, const std::vec
     Instr count;
     count.op = InstrOp::kIota;
     count.result = whole_tile(choice, kept, i, slice, out, lanes);
-    count.axis = slice.strides[1] != 0 ? 1 : 0;  // the axis along which elements are neighbours
+    count.axis = slice.strides[1] != 0 ? 1 : 0;  // the axis of the tile along which the elements lie
     count.slice.offset = sum(fixed(0), places[static_cast<size_t>(value.counts_along)], value.counts_step);
     const TileId tile = count.result;
     out.push(std::move(count));
@@ -208,8 +211,9 @@ void emit_counted(const Stitched& choice, const KeptValues& kept, const std::vec
   }
 }
 
-// The trip counts of a block's loop along the reduced axis, the least of which holds: `most` and, where not all
-// elements count, the index of the last that counts plus `more`, divided by `length` and rounded down.
+// The trip counts, of which the least is taken, of a block's loop along the reduced axis. One is `most`. Where not all
+// elements count in a block (Turns::visited), another is (index of the last that counts + `more`) / `length`, rounded
+// down.
 std::vector<Affine> visits(const Stitched& choice, const std::vector<Affine>& places, int64_t most, int64_t more,
                            int64_t length, const char* name, KernelBuilder& out) {
   const auto& visited = choice.turns.visited;
@@ -223,7 +227,7 @@ std::vector<Affine> visits(const Stitched& choice, const std::vector<Affine>& pl
   return trips;
 }
 
-// How many turns a block takes: those of the whole axis, or up to the last element that counts.
+// The number of turns that a block takes, as trip counts: turns beyond the last element that counts are left out.
 std::vector<Affine> turns_of_block(const Stitched& choice, const std::vector<Affine>& places, KernelBuilder& out) {
   const Stitched::Turns& turns = choice.turns;
   return visits(choice, places, turns.count, turns.length, turns.length, "turns", out);
@@ -236,6 +240,7 @@ std::vector<Affine> takes_rest(const Stitched& choice, const std::vector<Affine>
   return visits(choice, places, 1, 0, turns.length * turns.count, "rest", out);
 }
 
+// Copies values that a turn leaves to the values that the next turn reads (StitchKept::becomes).
 void emit_copies(const Stitched& choice, const KeptValues& kept, int lanes, KernelBuilder& out) {
   for (size_t i = 0; i < choice.kept.size(); ++i) {
     const StitchKept& value = choice.kept[i];
@@ -249,7 +254,7 @@ void emit_copies(const Stitched& choice, const KeptValues& kept, int lanes, Kern
   }
 }
 
-// Ends a turn: copies the values that it leaves to the next one, and closes its loop.
+// Ends a turn: copies the values that it leaves to the next one, and closes its loop, if it has one (`is_loop`).
 void close_turn(const Stitched& choice, const KeptValues& kept, int lanes, bool is_loop, std::vector<Affine>& places,
                 KernelBuilder& out) {
   emit_copies(choice, kept, lanes, out);
@@ -257,8 +262,8 @@ void close_turn(const Stitched& choice, const KeptValues& kept, int lanes, bool 
   places.back() = fixed(0);
 }
 
-// Emits stage after stage, each in a loop over the blocks of its kernel. `scratch`: the offsets, in bytes, where the
-// stages' own scratch begins. Returns the variable of the loop over turns; -1: there is none.
+// Emits stage after stage, each in a loop over the blocks of its own kernel. `scratch`: for each stage, the offset in
+// bytes of its own scratch. Returns the variable of the loop over turns; -1: there is none.
 VarId emit_stages(std::vector<Kernel> stages, const Stitched& choice, std::vector<Affine> places, int lanes,
                   const KeptValues& kept, const std::vector<int64_t>& scratch, KernelBuilder& out) {
   const bool gpu = out.kernel().wave > 0;
@@ -288,7 +293,8 @@ VarId emit_stages(std::vector<Kernel> stages, const Stitched& choice, std::vecto
     }
     const int64_t blocks = stages[k].grid;
     if (blocks == 0) continue;
-    // A stage with narrower vectors than another is in a loop of its own, even of one iteration.
+    // A loop of a GPU kernel has one vector width, so a stage with narrower vectors than another is in a loop of its
+    // own, even if that has one iteration.
     const int width = gpu ? stages[k].vector_lanes(stages[k].body) : 1;
     const bool alone = blocks > 1 || (width > 1 && width < widest && !choice.is_held(k));
     const VarId turn = alone ? out.loop_var("turn") : -1;
@@ -296,14 +302,14 @@ VarId emit_stages(std::vector<Kernel> stages, const Stitched& choice, std::vecto
                       {choice.stages[k].buffers, turn >= 0 ? affine(turn) : fixed(0), places, kept.buffers, scratch[k]},
                       out);
     if (turn >= 0) out.open_loop(turn, {fixed(blocks)});
-    out.push_all(graft.body(/*barriers=*/false));  // barriers of the whole are placed by its own hazards
+    out.push_all(graft.body(/*barriers=*/false));  // insert_barriers() places those of the whole
     if (turn >= 0) out.close_loop();
   }
   return loop;
 }
 
-// Joins the stages of a block to one kernel. `needs` has the offsets of scratch: of kept values, then of stages. Sets
-// the buffers in `kept`, and `turns` to the variable of the loop over turns.
+// Joins the stages of a block to one kernel. `needs`: the offsets in scratch of kept values, then of stages. Sets
+// kept.buffers, and `turns` to the variable of the loop over turns (-1: there is none).
 Kernel emit_whole(const std::vector<Kernel>& stages, const Stitched& choice, const std::vector<Need>& needs,
                   KernelBuilder out, const Machine& machine, KeptValues& kept, VarId* turns) {
   const std::vector<Affine> places = places_of_block(choice, out);

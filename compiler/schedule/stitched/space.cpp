@@ -1,6 +1,6 @@
 // The space of a stitched group: the rows of a block, the axes that all stages share, and for every stage the axes that
-// decide its speed; its other choices stay at their defaults. On a GPU the block is one team for all stages, and a
-// contraction's tile has all rows of the block.
+// matter most for its speed; its other choices have the values of its first seed. On a GPU the block is one team in all
+// stages, and a contraction's tile has all rows of the block.
 #include <algorithm>
 #include <cstdlib>
 #include <tuple>
@@ -15,17 +15,18 @@
 namespace wl {
 namespace {
 
-constexpr int64_t kSeedStep = 32;  // step along K of products by matrix instructions
+constexpr int64_t kSeedStep = 32;  // the step along K that seeds with matrix instructions prefer
 
+// The bytes of all values in scratch.
 int64_t kept_bytes(const Stitched& choice) {
   int64_t bytes = 0;
   for (const StitchKept& kept : choice.kept) bytes += kept.bytes();
   return bytes;
 }
 
-// The numbers of the choices of how blocks divide the group, best first. Choices that hold values in registers come
-// before others, even where blocks are too few, since they multiply by matrix instructions in all waves. For the other
-// choices, the values of a block should fit the nearest memory, and there should be enough blocks for all threads.
+// The numbers of the ways to stitch a group (Stitch::choices), best first. Those that hold values in registers come
+// before others, even if they have few blocks, since they multiply by matrix instructions in all waves. Next come those
+// whose blocks suffice for the machine and whose values, unless held, fill at most half of the nearest memory.
 std::vector<size_t> best_first(const Stitch& stitch, const Machine& machine) {
   const Target& target = *machine.target;
   const int64_t near = target.is_gpu() ? target.gpu.block_shared : machine.l2_bytes;
@@ -35,7 +36,7 @@ std::vector<size_t> best_first(const Stitch& stitch, const Machine& machine) {
   const auto misfit = [&](size_t c) {
     const Stitched& choice = stitch.choices[c];
     const bool too_large = !choice.turns.held && kept_bytes(choice) > near / 2;
-    // Shorter turns come first for registers, which hold few values; otherwise more rows do.
+    // Where values are held, shorter turns come first, since registers hold few values; otherwise more rows come first.
     const int64_t many = choice.turns.held ? choice.turns.length : -choice.rows;
     return std::tuple(!choice.turns.held, too_large || choice.blocks() < enough, many);
   };
@@ -53,6 +54,7 @@ void place_stage(const Space& space, size_t stage, const Space& own, const Point
   }
 }
 
+// Adds seeds for CPUs: in each, all stages have their own seed of the same number, or their last one.
 void add_seeds(Space& space, const std::vector<std::vector<Space>>& own, const Stitch& stitch, const Machine& machine,
                const Tables& tables) {
   for (size_t c : best_first(stitch, machine)) {
@@ -68,8 +70,9 @@ void add_seeds(Space& space, const std::vector<std::vector<Space>>& own, const S
   }
 }
 
-// The key by which a stage's schedules are ranked as seeds, the best least: first those that use matrix instructions,
-// or none, as `matrices` says; of those that use them, the ones with steps near kSeedStep; then by number.
+// The key by which a stage's schedules are ranked as seeds; the least is the best. First come schedules that use matrix
+// instructions or, if `matrices` is false, none; of those that use them, the ones with steps near kSeedStep come first,
+// and otherwise those with lower numbers.
 std::tuple<int, int64_t, size_t> promise_of(const Space& space, const StageTable& table, size_t number, bool matrices,
                                             const Point& point) {
   bool other = false, by_matrices = false;
@@ -115,6 +118,7 @@ void add_team_seeds(Space& space, const Stitch& stitch, const Machine& machine, 
       }
 }
 
+// Whether a value of the choice `matrix` is an instruction of groups of waves, which multiply in shared memory.
 bool is_of_groups(int64_t matrix) {
   return matrix != kNoMatrix && multiplies_in_memory(matrices()[static_cast<size_t>(matrix - 1)].op);
 }
@@ -124,11 +128,12 @@ bool is_of_groups(int64_t matrix) {
 Space stage_space(const Stage& stage, const Machine& machine) {
   const Machine own = stage_machine(machine, stage);
   Space space = space_single(stage.graph, stage.domain, own);
-  // Tiles of a stage have all rows of its block, and as many threads as other stages. Tiles of waves, or of tile
-  // registers, seldom fit that, so seeds with matrix instructions are left out.
+  // A stage's tiles have all rows of its block, and a stage has as many threads as the others. Tiles of matrix
+  // instructions seldom fit that, so seeds with such instructions are left out.
   std::erase_if(space.seeds,
                 [&](const Point& seed) { return !space.is_legal(seed) || space.schedule(seed)[kMatrix] != kNoMatrix; });
-  // Groups of waves that multiply in memory need more threads than other stages have work for, and their own alignment.
+  // Instructions of groups of waves are left out too: they need more threads than other stages have work for, and a
+  // stricter alignment of shared memory.
   for (Axis& axis : space.axes)
     if (axis.choice == kMatrix) std::erase_if(axis.values, is_of_groups);
   return finished(std::move(space), own);

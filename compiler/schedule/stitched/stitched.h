@@ -13,21 +13,24 @@ namespace wl {
 
 // The space of schedules of one stage.
 Space stage_space(const Stage& stage, const Machine& machine);
-// The schedule of stage number `stage` within a schedule of the whole group. `space`: the stage's space; `teams`:
+// The schedule that stage number `stage` has under a schedule of the whole group. `space`: the stage's space; `teams`:
 // whether the kernel is for a GPU.
 Schedule stage_schedule(const Space& space, size_t stage, const Schedule& whole, bool teams);
-// The choices that say how a block divides the group, the value of one of them, and the way to divide it that a
-// schedule names among those of `stitch`; null: none.
+// The choices that together name one of the ways to stitch a group (Stitch::choices).
 inline constexpr Choice kNaming[] = {kBlockRows, kTurnLength, kTurnValues};
 inline constexpr int64_t kInShared = 0, kInRegisters = 1;  // values of kTurnValues
+// The value of one of these choices for a way to stitch the group.
 int64_t naming_value(const Stitched& stitched, Choice choice);
+// The way to stitch the group that a schedule names; null: there is none with these values.
 const Stitched* named_choice(const Stitch& stitch, const Schedule& schedule);
 Space space_stitched(const Domain& domain, const Machine& machine);
 
+// The kernel, not verified yet. An error where the schedule is illegal or a block needs too much shared memory.
 absl::StatusOr<Kernel> lower_stitched(const Graph& group, const Domain& domain, const Schedule& schedule,
                                       const Machine& machine);
 
-// The space and the kernel of a group of one connected graph, stitched or not. Unimplemented: no schedule is legal.
+// The space and the verified kernel of a group of one connected graph, stitched or not. The space is Unimplemented
+// where no schedule is legal.
 absl::StatusOr<Space> space_of_connected(const Graph& group, const Domain& domain, const Machine& machine);
 absl::StatusOr<Kernel> lower_connected(const Graph& group, const Domain& domain, const Schedule& schedule,
                                        const Machine& machine);

@@ -1,4 +1,5 @@
-// Which schedules of a stitched group's stages are legal under the choices that stages share. For this folder only.
+// Tables of the legal schedules of a stitched group's stages, by which legal points of the group's space are counted
+// and found without a walk over the space. Only this folder uses them.
 #pragma once
 
 #include <optional>
@@ -8,17 +9,18 @@
 
 namespace wl {
 
+// What stages do with an axis of their space. `teams`, here and below: whether the kernel is for a GPU.
 InGroup in_group(const Axis& axis, bool teams);
 // The axis of the whole space that a stage's axis becomes.
 Axis axis_in_whole(size_t stage, const Axis& axis, bool teams);
-// Sets the choices of a stage that follow from the threads of a block (`team`). Streaming loads are off, since other
-// blocks may read the same values; asynchronous copies are off, since they copy from device memory only.
+// Sets the choices of a GPU's stage that are fixed, or follow from the threads of a block (`team`). Streaming loads are
+// off, since other blocks may read the same values; asynchronous copies are off, since they read device memory only.
 void complete_stage(const Space& space, int64_t team, Schedule& own);
 
 // Which values of the whole space's axes are a legal schedule of one stage.
 struct StageTable {
   std::vector<size_t> axes;  // numbers of axes of the whole space
-  std::vector<char> legal;   // by the mixed-radix number that their values make
+  std::vector<char> legal;   // by the number that the indices of their values make, in mixed radix
 
   // Puts the values of schedule `number` into a point of the whole space, which has the axes `all`.
   void put(size_t number, const std::vector<Axis>& all, Point& point) const {
@@ -30,10 +32,11 @@ struct StageTable {
   }
 };
 
+// The tables of all stages. A *choice* here is one of the ways to stitch the group (Stitch::choices).
 struct Tables {
   std::vector<Axis> axes;
-  // For each choice of how blocks divide the group, the values (as indices) of the axes that name it: the rows of a
-  // block and, where blocks walk an axis in turns, the length of a turn and where a turn's values are.
+  // For each choice, the indices of its values on the axes that name it: the rows of a block and, where blocks walk an
+  // axis in turns, the length of a turn and where the values of a turn are.
   std::vector<std::vector<int>> values;
   std::vector<size_t> shared;               // numbers of the axes that stages share
   std::vector<std::vector<StageTable>> of;  // by choice and stage
@@ -60,13 +63,14 @@ struct Tables {
   // The number of combinations of values of the shared axes.
   size_t places() const;
 
-  // The number of the choice that a point names; nullopt where blocks cannot have such rows and turns.
+  // The number of the choice that a point names; nullopt: no choice has these rows and turns.
   std::optional<size_t> choice(const Point& point) const;
+  // The point that names a choice and has the first value on all other axes.
   Point start(size_t chosen) const;
-  size_t naming() const { return values[0].size(); }  // number of axes that name a choice, which are the first ones
+  size_t naming() const { return values[0].size(); }  // number of axes that name a choice; they come first
 
-  // Whether an axis matters: it is of the whole, or a stage of the named choice has it. Others are at their first
-  // values.
+  // Whether an axis has an effect: it is an axis of the whole group, or a stage of the named choice has it. Other axes
+  // must be at their first values.
   bool matters(const Point& point, size_t axis) const;
   bool matters(size_t chosen, size_t axis) const { return axes[axis].path.empty() || has[chosen][axis] != 0; }
 

@@ -7,6 +7,7 @@
 namespace wl {
 namespace {
 
+// Emits the kernel of a transpose. The second atom is the one along which transposed inputs are contiguous.
 class Transpose {
  public:
   Transpose(const Graph& group, const Domain& domain, const Schedule& schedule, const Machine& machine)
@@ -33,7 +34,7 @@ class Transpose {
     out_.open_loop(outer, {fixed((rows_inner_ ? columns_ : rows_) / lanes_)});
     out_.open_loop(inner, {fixed((rows_inner_ ? rows_ : columns_) / lanes_)});
     const Place place = square();
-    std::vector<Instr> crossed;  // loads and transposes of transposed inputs, which come before all other code
+    std::vector<Instr> crossed;  // prefetches, loads and transposes of transposed inputs; they come first
     TileExpr expr{group_, domain_, out_, place, {{domain_.second, lanes_}, {domain_.vector, lanes_}}, lanes_};
     expr.load = [&](const Access& access) -> TileId {
       if (std::find(read_.begin(), read_.end(), access) == read_.end()) read_.push_back(access);
@@ -126,6 +127,7 @@ class Transpose {
   // The atom that the innermost loop over squares runs along.
   AtomId along() const { return rows_inner_ ? domain_.second : domain_.vector; }
 
+  // Whether an input is a transposed one: it is contiguous along the second atom, and moves along the vector atom.
   bool crosses(const Access& access) const {
     return access.strides[domain_.second] == 1 && access.strides[domain_.vector] != 0;
   }
@@ -153,7 +155,7 @@ class Transpose {
     return group_.nodes[store.source >= 0 ? store.source : store.copy.input].dtype;
   }
 
-  // Where the square lies in scratch; every store has a tile of its own there.
+  // Where the square of a stored value lies in scratch. Every store gets a tile of its own there.
   Slice scratch(const Domain::Store& store) {
     scratch_.push_back(out_.shared(cat("tile", scratch_.size()), dtype_of(store), {rows_, pitch()}));
     Affine to = affine(row_, lanes_ * pitch());
@@ -161,8 +163,8 @@ class Transpose {
     return {scratch_.back(), to, {pitch(), 1}};
   }
 
-  // Stores the tile from scratch to memory in whole rows. Between these stores the inputs of the tile `ahead_` tiles
-  // later are prefetched, because the stores read no memory, and the computation of a tile writes none.
+  // Stores the tile from scratch to memory in whole rows. Between these stores, which read no memory, come prefetches
+  // of the inputs of the tile that is `ahead_` tiles later.
   void write_rows() {
     const int64_t steps = std::gcd(rows_, columns_), rows_each = rows_ / steps;
     const VarId step = out_.loop_var("step"), part = out_.loop_var("part");

@@ -76,7 +76,8 @@ class StagedTranspose {
     return {{}, {sum(fixed(domain_.atoms[atom].extent), from, -1)}};
   }
 
-  // Guards loads and stores of global memory, so that rows of a team beyond the atom's extent are not accessed.
+  // Adds guards to loads and stores of global memory, so that none accesses rows beyond the atom's extent. `first`: the
+  // index of a team's first row along the atom.
   void guard_rows(std::vector<Instr>& code, const Affine& first, AtomId atom) {
     if (domain_.atoms[atom].extent % kSide == 0) return;
     for (Instr& instr : code) {
@@ -86,8 +87,8 @@ class StagedTranspose {
     }
   }
 
-  // The tile of an input that is contiguous along the second atom, read back from shared memory; -1: the input is no
-  // such input, and is loaded where it is needed.
+  // The tile of an input that is contiguous along the second atom, read back from shared memory; -1: the input is not
+  // contiguous along that atom, so it is loaded where it is needed.
   TileId staged(const Access& access, const Affine& across, const Affine& down,
                 const std::vector<std::vector<Affine>>& row_bound) {
     if (access.strides[domain_.second] != 1 || access.strides[domain_.vector] == 0) return -1;
@@ -127,9 +128,9 @@ class StagedTranspose {
   bool streaming_ = false;
   int64_t each_ = 1;  // rows of the square that a team owns
   Place place_;
-  std::vector<Instr> staging_;
-  size_t put_ = 0;  // instructions of staging_ that fill shared memory
-  std::vector<std::pair<Access, TileId>> known_;
+  std::vector<Instr> staging_;  // moves inputs through shared memory
+  size_t put_ = 0;              // number of instructions of staging_ that fill shared memory; they come first
+  std::vector<std::pair<Access, TileId>> known_;  // inputs that are staged already
 };
 
 }  // namespace
