@@ -32,11 +32,11 @@ namespace wl {
 namespace {
 
 constexpr auto kDrain = std::chrono::seconds(8);
-// Calls that write to the store wait for its next commit together, so they are more than the cores.
+// More threads than cores: calls that write to the store mostly wait for its next commit, which they share.
 constexpr int kQuickThreads = 16, kSlowThreads = 4;
-constexpr size_t kMaxQueued = 4096;  // calls that wait for a thread
+constexpr size_t kMaxQueued = 4096;  // limit on calls that wait for a thread, in each pool
 
-// Limits of a connection. A peer that does not speak HTTP/2, or has gone without a word, is noticed.
+// Limits of a connection, by which peers that do not speak HTTP/2 or have vanished are noticed.
 constexpr std::pair<const char*, int> kConnectionLimits[] = {
     {GRPC_ARG_MAX_CONCURRENT_STREAMS, 2'000},
     {GRPC_ARG_SERVER_HANDSHAKE_TIMEOUT_MS, 10'000},
@@ -47,7 +47,7 @@ constexpr std::pair<const char*, int> kConnectionLimits[] = {
     {GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, 10'000},
 };
 
-// A ranker that is named must be readable. One beside the store that is not is left out.
+// Reads the ranker. One that the options name must be readable; an unreadable one beside the store is skipped.
 absl::StatusOr<Ranker> ranker_for(const CoordinatorOptions& options) {
   if (options.ranker == "none") return Ranker();
   if (!options.ranker.empty()) return read_ranker(options.ranker);
@@ -57,7 +57,7 @@ absl::StatusOr<Ranker> ranker_for(const CoordinatorOptions& options) {
   return Ranker();
 }
 
-// Called by the store's one thread that writes.
+// Measures how long commits take. The store's writer thread calls it.
 std::function<void(const char*)> commit_timer(Metrics* metrics) {
   using Clock = std::chrono::steady_clock;
   return [metrics, begun = Clock::time_point()](const char* point) mutable {
@@ -70,7 +70,7 @@ std::function<void(const char*)> commit_timer(Metrics* metrics) {
 }  // namespace
 
 struct Coordinator::Impl {
-  std::unique_ptr<Metrics> metrics;  // null: nobody asks for them
+  std::unique_ptr<Metrics> metrics;  // null: no HTTP server, so no metrics are kept
   std::unique_ptr<Compiler> compiler;
   std::unique_ptr<Store> store;
   std::unique_ptr<Upkeep> upkeep;
@@ -78,17 +78,17 @@ struct Coordinator::Impl {
   std::unique_ptr<Engine> engine;
   std::unique_ptr<WorkPool> quick, slow, heavy;
   std::unique_ptr<Budget> waiting, transfers;
-  std::unique_ptr<Vouching> vouching;  // null: nothing is signed here
+  std::unique_ptr<Vouching> vouching;  // null: this coordinator signs no records
   std::unique_ptr<ReplyCache> replies;
   std::vector<std::unique_ptr<grpc::Service>> services;
   std::unique_ptr<Authorizer> authorizer;
   std::shared_ptr<const SigningKey> signing;
   std::vector<Signer> signers;
   std::unique_ptr<grpc::Server> server;
-  std::vector<std::unique_ptr<Doors>> doors;  // by address
+  std::vector<std::unique_ptr<Doors>> doors;  // by index of the address
   std::vector<std::string> addresses;
   std::unique_ptr<Listener> listener;  // null: in-process only
-  std::unique_ptr<Web> web;            // null: nobody asks for pages
+  std::unique_ptr<Web> web;            // null: no web pages are served
   std::unique_ptr<HttpServer> http;    // null: none
 
   absl::Status open(const CoordinatorOptions& options);
@@ -112,7 +112,8 @@ Coordinator::~Coordinator() {
   stop();
 }
 
-// Whose records are trusted: what this coordinator has signed itself may come back.
+// Loads the keys of trusted signers. This coordinator's own key is one of them, since records that it signed may come
+// back.
 absl::Status Coordinator::Impl::open_trust(const CoordinatorOptions& options) {
   if (!options.signing_key.empty()) {
     WL_ASSIGN_OR_RETURN(signing, SigningKey::open(options.signing_key));
@@ -188,7 +189,7 @@ EngineOptions Coordinator::Impl::engine_options(const CoordinatorOptions& option
   return jobs;
 }
 
-// The store and what answers from it.
+// Opens the store, and makes the engine, the pools and the services, none of which answers calls yet.
 absl::Status Coordinator::Impl::open(const CoordinatorOptions& options) {
   StoreOptions wanted;
   wanted.file = options.store;
@@ -204,7 +205,7 @@ absl::Status Coordinator::Impl::open(const CoordinatorOptions& options) {
   upkeep = std::make_unique<Upkeep>(store.get(), options.upkeep);
   WL_RETURN_IF_ERROR(open_trust(options));
   replies = std::make_unique<ReplyCache>(options.reply_bytes);
-  // Before those who wake it.
+  // Must exist before the upstream and the engine, which wake it.
   if (signing != nullptr)
     vouching = std::make_unique<Vouching>(Vouching::Parts{store.get(), signing.get(), own_and(signers), options.build,
                                                           [this](const std::string& key) { replies->drop(key); }});
@@ -321,8 +322,7 @@ void Coordinator::Impl::close() {
     server->Shutdown(std::chrono::system_clock::now() + kDrain);
     server->Wait();
   }
-  // The server answers no call any more, but what runs on the pools still uses the engine, and may wait for the
-  // upstream.
+  // The server answers no calls any more, but work on the pools still uses the engine and may wait for the upstream.
   if (upstream != nullptr) upstream->stop();
   quick.reset();
   slow.reset();
@@ -359,7 +359,7 @@ absl::Status Coordinator::start(const CoordinatorOptions& options) {
     impl.close();
     return status;
   }
-  // Whoever connected before this waited in the backlog.
+  // Connections that came in before this line have waited in the sockets' backlogs.
   if (impl.listener != nullptr) {
     impl.listener->start([&impl](int fd, size_t address) { impl.doors[address]->take(fd); });
   }

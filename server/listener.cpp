@@ -24,12 +24,12 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr int64_t kReservedDescriptors = 128;  // for the store, objects, and gRPC itself
-constexpr int64_t kMostConnections = 4096;     // unless said otherwise: each costs some ten kilobytes
-constexpr int kMostKept = 64;                  // of them, for unix sockets alone
+constexpr int64_t kReservedDescriptors = 128;  // kept for the store, object files and gRPC itself
+constexpr int64_t kMostConnections = 4096;     // default limit; a connection takes some ten kilobytes
+constexpr int kMostKept = 64;                  // at most this many of them are reserved for unix sockets
 constexpr auto kCountEvery = std::chrono::milliseconds(20);
 constexpr auto kLogEvery = std::chrono::seconds(1);
-constexpr int kRetryMs = 50;  // when nothing can be accepted for want of memory
+constexpr int kRetryMs = 50;  // pause after accept4() failed for lack of memory or descriptors
 
 absl::StatusOr<sockaddr_un> parse_path(const std::string& path) {
   if (path.empty() || path.size() >= sizeof(sockaddr_un::sun_path)) {
@@ -42,7 +42,7 @@ absl::StatusOr<sockaddr_un> parse_path(const std::string& path) {
   return address;
 }
 
-// Removes a socket file that nobody answers on: a process that was killed left it.
+// Removes a socket file on which no process listens, as a killed process leaves it.
 absl::Status clear_socket(const sockaddr_un& address) {
   const char* const path = address.sun_path;
   struct stat found = {};
@@ -122,14 +122,14 @@ absl::Status Listener::open_port(size_t address, const std::string& name, bool t
   const size_t before = ends_.size();
   absl::Status status;
   for (const addrinfo* one = found; one != nullptr && !absl::IsUnavailable(status); one = one->ai_next) {
-    // The others of a name with several addresses get the port that the first one got.
+    // If the host name has several addresses and port 0 was asked for, all get the port of the first.
     const auto port = htons(static_cast<uint16_t>(ports_[address]));
     if (port != 0 && one->ai_family == AF_INET) reinterpret_cast<sockaddr_in*>(one->ai_addr)->sin_port = port;
     if (port != 0 && one->ai_family == AF_INET6) reinterpret_cast<sockaddr_in6*>(one->ai_addr)->sin6_port = port;
     status = listen_on(one->ai_family, one->ai_addr, one->ai_addrlen, address, name);
   }
   freeaddrinfo(found);
-  // A machine without IPv6 has "localhost" all the same.
+  // One bound address suffices: without IPv6, "localhost" may still resolve to an IPv6 address, which cannot be bound.
   if (ends_.size() > before && !absl::IsUnavailable(status)) return absl::OkStatus();
   return absl::UnavailableError(status.message());
 }
@@ -140,10 +140,10 @@ absl::Status Listener::listen_on(int family, const void* at, uint32_t size, size
   const int yes = 1;
   if (family != AF_UNIX) {
     setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
-    setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);  // Connections that are accepted have it too.
+    setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);  // Accepted connections inherit it.
   }
   const bool bound = bind(fd, static_cast<const sockaddr*>(at), size) == 0;
-  // Nobody can connect before listen().
+  // The mode is restricted before listen(), until which no process can connect.
   if (bound && family == AF_UNIX) {
     paths_.push_back(name.substr(5));
     chmod(paths_.back().c_str(), 0600);
@@ -207,7 +207,8 @@ void Listener::serve() {
   }
 }
 
-// Takes or refuses one connection, if there is one. False: that cannot be done for now.
+// Accepts or refuses one pending connection, if there is one. Returns false if accept4() failed for lack of memory or
+// descriptors.
 bool Listener::accept_one(const End& end) {
   sockaddr_storage from = {};
   socklen_t from_size = sizeof from;
@@ -244,19 +245,21 @@ bool Listener::accept_one(const End& end) {
   return true;
 }
 
-// Whoever runs the coordinator comes by a unix socket, and has room there when all else is taken.
+// Whether no further connection of this peer fits. The last places are reserved for unix sockets (`peer` is empty), by
+// which the operator connects.
 bool Listener::full(const std::string& peer) const {
   const int kept = peer.empty() ? 0 : std::min(kMostKept, max_connections_ / 8);
   return static_cast<int>(open_.size()) >= max_connections_ - kept;
 }
 
-// Callers over a unix socket are of this machine, and known.
+// Whether a peer has three quarters of all connections open, the most that it may have. Unix sockets have no such
+// limit, since their callers are known users of this machine.
 bool Listener::has_enough(const std::string& peer) const {
   const auto count = of_peer_.find(peer);
   return !peer.empty() && count != of_peer_.end() && count->second >= max_connections_ - max_connections_ / 4;
 }
 
-// Leaves out what was closed, now and then.
+// Removes closed connections from the counts, at most once every kCountEvery.
 void Listener::count() {
   const Clock::time_point now = Clock::now();
   if (now - counted_ < kCountEvery) return;

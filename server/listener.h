@@ -1,6 +1,6 @@
-// Takes connections in for a server, never more than the process can hold, and never so many of one peer that no other
-// has any. gRPC's own listener stops for good when
-// the process has no descriptor left; this one closes what is too much and goes on.
+// Accepts connections for a server: never more than the process can hold, and never so many from one peer that others
+// get none. gRPC's own listener stops for good when the process runs out of descriptors; this one closes surplus
+// connections and goes on.
 #pragma once
 
 #include <sys/types.h>
@@ -18,20 +18,22 @@
 
 namespace wl {
 
-// Lets the process open as many files as its hard limit allows. Returns how many that is.
+// Raises the soft limit of open files (RLIMIT_NOFILE) to the hard limit, and returns the new soft limit.
 int64_t raise_descriptor_limit();
 
 struct ListenOptions {
   std::vector<std::string> addresses;  // "HOST:PORT" or "unix:PATH"
   bool tls = false;                    // without it every HOST must be a loopback address
-  bool every_user = false;             // of this machine may connect to a unix socket; without it the owner alone
-  int max_connections = 0;             // at once; 0: as many as the limit of descriptors leaves, at most 4096
+  bool every_user = false;  // whether all users of this machine may connect to unix sockets, or only the owner
+  int max_connections = 0;  // open at once; 0: as many as the descriptor limit allows, 4096 at most
 };
 
 class Listener {
  public:
-  // Listens, but accepts nothing before start(). InvalidArgument: an address cannot be listened on by its form, or
-  // the limit of descriptors does not leave so many connections. Unavailable: an address is in use.
+  // Binds and listens, but accepts nothing before start(). InvalidArgument: an address is malformed or not allowed
+  // without TLS, or the descriptor limit does not allow so many connections. Unavailable: an address is in use, or a
+  // HOST:PORT cannot be bound. AlreadyExists: the path of a unix socket is a file of another kind. FailedPrecondition:
+  // another error of a socket.
   static absl::StatusOr<std::unique_ptr<Listener>> open(const ListenOptions& options);
   ~Listener();  // stop()
   Listener(const Listener&) = delete;
@@ -39,15 +41,15 @@ class Listener {
 
   int port(size_t address) const { return ports_[address]; }  // 0 for "unix:PATH"
   int max_connections() const { return max_connections_; }
-  // Once. `take` is called on the listener's thread with every connection and the number of the address by which it
-  // came in, and owns it from then on.
+  // Must be called once. `take` is called on the listener's thread with every accepted connection and the index of its
+  // address in ListenOptions. It owns the descriptor from then on.
   using Take = std::function<void(int fd, size_t address)>;
   void start(Take take);
-  void stop();  // Connections that were taken stay.
+  void stop();  // Connections that were accepted stay open.
 
  private:
   struct Refused {
-    int64_t connections = 0;  // since the last line of the log
+    int64_t connections = 0;  // refused since the last log line
     std::chrono::steady_clock::time_point logged;
   };
 
@@ -68,22 +70,22 @@ class Listener {
   void refuse(const char* why);
 
   std::vector<End> ends_;
-  std::vector<std::string> paths_;  // of socket files, to be removed
-  std::vector<int> ports_;          // by address
+  std::vector<std::string> paths_;  // of unix sockets, removed by stop()
+  std::vector<int> ports_;          // by index of the address; 0: not a port
   int max_connections_ = 0;
   int wake_ = -1;
   Take take_;
   std::thread thread_;
-  // The listener's thread only. gRPC does not say when it closes a connection, so a descriptor that no longer has the
-  // socket of its connection is one that was closed.
+  // The following are used by the listener's thread only. gRPC does not report when it closes a connection, so a
+  // connection counts as closed once its descriptor no longer refers to the same socket (inode).
   struct Open {
     ino_t socket;
-    std::string peer;  // empty: of a unix socket
+    std::string peer;  // IP address; empty: a unix socket
   };
   std::map<int, Open> open_;
   std::map<std::string, int> of_peer_;
   std::chrono::steady_clock::time_point counted_;
-  int spare_ = -1;  // a descriptor to give up when none is left
+  int spare_ = -1;  // spare descriptor, closed to accept and refuse a connection when none is left
   Refused refused_;
 };
 

@@ -14,15 +14,15 @@ namespace wl {
 struct TrainingRows {
   std::vector<RankRow> rows;
   int groups = 0;
-  int left_out = 0;  // correct trials whose plan this version cannot lower
+  int left_out = 0;  // trials whose plan or group this version cannot lower
 };
-// Every correct search trial of the groups that have a record, its plan lowered again. Takes about a millisecond a
-// trial.
+// Returns a row for every correct trial of a round (not of promotions) of the searches behind the newest 10,000
+// records; each trial's plan is lowered again, which takes about a millisecond.
 absl::StatusOr<TrainingRows> training_rows(Store& store);
 
-// The file of a store's ranker, unless another one is named.
+// Returns the default name of the file of a store's ranker: STORE.ranker.
 std::string ranker_beside(const std::string& store_file);
-// NotFound: there is none; otherwise as parse_ranker().
+// NotFound: the file cannot be read. Other errors are those of parse_ranker().
 absl::StatusOr<Ranker> read_ranker(const std::string& file);
 
 }  // namespace wl

@@ -14,7 +14,7 @@ Vouching::Vouching(Parts parts) : parts_(std::move(parts)), thread_([this] { ser
 
 Vouching::~Vouching() {
   {
-    const std::lock_guard lock(mutex_);  // for who is about to wait
+    const std::lock_guard lock(mutex_);  // so that serve() cannot miss the wake-up between its test and its wait
     stopping_ = true;
   }
   changed_.notify_all();
@@ -30,7 +30,7 @@ void Vouching::wake() {
 }
 
 void Vouching::serve() {
-  give_way(kNice);  // compilers that it starts too
+  give_way(kNice);  // applies to the compilers that it starts, too
   for (;;) {
     {
       std::unique_lock lock(mutex_);
@@ -43,7 +43,6 @@ void Vouching::serve() {
   }
 }
 
-// False: it was cut short.
 bool Vouching::go_through(int64_t* seen, const std::function<absl::Status(const KernelRecord&)>& visit) {
   for (;;) {
     const auto records = parts_.store->served_records(*seen, kAtOnce);
@@ -58,7 +57,7 @@ bool Vouching::go_through(int64_t* seen, const std::function<absl::Status(const 
   }
 }
 
-// One that is cut short is begun again by the next process.
+// Signing that is interrupted by the end of the process is started again by the next process.
 void Vouching::sign_anew() {
   const auto should = parts_.store->should_sign_anew();
   if (!should.ok() || !*should) return;
@@ -69,7 +68,7 @@ void Vouching::sign_anew() {
   const bool all = go_through(&seen, [&](const KernelRecord& record) {
     const absl::Status trusted = check_signature(record, parts_.signers);
     if (absl::IsDataLoss(trusted)) spdlog::error("{}", std::string(trusted.message()));
-    if (!trusted.ok()) return absl::OkStatus();  // of an older version, or of another coordinator
+    if (!trusted.ok()) return absl::OkStatus();  // unsigned (older version), or signed by another coordinator
     done = parts_.store->sign_anew(record);
     if (done.ok()) parts_.changed(record.key);
     return done;

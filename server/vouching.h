@@ -1,7 +1,7 @@
-// Keeps up what this coordinator says of the records that it serves, on a thread of the lowest priority. It builds what
-// nobody has built yet: records of older versions, of other coordinators, and those whose search was cut short
-// (docs/design/trust.md#object-provenance). It signs anew all that was promoted here when only a new generation tells
-// the records that are right from those that are not (docs/design/trust.md#generations).
+// Completes the statements of this coordinator about the records that it serves, on a thread of the lowest priority. It
+// builds the objects that no coordinator has built yet: of older versions' records, of other coordinators' records, and
+// of searches that were cut short (docs/design/trust.md#object-provenance). And it signs all records that were promoted
+// here again when only a new generation can tell the valid ones from the others (docs/design/trust.md#generations).
 #pragma once
 
 #include <atomic>
@@ -24,29 +24,32 @@ class Vouching {
   struct Parts {
     Store* store;
     const SigningKey* signing;
-    std::vector<Signer> signers;  // whose records are signed anew: this coordinator's, and its own keys of before
-    Build build;                  // empty: nothing is built here
-    std::function<void(const std::string& key)> changed;  // a record says more now; on the thread of this object
+    std::vector<Signer> signers;  // whose records are signed again: this coordinator's key and those of --signers,
+                                  // where its former keys belong
+    Build build;                  // empty: this coordinator builds nothing
+    std::function<void(const std::string& key)> changed;  // called on this object's thread when a record of the key has
+                                                          // new statements
   };
-  // All must outlive the object. Begins at once.
+  // All pointers must outlive the object. Its thread starts at once.
   explicit Vouching(Parts parts);
-  ~Vouching();  // A build that has begun is given up.
+  ~Vouching();  // Cancels a build that is in progress.
   Vouching(const Vouching&) = delete;
   Vouching& operator=(const Vouching&) = delete;
 
-  void wake();  // There may be new records, or fewer. Any thread.
+  void wake();  // Records may have been added or removed. Any thread.
 
  private:
   void serve();
-  // Visits what is served, in the order of the ids, after `*seen`.
+  // Visits the served records with ids above `*seen`, in order, and advances `*seen`. Returns false if it ended early:
+  // stopping, or an error of the store or of `visit`.
   bool go_through(int64_t* seen, const std::function<absl::Status(const KernelRecord&)>& visit);
   void sign_anew();
   void look_through();
   void vouch(const KernelRecord& record);
 
   const Parts parts_;
-  std::set<std::string> not_here_;  // compilers that this machine lacks
-  int64_t seen_ = 0;                // records up to this id were looked at
+  std::set<std::string> not_here_;  // compilers (with versions) that this machine lacks; this object's thread only
+  int64_t seen_ = 0;                // look_through() has visited the records up to this id
   std::atomic<bool> stopping_ = false;
   std::mutex mutex_;  // guards the rest
   std::condition_variable changed_;

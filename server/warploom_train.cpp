@@ -1,4 +1,4 @@
-// warploom-train: trains a ranker from the trials of a store. Coordinators that start afterwards use it.
+// warploom-train: trains a ranker from the trials of a store, for coordinators that start afterwards.
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <filesystem>
@@ -29,7 +29,7 @@ absl::Status train(const std::string& store_file, const std::string& out) {
   for (const auto& [kind, forest] : ranker.forests)
     std::printf("%-16s %d trials of %d groups, %zu trees\n", kind.c_str(), forest.rows, forest.groups,
                 forest.trees.size());
-  // The file is replaced in one step, for a coordinator may be reading it.
+  // The file is replaced in one step (rename), since a coordinator may be reading it.
   const std::string part = out + ".part";
   std::ofstream file(part, std::ios::binary);
   file << print(ranker);

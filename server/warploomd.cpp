@@ -1,4 +1,4 @@
-// warploomd: the coordinator as a program of its own.
+// warploomd: the coordinator as a daemon.
 #include <grpc/support/log.h>
 #include <malloc.h>
 #include <signal.h>
@@ -63,19 +63,19 @@ int fail(const absl::Status& status) {
   return exit_code(status);
 }
 
-// An option of the command line, which is also a key of the configuration file.
+// An option of the command line that is also a key of the configuration file.
 struct Setting {
   const char* option;
   const char* key;
   std::variant<std::string*, bool*, int*, double*> value;
   const char* says;
-  double least = 0, most = 1e9;  // of a number
+  double least = 0, most = 1e9;  // allowed range of a number
 };
 
 struct Daemon {
   wl::CoordinatorOptions options;
   std::string config, restore;
-  std::string token, token_roles, token_life = "90d", token_team;  // of the command `token`
+  std::string token, token_roles, token_life = "90d", token_team;  // arguments of the command `token`
   std::string offer = "none";
   std::string log_format = wl::kLogFormatNames[0];
   bool verbose = false;
@@ -189,7 +189,7 @@ absl::Status read_value(const toml::node& node, const Setting& setting, Value* v
   return absl::OkStatus();
 }
 
-// Reads the settings that were not given on the command line.
+// Reads the configuration file. Options that were given on the command line take precedence.
 absl::Status read_config(const std::string& file, const CLI::App& app, const std::vector<Setting>& settings) {
   const auto wrong = [&](int64_t line, const auto&... what) {
     return wl::invalid("configuration ", file, ", line ", line, ": ", what...);
@@ -199,7 +199,7 @@ absl::Status read_config(const std::string& file, const CLI::App& app, const std
   try {
     const toml::table table = toml::parse(*text, file);
     for (const auto& row : table) {
-      const toml::key& key = row.first;  // clang lets no lambda have the parts of a structured binding
+      const toml::key& key = row.first;  // clang rejects lambdas that capture structured bindings
       const toml::node& node = row.second;
       const auto setting =
           std::find_if(settings.begin(), settings.end(), [&](const Setting& one) { return key.str() == one.key; });
@@ -227,7 +227,7 @@ absl::StatusOr<wl::OfferRule> parse_offer(const std::string& text) {
   return wl::invalid("--offer: expected none, confirmed or all, found \"", text, "\"");
 }
 
-// "30d", "12h" or "never", in seconds.
+// Parses "30d", "12h" or "never"; returns seconds.
 absl::StatusOr<int64_t> parse_life(const std::string& text) {
   if (text == "never") return wl::kForEver;
   int64_t count = 0;
@@ -261,7 +261,7 @@ int run_token(const Daemon& daemon) {
   return 0;
 }
 
-// Fills in the options. The exit code, if the program is to end with it.
+// Fills in the options. Returns an exit code if the program has to end at once, with or without an error.
 std::optional<int> read_options(int argc, char** argv, Daemon* daemon) {
   CLI::App app("warploomd: the coordinator of Warploom. Hands out tuning work and keeps what it found.");
   app.footer("Example: warploomd --store /var/lib/warploom/store.db --listen unix:/run/warploom.sock");
@@ -314,7 +314,8 @@ std::optional<int> read_options(int argc, char** argv, Daemon* daemon) {
   return std::nullopt;
 }
 
-// Where compilers run: in a box, if this machine makes any. Tried once, when something is first built.
+// Returns the sandbox in which compilers run: bubblewrap if it works on this machine, else none. This is tested once,
+// at the first build.
 wl::Sandbox box_of_builds() {
   static const wl::Sandbox kBox = [] {
     const absl::StatusOr<std::string> folder = wl::temporary_folder();
@@ -327,7 +328,7 @@ wl::Sandbox box_of_builds() {
   return kBox;
 }
 
-// What the compilers of this machine make of a source, as a worker compiles what is promoted.
+// Returns a function that compiles a source as a worker compiles the finalists of a promotion.
 wl::Build builder() {
   std::error_code failed;
   const std::string runner =
@@ -344,8 +345,8 @@ wl::Build builder() {
   };
 }
 
-// Waits until the process is told to end. What threads have freed goes back to the system meanwhile: the parts that
-// they free in turn lie apart, and the process would grow for hours although it holds no more.
+// Waits for one of the signals. Every minute it returns freed memory to the system: it lies scattered in the heap, so
+// without this the process would grow for hours although it uses no more.
 void wait_for_signal(const sigset_t& signals) {
   constexpr timespec kTrim = {.tv_sec = 60, .tv_nsec = 0};
   while (sigtimedwait(&signals, nullptr, &kTrim) < 0) malloc_trim(0);
@@ -355,15 +356,16 @@ void wait_for_signal(const sigset_t& signals) {
 
 int main(int argc, char** argv) {
   wl::explain_uncaught("warploomd", kInternal);
-  mallopt(M_ARENA_MAX, 4);  // each of 16 threads and more would have a heap of its own
+  mallopt(M_ARENA_MAX, 4);  // otherwise malloc makes a heap for each of the many threads
   Daemon daemon;
   if (const std::optional<int> code = read_options(argc, argv, &daemon)) return *code;
   wl::CoordinatorOptions& options = daemon.options;
-  // This program reports a port in use itself.
+  // gRPC's messages go to the debug log: this program reports errors, such as a port in use, itself.
   gpr_set_log_verbosity(GPR_LOG_SEVERITY_ERROR);
   gpr_set_log_function([](gpr_log_func_args* line) { spdlog::debug("gRPC: {}", line->message); });
 
-  // Signals are blocked before any thread starts, so that every thread leaves them to sigwait.
+  // Signals are blocked before any thread starts, so that all threads inherit that and only wait_for_signal() takes
+  // them.
   sigset_t signals;
   sigemptyset(&signals);
   sigaddset(&signals, SIGTERM);
@@ -373,7 +375,7 @@ int main(int argc, char** argv) {
   wl::raise_descriptor_limit();
 
   if (!daemon.no_build) options.build = builder();
-  // What the store can no longer vouch for is not served: this process ends, and another one reads what the disk has.
+  // A broken store serves nothing: this process ends, and the next one reads what is on the disk.
   std::promise<absl::Status> broken;
   options.on_broken = [&](const absl::Status& status) {
     broken.set_value(status);
@@ -383,7 +385,7 @@ int main(int argc, char** argv) {
   if (const absl::Status status = coordinator.start(options); !status.ok()) return fail(status);
   const std::string address = absl::StrJoin(coordinator.addresses(), ",");
   spdlog::info("serving on {}, store {}", address, options.store);
-  // Scripts that asked for port 0 read the port here.
+  // Scripts that asked for port 0 read the bound port from this line.
   std::printf("listening on %s\n", address.c_str());
   if (const std::string http = coordinator.http_address(); !http.empty()) std::printf("metrics on %s\n", http.c_str());
   std::fflush(stdout);

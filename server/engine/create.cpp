@@ -1,4 +1,5 @@
-// A new job: answered from the store if it has the whole answer or a record of every group, planned otherwise.
+// A new job: it is answered from the store if that has the whole answer or a record of every group, and planned
+// otherwise.
 #include <algorithm>
 #include <functional>
 #include <future>
@@ -21,7 +22,7 @@ void answer_job(JobRow& row, JobResult result) {
   end_job(row, JobState::kSucceeded);
 }
 
-// Whether an earlier answer was searched for at least as long as this job asks.
+// Whether an earlier answer had at least as many trials and as large a budget (0: unlimited) as this job asks for.
 bool suffices(const Store::WholeAnswer& whole, const TuneOptions& asked) {
   if (asked.require_cached) return true;
   return whole.trials_asked >= asked.trials &&
@@ -36,7 +37,7 @@ int64_t missing_groups(const JobPlan& plan, const Records& records, const TuneOp
   });
 }
 
-// Blocks until something that calls back has done so, and returns what it said.
+// Blocks until `work` has called back, and returns the problem that it reported.
 std::string wait_for(const std::function<void(const Elsewhere::Done&)>& work) {
   const auto said = std::make_shared<std::promise<std::string>>();
   work([said](const std::string& problem) { said->set_value(problem); });
@@ -108,7 +109,7 @@ absl::StatusOr<NewJob> answer_or_plan(JobRow row, Store& store, const Compiler& 
       if (whole && suffices(*whole, asked)) {
         job.hits = static_cast<int64_t>(whole->result.groups.size());
         answer_job(job.row, std::move(whole->result));
-        job.result_id.clear();  // It is there already.
+        job.result_id.clear();  // the store has this whole answer already
         return job;
       }
     }

@@ -1,4 +1,4 @@
-// Which worker's device can do a job's work. Pure functions.
+// Which devices of workers can do which jobs' work. Pure functions.
 #pragma once
 
 #include <optional>
@@ -9,18 +9,18 @@
 
 namespace wl {
 
-// Whether a worker's device serves a job for `wanted`: the same machine with the same compilers and the same library,
-// if the job uses one, under the same target or under one that the machine can run as well.
+// Whether a worker's device can measure for a job whose device is `wanted`: it is the same machine with the same
+// compilers (and the same library, if the job uses one), and it has that target or can run it.
 bool serves(const Device& worker, const Device& wanted);
 bool any_serves(const std::vector<Device>& worker, const Device& wanted);
-// Devices of one class serve the same batches of a team.
+// Returns the class of a device: devices of one class serve the same batches of a team.
 std::string class_of(const Device& device, const std::string& team);
-// Whether a worker of one team, "" for none, serves jobs of the other.
+// Whether a worker of one team serves jobs of another; a worker without a team ("") serves all.
 bool serves_team(const std::string& worker, const std::string& wanted);
-// The device as a job sees it that allows these libraries, a value of TuneOptions::libraries: without what it does not
-// allow; nullopt when the device has not what it asks for.
+// Returns the device as a job sees it that allows `libraries` (TuneOptions::libraries): without a library that the job
+// does not allow. Returns nullopt if the device lacks the library that the job asks for.
 std::optional<Device> device_with(const Device& device, const std::string& libraries);
-// The device described for `target`; nullopt when it cannot run that target.
+// Returns the device with `target` in place of its own target; nullopt if it cannot run that target.
 std::optional<Device> device_as(const Device& device, const std::string& target);
 
 }  // namespace wl

@@ -44,10 +44,11 @@ const Compiler& Engine::compiler() const {
 }
 
 absl::Status Engine::start() {
-  // Here and not on the engine's thread, which may come late: a job made from now on is handed over with its plan.
+  // Read here and not on the engine's thread, which may run later: a job that is created from now on is handed to that
+  // thread together with its plan, so it must not be among these.
   WL_ASSIGN_OR_RETURN(std::vector<JobRow> unfinished, impl_->store->unfinished_jobs());
   Impl* const impl = impl_.get();
-  // Who watches them finds a view from the start.
+  // Clients that watch these jobs find a view at once.
   for (const JobRow& row : unfinished) {
     impl->views.begin(row.id, job_of(row));
     impl->memory.keep_anyway(row.id, plan_bytes(row.graph));
@@ -130,7 +131,7 @@ absl::StatusOr<Job> Engine::create(const std::string& request_id, const std::str
     impl_->options.looked_up(job.hits, job.misses);
     impl_->options.job_ended(made.state);
   } else {
-    // A view from the start, so that nobody finds the job missing while the engine takes it up.
+    // The view exists before the engine's thread takes the job up, so that clients find the job meanwhile.
     impl_->views.begin(made.id, job_of(made));
     impl_->memory.keep(made.id, std::move(memory));
     impl_->loop.post([impl = impl_.get(), made, plan = std::move(job.plan), caller]() mutable {
@@ -162,7 +163,7 @@ absl::StatusOr<Job> Engine::cancel(int64_t id) {
 absl::StatusOr<std::shared_ptr<JobWatch>> Engine::watch(int64_t id, uint64_t seen, TellJob tell) {
   std::shared_ptr<JobWatch> watch = impl_->views.watch(id, seen, tell);
   if (impl_->views.find(id) != nullptr) return watch;
-  // It is over, or it is about to have a view.
+  // Without a view the job is done, or has just been created and will get one.
   absl::StatusOr<Job> job = get(id);
   if (!job.ok()) {
     impl_->views.unwatch(watch);
@@ -190,7 +191,7 @@ absl::StatusOr<uint64_t> Engine::register_worker(const std::string& name, uint64
   }
   const uint64_t given = *added;
   if (given != epoch) impl_->leases.welcome(name);
-  // An older process of this name is gone, and what it was doing need not wait for its lease to end.
+  // The older process of this name is gone: its leases are ended now instead of by their deadlines.
   impl_->loop.post([impl = impl_.get(), orphans = impl_->leases.of_older_processes(name, given), devices, team] {
     for (const Leases::Owned& orphan : orphans) impl->leases.end(orphan, LeaseEnd::kSuperseded);
     impl->jobs.plan_queued();
@@ -201,7 +202,7 @@ absl::StatusOr<uint64_t> Engine::register_worker(const std::string& name, uint64
 }
 
 absl::StatusOr<RevokedRows> Engine::revoke(const std::string& principal) {
-  // Live searches first: they promote nothing more that rests on it.
+  // Live searches come first, so that they promote nothing more that this principal measured.
   std::promise<void> refuted;
   impl_->loop.post([&, impl = impl_.get()] {
     impl->searches.revoke(principal);
@@ -224,7 +225,7 @@ void Engine::left(const std::string& name, uint64_t epoch) {
   if (!impl_->leaving) impl_->workers.left(name, epoch);
 }
 
-// What workers had that have gone without a word need not wait for the end of their leases.
+// Ends the leases of workers whose connections are lost, before their deadlines.
 void Engine::Impl::end_lost() {
   for (const auto& [name, epoch] : workers.take_lost()) {
     const std::vector<Leases::Owned> left = leases.of_process(name, epoch);
@@ -249,7 +250,7 @@ void Engine::cancel_acquire(const std::shared_ptr<LeaseCall>& call) {
 
 RenewOutcome Engine::renew(const std::string& worker, const LeaseRef& lease, const std::string& phase, int64_t done) {
   const RenewOutcome outcome = impl_->leases.renew(worker, lease, phase, done);
-  // Only who holds a lease shows by it that it is there.
+  // Only a renewal by the holder of a lease shows that the worker is alive.
   if (outcome == RenewOutcome::kOk) impl_->workers.renewed(worker);
   return outcome;
 }

@@ -1,7 +1,8 @@
 // The job engine: turns jobs into searches, searches into rounds, rounds into leases, and results into records. One
-// thread owns all jobs and searches and works in events; calls of services touch the parts that have a lock (leases,
-// workers, views of jobs) or the store. parts.h joins the parts and gives the order of their locks. What the engine
-// knows beyond the store can be derived from it again, so a restart goes on where it was.
+// thread, the engine's thread, owns all jobs and searches and processes events; calls of services use the store and
+// those parts that have a lock (leases, workers, views of jobs). parts.h joins the parts and gives the order of their
+// locks. Everything that the engine knows beyond the store can be derived from it, so a restarted engine resumes its
+// work.
 #pragma once
 
 #include <atomic>
@@ -21,50 +22,53 @@
 
 namespace wl {
 
-// Where records and devices may be that the store lacks. Both functions put what they find into the store and call
-// `done` once, on any thread, perhaps before they return, at the latest after some seconds: with why something could
-// not be asked for, or with "". Both are empty: there is no such place.
+// The upstream coordinator, which may have records and devices that the store lacks. Both functions put what they find
+// into the store and call `done` once, on any thread, possibly before they return and at the latest after some seconds.
+// `problem` is empty, or says why something could not be asked for. Both functions are empty if there is no upstream.
 struct Elsewhere {
   using Done = std::function<void(const std::string& problem)>;
   std::function<void(const std::vector<RecordName>& records, const Done& done)> find_records = {};
   std::function<void(const Done& done)> find_devices = {};
 };
 
-// The machine of the workers of a principal, as whoever operates the coordinator says; empty: it is what they say.
+// Returns the machine of a principal's workers as a row of the callers file says it; "" if no row does, and then what
+// the workers say counts.
 using MachineRow = std::function<std::string(const std::string& principal)>;
 
-// What the coordinator's own compilers make of a source.
+// Result of compiling a source with the coordinator's own compilers.
 struct Built {
-  std::string object_sha256;  // empty: they cannot, and `why`
-  std::string compiler;  // the one of the source, as compiler_of() finds it in an environment; empty: it is not here
+  std::string object_sha256;  // SHA-256 of the object; empty: it could not be built, for the reason `why`
+  std::string compiler;  // compiler of the source with version, as compiler_of() returns it; empty: not on this machine
   std::string why;
 };
-// Ends soon, without an object, once `cancel` is set by another thread.
+// Compiles a source. Returns soon, without an object, once another thread sets `cancel`.
 using Build = std::function<Built(const Source&, const std::atomic<bool>& cancel)>;
 
 struct EngineOptions {
-  bool share_machine = false;                           // no lease while the coordinator itself computes
+  bool share_machine = false;                           // gives no lease while the coordinator itself computes
   double lease_s = 15, stuck_s = 180, patience_s = 60;  // as CoordinatorOptions
-  int check_threads = 2;
-  int64_t plan_memory_bytes = 0;  // of all jobs that are not done (plan_memory.h); 0: no limit
-  // Gives the coordinator's word that the object of what is promoted is what build() makes of its source. On the
+  int check_threads = 2;                                // threads of the pool for plans, checks and proposals
+  int64_t plan_memory_bytes = 0;                        // limit for all unfinished jobs (plan_memory.h); 0: no limit
+  // Adds the coordinator's signed statement that build() makes the record's object from its source. Called on the
   // engine's thread.
   std::function<void(KernelRecord*)> vouch = {};
-  Build build = {};  // takes seconds; called on threads of the pool. Empty: this coordinator builds nothing
-  std::function<void(const std::string& key)> promoted = {};  // a key has a new record; on the engine's thread
+  Build build = {};  // takes seconds; called on pool threads. Empty: nothing is built
+  // Called on the engine's thread when a key has a new record.
+  std::function<void(const std::string& key)> promoted = {};
   RulesOf rules = [](const std::string&) { return TeamRules(); };
   MachineRow machine_row = [](const std::string&) { return std::string(); };  // called on any thread
   Elsewhere elsewhere = {};
-  // For those who count; called on any thread. lease_ended: without a report.
+  // For metrics; called on any thread. lease_ended is called for leases that end without a report.
   std::function<void(const std::vector<Trial>&)> stored = [](const auto&) {};
   std::function<void(LeaseEnd)> lease_ended = [](LeaseEnd) {};
-  bool reverify = false;  // winners are verified again when a worker with other compilers or another driver registers
-  std::function<void(Reverified)> reverified = [](Reverified) {};  // what became of one; on the engine's thread
-  // The groups of a new job that the store has a good enough record of, and the others.
+  // Whether winners are verified again when a worker with other compilers or another driver registers.
+  bool reverify = false;
+  std::function<void(Reverified)> reverified = [](Reverified) {};  // its outcome; called on the engine's thread
+  // Numbers of groups of a new job with a sufficient record in the store, and without.
   std::function<void(int64_t hits, int64_t misses)> looked_up = [](int64_t, int64_t) {};
   std::function<void(JobState)> job_ended = [](JobState) {};
-  // Seconds from the beginning of a search, unless it began before this process, until it had a right kernel, and until
-  // it had the one that is the fastest of its rounds.
+  // Seconds from the start of a search until its first correct kernel, and until the fastest kernel of its rounds. Not
+  // called for searches that began before this process.
   std::function<void(double)> first_kernel = [](double) {}, best_kernel = [](double) {};
 };
 
@@ -75,7 +79,7 @@ struct LeaseGrant {
 };
 struct Acquired {
   std::vector<LeaseGrant> leases;
-  bool drain = false;  // the coordinator gives no leases at present
+  bool drain = false;  // whether the coordinator is draining and gives no leases
 };
 struct LeaseRef {
   std::string lease_id;
@@ -83,16 +87,16 @@ struct LeaseRef {
 };
 struct LeaseCall;  // a call that waits for work (ready_queue.h)
 using AcquireDone = std::function<void(absl::StatusOr<Acquired>)>;
-struct JobWatch;  // (job_views.h)
+struct JobWatch;  // a watch of a job by a client (job_views.h)
 using TellJob = std::function<void(absl::StatusOr<std::shared_ptr<const Job>>)>;
 enum class RenewOutcome { kOk, kLost, kCancel };
-// A lease of a worker.
+// A lease that a worker holds, for status pages.
 struct WorkerDoing {
   std::string target;
-  std::string step;    // as it said when it renewed the lease; empty: it has not yet
+  std::string step;    // the step that it reported at its last renewal; empty: it has not renewed yet
   int64_t phase = 0;   // of the batch
   int candidates = 0;  // of the batch
-  double seconds = 0;  // since it was leased, or since the coordinator started
+  double seconds = 0;  // since it was leased, or since the coordinator started if that is later
   int64_t search_id = 0;
 };
 struct WorkerView {
@@ -101,85 +105,89 @@ struct WorkerView {
   std::vector<Device> devices;
   bool alive = false;
   int64_t last_seen_ms = 0;
-  std::vector<WorkerDoing> doing;  // its leases, the oldest first
+  std::vector<WorkerDoing> doing;  // its leases, oldest first
 };
 
-// Every function may be called from any thread. Errors are those of the store, and what is said.
+// All functions may be called from any thread. They return the errors of the store besides those listed.
 class Engine {
  public:
-  // Both must outlive the engine.
+  // `store` and `compiler` must outlive the engine.
   Engine(Store* store, const Compiler* compiler, const EngineOptions& options);
   ~Engine();  // stop()
 
-  absl::Status start();  // Goes on with the jobs that are not done.
-  void drain(bool on);   // Gives no new lease while it is on; what is leased may finish.
+  absl::Status start();  // Starts the threads and resumes the jobs that are not done.
+  void drain(bool on);   // While it is on, no new leases are given; batches that are leased may finish.
   bool draining();
-  bool leaving() const;  // leave() was called. Any thread.
-  void leave();          // Makes waiting calls return and gives no new lease, because the process is about to end.
-  void stop();           // Leaves, and ends the engine's threads.
+  bool leaving() const;  // whether leave() was called
+  void leave();          // Makes waiting calls return and gives no new leases: the process is about to end.
+  void stop();           // Calls leave() and ends the engine's threads.
 
-  // Forgets what a principal's workers measured, confirmed and reported (Store::revoke), and gives them no more batches
-  // of live searches. To be called once it cannot report any more.
+  // Deletes what a principal's workers measured, confirmed and reported (Store::revoke), and gives them no more batches
+  // of live searches. The caller must have made sure that the principal can report nothing more.
   absl::StatusOr<RevokedRows> revoke(const std::string& principal);
 
-  // Makes jobs that verify again what was made by other compilers or another driver, on the devices of workers that are
-  // alive and can run `target` (empty: any). `again`: what was verified and lost before, too. Returns the jobs, which
-  // may be none; each has some hundred records at most, and the next one follows it by itself.
+  // Makes jobs that verify records of other compilers or another driver again, on the devices of live workers that can
+  // run `target` (empty: any). `again`: also records that were verified before and lost. Returns the names of the jobs,
+  // possibly none. A job has at most 256 records; further records get another job when it has succeeded.
   absl::StatusOr<std::vector<std::string>> reverify(const std::string& target, bool again);
 
   // --- clients
-  // At once. InvalidArgument: graph or options cannot be used. ResourceExhausted: the team has too many jobs.
-  // `trace`: its trace id; empty: it gets a new one. Where the device is known, the job is planned first. `gone`:
-  // whether the caller has gone meanwhile, asked again and again; planning then ends, with Cancelled, and there is no
-  // job. DeadlineExceeded: planning took the whole budget. ResourceExhausted also: the graph needs more memory than is
-  // left, in all or for `caller`, who is known by that name; empty: by none.
+  // Makes a job, planned already if its device is known, or returns the one with this `request_id`. `trace`: its trace
+  // id; empty: a new one. `caller`: name of the caller; empty: unknown. `gone` is called repeatedly during planning and
+  // returns whether the caller has gone; planning then ends with Cancelled, and there is no job. InvalidArgument: the
+  // graph or an option is invalid. ResourceExhausted: the team has too many jobs, or the graph needs more memory than
+  // is left in all or for this caller. DeadlineExceeded: planning took the whole budget.
   absl::StatusOr<Job> create(const std::string& request_id, const std::string& graph, const TuneOptions& options,
                              const std::string& label, const std::string& team = "", const std::string& trace = "",
                              const std::function<bool()>& gone = {}, const std::string& caller = "");
-  // Memory for what is planned of a graph beside any job, for as long as the result lives. ResourceExhausted as
+  // Reserves memory for planning a graph outside of jobs, until the result is destroyed. ResourceExhausted: as
   // create().
   absl::StatusOr<std::shared_ptr<const void>> memory_for(const std::string& graph, const std::string& caller);
   absl::StatusOr<Job> get(int64_t id);  // NotFound
   absl::StatusOr<Job> cancel(int64_t id);
-  // Calls `tell` with the job, and again whenever it has changed, until unwatch(); not with version `seen`, unless the
-  // job is done. It is called on another thread, or before this returns; whoever comes late is told the newest state
-  // alone. NotFound. Unavailable is told when leaving.
+  // Calls `tell` with the state of the job, now and after every change, until unwatch(). The state whose version is
+  // `seen` is left out, unless the job is done. `tell` runs on another thread, or on this one before watch() returns;
+  // states that change faster than it returns are skipped. After leave() it gets Unavailable. NotFound: no such job.
   absl::StatusOr<std::shared_ptr<JobWatch>> watch(int64_t id, uint64_t seen, TellJob tell);
-  void unwatch(const std::shared_ptr<JobWatch>& watch);  // A call of `tell` that has begun may still be running.
-  // The device that `options` mean. NotFound: none ever registered.
+  void unwatch(const std::shared_ptr<JobWatch>& watch);  // A call of `tell` may still be running afterwards.
+  // Returns the device that `options` ask for. NotFound: no such device was ever registered.
   absl::StatusOr<Device> device_for(const TuneOptions& options, const std::string& team = "");
   const Compiler& compiler() const;
 
   // --- workers
-  // Registers a process of a worker and returns its epoch. `epoch`: the one that it was given before, or 0. A worker of
-  // a team measures for that team alone. `machine`: on which it says that it runs; workers of one machine confirm
-  // nothing of each other and take turns, and one of an unknown machine ("") confirms nobody. `rates`: of the
-  // devices, in their order; there may be fewer. FailedPrecondition: a newer process has the name.
+  // Registers a process of a worker and returns its epoch. `epoch`: the one that the process was given before, or 0. A
+  // worker of a team measures for that team only. `machine`: the machine on which it says it runs ("": unknown).
+  // Workers of one machine do not confirm each other and take turns; a worker of an unknown machine confirms nobody.
+  // `rates`: rates of the devices, in their order, possibly fewer. FailedPrecondition: a newer process has taken the
+  // name.
   absl::StatusOr<uint64_t> register_worker(const std::string& name, uint64_t epoch, const std::vector<Device>& devices,
                                            const std::string& team = "", const std::string& machine = "",
                                            const std::vector<MeasuredRates>& rates = {});
-  // A process attends until left() is called, once for each attend(). If it is not heard from within a second after
-  // that, it is lost. FailedPrecondition: it is not registered under this epoch.
+  // A process keeps a call of Attend open from attend() to left(), which is called once for each attend(). When its
+  // last such call has ended, the process is lost unless it is heard from within a second. FailedPrecondition: it is
+  // not registered under this epoch. ResourceExhausted: it has too many open calls.
   absl::Status attend(const std::string& name, uint64_t epoch);
   void left(const std::string& name, uint64_t epoch);
-  absl::Status may_attend(const std::string& name, uint64_t epoch);            // Unavailable: leave() was called
+  // Whether attend() may be called. Unavailable: leave() was called. FailedPrecondition: as attend().
+  absl::Status may_attend(const std::string& name, uint64_t epoch);
   absl::Status put_blob(const std::string& digest, const std::string& bytes);  // as Store::put_blob
-  // Waits up to `wait` for work without blocking: `done` is called exactly once, on another thread or before this
-  // returns. FailedPrecondition: not registered under this epoch. Cancelled: by cancel_acquire(). May return null.
+  // Waits up to `wait` for work, without blocking: `done` is called exactly once, on another thread or before this
+  // returns. FailedPrecondition: not registered under this epoch. Cancelled: after cancel_acquire(). The result may be
+  // null.
   std::shared_ptr<LeaseCall> acquire(const std::string& name, uint64_t epoch, int max, std::chrono::milliseconds wait,
                                      AcquireDone done);
-  // The caller has gone: the call gets no lease, unless it was answered already. Takes null.
+  // The caller has gone: the call gets no lease, unless it was answered already. `call` may be null.
   void cancel_acquire(const std::shared_ptr<LeaseCall>& call);
-  // A lease is the worker's that it was granted to: of another's nothing is renewed (kLost), stored (kStale) or
-  // released.
+  // Only the worker that a lease was granted to may use it; for others renew() returns kLost, report() kStale, and
+  // release() does nothing.
   RenewOutcome renew(const std::string& worker, const LeaseRef& lease, const std::string& phase, int64_t done);
-  // Unavailable: the coordinator has just started and does not know yet; report again.
+  // Unavailable: the coordinator has just started and does not know the batch yet; report again.
   absl::StatusOr<ReportOutcome> report(const std::string& worker, const std::string& batch_id, const LeaseRef& lease,
                                        std::vector<Trial> trials);
-  void release(const std::string& worker, const LeaseRef& lease, LeaseEnd why);  // undone; another worker may have it
-  bool has_lease(const std::string& principal) const;  // one of its workers measures something at present
+  void release(const std::string& worker, const LeaseRef& lease, LeaseEnd why);  // gives it back unfinished, for others
+  bool has_lease(const std::string& principal) const;  // whether one of its workers holds a lease
   std::vector<WorkerView> workers();
-  std::map<std::string, int64_t> ready_candidates();  // that wait for a worker, by target
+  std::map<std::string, int64_t> ready_candidates();  // candidates that wait for a worker, by target
   std::map<JobState, int64_t> unfinished_jobs();
 
  private:
@@ -188,7 +196,7 @@ class Engine {
 };
 
 Job job_of(const JobRow& row);
-std::string job_name(int64_t id);                        // "jobs/7"
-std::optional<int64_t> job_id(const std::string& name);  // also "7"
+std::string job_name(int64_t id);                        // returns "jobs/7"
+std::optional<int64_t> job_id(const std::string& name);  // parses "jobs/7" or "7"
 
 }  // namespace wl

@@ -1,6 +1,6 @@
-// The threads of the engine. One thread, the engine's thread, runs posted events in order; while none is queued it runs
-// one due step of a search at a time, so that an event never waits for more than one step. A pool runs work that takes
-// seconds beside it, and another one, whose threads give way to all others, what may take minutes.
+// The threads of the engine. One thread, the engine's thread, runs posted events in order; while none is queued, it
+// runs one due step of a search at a time, so an event waits for one step at most. One pool runs work that takes
+// seconds; another, of low priority, runs work that may take minutes.
 #pragma once
 
 #include <atomic>
@@ -27,23 +27,23 @@ inline Clock::duration duration_of(double seconds) {
 
 class EventLoop {
  public:
-  // `idle` is called whenever the last queued work has ended. The loop holds no lock then.
+  // `idle` is called whenever the last queued work has ended, on the thread that ran it and without the lock.
   explicit EventLoop(std::function<void()> idle) : idle_(std::move(idle)) {}
   ~EventLoop() { stop(); }
 
-  // `step` runs a due step, `tick` runs about four times a second; both on the engine's thread.
+  // Both functions run on the engine's thread: `step` when a search's step is due, `tick` about four times a second.
   void start(int pool_threads, std::function<void(int64_t)> step, std::function<void()> tick);
-  void leave() { leaving_ = true; }          // Any thread. Work of the pool ends early, where it can.
+  void leave() { leaving_ = true; }          // Any thread. Pool work that checks the flag ends early.
   bool leaving() const { return leaving_; }  // Any thread.
   const std::atomic<bool>& leaving_flag() const { return leaving_; }
-  void stop();  // Waits for what runs; drops what is queued.
+  void stop();  // Waits for running work, drops queued work, and ends the threads.
 
   void post(std::function<void()> event);    // Any thread. Runs on the engine's thread.
   void compute(std::function<void()> work);  // Any thread. Runs on a thread of the pool.
-  // The same on a thread for what may take minutes. Callers have turns.
+  // Any thread. Runs on a thread of the pool for work that may take minutes; callers take turns there.
   void compute_long(std::function<void()> work, const std::string& caller);
-  void mark(int64_t search_id);                 // The engine's thread only. The step of this search is due.
-  bool busy() const { return computing_ > 0; }  // Any thread. Something is queued or runs.
+  void mark(int64_t search_id);                 // The engine's thread only. Makes the step of a search due.
+  bool busy() const { return computing_ > 0; }  // Any thread. Whether work is queued or running.
 
  private:
   void serve();
@@ -56,8 +56,8 @@ class EventLoop {
   std::function<void(int64_t)> step_;
   std::function<void()> tick_;
   std::atomic<bool> leaving_ = false;
-  std::atomic<int> computing_ = 0;  // events, steps and pool work that are queued or run
-  std::set<int64_t> due_;           // the engine's thread only
+  std::atomic<int> computing_ = 0;  // number of events, steps and pool work that are queued or running
+  std::set<int64_t> due_;           // ids of searches; the engine's thread only
 
   std::mutex mutex_;  // guards the rest
   std::condition_variable event_queued_, work_queued_;

@@ -8,7 +8,7 @@
 namespace wl {
 namespace {
 
-// Whether two states of a job differ in more than the times that pass by themselves.
+// Whether two states of a job differ in more than the elapsed and remaining time.
 bool differ(const Job& a, const Job& b) {
   JobProgress progress = a.progress;
   progress.elapsed_s = b.progress.elapsed_s;
@@ -20,10 +20,10 @@ bool differ(const Job& a, const Job& b) {
 
 }  // namespace
 
-// Guarded by the lock of the views.
+// All fields are guarded by the lock of JobViews.
 struct JobWatch {
   int64_t id = 0;
-  TellJob tell;  // null: it is over
+  TellJob tell;  // null: the watch has ended
   uint64_t seen = 0;
   std::shared_ptr<const Job> newest;
   bool due = false;
@@ -98,7 +98,7 @@ std::shared_ptr<JobWatch> JobViews::watch(int64_t id, uint64_t seen, TellJob tel
 }
 
 void JobViews::unwatch(const std::shared_ptr<JobWatch>& watch) {
-  TellJob last;  // What it holds is not freed under the lock.
+  TellJob last;  // declared before the lock, so that the function's captures are freed without it
   const std::lock_guard lock(mutex_);
   last = std::exchange(watch->tell, nullptr);
   const auto [first, end] = watches_.equal_range(watch->id);
@@ -139,7 +139,7 @@ void JobViews::serve() {
     if (tell == nullptr) continue;
     lock.unlock();
     tell(std::move(news));
-    tell = nullptr;  // What it holds is not freed under the lock.
+    tell = nullptr;  // frees the function's captures without the lock
     lock.lock();
   }
 }

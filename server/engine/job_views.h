@@ -1,5 +1,5 @@
-// What clients see of the jobs that are not done: a copy that the engine's thread publishes and any thread reads or
-// watches. A job that has no view here is read from the store. No function calls another part of the engine.
+// The states of unfinished jobs that clients see: copies, which the engine's thread publishes and any thread reads or
+// watches. A job without a view here is read from the store. No function calls another part of the engine.
 #pragma once
 
 #include <condition_variable>
@@ -18,31 +18,32 @@
 
 namespace wl {
 
-// How often the times of a view that pass by themselves are brought up to date.
+// How often a view's elapsed and remaining time are updated if nothing else changes.
 inline constexpr auto kTimesEvery = std::chrono::seconds(1);
 
 class JobViews {
  public:
-  // A restarted coordinator's versions are above those that its watchers saw before.
+  // Versions begin with the clock, so a restarted coordinator's versions are larger than those that watchers saw
+  // before.
   JobViews();
   ~JobViews();  // leave()
   JobViews(const JobViews&) = delete;
   JobViews& operator=(const JobViews&) = delete;
 
-  void begin(int64_t id, Job job);  // The first view of a job; keeps the one that is there already.
-  // Replaces the view, sets its version and tells who watches it, if anything has changed. The times that pass with
-  // every call count as a change after kTimesEvery.
+  void begin(int64_t id, Job job);  // Adds the first view of a job, unless it has one.
+  // Replaces the view, gives it a new version and tells its watchers, if anything has changed. A change of the elapsed
+  // or remaining time alone counts once every kTimesEvery.
   void publish(int64_t id, Job job, Clock::time_point now = Clock::now());
   void forget(int64_t id);
-  std::shared_ptr<const Job> find(int64_t id) const;  // null: there is no view
-  std::map<JobState, int64_t> counts() const;         // of the jobs that have a view, by state
-  // Tells the view, now and whenever it changes, unless its version is `seen`; also a view that begins later. Lasts
-  // until unwatch(), beyond forget(). `tell` is called on the thread of the views, without the lock and with the newest
-  // version; once with Unavailable after leave().
+  std::shared_ptr<const Job> find(int64_t id) const;  // null: no view
+  std::map<JobState, int64_t> counts() const;         // number of jobs with a view, by state
+  // Calls `tell` with the job's view, now and after every change, unless its version is `seen`; also with views that
+  // begin later. The watch lasts until unwatch(), beyond forget(). `tell` runs on this object's thread, without the
+  // lock, and gets the newest version only; after leave() it gets Unavailable once.
   std::shared_ptr<JobWatch> watch(int64_t id, uint64_t seen, TellJob tell);
-  // Not told again, except by a call of `tell` that has begun.
+  // Ends the watch; a call of `tell` that has begun may still be running.
   void unwatch(const std::shared_ptr<JobWatch>& watch);
-  void leave();  // Ends every watch, now and from now on.
+  void leave();  // Ends all watches, also later ones, with Unavailable.
 
  private:
   struct View {
@@ -58,11 +59,11 @@ class JobViews {
   mutable std::mutex mutex_;  // guards the rest
   std::condition_variable changed_;
   std::map<int64_t, View> views_;
-  Watches watches_;                            // by job
-  std::deque<std::shared_ptr<JobWatch>> due_;  // to be told
+  Watches watches_;                            // by job id
+  std::deque<std::shared_ptr<JobWatch>> due_;  // watches whose `tell` is to be called
   uint64_t version_ = 0;
   bool leaving_ = false, stopping_ = false;
-  std::thread thread_;  // tells
+  std::thread thread_;  // calls `tell`
 };
 
 }  // namespace wl

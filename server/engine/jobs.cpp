@@ -9,7 +9,8 @@ namespace wl {
 
 std::function<absl::Status()> Jobs::waiting_for_job(const ActiveJob& job) const {
   std::optional<Clock::time_point> end = job.deadline;
-  // A job that a coordinator had begun before this one started needs its plan to answer with what it has.
+  // No limit for a job that was running when the coordinator restarted: even after its budget it needs its plan, to
+  // answer with the records that exist.
   const TuneOptions& asked = job.row.options;
   if (!end && job.row.state == JobState::kQueued && asked.budget_s > 0)
     end = Clock::now() + duration_of(asked.budget_s) - std::chrono::milliseconds(unix_ms_now() - job.row.created_ms);
@@ -45,7 +46,8 @@ void Jobs::recover(std::vector<JobRow> rows) {
   }
 }
 
-// Leases of before the start may be told what became of them once the searches of every job are known.
+// When the last job from before the restart is taken up, the searches of all jobs are known, so renewals of leases of
+// no such search are refused from then on.
 void Jobs::taken_up(int64_t id) {
   if (recovering_.erase(id) > 0 && recovering_.empty()) recovered_();
 }
@@ -91,7 +93,7 @@ void Jobs::take_plan(int64_t id, absl::StatusOr<JobPlan> plan) {
   advance(id);
 }
 
-// Its device and plan are known: it runs from here on.
+// Begins a job whose device and plan are known: its state becomes kRunning.
 absl::Status Jobs::begin(ActiveJob& job) {
   if (job.row.state == JobState::kQueued) {
     job.row.state = JobState::kRunning;
@@ -115,7 +117,7 @@ void Jobs::plan_queued() {
 void Jobs::worker_refused(const std::vector<Device>& devices, const absl::Status& why) {
   std::vector<int64_t> waiting;
   for (const auto& [id, found] : jobs_) {
-    const ActiveJob& job = found;  // clang-tidy's clang lets no lambda capture a structured binding
+    const ActiveJob& job = found;  // clang-tidy's clang rejects lambdas that capture structured bindings
     const bool served = !job.row.device || any_serves(devices, *job.row.device);
     if (served && (!job.row.device || workers_->serving(*job.row.device, job.row.team) == 0)) waiting.push_back(id);
   }
@@ -150,7 +152,8 @@ void Jobs::tick(ActiveJob& job) {
                                              asked.target, " has registered; start one and ask again")));
   }
   if (job.reverifying) return advance_reverifying(job);
-  // Promotions need some of the budget: a tenth, but no more than two seconds for every group that still searches.
+  // Searches are stopped before the budget is over, to leave time for promotions: a tenth of it, but at most two
+  // seconds for every group that has a search.
   const double reserve = std::min(asked.budget_s / 10, 2.0 * static_cast<double>(job.searches.size()));
   if (job.deadline && !job.stopping && Clock::now() > *job.deadline - duration_of(reserve)) {
     job.stopping = true;
@@ -163,7 +166,8 @@ void Jobs::tick(ActiveJob& job) {
     let_go(job);
     advance(job.row.id);
   } else if (Clock::now() - job.published >= kTimesEvery) {
-    // What happens to a job is published when it happens. Only times and the number of workers change by themselves.
+    // Other changes of a job are published when they happen; only the times and the number of workers change by
+    // themselves.
     publish(job);
   }
 }
@@ -187,7 +191,7 @@ void Jobs::on_end(const Search& search) {
   for (int64_t id : waiting) advance(id);
 }
 
-// Jobs that are over were waiting for what the search had so far.
+// Jobs that are over leave the search: they only waited for the record of what it had so far.
 void Jobs::on_interim(const Search& search) {
   const std::set<int64_t> waiting = search.jobs;
   const int64_t search_id = search.row.id;
@@ -204,7 +208,7 @@ void Jobs::on_interim(const Search& search) {
   }
 }
 
-// For jobs that verify winners again nothing follows from it but that.
+// Only jobs that verify winners again are concerned: the winner is lost.
 void Jobs::on_lost(const Search& search) {
   const std::set<int64_t> waiting = search.jobs;
   const std::string key = search.group.key;
@@ -237,7 +241,7 @@ bool Jobs::busy(const ActiveJob& job) const {
                      [&](const auto& item) { return searches_->at(item.second).end == Search::End::kOpen; });
 }
 
-// Goes on with a job once none of its searches is open: refines the cover, searches more, or ends the job.
+// Continues a job when none of its searches is open: refines the cover, searches more, or ends the job.
 void Jobs::advance(int64_t job_id) {
   const auto at = jobs_.find(job_id);
   if (at == jobs_.end() || !at->second.plan) return;
@@ -247,7 +251,7 @@ void Jobs::advance(int64_t job_id) {
   const bool hurried = job.row.cancelling || job.stopping;
   if (!hurried && !job.refined && compiler_->refines(job.row.options.cover)) return refine(job);
   if (hurried) {
-    // A search that was cut short may have nothing yet, where an earlier one did.
+    // A search that was cut short may have no record yet, but the store may have one of an earlier search.
     auto known = known_records(*store_, *job.plan, job.row.team);
     if (!known.ok()) return finish(job, JobState::kFailed, known.status());
     job.records.merge(*std::move(known));
@@ -268,7 +272,7 @@ void Jobs::advance(int64_t job_id) {
   finish(job, job.row.cancelling ? JobState::kCancelled : JobState::kSucceeded, absl::OkStatus());
 }
 
-// Parts that beat their fused group deserve a search of their own, and then the group another look.
+// Searches the parts that are faster than their fused group, then tries the winning plans of these parts on the group.
 absl::Status Jobs::want_parts_in_use(ActiveJob& job, const std::vector<Chosen>& launches) {
   const std::set<std::string> parts = parts_in_use(*job.plan, launches);
   for (const PlannedGroup& group : job.plan->groups) {
@@ -318,7 +322,7 @@ void Jobs::finish(ActiveJob& job, JobState state, absl::Status error) {
   searches_->leave(id);
   races_->leave(id);
   jobs_.erase(id);
-  // What the store could not take is at least said to who asks while this process lives.
+  // If the store failed, the view stays, so that clients can read the outcome while this process lives.
   if (stored.ok()) views_->forget(id);
 }
 
@@ -327,7 +331,7 @@ bool Jobs::goes_on(int64_t id) const {
   return found != jobs_.end() && !found->second.row.cancelling && !found->second.stopping;
 }
 
-// What other jobs want goes on after it has promoted what it has.
+// Stops the job's searches. A search that other jobs need makes an interim promotion and goes on.
 void Jobs::stop_searches(ActiveJob& job, bool leased_too) {
   job.promotes_until = job.row.cancelling
                            ? Clock::now() + kPromotesFor
@@ -344,7 +348,7 @@ void Jobs::stop_searches(ActiveJob& job, bool leased_too) {
   }
 }
 
-// The job wants no search any more that has not ended.
+// Leaves all searches of the job that have not ended.
 void Jobs::let_go(ActiveJob& job) {
   for (auto at = job.searches.begin(); at != job.searches.end();) {
     const int64_t id = at->second;

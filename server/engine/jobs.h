@@ -1,7 +1,7 @@
-// The jobs that are not done: what each wants of which search, when it is done, and how its view looks.
+// The jobs that are not done: which searches each needs, when it is done, and its state for clients.
 //
-// Owned by the engine's thread: no lock, and no function may be called from another thread. Plans are made in the pool
-// of the event loop.
+// Owned by the engine's thread: no lock, and no function may be called from another thread unless it says so. Plans are
+// made in the pool of the event loop.
 #pragma once
 
 #include <atomic>
@@ -23,7 +23,8 @@
 
 namespace wl {
 
-// A job that was cancelled promotes for so long, one whose budget is over as long as its budget again within these.
+// Promotions may go on for kPromotesFor after a job was cancelled, and for as long as its budget, within these two
+// limits, after its budget is over.
 constexpr auto kPromotesFor = std::chrono::seconds(5), kMostPromotes = std::chrono::seconds(30);
 
 // make_plan() for a job by `options`, which may have another cover than the job, with the seconds that it took.
@@ -32,67 +33,70 @@ absl::StatusOr<JobPlan> timed_plan(const JobRow& row, const TuneOptions& options
 
 struct ActiveJob {
   JobRow row;
-  std::string caller;  // as of adopt()
+  std::string caller;  // as in adopt()
   std::optional<JobPlan> plan;
-  Records records;                          // known so far
-  KnownPlans known;                         // winners that the store had when the job came
-  std::map<std::string, int64_t> wanted;    // trials by key
-  std::map<std::string, int64_t> searches;  // by key
-  std::set<std::string> searched;           // keys whose record this job made
-  std::set<std::string> transferred;        // of these, those whose plan was found under another environment
-  // Key of a fused group with the key of a part that was compared with it, or with a plan that won for one.
+  Records records;                          // records of its groups that are known so far
+  KnownPlans known;                         // winners that the store had when the job was created
+  std::map<std::string, int64_t> wanted;    // number of trials, by key of the group
+  std::map<std::string, int64_t> searches;  // id of the search, by key
+  std::set<std::string> searched;           // keys whose records this job made
+  std::set<std::string> transferred;        // those of them whose plan comes from another environment
+  // Pairs of the key of a fused group with the key of a part, or with a winning plan of a part, that was compared with
+  // it.
   std::set<std::pair<std::string, std::string>> compared;
   std::optional<Clock::time_point> deadline;
-  std::optional<Clock::time_point> promotes_until;  // it was cancelled, or its budget is over
+  std::optional<Clock::time_point> promotes_until;  // set when it is cancelled or its budget is over
   Clock::time_point begun;
-  Clock::time_point published;  // when its view was last made
+  Clock::time_point published;  // when its view was last published
   struct Planning {
-    std::atomic<Clock::rep> begun = 0;  // when the pool began, in ticks of Clock; 0: not yet
-    bool noted = false;                 // the store knows that it takes long
+    std::atomic<Clock::rep> begun = 0;  // when the pool began it, in ticks of Clock; 0: not yet
+    bool noted = false;                 // whether the store has noted that it takes long
   };
-  std::shared_ptr<Planning> planning;  // while its plan is made
-  std::stop_source over;               // requested once nobody waits for what the pool does for it
-  bool stopping = false;               // budget over
-  bool let_go = false;                 // it was over before its searches had ended
+  std::shared_ptr<Planning> planning;  // set while its plan is being made
+  std::stop_source over;               // tells pool work for the job that its result is no longer needed
+  bool stopping = false;               // its budget is over or nearly so: it ends with what it has
+  bool let_go = false;                 // it left its searches before they had ended
 
-  // It verifies winners of other environments again (reverify/job.cpp), which its plan has as groups.
+  // For a job that verifies winners of other environments again (reverify/job.cpp). Its plan has the winners as groups.
   struct Reverifying {
     struct Winner {
       ReverifiedRow row;
-      std::string unusable;  // why its plan cannot be tried
+      std::string unusable;  // why its plan cannot be tried; empty: it can
       bool cold = false;
-      bool open = false;  // it had been begun when the coordinator started: a worker may have a lease of it
+      bool open = false;  // its search was open when the coordinator started, so a worker may have a lease of it
     };
     std::vector<Winner> winners;
-    size_t begun = 0;               // of these
-    std::set<std::string> settled;  // keys of those of which is stored what became of them
+    size_t begun = 0;               // number of winners that were begun
+    std::set<std::string> settled;  // keys of the winners whose outcome is stored
   };
   std::optional<Reverifying> reverifying;
 
-  // The cover is chosen again with measured times (refine.cpp).
+  // For covers that are chosen again with measured times (refine.cpp).
   CoverPrices prices;
-  std::optional<JobPlan> round;  // the first cover of the round that calls for something new, with the others' groups
+  // The first cover of the round that needs new kernels, with the new groups of the round's other covers.
+  std::optional<JobPlan> round;
   int covers_of_round = 0;
   int cover_rounds = 0;
   bool cover_certified = false;
-  bool stable = false;    // the last round called for no new kernel
-  bool refining = false;  // it is being chosen again
-  bool refined = false;   // it is the best cover of what was measured
+  bool stable = false;    // the last round needed no new kernel
+  bool refining = false;  // the pool is choosing the cover again
+  bool refined = false;   // the cover is the best one of measured kernels
 
-  // Its cover is timed whole against simpler ones (whole/job.cpp).
+  // For covers that are timed whole against simpler ones (whole/job.cpp).
   struct Whole {
-    bool planning = false;                                                // the pool plans the simpler ones
-    std::optional<std::vector<std::pair<std::string, JobPlan>>> simpler;  // by name
+    bool planning = false;  // the pool was asked to plan the simpler covers
+    std::optional<std::vector<std::pair<std::string, JobPlan>>> simpler;  // by name of the cover
     bool decided = false;
-    std::vector<TimedCover> timed;  // what was decided by; empty: there was nothing to compare
+    std::vector<TimedCover> timed;  // the covers compared; empty: there was nothing to compare
   };
   Whole whole;
 };
 
 class Jobs : public SearchObserver {
  public:
-  // All must outlive the jobs. `recovered` is called once: every search that was open when the coordinator started is
-  // known by then. `winners_verified`: a job has succeeded that verified winners again on this device for a team.
+  // All pointers must outlive the object. `recovered` is called once, when all searches that were open when the
+  // coordinator started are known. `winners_verified` is called when a job that verifies winners of a device and team
+  // again has succeeded.
   Jobs(Store* store, const Compiler* compiler, EventLoop* loop, Workers* workers, JobViews* views, Searches* searches,
        Races* races, std::function<void()> recovered, const EngineOptions& options,
        std::function<void(const Device& device, const std::string& team)> winners_verified)
@@ -108,16 +112,16 @@ class Jobs : public SearchObserver {
         winners_verified_(std::move(winners_verified)) {}
 
   void recover(std::vector<JobRow> rows);  // Takes up the jobs that were not done when the coordinator started.
-  // Takes a job up, again if it had no device so far. `plan`: if it was made already.
-  // `caller`: who asked for it, for turns; "": not known any more.
+  // Takes up a job; also called again for jobs that had no device so far. `plan`: its plan, if it was made already.
+  // `caller`: the client's name, by which callers take turns; "": not known any more.
   void adopt(JobRow row, std::optional<JobPlan> plan, const std::string& caller = "");
-  void plan_queued();  // A worker has registered: jobs without a device may have one now.
-  // The store could not take a worker with these devices. Jobs that have no other end with `why`: nobody else would
-  // tell who waits for them.
+  void plan_queued();  // A worker has registered, so jobs without a device may have one now.
+  // The store could not register a worker with these devices. Jobs that have no other worker fail with `why`, since
+  // their clients would not hear of it otherwise.
   void worker_refused(const std::vector<Device>& devices, const absl::Status& why);
   void cancel(int64_t id);
-  void on_race(int64_t id);  // A race that the job waits for is over.
-  void tick();               // Budgets, jobs that nobody can finish, and views.
+  void on_race(int64_t id);  // A race that the job waits for has ended.
+  void tick();               // Checks budgets, ends jobs that no worker can finish, and publishes views.
 
   void on_round(const Search& search) override;
   void on_record(const Search& search, const KernelRecord& record, Origin origin) override;
@@ -132,13 +136,13 @@ class Jobs : public SearchObserver {
   using TakePlan = void (Jobs::*)(int64_t id, absl::StatusOr<JobPlan> plan);
   // planning.cpp
   void make_plan_of(ActiveJob& job);
-  void plan_beside(const ActiveJob& job, std::function<void()> work);  // in the pool for graphs of its size
+  void plan_beside(const ActiveJob& job, std::function<void()> work);  // in the pool for graphs of the job's size
   void take_found(const JobRow& row, const MadePlan& plan, TakePlan take);
   void note_long_planning(ActiveJob& job);
   // jobs.cpp
   void take_plan(int64_t id, absl::StatusOr<JobPlan> plan);
   std::function<absl::Status()> waiting_for_job(const ActiveJob& job) const;
-  // The plan was given up because the coordinator leaves; the next one makes it.
+  // Whether a plan was given up because the coordinator is stopping; after its restart it is made then.
   bool was_left(const absl::Status& planned) const { return absl::IsCancelled(planned) && loop_->leaving(); }
   void taken_up(int64_t id);
   absl::Status begin(ActiveJob& job);
@@ -178,7 +182,7 @@ class Jobs : public SearchObserver {
   void take_simpler(int64_t job_id, absl::StatusOr<Simpler> simpler);
   absl::Status want_contenders(ActiveJob& job, const std::vector<WholeCover>& covers,
                                const std::vector<TimedCover>& timed);
-  // Gives the job's present state to the clients that watch it (progress.cpp).
+  // progress.cpp: publishes the job's present state to the clients that watch it
   void publish(ActiveJob& job);
 
   Store* const store_;
@@ -191,22 +195,24 @@ class Jobs : public SearchObserver {
   const std::function<void()> recovered_;
   const EngineOptions& options_;
   const std::function<void(const Device& device, const std::string& team)> winners_verified_;
-  std::map<int64_t, ActiveJob> jobs_;  // by id
-  std::set<int64_t> recovering_;       // jobs that were not done when the coordinator started, until they are taken up
+  std::map<int64_t, ActiveJob> jobs_;  // by job id
+  std::set<int64_t> recovering_;  // ids of the jobs that were not done when the coordinator started, until they are
+                                  // taken up
 };
 
-// Whether a job's plan is still waited for, for a Work (compiler/base/work.h). Cancelled: `gone` says that nobody does,
-// or the coordinator leaves; DeadlineExceeded: its budget was over at that time. `loop` must outlive it.
+// Returns the function for a Work (compiler/base/work.h) that says whether a job's plan is still needed. Cancelled:
+// `gone` returned true, or the coordinator is stopping. DeadlineExceeded: the time `over`, when the budget ends, has
+// passed. `loop` must outlive the function.
 std::function<absl::Status()> waiting_for(const TuneOptions& asked, std::optional<Clock::time_point> over,
                                           const EventLoop& loop, std::function<bool()> gone);
 
-LogFields fields_of(const JobRow& row);  // what a line of the log says about a job
+LogFields fields_of(const JobRow& row);  // the fields of a log line about a job
 
-// The records that the store has of the plan's groups for a team.
+// Returns the records of the plan's groups that the store has for a team.
 absl::StatusOr<Records> known_records(Store& store, const JobPlan& plan, const std::string& team);
 
-// Looks elsewhere for records of the plan's groups that the store lacks, unless the job searches anew, then calls
-// `done` as Elsewhere does. Any thread.
+// Asks the upstream for records of the plan's groups that the store lacks, unless the job searches anew (--retune), and
+// calls `done` as Elsewhere does. Any thread.
 void find_missing(Store& store, const Elsewhere& elsewhere, const JobPlan& plan, const JobRow& job,
                   const Elsewhere::Done& done);
 

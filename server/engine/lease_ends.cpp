@@ -13,9 +13,9 @@ namespace wl {
 namespace {
 
 constexpr size_t kLossesUntilSplit = 2, kLossesUntilCondemned = 3;
-constexpr double kStrange = 0.01;  // a chance that is not believed in
+constexpr double kStrange = 0.01;  // losses of a smaller probability are not chance
 
-// The rows of the two halves of a batch. Nothing is held against them yet.
+// Returns the rows of the two halves of a batch, without losses.
 std::vector<BatchRow> halves_of(const BatchRow& whole, const Batch& batch) {
   std::vector<BatchRow> halves(2);
   const size_t middle = batch.candidates.size() / 2;
@@ -33,7 +33,7 @@ std::vector<BatchRow> halves_of(const BatchRow& whole, const Batch& batch) {
   return halves;
 }
 
-// The batch with the candidates of one row only.
+// Returns the batch with the candidates of one row only.
 std::shared_ptr<const Batch> part_of(const Batch& batch, const BatchRow& row) {
   auto part = std::make_shared<Batch>(batch);
   part->id = row.id;
@@ -55,7 +55,8 @@ LossVerdict verdict_on(const Evidence& evidence) {
   return losses >= kLossesUntilCondemned && several && strange ? LossVerdict::kCondemn : LossVerdict::kAgain;
 }
 
-// By the rule of succession: nothing is known of a new fleet, where half of all leases may be lost.
+// Returns the estimated share of leases that end with a lost worker, by the rule of succession: 1/2 while no lease has
+// ended. Losses of this item, and of the batches from which it was split, are not counted.
 double Leases::usual_loss(const Item& item) const {
   const std::lock_guard lock(mutex_);
   const double others = std::max(0.0, static_cast<double>(losses_) - static_cast<double>(item.lost_on.size()) -
@@ -63,7 +64,7 @@ double Leases::usual_loss(const Item& item) const {
   return (others + 1) / (others + static_cast<double>(reports_) + 2);
 }
 
-// Live workers that could run the batch and have not failed at it.
+// Returns the live workers that could run the batch and were not lost with it.
 std::vector<std::string> Leases::others_for(const Item& item) const {
   std::vector<std::string> names = workers_->names_serving(item.offer.device, item.offer.team);
   std::erase_if(names, [&](const std::string& name) {
@@ -73,7 +74,8 @@ std::vector<std::string> Leases::others_for(const Item& item) const {
   return names;
 }
 
-// Who shall not be given the batch: who must not or cannot do it, and while there are others, who was lost with it.
+// Returns the workers, principals and machines that shall not get the batch: those that must not or cannot do it and,
+// while there are others, those that were lost with it or kept batches too long (overdue.h).
 std::set<std::string> Leases::avoided(const Item& item) const {
   std::set<std::string> names = item.unable;
   names.insert(item.offer.not_by.begin(), item.offer.not_by.end());
@@ -89,7 +91,8 @@ std::set<std::string> Leases::avoided(const Item& item) const {
   return names;
 }
 
-// Leases that have lasted too long: for any worker, or for one while another has nothing to do.
+// Returns the leases that have lasted too long: longer than any worker may take, or long enough while another worker
+// that may have the batch waits.
 std::vector<Leases::Owned> Leases::overdue() const {
   const Clock::time_point now = Clock::now();
   std::vector<Owned> over;
@@ -140,7 +143,8 @@ void Leases::end(const Owned& owned, LeaseEnd why) {
     if (at == items_.end() || at->second.lease_id != owned.lease.lease_id) return;
     if (at->second.state != Item::State::kLeased) return;
     name = name_of_process(at->second.worker);
-    // The coordinator was away, and nobody knows what became of the worker meanwhile.
+    // If the lease is older than this process and was not renewed, the worker may have failed to reach the coordinator,
+    // so it is not counted as lost.
     lost = lost && !at->second.restored;
     at->second.state = Item::State::kJudged;
   }
@@ -166,12 +170,12 @@ void Leases::end(const Owned& owned, LeaseEnd why) {
         ++at->second.overdue;
       }
     } else {
-      // NotFound: it has just been reported. After other errors the lease is ended again later.
+      // NotFound: it has just been reported. After other errors the lease is ended again at a later tick.
       at->second.state = Item::State::kLeased;
     }
     item = at->second;
   }
-  // A full disk may take neither the object nor that the lease has ended.
+  // Told although the lease could not be ended: a full disk may refuse that write as it refused the object.
   if (!upload.ok()) callbacks_.store_failed(item.offer.search_id, upload);
   if (!lost_on.ok()) return;
   callbacks_.ended(why);
@@ -182,7 +186,7 @@ void Leases::end(const Owned& owned, LeaseEnd why) {
               {"batch", owned.batch_id},
               {"lease", owned.lease.lease_id},
               {"trace", item.offer.batch->trace}});
-  // Chains are compared with each other, so their batch is never split.
+  // A batch of chains counts as one candidate and is never split, since its chains are compared with each other.
   switch (verdict_on({.lost_on = item.lost_on,
                       .candidates = item.offer.batch->chains.empty() ? item.offer.batch->candidates.size() : 1,
                       .others = others_for(item).size(),
@@ -213,7 +217,7 @@ void Leases::split(const Item& item) {
     ready_again(whole.id, avoided(item));
     return callbacks_.store_failed(item.offer.search_id, done);
   }
-  // The search knows the halves before anybody can report them.
+  // The search must know the halves before a worker can report one.
   callbacks_.split(item.offer.search_id, whole.id, rows);
   const std::set<std::string> avoid = avoided(item);
   const std::lock_guard lock(mutex_);
@@ -274,7 +278,7 @@ void Leases::expire() {
   }
   for (const Owned& owned : over) end(owned, LeaseEnd::kExpired);
   for (const Owned& owned : overdue()) end(owned, LeaseEnd::kOverdue);
-  // The workers that others were preferred to may be the only ones by now.
+  // Workers that were avoided in favour of others may be the only ones by now.
   for (const Item& item : avoiding) {
     const std::set<std::string> avoid = avoided(item);
     const std::lock_guard lock(mutex_);

@@ -1,8 +1,8 @@
 // Why leases end without a report, and what follows for the batch. A worker that is preempted, drained or restarted
-// says nothing about the candidates that it had; a worker that vanishes says little. So a batch with which workers were
-// lost is cut in halves until a single candidate is left. That is given up when more than one worker was lost over it,
-// where there is more than one, and so often that it would be a strange chance among workers that are lost as often as
-// these.
+// says nothing about its candidates, and one that vanishes says little. So a batch with which workers were lost is
+// halved until single candidates are left. A single candidate is given up after several losses: on more than one worker
+// where there is another one, and so many that they are unlikely to be chance at the rate at which all other leases are
+// lost (docs/design/service.md#lost-leases).
 #pragma once
 
 #include <cstddef>
@@ -12,28 +12,28 @@
 namespace wl {
 
 enum class LeaseEnd {
-  kReleased,    // the worker gave it back: it is preempted or drained
+  kReleased,    // the worker gave it back, since it is preempted or drained
   kUnable,      // the worker gave it back because it cannot do it
-  kExpired,     // nothing was heard of the worker, or of progress, for the term of the lease
+  kExpired,     // it was not renewed for its term, had no progress for too long, or the worker's connection was lost
   kSuperseded,  // a newer process took the name of the worker
-  kOverdue,     // the worker goes on, but has had it for too long (overdue.h)
+  kOverdue,     // the worker renews it and reports progress, but has had it for too long (overdue.h)
 };
 
 inline constexpr const char* kLeaseEndNames[] = {"released", "unable", "expired", "superseded", "overdue"};
 
 // What to do with a batch after a lease has ended.
 enum class LossVerdict {
-  kAgain,    // it is ready for another worker
+  kAgain,    // it is ready again, for another worker
   kSplit,    // its halves take its place
-  kCondemn,  // its only candidate has failed
+  kCondemn,  // its only candidate, or batch of chains, is stored as failed
 };
 
-// What speaks against a batch.
+// What the verdict on a batch follows from.
 struct Evidence {
-  std::vector<std::string> lost_on;  // names of the workers that were lost with it, one for each loss
+  std::vector<std::string> lost_on;  // names of the workers that were lost while they had it, one for each loss
   size_t candidates = 0;
-  size_t others = 0;      // live workers that could run it and were not lost with it
-  double usual_loss = 0;  // the part of all other leases that ended with a lost worker
+  size_t others = 0;      // number of live workers that could run it and were not lost with it
+  double usual_loss = 0;  // estimated share of all other leases that end with a lost worker
 };
 LossVerdict verdict_on(const Evidence& evidence);
 

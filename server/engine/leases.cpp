@@ -16,7 +16,7 @@ absl::Status not_registered(const std::string& name, uint64_t epoch) {
       cat("worker ", name, ": is not registered under epoch ", epoch, "; register again"));
 }
 
-// Whether the checks of a batch have a sample of this bound; any will do where they have none.
+// Whether the checks of a batch have a sample with this bound; true if they have no samples.
 bool is_bound_of(const Batch& batch, double bound) {
   bool any = false;
   for (const Check& check : batch.checks) {
@@ -28,9 +28,8 @@ bool is_bound_of(const Batch& batch, double bound) {
   return !any;
 }
 
-// The trial, or an error in its place if what it says cannot be: a right result whose error is beyond the bound of its
-// sample, or a sample of time below the floor: whatever took that time, it was not the kernel. What else the worker
-// says of it is worth nothing then.
+// Returns the trial, or an error in its place if its values are impossible: a correct result whose error exceeds its
+// bound or whose bound is that of no sample, or a time below the floor. The rest of such a trial is not trusted either.
 Trial believed(const PlannedTrial& of, const Batch& batch, const Trial& trial, double floor_ns) {
   if (trial.outcome != Outcome::kCorrect) return trial;
   const bool exact = trial.max_error == 0 && trial.bound == 0;
@@ -47,7 +46,8 @@ Trial believed(const PlannedTrial& of, const Batch& batch, const Trial& trial, d
                                           least, floor_ns, target));
 }
 
-// Exactly one trial for everything that is reported, under the plan that was asked for.
+// Returns exactly one trial for each candidate or chain, under the plan that was asked for; a missing one becomes an
+// error.
 std::vector<Trial> one_for_each(const Batch& batch, const std::vector<Trial>& reported, double floor_ns) {
   std::vector<Trial> complete;
   for (const PlannedTrial& of : reported_of(batch)) {
@@ -109,7 +109,7 @@ void Leases::offer(Offer offer) {
   item.attempt = offer.row.attempt;
   item.lost_on = offer.row.lost_on;
   if (offer.row.leased) {
-    // Its worker may still measure it.
+    // Its worker may still be measuring it.
     item.restored = true;
     item.state = Item::State::kLeased;
     item.lease_id = offer.row.lease_id;
@@ -175,7 +175,7 @@ void Leases::recovered() {
   recovering_ = false;
 }
 
-// Leases a batch to a call that it was given to; nullopt when it is not ready any more.
+// Leases a batch to the call to which the queue assigned it. Returns nullopt if it is not ready any more.
 absl::StatusOr<std::optional<LeaseGrant>> Leases::lease(const std::string& batch_id,
                                                         const ReadyQueue::Request& request) {
   if (!workers_->heard(request.worker, request.epoch)) return not_registered(request.worker, request.epoch);
@@ -195,7 +195,7 @@ absl::StatusOr<std::optional<LeaseGrant>> Leases::lease(const std::string& batch
     item.state = Item::State::kReady;
     const int64_t search_id = item.offer.search_id;
     lock.unlock();
-    if (absl::IsNotFound(attempt.status())) return std::nullopt;  // It is being taken back.
+    if (absl::IsNotFound(attempt.status())) return std::nullopt;  // the batch is being taken back
     callbacks_.store_failed(search_id, attempt.status());
     return attempt.status();
   }
@@ -269,14 +269,14 @@ absl::StatusOr<ReportOutcome> Leases::report(const std::string& by, const std::s
     if (const auto item = items_.find(batch_id); item != items_.end()) {
       search_id = item->second.offer.search_id;
       worker = item->second.worker;
-      // It learns no more of it than who comes too late.
+      // A worker that does not hold the lease gets the same answer as one that is too late.
       if (item->second.lease_id == lease.lease_id && name_of_process(worker) != by) return ReportOutcome::kStale;
       trials = one_for_each(*item->second.offer.batch, trials, item->second.offer.floor_ns);
     }
   }
   if (!search_id) {
-    // Only the results of a batch that a live search has offered are stored. So a search that is read from the store
-    // meanwhile finds either all trials of a batch or the batch still to come.
+    // Results are stored only if a live search has offered the batch. So a search that is being read from the store
+    // finds either all trials of the batch, or the batch still open.
     WL_ASSIGN_OR_RETURN(const std::optional<ReportOutcome> outcome,
                         store_->reported(batch_id, lease.lease_id, lease.attempt));
     if (outcome) return *outcome;
@@ -285,7 +285,8 @@ absl::StatusOr<ReportOutcome> Leases::report(const std::string& by, const std::s
   const auto outcome = store_->report(batch_id, lease.lease_id, lease.attempt, trials);
   if (!outcome.ok()) callbacks_.store_failed(*search_id, outcome.status());
   if (outcome.ok() && *outcome == ReportOutcome::kAccepted) {
-    // The loop is busy from here on, so no lease slips in before the search has looked at the trials.
+    // The event that `stored` posts keeps the loop busy, so no lease is given (embedded mode) before the search has
+    // seen the trials.
     callbacks_.stored(*search_id, batch_id, trials, worker);
     const std::lock_guard lock(mutex_);
     ++reports_;

@@ -1,19 +1,20 @@
-// The parts of the engine, joined. Each owns its state and the lock over it, and says in its header what it is:
+// The parts of the engine, joined. Each part owns its state and the lock that guards it:
 //
-//   EventLoop  queued events, steps and pool work       one mutex, and an atomic count
-//   Workers    who is registered                        one mutex
-//   Leases     what is handed out                       one mutex
-//     ReadyQueue   what is ready, and who waits for it  one mutex, innermost
-//   JobViews   what clients see of jobs                 one mutex
-//   Searches   the live searches of groups              none: the engine's thread only
-//   Jobs       the jobs that are not done               none: the engine's thread only
-//   PlanMemory what their graphs and plans may take     one mutex
+//   EventLoop    queued events, steps and pool work         one mutex, and an atomic count
+//   Workers      the registered workers                     one mutex
+//   Leases       ready and leased batches                   one mutex
+//     ReadyQueue   ready batches, and calls that wait       one mutex, innermost
+//   JobViews     states of jobs that clients see            one mutex
+//   PlanMemory   memory reserved for graphs and plans       one mutex
+//   Searches     the live searches of groups                none: the engine's thread only
+//   Races        the open timings of whole covers           none: the engine's thread only
+//   Jobs         the jobs that are not done                 none: the engine's thread only
 //
 // The order of locks (docs/design/service.md#engine-parts-and-locks):
-//   The five mutexes are leaves: who holds one takes no other lock, calls no other part and runs no SQL. What is needed
-//   of two parts is copied out of the first and then given to the second. EventLoop::busy() takes no lock and may be
-//   asked under any. Leases has its queue of ready batches below it: the mutex of ReadyQueue may be taken under that of
-//   Leases, never the other way round.
+//   The mutexes are leaves: a thread that holds one takes no other, calls no other part and runs no SQL. What two parts
+//   need is copied out of the first and then given to the second. EventLoop::busy() takes no lock and may be called
+//   under any. The only exception: the mutex of ReadyQueue may be taken under that of Leases, never the other way
+//   round.
 #pragma once
 
 #include <atomic>
@@ -75,26 +76,30 @@ struct Engine::Impl {
             &races,  [this] { leases.recovered(); },
             options, [this](const Device& device, const std::string& team) { go_on_with_winners(device, team); }};
 
-  // Winners that other environments have for a device (reverify/find.cpp).
-  void look_for_winners(const Device& device, const std::string& team);    // the engine's thread: a worker has come
-  void go_on_with_winners(const Device& device, const std::string& team);  // any thread: after a job of some of them
-  // Any thread; reads many records. Makes jobs for the winners of a worker's device and team, of one target or of all.
+  // Verification of winners of other environments for a device (reverify/find.cpp).
+  // The engine's thread. A worker has registered.
+  void look_for_winners(const Device& device, const std::string& team);
+  // Any thread. A job of such winners has succeeded: the next winners follow.
+  void go_on_with_winners(const Device& device, const std::string& team);
+  // Any thread. Reads many records, and makes jobs for the winners of a worker's device and team that are for `target`
+  // (empty: any). Returns the names of the jobs. `again`: as Engine::reverify().
   absl::StatusOr<std::vector<std::string>> queue_winners(const Device& device, const std::string& team,
                                                          const std::string& target, bool again);
   void end_lost();  // the engine's thread
   std::atomic<bool> leaving = false;
-  std::map<std::string, Clock::time_point> looked;  // when, by class of worker; the engine's thread only
+  // Time of the last look for winners, by class of worker; the engine's thread only.
+  std::map<std::string, Clock::time_point> looked;
 };
 
-// A job that a client asks for, before it is stored: answered from the store where that suffices.
+// A job that a client asks for, before it is stored; done already if the store has the answer.
 struct NewJob {
   JobRow row;
-  std::optional<JobPlan> plan;   // made for a job that is to be searched
-  std::string result_id;         // under which its result, if it has one, becomes a whole answer
-  int64_t hits = 0, misses = 0;  // groups that the store has a good enough record of, and others
+  std::optional<JobPlan> plan;   // set if the device is known and no whole answer was found
+  std::string result_id;         // id under which its result is stored as a whole answer; empty: it is not
+  int64_t hits = 0, misses = 0;  // number of groups with a sufficient record in the store, and without
 };
-// A job whose device is not known yet waits for one: that is no error. What the store lacks is looked for elsewhere
-// first.
+// Answers a job from the store, or plans it. Records and devices that the store lacks are looked for at the upstream
+// first. If the device is not known yet, the job stays queued, which is no error.
 absl::StatusOr<NewJob> answer_or_plan(JobRow row, Store& store, const Compiler& compiler, const Workers& workers,
                                       const Elsewhere& elsewhere, Work* work);
 

@@ -1,4 +1,4 @@
-// Plans of jobs, which are made beside the engine's thread.
+// Makes the plans of jobs, in the pools beside the engine's thread.
 #include "server/engine/bounds/turns.h"
 #include "server/engine/jobs.h"
 
@@ -43,7 +43,8 @@ void Jobs::plan_beside(const ActiveJob& job, std::function<void()> work) {
     loop_->compute_long(std::move(work), job.caller);
 }
 
-// In the pool: goes on with a plan on the engine's thread, once what the store lacks was looked for elsewhere.
+// Called in the pool. When the upstream has been asked for records that the store lacks, passes the plan to `take` on
+// the engine's thread.
 void Jobs::take_found(const JobRow& row, const MadePlan& plan, TakePlan take) {
   const auto go_on = [this, id = row.id, plan, take](const std::string&) {
     loop_->post([this, id, plan, take] { (this->*take)(id, *std::move(plan)); });
@@ -51,8 +52,8 @@ void Jobs::take_found(const JobRow& row, const MadePlan& plan, TakePlan take) {
   plan->ok() ? find_missing(*store_, options_.elsewhere, **plan, row, go_on) : go_on("");
 }
 
-// Planning that ends the coordinator again and again is not tried for ever. Only what takes long may be what ended it:
-// a coordinator is killed for other reasons too.
+// Notes in the store that planning takes long, so that planning that ends the coordinator again and again is not
+// repeated for ever. Short planning is not noted, since a coordinator is killed for other reasons, too.
 void Jobs::note_long_planning(ActiveJob& job) {
   const Clock::rep begun = job.planning->begun;
   if (job.planning->noted || begun == 0) return;

@@ -1,7 +1,7 @@
-// The races that are open: batches of chains, by which jobs choose among covers of a whole graph. A race is a search
-// of the store whose only trials are those of one batch, or of a few where other load ran meanwhile, so that leases,
-// restarts and lost workers are treated as for any other; its key says what it times (server/jobs/whole.h), so that
-// jobs share it.
+// The open races. A race is a batch of chains (covers of a whole graph, timed in turns), by which jobs choose among
+// covers. In the store it is a search whose only trials are those of one batch, or of a few if other load disturbed the
+// timing. So leases, restarts and lost workers are handled as for other searches. Its key says what is timed
+// (server/jobs/whole.h), so jobs share races.
 //
 // Owned by the engine's thread: no lock, and no function may be called from another thread.
 #pragma once
@@ -20,25 +20,25 @@ namespace wl {
 
 struct Race {
   SearchRow row;
-  std::string batch_id;  // of the open batch
-  Offer offer;           // what it is offered as, again where other load ran meanwhile
+  std::string batch_id;  // id of the open batch
+  Offer offer;           // what is offered, again if other load disturbed the timing
   std::vector<Trial> so_far;
-  std::optional<std::vector<Trial>> trials;  // once it is over; empty: nobody could run it
-  std::set<int64_t> jobs;                    // that wait for it
+  std::optional<std::vector<Trial>> trials;  // set when the race has ended; empty: no worker could run it
+  std::set<int64_t> jobs;                    // ids of the jobs that wait for it
 };
 
 class Races {
  public:
-  // All must outlive the races. `over`: a race has ended for this job.
+  // All pointers must outlive the object. `over` is called for each job of a race that has ended.
   Races(Store* store, Leases* leases, const Workers* workers, const EngineOptions& options,
         std::function<void(int64_t job)> over)
       : store_(store), leases_(leases), workers_(workers), options_(options), over_(std::move(over)) {}
 
-  // The job joins the race of the batch (without its id), which is offered unless it is open or over already.
+  // Lets the job join the race of the batch (whose id is set here). The race is offered unless it is open or has ended.
   // `floor_ns`: as in Offer.
   absl::StatusOr<const Race*> join(const JobRow& job, Batch batch, double floor_ns);
-  void leave(int64_t job_id);  // Races that nobody waits for are taken back.
-  void tick();                 // Ends races that none of the workers that are here can run.
+  void leave(int64_t job_id);  // The job leaves its races; races without jobs are taken back.
+  void tick();                 // Ends races that no worker that is there may run.
   void on_trials(int64_t search_id, const std::string& batch_id, const std::vector<Trial>& trials);
   void on_store_failure(int64_t search_id, const absl::Status& status);
 
@@ -52,7 +52,7 @@ class Races {
   const Workers* const workers_;
   const EngineOptions& options_;
   const std::function<void(int64_t)> over_;
-  std::map<int64_t, Race> races_;  // by id of the search
+  std::map<int64_t, Race> races_;  // by search id
 };
 
 }  // namespace wl

@@ -8,7 +8,7 @@
 namespace wl {
 namespace {
 
-// Several leases share one commit of the store.
+// More than one, so that several leases share one commit of the store.
 constexpr int kAnswerThreads = 4;
 
 std::string class_of(const std::vector<Device>& devices, const std::string& team) {
@@ -27,7 +27,7 @@ bool takes_turns(const Device& device) {
 
 }  // namespace
 
-// In one of four states: it waits, it is due, it is being answered, or it was answered.
+// A call that waits, is due to be answered, is being answered, or was answered.
 struct LeaseCall {
   struct Given {
     std::string batch_id;
@@ -35,9 +35,9 @@ struct LeaseCall {
   };
   ReadyQueue::Request request;
   AcquireDone done;
-  std::string of;  // class of worker
+  std::string of;  // key of its class in ReadyQueue::waiting_
   uint64_t arrival = 0;
-  // Guarded by the lock of the queue.
+  // The following are guarded by the queue's lock.
   enum class State { kWaiting, kDue, kAnswering, kAnswered } state = State::kWaiting;
   bool cancelled = false;
   std::vector<Given> given;
@@ -67,7 +67,7 @@ void ReadyQueue::add(const std::string& batch_id, Ready batch) {
   const auto [place, is_new] = places_.emplace(batch_id, Place{of, std::move(batch)});
   if (!is_new) return;
   const Ready& added = place->second.batch;
-  // A team that had nothing to do has saved up nothing.
+  // A team with nothing ready saves up no share: it continues at the virtual time.
   const bool waits = std::any_of(ready_.begin(), ready_.end(), [&](const auto& item) {
     return item.second.team == added.team && item.second.priority == added.priority;
   });
@@ -80,7 +80,7 @@ void ReadyQueue::add(const std::string& batch_id, Ready batch) {
   match(of);
 }
 
-// Counts a batch for its team (sign 1) or no longer (-1). Returns what the team had been given before.
+// Adds a batch to its team's share (sign 1) or removes it (-1). Returns the share before that.
 double ReadyQueue::charged(const Ready& batch, double sign) {
   double& served = served_[{batch.priority, batch.team}];
   const double before = served;
@@ -111,7 +111,7 @@ void ReadyQueue::begin_turn(const Request& request, const std::string& batch_id,
   ++turn.batches;
 }
 
-// Whether the machine has another turn to give.
+// Ends the part that a batch has in its machine's turn. Returns whether the turn is over.
 bool ReadyQueue::end_turn(const std::string& batch_id) {
   const auto of = on_turn_.find(batch_id);
   if (of == on_turn_.end()) return false;
@@ -141,7 +141,7 @@ std::shared_ptr<LeaseCall> ReadyQueue::wait(Request request, AcquireDone done) {
   return call;
 }
 
-// Gives a call what is ready for it, or its end, or lets it wait.
+// Gives a call the batches that are ready for it, ends it if its deadline has passed, or lets it wait.
 void ReadyQueue::settle(const std::shared_ptr<LeaseCall>& call) {
   if (leaving_) return make_due(call);
   if (!paused()) {
@@ -155,7 +155,7 @@ void ReadyQueue::settle(const std::shared_ptr<LeaseCall>& call) {
   waiting.team = call->request.team;
   waiting.calls.emplace(call->arrival, call);
   const auto at = deadlines_.emplace(std::pair(call->request.deadline, call->arrival), call).first;
-  if (at == deadlines_.begin()) changed_.notify_all();  // Every thread waits for the first deadline.
+  if (at == deadlines_.begin()) changed_.notify_all();  // The threads wait for the first deadline, which has changed.
 }
 
 void ReadyQueue::cancel(const std::shared_ptr<LeaseCall>& call) {
@@ -212,7 +212,7 @@ void ReadyQueue::end_all() {
   }
 }
 
-// Gives the batches of a class to the calls that wait for them.
+// Gives the batches of a class to waiting calls.
 void ReadyQueue::match(const std::string& of) {
   if (waiting_.empty() || paused()) return;
   for (auto ready = ready_.find(of); ready != ready_.end(); ready = ready_.find(of)) {
@@ -221,7 +221,7 @@ void ReadyQueue::match(const std::string& of) {
       const Ready& batch = places_.at(batch_id).batch;
       call = longest_waiting(batch);
       if (call != nullptr || batch.avoid.empty())
-        break;  // What nobody waits for, nobody waits for later in order either.
+        break;  // Batches of a class differ only in `avoid`: no call suits the later ones either.
     }
     if (call == nullptr) return;
     stop_waiting(*call);
@@ -247,7 +247,7 @@ std::shared_ptr<LeaseCall> ReadyQueue::longest_waiting(const Ready& batch) const
 
 bool ReadyQueue::take_best(LeaseCall& call) {
   if (static_cast<int>(call.given.size()) >= std::max(1, call.request.max)) return false;
-  // By priority, the share of its team, and its own order; smaller first.
+  // Priority, share of the team, and order of the batch; the smallest is the best.
   using Turn = std::tuple<int64_t, double, std::pair<Order, std::string>>;
   std::optional<Turn> best;
   auto of = ready_.end();
@@ -283,7 +283,7 @@ void ReadyQueue::stop_waiting(const LeaseCall& call) {
   deadlines_.erase({call.request.deadline, call.arrival});
 }
 
-// Makes the batches from the given one on ready for others.
+// Makes the call's batches from index `from` on ready for other calls.
 void ReadyQueue::give_back(LeaseCall& call, size_t from) {
   std::vector<LeaseCall::Given> back(call.given.begin() + static_cast<ptrdiff_t>(from), call.given.end());
   call.given.resize(from);
@@ -311,7 +311,7 @@ void ReadyQueue::serve() {
     if (!due_.empty()) {
       const std::shared_ptr<LeaseCall> call = std::move(due_.front());
       due_.pop_front();
-      if (paused()) give_back(*call);  // It was not paused when the call was given them.
+      if (paused()) give_back(*call);  // The call got its batches before the queue was paused.
       call->state = LeaseCall::State::kAnswering;
       lock.unlock();
       answer(call);
@@ -321,14 +321,15 @@ void ReadyQueue::serve() {
     } else if (deadlines_.empty()) {
       changed_.wait(lock);
     } else {
-      // A copy, because wait_until() reads it again after others may have erased the deadline.
+      // A copy, since wait_until() reads it again, when another thread may have erased the deadline.
       const Clock::time_point until = deadlines_.begin()->first.first;
       changed_.wait_until(lock, until);
     }
   }
 }
 
-// Leases what the call was given, and answers it. Only this thread touches what a call was given while it answers.
+// Leases the batches that the call was given, and answers it. While it is being answered, only this thread uses its
+// `given`.
 void ReadyQueue::answer(const std::shared_ptr<LeaseCall>& call) {
   Acquired out;
   absl::Status status;
@@ -364,7 +365,7 @@ void ReadyQueue::answer(const std::shared_ptr<LeaseCall>& call) {
   } else {
     call->done(std::move(out));
   }
-  call->done = nullptr;  // What it holds lives no longer than the call.
+  call->done = nullptr;  // frees what the function holds
 }
 
 }  // namespace wl

@@ -1,7 +1,7 @@
 // Covers that are chosen again with measured times. A cover is chosen by the times of all kernels that were searched,
-// and what it calls for is searched, until no cover calls for a kernel without a record. The last cover is the best one
-// of kernels that have one. Covers follow from the graph and the stored records, so a restarted coordinator chooses the
-// same ones.
+// and the kernels that it needs are searched, until no cover needs a kernel without a record. The last cover is the
+// best one of kernels with a record. Covers follow from the graph and the stored records, so a restarted coordinator
+// chooses the same ones.
 #include <algorithm>
 
 #include "compiler/ir/text.h"
@@ -10,12 +10,11 @@
 namespace wl {
 namespace {
 
-// How often a cover is chosen again at most: by default, and with --effort thorough, which proves the cover the best of
+// The largest number of rounds: by default, and with --effort thorough, which proves that the cover is the best over
 // all candidates.
 constexpr int kMostRounds = 5, kMostCertifying = 50;
 
-// Adds a cover to the round if it calls for kernels that are not searched yet and that no earlier cover of the round
-// calls for.
+// Adds a cover to the round if it needs kernels that are not searched yet and that no earlier cover of the round needs.
 void add_to_round(ActiveJob& job, const JobPlan& plan) {
   std::vector<PlannedGroup> news;
   for (const PlannedGroup& group : plan.groups) {
@@ -30,7 +29,7 @@ void add_to_round(ActiveJob& job, const JobPlan& plan) {
     job.round = plan;
     return;
   }
-  for (PlannedGroup& group : news) {  // searched, and launched by no cover of the plan
+  for (PlannedGroup& group : news) {  // these are searched, but launched by no cover of the plan
     group.fused_count = group.part_count = 0;
     group.between_count = 1;
     job.round->groups.push_back(std::move(group));
@@ -92,7 +91,7 @@ void Jobs::take_refined(int64_t job_id, absl::StatusOr<JobPlan> plan) {
   if (found == jobs_.end() || was_left(plan.status())) return;
   ActiveJob& job = found->second;
   job.refining = false;
-  // When the budget is over the present cover stays.
+  // When the budget is over, the present cover stays.
   job.stopping |= absl::IsDeadlineExceeded(plan.status());
   if (job.row.cancelling || job.stopping) return advance(job_id);
   const bool last = job.prices.otherwise == Unmeasured::kNever;

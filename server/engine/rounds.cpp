@@ -1,4 +1,4 @@
-// Rounds of a search: prepared in the pool, offered as batches, taken back.
+// Rounds of a search: they are prepared in the pool, offered as batches, and taken back.
 #include <algorithm>
 
 #include "compiler/base/batch_id.h"
@@ -8,9 +8,11 @@
 namespace wl {
 namespace {
 
-// ns of timing per candidate while searching: enough to rank. The finalists are timed for longer, side by side.
+// Time in ns for timing one candidate of a round, enough to rank candidates. Finalists are timed for longer, side by
+// side.
 constexpr int64_t kSearchBudget = 60'000'000;
-// Of kernels that take as long as that: the least time that two samples confirm counts.
+// Least number of samples, also of kernels that exceed that time: their second least sample is compared
+// (undisturbed_ns()).
 constexpr int kSearchRepeats = 3;
 
 Recipe recipe_for(const Search& search, bool promotion) {
@@ -28,7 +30,7 @@ int64_t launches_of(const PlannedGroup& group) {
   return std::max({group.fused_count, group.between_count, group.part_count});
 }
 
-// What a worker judges the code of GPU kernels by.
+// Returns the limits of a GPU's units, against which a worker checks the compiled code of kernels; zeros for CPUs.
 CodeLimits limits_of(const Device& device) {
   const auto row = target_named(device.target);
   return row.ok() ? code_limits((*row)->gpu) : CodeLimits{};
@@ -67,12 +69,13 @@ Standing standing(const Search& search) {
   return standing_of(search.input, launches_of(search.group), search.bound_ns);
 }
 
-// Compared with the searches that it shares a job with. Promotions are due at once: they free the job.
+// Returns when a batch is due, compared with the searches that share a job with this one. Promotions are due at once,
+// since a job waits for them.
 double Searches::due_of(const Search& search, const BatchRow& row) const {
   if (row.phase > 0) return 0;
   double largest = 0;
   for (const auto& [id, found] : searches_) {
-    const Search& other = found;  // clang-tidy's clang lets no lambda capture a structured binding
+    const Search& other = found;  // clang-tidy's clang rejects lambdas that capture structured bindings
     const bool beside =
         other.end == Search::End::kOpen &&
         std::any_of(search.jobs.begin(), search.jobs.end(), [&](int64_t job) { return other.jobs.contains(job); });
@@ -81,7 +84,8 @@ double Searches::due_of(const Search& search, const BatchRow& row) const {
   return due(row.first_trial / kRoundSize, search.saving, largest);
 }
 
-// A search is given as many rounds at once as there are workers for it. Searches for one device share its workers.
+// Returns how many rounds of a search may be measured at once: the number of its device's workers, divided among the
+// searches for that device.
 int64_t Searches::most_rounds(const Search& search) {
   if (search.at_once > 0) return search.at_once;
   const auto [at, is_new] = rounds_each_.try_emplace(class_of(search.device, search.row.team), 1);
@@ -95,7 +99,7 @@ int64_t Searches::most_rounds(const Search& search) {
   return at->second;
 }
 
-// Makes a round in the pool and offers it. `stored`: the row of a round that the store has.
+// Makes a round in the pool and offers it. `stored`: the row of a round that the store already has.
 void Searches::prepare(Search& search, MakeRound make, const std::optional<BatchRow>& stored) {
   search.working = true;
   search.preparing = stored;
@@ -122,14 +126,14 @@ void Searches::on_prepared(int64_t id, uint64_t token, absl::StatusOr<Round> mad
   mark(*search);
   if (stored && !std::exchange(search->preparing, std::nullopt)) {
     if (search->restored.empty()) leases_->arrived(id);
-    return;  // It was reported meanwhile.
+    return;  // the batch was reported meanwhile
   }
   if (search->end != Search::End::kOpen) return;
   if (!made.ok()) return observer_->on_failure(*search, made.status());
   Round& round = *made;
   const bool promotion = round.phase > 0;
   if (!stored && search->elsewhere && round.candidates.empty()) {
-    search->elsewhere.reset();  // This version can make neither its plan nor the default schedule.
+    search->elsewhere.reset();  // this version can generate neither its plan nor the default schedule
     return observer_->on_lost(*search);
   }
   if (!stored && !promotion && (round.size == 0 || search->stop)) {
@@ -148,7 +152,8 @@ void Searches::on_prepared(int64_t id, uint64_t token, absl::StatusOr<Round> mad
 absl::Status Searches::offer(Search& search, Round round, const std::optional<BatchRow>& stored) {
   std::optional<BatchRow> row = stored;
   if (stored) {
-    // This version cannot make some candidates that an older one proposed, or the search was told to stop.
+    // The batch is dropped if this version cannot generate some of its candidates, or if the search was stopped
+    // meanwhile.
     if (!round.rejected.empty() || (search.stop && round.phase == 0)) {
       WL_RETURN_IF_ERROR(store_->drop_batch(stored->id).status());
       row.reset();
@@ -181,7 +186,7 @@ absl::Status Searches::offer(Search& search, Round round, const std::optional<Ba
   return absl::OkStatus();
 }
 
-// Takes back what is open. What stays, since a worker is at it or its report was faster, is reported later.
+// Takes back the open batches. Those that stay, since a worker has them or has just reported them, are reported later.
 void Searches::take_back(Search& search, bool leased_too) {
   std::erase_if(search.restored,
                 [&](const BatchRow& batch) { return leases_->take_back(batch.id, batch.lease_id, leased_too); });

@@ -8,10 +8,10 @@
 namespace wl {
 namespace {
 
-constexpr int kNear = 2;  // plans of similar groups that are tried first
+constexpr int kNear = 2;  // number of winning plans of similar groups that are tried first
 
-// Takes over what the store has of a search. `seeds`: of the promotions and confirmations from which nothing has
-// followed yet, by phase.
+// Takes over the store's state of a search. `seeds`: check seeds, by phase, of the promotions and confirmations that
+// are not concluded yet.
 void resume(Search& search, std::vector<PhaseTrial> trials, std::vector<BatchRow> open_batches,
             std::map<int64_t, uint64_t> seeds) {
   std::erase_if(open_batches, [&](const BatchRow& batch) {
@@ -22,7 +22,7 @@ void resume(Search& search, std::vector<PhaseTrial> trials, std::vector<BatchRow
   search.check_seeds = {first_check_seed(search.row.key), unpredictable()};
   for (const BatchRow& batch : open_batches) {
     search.phase = std::max(search.phase, promotion_of(batch.phase));
-    // A worker may be at a promotion already, with the seed that it was given.
+    // A worker may be measuring the promotion already, with the seed that it was given.
     if (batch.phase > 0 && !confirms(batch.phase)) search.check_seeds.back() = batch.check_seed;
     if (batch.phase > 0) continue;
     for (const PlannedTrial& candidate : batch.candidates)
@@ -51,7 +51,7 @@ void resume(Search& search, std::vector<PhaseTrial> trials, std::vector<BatchRow
 }
 
 struct SetUp {
-  std::shared_ptr<const GroupCompiler> compiler;  // null: the group has no schedule at all
+  std::shared_ptr<const GroupCompiler> compiler;  // null: the group has no schedule
   std::vector<std::string> near;
   std::vector<Check> checks;
   double bound_ns = 0, floor_ns = 0;
@@ -104,7 +104,8 @@ absl::StatusOr<Search*> Searches::take_up(const SearchRow& row, const PlannedGro
   search.known = known;
   search.input.strategy = row.strategy;
   search.input.seed = row.seed;
-  // In this order: a batch that an earlier search of this row has offered may be reported in between.
+  // Batches are read before trials: a batch that an earlier object of this search has offered may be reported in
+  // between.
   WL_ASSIGN_OR_RETURN(std::vector<BatchRow> batches, store_->open_batches(row.id));
   WL_ASSIGN_OR_RETURN(std::vector<PhaseTrial> trials, store_->trials(row.id));
   WL_ASSIGN_OR_RETURN(auto seeds, store_->unconcluded_seeds(row.id));
@@ -119,7 +120,7 @@ Search* Searches::find(int64_t id) {
   return found == searches_.end() ? nullptr : &found->second;
 }
 
-// The search, unless it was dropped since and perhaps taken up again.
+// Returns the search, unless it was dropped since, even if it was taken up again.
 Search* Searches::find(int64_t id, uint64_t token) {
   Search* const search = find(id);
   return search == nullptr || search->token != token ? nullptr : search;
@@ -139,7 +140,7 @@ void Searches::tick() {
   }
 }
 
-// Opens the group's space and asks the oracle for the checks.
+// Opens the group's space and computes the checks by the oracle, in the pool.
 void Searches::set_up(Search& search) {
   search.working = true;
   loop_->compute([this, id = search.row.id, group = search.group.graph, machine = search.machine,
@@ -150,7 +151,7 @@ void Searches::set_up(Search& search) {
       if (live == nullptr) return;
       live->working = false;
       if (!made->ok()) return observer_->on_failure(*live, made->status());
-      // The group's parts may still have a schedule.
+      // No failure: the group's parts may still have a schedule.
       if ((*made)->compiler == nullptr) return finish(*live, Search::End::kNothing);
       live->compiler = std::move((*made)->compiler);
       live->input.compiler = live->compiler.get();
@@ -158,7 +159,7 @@ void Searches::set_up(Search& search) {
       live->checks = std::move((*made)->checks);
       live->bound_ns = (*made)->bound_ns;
       live->floor_ns = (*made)->floor_ns;
-      // An older version may have written them.
+      // The plans may have been written by an older version.
       for (Trial& trial : live->input.trials) trial.plan = live->compiler->current(trial.plan);
       for (PhaseTrial& each : live->all) each.trial.plan = live->compiler->current(each.trial.plan);
       live->saving = expected_saving(standing(*live));
@@ -171,7 +172,7 @@ void Searches::step(int64_t id) {
   Search* const found = find(id);
   if (found == nullptr || found->end != Search::End::kOpen) return;
   if (found->building && found->cancelled)
-    return on_built(*found, /*may_ask=*/false);  // or nearly: nobody waits for it
+    return on_built(*found, /*may_ask=*/false);  // the build may still run, but its result is not awaited
   if (found->working) return;
   Search& search = *found;
   if (search.cancelled && search.open.empty() && !any_correct(search.input.trials))
@@ -191,7 +192,7 @@ void Searches::step(int64_t id) {
   next(search);
 }
 
-// Prepares the next round or promotion, or notes why there is none.
+// Prepares the next round or promotion, if there is one.
 void Searches::next(Search& search) {
   if (search.promoting()) return;
   if (search.unconcluded) return conclude_stored(search);
@@ -210,7 +211,7 @@ void Searches::next(Search& search) {
   }
   if (!search.stop && !search.interim && !search.exhausted && (search.input.wanted > 1 || search.gave_up_default)) {
     if (static_cast<int64_t>(search.open.size()) >= most_rounds(search)) return;
-    // Where time is short, others need it more.
+    // With a time limit, a round that would save little is left to other searches.
     search.exhausted = search.budget_s > 0 && is_spent(standing(search));
     if (!search.exhausted) {
       const bool any = search.gave_up_default;
@@ -223,7 +224,7 @@ void Searches::next(Search& search) {
           std::nullopt);
     }
   }
-  if (!search.open.empty()) return;  // The promotion comes after the last round.
+  if (!search.open.empty()) return;  // The promotion comes after the last round has been reported.
   prepare(
       search,
       [phase = ++search.phase, finalists = search.cancelled ? 2 : kFinalists](const SearchInput& input) {
@@ -232,14 +233,15 @@ void Searches::next(Search& search) {
       std::nullopt);
 }
 
-// The phase of a batch that is open no longer; nullopt when it was not.
+// Removes a batch from the open ones and returns its phase; nullopt if it was not open.
 std::optional<int64_t> Searches::take_open(Search& search, const std::string& batch_id) {
   std::optional<int64_t> phase;
   if (const auto at = search.open.find(batch_id); at != search.open.end()) {
     phase = at->second.phase;
     search.open.erase(at);
   }
-  // Or an earlier search of this row has offered it, and it is reported before it is offered again.
+  // The batch may also be one that an earlier object of this search has offered, and that is reported before it is
+  // offered again.
   if (search.preparing && search.preparing->id == batch_id)
     phase = std::exchange(search.preparing, std::nullopt)->phase;
   std::erase_if(search.restored, [&](const BatchRow& batch) {
@@ -264,7 +266,7 @@ void Searches::on_trials(int64_t id, const std::string& batch_id, const std::vec
     mark(*search);
     return observer_->on_round(*search);
   }
-  // The promotion was split.
+  // Other parts of the promotion, which was split, are still open.
   if (!search->open.empty() || !search->restored.empty() || search->preparing) return;
   const absl::Status status = conclude(*search, /*may_ask=*/true);
   if (!status.ok()) observer_->on_failure(*search, status);
@@ -279,10 +281,11 @@ void Searches::on_split(int64_t id, const std::string& batch_id, const std::vect
 
 void Searches::on_store_failure(int64_t id, const absl::Status& status) {
   const Search* search = find(id);
-  if (search != nullptr && lasts(status)) observer_->on_failure(*search, status);  // else the next try may succeed
+  // Other errors may pass: the next attempt may succeed.
+  if (search != nullptr && lasts(status)) observer_->on_failure(*search, status);
 }
 
-// The fastest kernel of the rounds took `before_ns` so far; 0: there was none.
+// Notes the time if the trials just added have a new fastest kernel. `before_ns`: time of the fastest before; 0: none.
 void Searches::note_best(Search& search, double before_ns) {
   const double now_ns = search.tally.best_ns;
   if (search.timed || !(now_ns > 0) || (before_ns > 0 && now_ns >= before_ns)) return;
@@ -300,7 +303,8 @@ void Searches::finish(Search& search, Search::End end) {
 void Searches::stop(Search& search, bool cancelled, bool leased_too) {
   search.stop = true;
   search.cancelled = cancelled;
-  // A promotion is what is wanted now, unless nobody has begun it and it has nothing that is known to be right.
+  // A promotion goes on, as that is what is needed now, unless the job was cancelled, no correct kernel is known and no
+  // worker has begun it.
   if (!search.promoting()) {
     take_back(search, leased_too);
   } else if (cancelled && !any_correct(search.input.trials)) {
@@ -319,7 +323,7 @@ void Searches::wanted_now(Search& search) {
   for (const auto& [batch_id, batch] : search.open) leases_->set_rules(batch_id, rules_of(search));
 }
 
-// What its batches have their turn by.
+// Returns the rules by which its batches are ordered.
 TeamRules Searches::rules_of(const Search& search) const {
   TeamRules rules = options_.rules(search.row.team);
   if (search.background) rules.priority = kBackground;

@@ -1,9 +1,9 @@
-// The live searches: a search turns rounds into batches, reports into trials and a promotion into the record of its
-// key. What it knows can be derived from what the store has, so a restarted coordinator goes on where it was.
+// The live searches: a search turns rounds into batches, reports into trials, and a promotion into the record of its
+// key. Its state can be derived from the store, so a restarted coordinator continues it.
 //
-// Owned by the engine's thread: no lock, and no function may be called from another thread. What takes time (opening a
-// group's space, the oracle, proposals and their code) runs in the pool of the event loop, one task of a search at a
-// time, on copies of what it needs.
+// Owned by the engine's thread: no lock, and no function may be called from another thread. Work that takes time
+// (opening a group's space, the oracle, proposals and their code) runs in the pool of the event loop on copies of its
+// inputs, one task per search at a time.
 #pragma once
 
 #include <map>
@@ -22,81 +22,84 @@ using KnownPlans = std::shared_ptr<const std::vector<KnownPlan>>;
 
 struct Search {
   SearchRow row;
-  uint64_t token = 0;  // of this object: the row of a search that was dropped may be taken up again
+  uint64_t token = 0;  // number of this object, since the row of a dropped search may be taken up again
   PlannedGroup group;
   Device device;
   Machine machine;
-  KnownPlans known;                               // records whose plans may suit it; until it is set up
-  std::shared_ptr<const GroupCompiler> compiler;  // once it is set up; tasks of the pool share it
+  KnownPlans known;                               // winners whose plans may suit the group; null after set_up()
+  std::shared_ptr<const GroupCompiler> compiler;  // null before set_up(); shared with pool tasks
   SearchInput input;
-  Tally tally;                  // of input.trials
-  double saving = 0;            // what the next round is expected to save (compiler/search/budget.h)
-  std::vector<PhaseTrial> all;  // every stored trial, promotions too
+  Tally tally;                  // sums over input.trials
+  double saving = 0;            // ns that the next round is expected to save (compiler/search/budget.h)
+  std::vector<PhaseTrial> all;  // all stored trials, also of promotions and confirmations
   std::vector<uint64_t> check_seeds;
-  std::vector<Check> checks;             // the first one is known to workers, the second only in promotions
-  std::map<int64_t, uint64_t> seeds_of;  // the unpredictable seeds of promotions and confirmations, by phase; of those
-                                         // that this process has offered
-  int64_t phase = 0;                     // of the last promotion that was begun
-  bool unconcluded = false;              // the store has its trials, and nothing has followed from them yet
+  std::vector<Check> checks;  // workers get the first in every batch, the second only in promotions
+  // By phase: the unpredictable check seeds of the promotions and confirmations that this process has offered, or whose
+  // trials were not concluded when it started.
+  std::map<int64_t, uint64_t> seeds_of;
+  int64_t phase = 0;         // phase of the last promotion that was begun
+  bool unconcluded = false;  // the store has the promotion's trials, but their consequence is not decided yet
   Clock::time_point taken_up = Clock::now();
-  // When its rounds had the fastest kernel so far; nothing: they have none that is right, or the search began before
-  // this process.
+  // When the fastest kernel of its rounds was reported; nullopt: none is correct yet, or the store knew trials of the
+  // search before.
   std::optional<Clock::time_point> best_at;
-  bool timed = false;  // it has said how long that took
+  bool timed = false;  // whether the time until the best kernel was reported to metrics, or cannot be
   double budget_s = 0;
-  double bound_ns = 0;    // by nominal rates, no kernel of the group is faster
-  double floor_ns = 0;    // by peaks: what is faster is not believed
+  double bound_ns = 0;    // lower bound of the kernel's time by nominal rates
+  double floor_ns = 0;    // lower bound by peak rates: a time below it is not believed
   bool cold = false;      // kernels are timed with cold caches; part of the key
-  int64_t at_once = 0;    // rounds that are measured at once; 0: as many as there are workers for it
+  int64_t at_once = 0;    // rounds that are measured at once; 0: as many as it has workers
   bool working = false;   // the pool has a task of this search
-  bool building = false;  // which compiles what is to be promoted
+  bool building = false;  // that task compiles the kernel to be promoted
   struct OpenBatch {
-    int64_t phase = 0;  // 0: of a round of the search; n: of the n-th promotion
+    int64_t phase = 0;  // as PhaseTrial::phase: 0 for a round, n for the n-th promotion, more for its confirmations
     std::vector<PlannedTrial> candidates;
   };
-  std::map<std::string, OpenBatch> open;  // what is ready or leased, by the id of the batch
-  std::optional<BatchRow> preparing;      // of these, the one whose candidates are being made
-  std::vector<BatchRow> restored;         // what was when the coordinator started, until it is offered again
+  std::map<std::string, OpenBatch> open;  // the batches that are ready or leased, by id
+  std::optional<BatchRow> preparing;      // the stored batch whose candidates are being generated
+  std::vector<BatchRow> restored;  // batches that were open when the search was taken up, until they are offered again
   bool exhausted = false;
-  bool stop = false;                      // promote what there is
-  bool cancelled = false;                 // and promote few
-  bool interim = false;                   // promote what there is, and go on
-  std::set<std::string> disputed;         // plans on whose promotion two workers did not agree, and no third decided
-  std::string dispute;                    // the last such, for people
-  std::map<std::string, Built> built;     // what this coordinator makes of finalists, by plan
-  std::string default_plan;               // of its promotion
-  bool settle = false;                    // nothing is agreed on: the default schedule as it is built here will do
-  std::set<std::string> refuted;          // principals whose promotions two others refuted: they get no batch of it
-  bool gave_up_default = false;           // the default schedule is wrong: search for any that is right
-  std::optional<KernelRecord> elsewhere;  // of the key under another environment: verified and timed before any search
-  bool background = false;                // only jobs want it that verify winners again: no search follows that
+  bool stop = false;               // no more rounds: promote what there is
+  bool cancelled = false;          // stopped by the cancellation of a job: promote only two finalists
+  bool interim = false;            // promote what there is, then go on with rounds
+  std::set<std::string> disputed;  // plans on which two workers disagreed at the promotion, without a third to decide
+  std::string dispute;             // the last such dispute, for people
+  std::map<std::string, Built> built;  // what this coordinator's compilers made of finalists, by plan
+  std::string default_plan;            // default schedule of its promotion
+  bool settle = false;  // all finalists are disputed: serve the default schedule as this coordinator builds it
+  std::set<std::string> refuted;  // principals that were refuted or revoked: they get no more batches of it
+  bool gave_up_default = false;   // no promoted kernel was correct, so search for any correct one
+  // The key's record under another environment, which is verified and timed before any round.
+  std::optional<KernelRecord> elsewhere;
+  bool background = false;  // only jobs that verify winners again need it, so no rounds follow
   enum class End { kOpen, kRecord, kNothing } end = End::kOpen;
-  std::set<int64_t> jobs;  // that want it
+  std::set<int64_t> jobs;  // ids of the jobs that need it
   bool promoting() const { return !open.empty() && open.begin()->second.phase > 0; }
 };
 
-// What dealing out rounds goes by.
+// Returns the figures by which rounds are divided among searches (compiler/search/budget.h).
 Standing standing(const Search& search);
 
-// What the searches tell the jobs, on the engine's thread.
+// What searches report to the jobs. Called on the engine's thread.
 class SearchObserver {
  public:
   enum class Origin { kKnown, kSearched, kTransferred };
   virtual ~SearchObserver() = default;
-  virtual void on_round(const Search& search) = 0;  // the trials of a batch came in
+  virtual void on_round(const Search& search) = 0;  // the trials of a round's batch were reported
   virtual void on_record(const Search& search, const KernelRecord& record, Origin origin) = 0;
-  virtual void on_interim(const Search& search) = 0;  // it has promoted what it had, if that was right, and goes on
-  // The plan of another environment is wrong here, or cannot be made. It goes on; may end jobs and with them the
-  // search.
+  // It has promoted what it had, if anything is correct, and goes on.
+  virtual void on_interim(const Search& search) = 0;
+  // The plan of another environment's record is wrong in this one, or cannot be generated. The search goes on; the
+  // callee may end jobs and thereby the search.
   virtual void on_lost(const Search& search) = 0;
-  virtual void on_end(const Search& search) = 0;  // may end jobs and with them the search
+  virtual void on_end(const Search& search) = 0;  // it has ended; the callee may end jobs and thereby the search
   virtual void on_failure(const Search& search, const absl::Status& status) = 0;
-  virtual std::string trace_of(const Search& search) const = 0;  // of the oldest job that wants it
+  virtual std::string trace_of(const Search& search) const = 0;  // returns the trace id of the oldest job that needs it
 };
 
 class Searches {
  public:
-  // All must outlive the searches.
+  // All pointers must outlive the object.
   Searches(Store* store, const Compiler* compiler, EventLoop* loop, Leases* leases, const Workers* workers,
            SearchObserver* observer, const EngineOptions& options)
       : store_(store),
@@ -107,26 +110,30 @@ class Searches {
         observer_(observer),
         options_(options) {}
 
-  // The live search of this row, read from the store if it is not live yet. `known`: records whose plans may suit it.
+  // Returns the live search of this row, which is read from the store if it is not live yet. `known`: winners whose
+  // plans may suit the group.
   absl::StatusOr<Search*> take_up(const SearchRow& row, const PlannedGroup& group, const Device& device,
                                   const Machine& machine, const KnownPlans& known);
   Search* find(int64_t id);
   Search& at(int64_t id) { return searches_.at(id); }
   const Search& at(int64_t id) const { return searches_.at(id); }
 
-  void mark(const Search& search) { loop_->mark(search.row.id); }  // its step is due
-  void tick();  // Marks the searches that may have more rounds at once than they have.
+  void mark(const Search& search) { loop_->mark(search.row.id); }  // makes its step due
+  void tick();  // Marks searches that may have more rounds at once than they have, and ends confirmations that no
+                // worker is left for.
   void step(int64_t id);
   void on_trials(int64_t id, const std::string& batch_id, const std::vector<Trial>& trials, const std::string& worker);
   void on_split(int64_t id, const std::string& batch_id, const std::vector<BatchRow>& parts);
   void on_store_failure(int64_t id, const absl::Status& status);
-  void revoke(const std::string& principal);  // No live search uses anything of it, or gives it any more.
-  // Promotes what there is. `leased_too`: although workers are at rounds, whose trials are then lost.
+  void revoke(const std::string& principal);  // Removes its trials from all live searches, which give it no more
+                                              // batches.
+  // Stops rounds and promotes what there is. `leased_too`: also takes back rounds that workers are measuring, whose
+  // trials are then lost.
   void stop(Search& search, bool cancelled, bool leased_too);
-  void promote_interim(Search& search);    // Promotes what there is and goes on, for other jobs.
-  void wanted_now(Search& search);         // A job waits for it: it is no background search any more.
-  void leave(int64_t job_id);              // The job wants none of them any more. Those that nobody wants are dropped.
-  void leave(int64_t job_id, int64_t id);  // The same for one of them.
+  void promote_interim(Search& search);    // Promotes what there is, and goes on for other jobs.
+  void wanted_now(Search& search);         // A client's job needs it, so it is no longer a background search.
+  void leave(int64_t job_id);              // Removes the job from all searches. Searches without jobs are dropped.
+  void leave(int64_t job_id, int64_t id);  // The same for one search.
 
  private:
   // searches.cpp
@@ -157,11 +164,13 @@ class Searches {
                                                          std::vector<Claim>* claims);
   static bool is_built_here(const Search& search, const KernelRecord& record);
   static bool may_settle(const Search& search);
+  // confirmations.cpp
   static void take_confirmed(const Search& search, const Claim& first, const Claim& second, KernelRecord* record);
   void ask(Search& search, const std::vector<PhaseTrial>& finals, const KernelRecord& record);
   void refute(Search& search, const std::string& principal);
   void confirm_no_longer(Search& search);
-  void add_kin(const std::string& worker, std::set<std::string>* principals) const;  // its principal and its machine
+  // Adds the worker's principal and machine to a set.
+  void add_kin(const std::string& worker, std::set<std::string>* principals) const;
   std::set<std::string> never_by(const Search& search, const BatchRow& row) const;
   // rounds.cpp
   using MakeRound = std::function<absl::StatusOr<Round>(const SearchInput&)>;
@@ -180,14 +189,14 @@ class Searches {
   const Workers* const workers_;
   SearchObserver* const observer_;
   const EngineOptions& options_;
-  std::map<int64_t, Search> searches_;  // by id
+  std::map<int64_t, Search> searches_;  // by search id
   uint64_t last_token_ = 0;
   bool said_why_not_built_ = false;
-  std::map<std::string, int64_t> rounds_each_;  // most_rounds() by device, since the last tick
+  std::map<std::string, int64_t> rounds_each_;  // most_rounds() by class of device, since the last tick
 };
 
-// Adds a trial to what the search knows, in the order of numbers.
+// Adds a trial to the search; input.trials stays in the order of trial numbers.
 void add_trial(Search& search, const PhaseTrial& trial);
-uint64_t unpredictable();  // a seed that no worker can know before it has the batch
+uint64_t unpredictable();  // returns a check seed that no worker can know before it gets the batch
 
 }  // namespace wl

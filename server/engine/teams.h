@@ -1,5 +1,5 @@
-// Teams share one coordinator. What a team's jobs find is for the team alone; what jobs of no team ("") find is shared.
-// See docs/design/service.md#teams.
+// Teams of callers that share one coordinator. Records of a team's jobs are for the team alone; records of jobs without
+// a team ("") are shared. See docs/design/service.md#teams.
 #pragma once
 
 #include <cstdint>
@@ -8,15 +8,15 @@
 
 namespace wl {
 
-// What holds for a team. Who has none has these first values.
+// The rules of a team. Callers without a team have the default values.
 struct TeamRules {
-  int64_t weight = 1;      // while teams of one priority wait for the same workers, each gets candidates by its weight
-  int64_t priority = 0;    // a team with a higher one is always served first
-  int64_t most_jobs = 0;   // that are not done at once; 0: any number
-  bool publishes = false;  // a kernel that two principals agree on becomes a shared one
+  int64_t weight = 1;      // share of candidates among teams of one priority that wait for the same workers
+  int64_t priority = 0;    // teams with a higher priority are always served first
+  int64_t most_jobs = 0;   // limit on unfinished jobs at a time; 0: none
+  bool publishes = false;  // whether a kernel on which workers of two principals agree becomes shared
 };
-// The priority of what nobody waits for: below that of any team.
+// The priority of work for which no client waits: below that of any team.
 inline constexpr int64_t kBackground = -1'000'000'000;
-using RulesOf = std::function<TeamRules(const std::string& team)>;  // any thread
+using RulesOf = std::function<TeamRules(const std::string& team)>;  // may be called on any thread
 
 }  // namespace wl

@@ -1,4 +1,4 @@
-// What a job wants: a record of every group of its plan, from the store or from a search.
+// What a job needs: a record of every group of its plan, from the store or from a search.
 #include <algorithm>
 #include <limits>
 
@@ -7,11 +7,11 @@
 namespace wl {
 namespace {
 
-constexpr int kKnown = 256;  // records that are looked at for similar groups, newest first
+constexpr int kKnown = 256;  // number of records, newest first, among which similar groups are looked for
 
 }  // namespace
 
-// Those from before the job, so that a restarted coordinator finds the same.
+// Returns winners from before the job's creation only, so that a restarted coordinator finds the same ones.
 absl::StatusOr<KnownPlans> Jobs::known_plans(const JobRow& job) {
   WL_ASSIGN_OR_RETURN(const std::vector<RecordRow> rows,
                       store_->list_records(RecordCursor{job.created_ms, ""}, kKnown, {.team = job.team}));
@@ -53,7 +53,7 @@ absl::Status Jobs::want(ActiveJob& job, const PlannedGroup& group, int64_t trial
   wanted.team = job.row.team;
   WL_ASSIGN_OR_RETURN(SearchRow row, store_->open_search(job.row.id, wanted, asked.retune));
   if (record && record->search_id == row.id && satisfies(record->record, trials, asked.budget_s)) {
-    // A retune that had this group done before the coordinator restarted.
+    // This job, a retune, had searched the group before the coordinator restarted.
     job.records.insert_or_assign(group.key, std::move(record->record));
     job.searched.insert(group.key);
     return absl::OkStatus();
@@ -62,7 +62,7 @@ absl::Status Jobs::want(ActiveJob& job, const PlannedGroup& group, int64_t trial
   return want_search(job, group, trials, *search, std::move(record));
 }
 
-// The job joins a search. `record`: what the store has of the key.
+// Lets the job join a search. `record`: the store's record of the key, if it has one.
 absl::Status Jobs::want_search(ActiveJob& job, const PlannedGroup& group, int64_t trials, Search& search,
                                std::optional<RecordRow> record) {
   const TuneOptions& asked = job.row.options;
@@ -79,7 +79,8 @@ absl::Status Jobs::want_search(ActiveJob& job, const PlannedGroup& group, int64_
   const bool more = trials > search.input.wanted;
   if (more) search.exhausted = false;
   search.input.wanted = std::max(search.input.wanted, trials);
-  // What it found may be lost since: its record was invalidated, or the object of that is gone.
+  // A search with a record is reopened if more trials are wanted, or if its record was lost since: invalidated, or its
+  // object is gone.
   if (search.end == Search::End::kRecord && (more || !record)) search.end = Search::End::kOpen;
   if (search.end == Search::End::kRecord && record) job.records.insert_or_assign(group.key, std::move(record->record));
   if (search.end == Search::End::kOpen) {
@@ -89,8 +90,8 @@ absl::Status Jobs::want_search(ActiveJob& job, const PlannedGroup& group, int64_
   return absl::OkStatus();
 }
 
-// A fused group that its parts beat may have been searched with less luck: it tries what won for a part as well. What
-// it tried is stored, so a restarted coordinator asks for the same.
+// A fused group that is slower than its parts may only have been searched with less luck, so it tries the winning plan
+// of a part, too. The trial is stored, so a restarted coordinator does not repeat it.
 absl::Status Jobs::try_plan_of_part(ActiveJob& job, const PlannedGroup& whole, const PlannedGroup& part) {
   const auto winner = job.records.find(part.key);
   if (!whole.searched() || !job.records.contains(whole.key) || winner == job.records.end()) return absl::OkStatus();
@@ -117,7 +118,8 @@ absl::Status Jobs::try_plan_of_part(ActiveJob& job, const PlannedGroup& whole, c
   return absl::OkStatus();
 }
 
-// What became of the candidates of a group that has no kernel; "" if all have one.
+// Returns the outcomes of the candidates of the first group without a kernel, for an error message; "" if all groups
+// have one.
 std::string Jobs::why_none(const ActiveJob& job) const {
   for (const auto& [key, id] : job.searches) {
     const Search* const search = searches_->find(id);
@@ -139,7 +141,7 @@ std::string Jobs::why_none(const ActiveJob& job) const {
   return "";
 }
 
-// The job was over before all of its groups had kernels.
+// Returns the error of a job whose time was over before all its groups had kernels.
 absl::Status Jobs::why_unfinished(const ActiveJob& job) const {
   const TuneOptions& asked = job.row.options;
   if (workers_->serving(*job.row.device, job.row.team) == 0)

@@ -10,17 +10,18 @@ namespace wl {
 namespace {
 
 constexpr auto kReturns = std::chrono::seconds(1);
-constexpr int kMostAttending = 8;  // calls of a process: connections that broke are noticed late
+constexpr int kMostAttending = 8;  // calls of Attend of one process: a broken connection is noticed late, so several
+                                   // may be open
 constexpr auto kForgotten = std::chrono::hours(1);
-constexpr auto kAway = std::chrono::seconds(10);  // who measures renews its lease every third of a term
+constexpr auto kAway = std::chrono::seconds(10);  // a worker that measures renews its lease every third of a term
 
-// What has the library that a job asks for.
+// Returns the name of the package that has the library that a job asks for.
 std::string package_of(const TuneOptions& asked) {
   const Library* const library = library_named(asked.libraries);
   return library == nullptr ? asked.libraries : std::string(library->package);
 }
 
-// Whether the library that a job asks for is one for its target.
+// Checks that the library that a job asks for exists for the job's target.
 absl::Status library_fits(const TuneOptions& asked) {
   const Library* const library = library_named(asked.libraries);
   const std::string family = asked.target.substr(0, asked.target.find(':'));
@@ -41,7 +42,7 @@ bool Workers::is_here(const State& worker, Clock::duration silence) {
   return worker.waiting > 0 || Clock::now() - worker.heard < silence;
 }
 
-// A connection that breaks is there again within a moment, if its worker is.
+// Whether the worker's last call of Attend ended kReturns ago or earlier; a worker that lives reconnects sooner.
 bool Workers::has_left(const State& worker) {
   return worker.left && worker.waiting == 0 && Clock::now() - *worker.left >= kReturns;
 }
@@ -64,7 +65,7 @@ absl::StatusOr<uint64_t> Workers::add(const std::string& name, uint64_t epoch, c
   State& worker = workers_[name];
   if (worker.epoch > given) return given;  // A newer process has come meanwhile.
   if (worker.epoch != given)
-    worker.waiting = worker.attending = 0;  // The older process does not count for the new one.
+    worker.waiting = worker.attending = 0;  // Calls of the older process do not count for the new one.
   worker.epoch = given;
   worker.serves = {devices, team, machine, rates};
   note(&worker);
@@ -91,7 +92,8 @@ void Workers::note(State* worker) {
   worker->lost = false;
 }
 
-// A name of a row is never what a worker says, which is a digest.
+// Returns the worker's machine: the one that the callers file names, else the one that the worker says. The prefix
+// keeps them apart, since workers say digests.
 std::string Workers::placed(const std::string& name, std::string said) const {
   const std::string row = row_(principal_of(name));
   return row.empty() ? said : cat("row ", row);
@@ -103,7 +105,7 @@ std::string Workers::machine_of(const std::string& name) const {
     const std::lock_guard lock(mutex_);
     if (const auto known = workers_.find(name); known != workers_.end()) said = known->second.serves.machine;
   }
-  // Of a worker that has not come back since the coordinator started, the store knows it.
+  // The store knows the machine of a worker that has not come back since the coordinator started.
   if (!said) said = store_->worker_machine(name).value_or("");
   return placed(name, *std::move(said));
 }

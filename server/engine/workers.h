@@ -1,5 +1,5 @@
-// Who is registered: the workers by name, their devices and when they were last heard from. Every function may be
-// called from any thread; none calls another part of the engine, and none holds the lock while it uses the store.
+// The registered workers, by name, with their devices and the time when they were last heard from. All functions may be
+// called from any thread. None calls another part of the engine, and none holds the lock while it uses the store.
 #pragma once
 
 #include <functional>
@@ -14,51 +14,53 @@
 
 namespace wl {
 
-// A worker process by name and epoch, as the store writes it beside a lease.
+// Returns a worker process by name and epoch (NAME#EPOCH), as the store has it beside a lease.
 inline std::string process_of(const std::string& name, uint64_t epoch) {
   return cat(name, "#", epoch);
 }
 
-// A machine, in a set of principals whose workers are not given a batch.
+// Returns the entry for a machine in a set of names and principals that do not get a batch.
 inline std::string on_machine(const std::string& machine) {
   return "@" + machine;
 }
 
 class Workers {
  public:
-  // A worker is alive until it was not heard from for two terms. `row`: as EngineOptions::machine_row.
+  // A worker is alive until it has been silent for two terms (the term of a lease). `row`: as
+  // EngineOptions::machine_row.
   Workers(Store* store, Clock::duration term, MachineRow row = EngineOptions().machine_row)
       : store_(store), term_(term), row_(std::move(row)) {}
 
-  // Registers a process and returns its epoch. `epoch`: the one that it had before, or 0. Errors as Store::put_worker.
-  // A worker of a team serves that team alone, one of none serves all.
+  // Registers a process and returns its epoch. `epoch`: the one that it had before, or 0. A worker of a team serves
+  // only that team; a worker without a team serves all. Errors are those of Store::put_worker.
   absl::StatusOr<uint64_t> add(const std::string& name, uint64_t epoch, const std::vector<Device>& devices,
                                const std::string& team = "", const std::string& machine = "",
                                const std::vector<MeasuredRates>& rates = {});
-  // Notes that the worker asked for work. Returns what it serves; nullopt when it is not registered under this epoch.
+  // Notes that the worker asked for work. Returns what it serves; nullopt if it is not registered under this epoch.
   struct Served {
     std::vector<Device> devices;
     std::string team, machine = {};
-    std::vector<MeasuredRates> rates = {};  // of the devices, in their order; there may be fewer
+    std::vector<MeasuredRates> rates = {};  // rates of the devices, in their order, possibly fewer
   };
   std::optional<Served> heard(const std::string& name, uint64_t epoch);
-  void renewed(const std::string& name);  // Notes that it renewed a lease.
+  void renewed(const std::string& name);  // Notes that the worker renewed a lease.
 
-  // The machine of a worker, also of one that has gone; empty: not known. May read the store.
+  // Returns the machine of a worker, even if it is gone; empty: unknown. May read the store.
   std::string machine_of(const std::string& name) const;
-  // Whether these two can have been one: of one principal, or of one machine as far as is known, or one of them is
-  // nobody who is known. Nobody confirms itself.
+  // Whether two workers may not be independent: they have one principal or one machine, or the principal or machine of
+  // one is unknown. Such workers do not confirm each other.
   bool may_be_one(const std::string& a, const std::string& b) const;
 
-  // A process begins or ends to attend. FailedPrecondition: it is not registered under this epoch. ResourceExhausted:
-  // it attends several times already.
+  // A process begins, or ends, a call of Attend. FailedPrecondition: it is not registered under this epoch.
+  // ResourceExhausted: it has too many open calls.
   absl::Status attend(const std::string& name, uint64_t epoch);
   void left(const std::string& name, uint64_t epoch);
   absl::Status may_attend(const std::string& name, uint64_t epoch);
-  // The processes that have left without a word since the last call, by name and epoch.
+  // Returns the processes, by name and epoch, that were lost since the last call: their last call of Attend ended, and
+  // they were not heard from for a second.
   std::vector<std::pair<std::string, uint64_t>> take_lost();
 
-  // While one of these lives, the worker waits for work and so is alive.
+  // While such an object lives, the worker waits for work, and so counts as alive.
   class Waiting {
    public:
     Waiting(Workers* workers, std::string name, uint64_t epoch);
@@ -72,20 +74,23 @@ class Workers {
     const uint64_t epoch_;
   };
 
-  // Live workers with a device that serves this one, for jobs of this team.
+  // The live workers with a device that can do this device's work for jobs of this team: their number, and their names.
   int serving(const Device& device, const std::string& team) const;
   std::vector<std::string> names_serving(const Device& device, const std::string& team) const;
-  // Of these, who waits for work or was heard from in the last seconds: others may be gone although they count as live.
+  // Those of them that wait for work or were heard from within away(). Others may be gone, although they still count as
+  // live.
   std::vector<std::string> names_here(const Device& device, const std::string& team) const;
-  std::vector<std::string> names_waiting(const Device& device, const std::string& team) const;  // for work
-  Clock::duration away() const;  // after so much silence a worker is not here
-  void forget_dead();            // Workers that have been silent for long are no longer listed.
-  // The device that `asked` means: the one that is given, else of the team's live worker that was heard from last, else
-  // of the machine that the store saw last. NotFound: none ever registered.
+  // Those of them that wait for work.
+  std::vector<std::string> names_waiting(const Device& device, const std::string& team) const;
+  Clock::duration away() const;  // the silence after which a worker counts as not here
+  void forget_dead();            // Forgets workers that have been silent for an hour.
+  // Returns the device that `asked` means: the given one; else a suitable one of the team's live workers, the last
+  // heard from first; else one of the store, the last seen first. NotFound: none was ever registered.
+  // FailedPrecondition: none has the library that was asked for. InvalidArgument: the options contradict each other.
   absl::StatusOr<Device> device_for(const TuneOptions& asked, const std::string& team) const;
-  // What the live worker that was heard from last has measured of this device; without figures: none has.
+  // Returns the rates of this device that a live worker measured, of the worker heard from last; empty if none did.
   MeasuredRates rates_of(const Device& device, const std::string& team) const;
-  std::vector<WorkerView> views() const;  // without their leases
+  std::vector<WorkerView> views() const;  // without the leases
 
  private:
   struct State {
@@ -95,12 +100,13 @@ class Workers {
     int64_t heard_ms = 0;
     int waiting = 0;
     int attending = 0;
-    std::optional<Clock::time_point> left;  // it attends no more, and was not heard from since
-    bool lost = false;                      // take_lost() has said so
+    std::optional<Clock::time_point> left;  // when its last call of Attend ended, if it was not heard from since
+    bool lost = false;                      // take_lost() has returned it
   };
-  static bool is_here(const State& worker, Clock::duration silence);  // waits for work, or was silent for less
+  // Whether the worker waits for work, or was heard from within `silence`.
+  static bool is_here(const State& worker, Clock::duration silence);
   static bool has_left(const State& worker);
-  static void note(State* worker);  // it was heard from
+  static void note(State* worker);  // notes that it was heard from
   bool alive(const State& worker) const;
   std::vector<std::string> names(const Device& device, const std::string& team,
                                  const std::function<bool(const State&)>& which) const;

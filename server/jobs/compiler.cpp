@@ -25,16 +25,17 @@
 namespace wl {
 namespace {
 
-// A pool with the graph and the machine that it refers to. It must not be moved.
+// A pool of candidate groups for covers, with the graph and the machine that it refers to. The object must not be
+// moved.
 struct PooledGraph {
   Graph graph;
   Machine machine;
-  Work* work = nullptr;  // while it is made
+  Work* work = nullptr;  // used only while the pool is made
   absl::StatusOr<ColumnPool> pool = candidate_pool(graph, machine, kEnumerated, work);
 };
 
-// The pools of the last graphs that were planned, for a job's cover is chosen many times from one pool. The same graph
-// and machine give the same pool, so results do not depend on what is kept. Any thread may call.
+// Keeps the pools of the last graphs that were planned, since a job's cover is chosen many times from one pool. The
+// same graph and machine give the same pool, so results do not depend on what is kept. Any thread.
 class Pools {
  public:
   absl::StatusOr<std::shared_ptr<const PooledGraph>> of(const Graph& graph, const Machine& m, Work* work) {
@@ -77,7 +78,8 @@ class RealGroup : public GroupCompiler {
   }
 
   std::vector<std::string> seeds() const override {
-    // Kernels of a library take turns with the others, so that the first round, which may be the only one, has both.
+    // Kernels of a library alternate with the others, so that the first round, which may be the only one, has both
+    // kinds.
     const std::vector<std::string> of_library = untried_of_library({}, static_cast<int>(space_.seeds.size()));
     std::vector<std::string> plans;
     for (size_t i = 0; i < space_.seeds.size(); ++i) {
@@ -94,7 +96,7 @@ class RealGroup : public GroupCompiler {
     std::vector<Observed> observed;
     std::set<Point> seen;
     for (const PlanOutcome& trial : trials) {
-      // A plan that an older Warploom wrote may not be in this space any more. The strategy is not told of it then.
+      // A plan of an older version may no longer be in this space; it is left out.
       auto point = space_.parse(trial.plan);
       if (!point.ok()) continue;
       seen.insert(*point);
@@ -150,14 +152,14 @@ class RealGroup : public GroupCompiler {
   }
 
  private:
-  // Whether a plan is of a kernel of the library.
+  // Whether a plan is for a kernel of the library.
   bool of_library(const std::string& plan) const {
     return library_ && absl::StartsWith(plan, cat(library_->space.prefix, " "));
   }
   const Space& space_of_plan(const std::string& plan) const { return of_library(plan) ? library_->space : space_; }
 
-  // A library has a handful of kernels for a group. All are tried, in the first rounds, beside what a strategy
-  // proposes, which is not told of them.
+  // Returns plans of the library's kernels that were not tried yet, at most n. There are only a handful for a group, so
+  // all are tried, in the first rounds, beside the strategy's proposals. The strategy is not told of them.
   std::vector<std::string> untried_of_library(const std::vector<PlanOutcome>& trials, int n) const {
     std::vector<std::string> plans;
     if (!library_) return plans;
@@ -182,7 +184,7 @@ class RealGroup : public GroupCompiler {
   }
 
   Graph graph_;
-  const std::string hash_ = graph_hash(graph_);  // by which its kernels are named
+  const std::string hash_ = graph_hash(graph_);  // part of its kernels' names
   Machine machine_;
   Domain domain_;
   Space space_;

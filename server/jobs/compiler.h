@@ -1,6 +1,7 @@
-// The compiler as the coordinator uses it: the covers of a graph, and for one group its candidates, their sources and
-// its oracle. All functions are pure. It is an interface so that the job engine is tested without compiling anything.
-// What may take long takes a Work, which may be null; if it ends before, its status is the answer.
+// The compiler as the coordinator uses it: the covers of a graph, and the candidates, sources and oracle of a group.
+// All functions are pure. It is an interface, so that the job engine can be tested without compiling anything.
+// Functions that may take long get a Work (compiler/base/work.h), which may be null; if it ends first, they return its
+// status.
 #pragma once
 
 #include <memory>
@@ -17,7 +18,7 @@
 
 namespace wl {
 
-// The outcome of a trial, as far as a strategy may look at it.
+// The part of a trial's outcome that a strategy may use.
 struct PlanOutcome {
   std::string plan;
   bool correct = false;
@@ -28,19 +29,19 @@ struct PlanOutcome {
 class GroupCompiler {
  public:
   virtual ~GroupCompiler() = default;
-  // Analytic first choices, best first; the first is the default schedule. Never empty.
+  // Returns plans that a model proposes first, best first; the first is the default schedule. Never empty.
   virtual std::vector<std::string> seeds() const = 0;
-  // At most n new plans; fewer when the space is exhausted. `trials` are in trial order. Depends on nothing but the
-  // arguments.
+  // Returns at most n new plans; fewer if the space is exhausted. `trials` are in the order of their numbers. The
+  // result depends on the arguments only.
   virtual std::vector<std::string> propose(const std::string& strategy, const std::vector<PlanOutcome>& trials, int n,
                                            uint64_t seed) const = 0;
-  // The same plan as this version writes it; the text itself when it is no plan of this group's space.
+  // Returns the plan as this version writes it; unchanged if it is no plan of this group's space.
   virtual std::string current(const std::string& plan) const { return plan; }
-  // At most n plans that won for similar groups, nearest first.
+  // Returns at most n plans of this space from winners of similar groups, nearest first.
   virtual std::vector<std::string> nearest(const std::vector<KnownPlan>& /*known*/, int /*n*/) const { return {}; }
   virtual absl::StatusOr<Source> generate(const std::string& plan) const = 0;
   virtual absl::StatusOr<Check> check(uint64_t seed) const = 0;  // may take seconds
-  virtual std::string space_text() const = 0;                    // axes and count, for people
+  virtual std::string space_text() const = 0;                    // axes and number of points, for people
   virtual absl::StatusOr<std::string> kernel_text(const std::string& plan) const = 0;
 };
 
@@ -48,18 +49,18 @@ class Compiler {
  public:
   virtual ~Compiler() = default;
   virtual absl::StatusOr<Graph> simplify(const Graph& graph) const = 0;
-  // The graph to give to covers() and explain(): simplified, and with its values stored as `cover` wants them.
+  // Returns the graph for covers() and explain(): simplified, and with its values in the layout that `cover` needs.
   virtual absl::StatusOr<Graph> laid_out(const Graph& graph, const std::string& /*cover*/, Work* /*work*/) const {
     return simplify(graph);
   }
-  // The covers that launches are chosen from, group by group, once times are known. They are in order from the one that
-  // fuses most to one kernel per op. The first is the one that `cover` names; `prices` are for a cover that refines().
+  // Returns the covers from which launches are chosen, group by group, when times are known: from the cover that fuses
+  // most, which is the one named `cover`, to one kernel per op. `prices` are used by covers that refines().
   virtual absl::StatusOr<std::vector<Cover>> covers(const Graph& graph, const Machine& machine,
                                                     const std::string& cover, const CoverPrices& prices,
                                                     Work* work) const = 0;
   // Whether `cover` is chosen again with measured times.
   virtual bool refines(const std::string& cover) const = 0;
-  // Simpler covers that `cover` is timed whole against, by name.
+  // Returns the names of the simpler covers against which `cover` is timed whole.
   virtual std::vector<std::string> simpler(const std::string& /*cover*/) const { return {}; }
   virtual absl::StatusOr<CoverExplanation> explain(const Graph& graph, const Machine& machine, const std::string& cover,
                                                    Work* work) const = 0;
@@ -68,7 +69,7 @@ class Compiler {
   virtual absl::Status known_cover(const std::string& name) const = 0;
 };
 
-// The compiler of Warploom, without a learned cost model and with one.
+// Return Warploom's compiler, without a learned cost model and with one.
 const Compiler& warploom_compiler();
 std::unique_ptr<Compiler> warploom_compiler(Ranker ranker);
 

@@ -5,16 +5,17 @@
 namespace wl {
 namespace {
 
-// Two machines of one kind, under other loads, differ by less than this.
+// Times of two machines of one kind under different load differ by less than this factor.
 constexpr double kFactor = 2;
-// A kernel that was faster than the default schedule by more than this share is not slower by more than it elsewhere.
+// Two workers disagree if one finds a kernel faster than the default schedule by more than this share, and the other
+// slower by more than this share.
 constexpr double kShare = 0.1;
 
 double time_of(const Trial& trial) {
   return undisturbed_ns(trial.samples_ns);
 }
 
-// The time of the winner as a multiple of the default schedule's; 0: not known.
+// Returns the winner's time as a multiple of the default schedule's; 0 if unknown.
 double relative(const Claim& claim) {
   const double standard = claim.standard ? time_of(*claim.standard) : 0;
   return standard > 0 ? time_of(claim.winner) / standard : 0;
@@ -36,7 +37,8 @@ std::string timed(const Claim& claim) {
   return absl::StrFormat("%s measured %.0f ns%s", claim.worker, time_of(claim.winner), beside);
 }
 
-// What is wrong with a kernel for one of them; or they do not speak of one object; or they are one.
+// Returns why two claims cannot agree whatever their times: one is not correct or has no worker, both are of one
+// principal, or the objects differ. Empty: none of these.
 std::string other_kernel(const Claim& a, const Claim& b) {
   for (const Claim* claim : {&a, &b})
     if (claim->winner.outcome != Outcome::kCorrect || claim->worker.empty()) return said(*claim);

@@ -1,5 +1,5 @@
-// Confirming the winner of a promotion: other workers build it again, check it and time it beside the default schedule,
-// and what they say is compared. Pure functions of trials (docs/design/trust.md#confirmation).
+// Confirmation of a promotion's winner: other workers build it again, check it and time it beside the default schedule,
+// and the claims of all are compared. Pure functions of trials (docs/design/trust.md#confirmation).
 #pragma once
 
 #include <optional>
@@ -11,41 +11,42 @@
 
 namespace wl {
 
-// What one worker says of a kernel.
+// What one worker reported about a kernel.
 struct Claim {
   int64_t phase = 0;
-  std::string worker;  // its name; empty: its trial was given up, and nobody says it
+  std::string worker;  // the worker's name; empty: the trial was given up, so no worker reported it
   Trial winner;
-  std::optional<Trial> standard;  // the default schedule in the same rounds; none: it was not right, or is the winner
+  std::optional<Trial> standard;  // trial of the default schedule in the same rounds; nullopt: not correct, or it is
+                                  // the winner
 };
 
-// Every claim on a plan: of the promotion `phase`, then of its confirmations.
+// Returns all claims on a plan: of the promotion `phase`, then of its confirmations, in order.
 std::vector<Claim> claims_on(const std::string& plan, const std::string& default_plan, int64_t phase,
                              const std::vector<PhaseTrial>& all);
 
-// How close the times of two workers have to be.
+// How close the times of two workers must be. In both cases a kernel that is clearly faster than the default schedule
+// for one worker must not be clearly slower for the other.
 enum class Closeness {
-  kSameTime,  // within what machines of one kind differ by
-  kSameOrder  // as far apart as load makes them; but a kernel that is faster than the default schedule for one of them
-              // is not slower for the other
+  kSameTime,  // within the factor by which machines of one kind may differ
+  kSameOrder  // any times, since other load may make them differ
 };
 
-// Why two workers do not say the same of a kernel, for people; empty when they do: both found it right, built the same
-// bytes, and their times are close.
+// Returns, for people, why two workers disagree on a kernel; empty if they agree: they have different principals, both
+// found it correct and built the same bytes, and their times are close.
 std::string difference(const Claim& a, const Claim& b, Closeness closeness);
 
-// Why a worker is wrong when two others agree, for people; empty when it may be right: load makes its times longer, and
-// nothing makes them shorter.
+// Returns, for people, why a worker is wrong if two others agree: it built other bytes, had another outcome, or was
+// much faster. Empty if it may be right: load makes times longer, and nothing makes them shorter.
 std::string refutation(const Claim& claim, const Claim& first, const Claim& second);
 
-// The first two claims that agree, as indices.
+// Returns the indices of the first two claims that agree.
 std::optional<std::pair<size_t, size_t>> agreed(const std::vector<Claim>& claims, Closeness closeness);
 
-// The batch of a confirmation: the winner and the default schedule, with a check of its own.
+// Returns the round of a confirmation: the winner and the default schedule, with a check of its own.
 absl::StatusOr<Round> confirming_round(const SearchInput& input, int64_t phase,
                                        const std::vector<PlannedTrial>& candidates, uint64_t check_seed);
 
-// The record, with what two workers agreed on: measured by the one whose samples took longer, confirmed by the other,
+// Sets in the record what two workers agreed on: measured by the one with the longer samples, confirmed by the other,
 // so that neither can make a kernel look faster than the other has seen it.
 void confirm(const Claim& first, const Claim& second, KernelRecord* record);
 

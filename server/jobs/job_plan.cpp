@@ -15,18 +15,18 @@
 namespace wl {
 namespace {
 
-constexpr uint64_t kGroupSteps = 50;  // of work on a group: its text and its key
-// To be raised when the ABI of kernels, the numerics policy or the way of measuring changes meaning.
+constexpr uint64_t kGroupSteps = 50;  // steps of Work that a group's text and key count as
+// Must be raised when the ABI of kernels, the numerics policy or the way of measuring changes.
 constexpr int kKeyVersion = 1;
-// How products of f32 are rounded. There is one way; its name stays in the keys so that existing stores are found
-// again.
+// How products of f32 are rounded. There is only one way now; its name stays part of keys, so that existing records are
+// found.
 constexpr std::string_view kProducts = "strict";
 
 class PlanBuilder {
  public:
   PlanBuilder(JobPlan* plan, const TuneOptions& options) : plan_(plan), options_(options) {}
 
-  // `counted`: which count of the planned group the launch adds to.
+  // Plans a launch. `counted`: the count of the planned group that it increments.
   PlannedLaunch add(const Group& group, int64_t PlannedGroup::*counted) {
     Graph graph = extract(plan_->graph, group);
     const std::string key = problem_key(graph, plan_->device, options_);
@@ -52,8 +52,9 @@ class PlanBuilder {
   std::unordered_map<std::string, int> by_key_;
 };
 
-// A part belongs to the fused launch that computes what the part stores. Where no fused launch does, because fusion
-// made the value unnecessary, it belongs to the launch that shares most ops with it.
+// For every fused launch, returns its parts. A part belongs to the fused launch that computes the values that the part
+// stores. If none does, because fusion made the values unnecessary, it belongs to the launch that shares most ops with
+// it.
 std::vector<std::vector<int>> match_parts(const Cover& fused, const Cover& parts) {
   std::unordered_map<NodeId, std::vector<size_t>> computed_by;
   for (size_t f = 0; f < fused.groups.size(); ++f)
@@ -82,7 +83,7 @@ std::vector<std::vector<int>> match_parts(const Cover& fused, const Cover& parts
 std::string problem_key(const Graph& group, const Device& device, const TuneOptions& options) {
   Encoder key("warploom.problem", kKeyVersion);
   key.text(graph_hash(group)).text(device.fingerprint()).text(kProducts).text(options.cold ? "cold" : "warm");
-  // Left out where empty, so that records without libraries keep their keys.
+  // Left out if empty, so that records without libraries keep their keys.
   if (!device.libraries.empty()) key.text(device.libraries);
   return key.hash();
 }
@@ -102,7 +103,7 @@ std::string result_key(const std::string& graph_text, const Device& device, cons
       .text(options.cover);
   if (options.kernels_alone) key.text("kernels alone");
   if (!team.empty())
-    key.text(team);  // Answers to nobody in particular keep the ids that they had before there were teams.
+    key.text(team);  // Answers for callers without a team keep the ids that they had before there were teams.
   return key.hash();
 }
 
@@ -136,7 +137,7 @@ absl::StatusOr<JobPlan> make_plan(const std::string& graph_text, const TuneOptio
   WL_ASSIGN_OR_RETURN(std::vector<Cover> covers,
                       compiler.covers(plan.graph, plan.machine, options.cover, prices, work));
   PlanBuilder builder(&plan, options);
-  // An output that is an input needs no kernel: it is that input's buffer.
+  // A group that only stores inputs needs no kernel: such an output is the input's buffer.
   const auto nothing_to_do = [&](const Group& group) {
     return std::all_of(group.stores.begin(), group.stores.end(),
                        [&](NodeId id) { return plan.graph.nodes[id].op == Op::input; });

@@ -1,6 +1,7 @@
 // The plan of a job: the distinct groups of several covers of its graph, from the cover that fuses most to the default
-// (one kernel per op), with their keys and the values that launches pass on. assemble() makes the job's answer from the
-// records of these groups. Both are pure functions, so a restarted coordinator makes the same plan and the same answer.
+// one (one kernel per op), with their keys, and the values that launches exchange. assemble() makes the job's result
+// from the records of these groups. Both are pure functions, so a restarted coordinator makes the same plan and the
+// same result.
 #pragma once
 
 #include <map>
@@ -18,18 +19,19 @@ struct PlannedGroup {
   std::string key;
   std::string name;  // describe_group()
   Graph graph;
-  std::string text;  // of the graph
+  std::string text;  // text of the graph
   Problem problem;
   int64_t ops = 0, bytes = 0;
   double flops = 0;
-  // Launches in the first cover, in the last (the default), and in those between.
+  // Number of launches in the first cover, in the last (the default), and in those between.
   int64_t fused_count = 0, part_count = 0, between_count = 0;
-  // Whether schedules of the group are searched. Of a group that occurs in the last cover alone only the default
-  // schedule is measured.
+  // Whether schedules of the group are searched. Groups of the last cover alone only get their default schedule
+  // measured.
   bool searched() const { return fused_count + between_count > 0; }
 };
 
-// One kernel of a cover: which group, and the value of the whole graph behind every buffer of its problem.
+// One kernel launch of a cover: its group (an index in JobPlan::groups), and the values of the whole graph that it
+// passes as arguments, in the order of the problem's buffers, and that it stores.
 struct PlannedLaunch {
   int group = 0;
   std::vector<NodeId> arguments;
@@ -37,17 +39,17 @@ struct PlannedLaunch {
 };
 
 struct JobPlan {
-  Graph graph;  // simplified
+  Graph graph;  // simplified and laid out for the cover
   std::string graph_hash;
   Device device;
   Machine machine;
-  std::vector<PlannedGroup> groups;  // distinct, in order of first launch, cover by cover
+  std::vector<PlannedGroup> groups;  // distinct groups, in order of first launch, cover by cover
   struct Level {
-    std::vector<PlannedLaunch> launches;     // in an order that can run
-    std::vector<std::vector<int>> parts_of;  // for every launch: those of the next level that it replaces
+    std::vector<PlannedLaunch> launches;     // in an order in which they can run
+    std::vector<std::vector<int>> parts_of;  // for every launch, the launches of the next level that it replaces
   };
-  std::vector<Level> levels;  // a cover each; the last has no parts
-  // Whether a group of the first cover stays whole although its parts were faster, each by itself.
+  std::vector<Level> levels;  // one for each cover; the last has no parts
+  // Whether groups are kept even if their parts, each timed by itself, are faster.
   bool keeps_groups = false;
   double enumerate_s = 0;  // how long planning took, set by who called make_plan() and reported to people
 };
@@ -55,15 +57,16 @@ struct JobPlan {
 // Keys. A key or the environment contains everything that may change what a kernel computes or its time.
 std::string problem_key(const Graph& group, const Device& device, const TuneOptions& options);
 std::string environment_of(const Device& device);
-// The id of a whole answer to a team ("" for none): graph text, device, environment and policies, but not how long was
-// searched.
+// Returns the id of a whole answer for a team ("": none): a hash of graph text, device, environment and options, but
+// not of trials and budget.
 std::string result_key(const std::string& graph_text, const Device& device, const TuneOptions& options,
                        const std::string& team = "");
 
-// What is planned of a group but how often it is launched.
+// Returns the planned group, without numbers of launches.
 PlannedGroup planned_group(Graph graph, const std::string& key);
 
-// `work`: see compiler.h.
+// Makes the plan of a job. InvalidArgument: the graph or an option is invalid. NotFound: with Unmeasured::kNever, no
+// cover has a measured kernel for every group. `work`: as in compiler.h.
 absl::StatusOr<JobPlan> make_plan(const std::string& graph_text, const TuneOptions& options, const Device& device,
                                   const Compiler& compiler, const CoverPrices& prices = {}, Work* work = nullptr);
 
@@ -73,21 +76,21 @@ struct Chosen {
   int level = 0, launch = 0;
   bool operator==(const Chosen&) const = default;
 };
-// The launches that compute the graph in the least time by these records. A group that has no record or is slower than
-// its parts (or their parts) is replaced by them where the values that they read exist. Records of groups that are not
-// measured yet may be missing. A plan that keeps its groups replaces only those without a record. NotFound: some group
-// has no correct kernel.
+// Returns the launches that compute the graph in the least time by these records, which may lack groups that are not
+// measured yet. A group without a record, or slower than its parts (or their parts), is replaced by them if the values
+// that they read exist. With `keeps_groups` only groups without a record are replaced. NotFound: a group has no correct
+// kernel.
 absl::StatusOr<std::vector<Chosen>> choose_launches(const JobPlan& plan, const Records& records);
 
-// Keys of the parts that choose_launches() runs in place of fused groups. They are worth a search.
+// Returns the keys of the parts that choose_launches() runs instead of fused groups. They are worth a search.
 std::set<std::string> parts_in_use(const JobPlan& plan, const std::vector<Chosen>& launches);
 
-// Groups that their parts replace, each with one of these parts (indices of groups). The plan that won for a part may
-// suit the whole group as well.
+// Returns the groups that their parts replace, each paired with one of these parts, as indices of groups. The winning
+// plan of a part may suit the whole group, too.
 std::set<std::pair<int, int>> replaced_groups(const JobPlan& plan, const std::vector<Chosen>& launches);
 
-// `searched`: keys whose record this job made; the others' source is "cached". `transferred`: of these, the keys whose
-// plan another environment's record had.
+// Makes the result of a job. `searched`: keys whose records this job made; the others' source is "cached".
+// `transferred`: keys whose plan comes from a record of another environment; their source is "transferred".
 absl::StatusOr<JobResult> assemble(const JobPlan& plan, const Records& records, const std::set<std::string>& searched,
                                    const std::set<std::string>& transferred = {});
 

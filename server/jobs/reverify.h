@@ -1,5 +1,5 @@
-// Verifying kernels again that other compilers or another driver made: what is measured, and what follows from it. Pure
-// functions (docs/design/service.md#verifying-winners-again).
+// Verification of kernels that were made with other compilers or another driver: what is measured, and what follows
+// from it. Pure functions (docs/design/service.md#verifying-winners-again).
 #pragma once
 
 #include <optional>
@@ -11,17 +11,17 @@
 
 namespace wl {
 
-// The group of a record as it is searched in another environment of the same device.
+// The group of a record, to be searched in another environment of the same device.
 struct Winner {
   PlannedGroup group;
-  bool cold = false;  // how it is measured
+  bool cold = false;  // whether it is timed with cold caches
 };
-// FailedPrecondition: this version knows the group by another key, so nobody asks for this one. Other errors: the graph
-// of the record cannot be read.
+// Returns the group of a record. FailedPrecondition: this version has another key for the group, so no job asks for the
+// record's key. Other errors: the record's graph cannot be parsed.
 absl::StatusOr<Winner> winner_of(const KernelRecord& record, const Device& device);
 
-// What became of a record: `now` is what is served for its key in the new environment, `trials` are those of the search
-// there, and `why` is what ended that search without a record, for people.
+// Returns the outcome of verifying a record again. `now`: the record of its key in the new environment. `trials`: those
+// of the search there. `why`: for people, why that search ended without a record.
 struct ReverifiedAs {
   Reverified outcome = Reverified::kLost;
   std::string message;
@@ -29,7 +29,7 @@ struct ReverifiedAs {
 ReverifiedAs reverified_as(const KernelRecord& before, const std::optional<KernelRecord>& now,
                            const std::vector<PhaseTrial>& trials, const std::string& why);
 
-// The answer of a job that verified the groups of the plan again: those that have a record now.
+// Returns the result of a job that verified the groups of the plan again: the groups that have a record now.
 absl::StatusOr<JobResult> reverified_result(JobPlan plan, const Records& records,
                                             const std::set<std::string>& transferred);
 

@@ -9,12 +9,13 @@
 namespace wl {
 namespace {
 
-// Trials of a search are short, and the machine may have been slower in one than in another. But what took so much
-// longer than the best does not win however long it is timed, and a promotion compiles and checks it once more.
+// Plans slower than the best by more than this factor are promoted only if there are fewer than kFewestFinalists
+// others. Trials of rounds are short and may have been disturbed, but such a plan would not win in a longer measurement
+// either, and a promotion compiles and checks it again.
 constexpr double kMayWinWithin = 1.3;
 constexpr size_t kFewestFinalists = 3;
 
-// Finalists that are slower than in the search by more than this factor were disturbed by other load.
+// Finalists that are slower than in the rounds by more than this factor were disturbed by other load.
 constexpr double kDisturbed = 1.15;
 
 std::vector<std::string> first_plans(const SearchInput& input, int n) {
@@ -25,7 +26,7 @@ std::vector<std::string> first_plans(const SearchInput& input, int n) {
       if (static_cast<int>(plans.size()) < n && seen.insert(plan).second) plans.push_back(plan);
     }
   };
-  // Plans that won for similar groups come right after the default schedule.
+  // Winning plans of similar groups come right after the default schedule.
   const std::vector<std::string> seeds = input.compiler->seeds();
   take({seeds.front()});
   take(input.near);
@@ -62,14 +63,14 @@ void add_candidate(const SearchInput& input, int64_t number, const std::string& 
   round->rejected.push_back(std::move(rejected));
 }
 
-// The lower of `best` (0: none yet) and the time of a trial.
+// Returns the lower one of `best` (0: none yet) and the time of a trial.
 double better_ns(double best, const Trial& trial) {
   if (trial.outcome != Outcome::kCorrect || trial.samples_ns.empty()) return best;
   const double ns = undisturbed_ns(trial.samples_ns);
   return best == 0 || ns < best ? ns : best;
 }
 
-// The time of a finalist by all samples that its worker took of its plan.
+// Returns the time of a finalist by all samples that its worker took of its plan, without confirmations.
 double time_of_final(const PhaseTrial& final, const std::vector<PhaseTrial>& all) {
   std::vector<int64_t> samples;
   for (const PhaseTrial& item : all) {
@@ -80,7 +81,7 @@ double time_of_final(const PhaseTrial& final, const std::vector<PhaseTrial>& all
   return undisturbed_ns(samples);
 }
 
-// The time of a plan by the samples of all its trials; 0: there is none.
+// Returns the time of a plan by the samples of all its trials; 0 if there are none.
 double time_of_plan(const std::string& plan, const std::vector<Trial>& trials) {
   std::vector<int64_t> samples;
   for (const Trial& trial : trials)
@@ -227,7 +228,7 @@ absl::StatusOr<std::optional<KernelRecord>> record_of_finals(
     if (first == nullptr || final.trial.trial < first->trial.trial) first = &final;
   }
   if (won == nullptr) return std::nullopt;
-  // People are told medians, so one that is slower by its median would be a "best" that is slower than the default.
+  // People see medians, so a plan with a larger median than the default schedule would look slower than the default.
   if (median_of(won->trial.samples_ns) > median_of(first->trial.samples_ns)) won = first;
   const Trial* best = &won->trial;
   const Trial* standard = &first->trial;

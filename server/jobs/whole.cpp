@@ -11,15 +11,17 @@
 namespace wl {
 namespace {
 
-constexpr double kSameTime = 1.01;   // least times of whole covers that are this close count as the same
-constexpr double kContender = 1.15;  // what a search of all trials may win over one of the first
-constexpr double kLost = 1.2;        // who is so far behind in the same rounds is no contender
-// So many samples within so much of the time that counts confirm it, or more than half where there are fewer.
+constexpr double kSameTime = 1.01;   // times of covers within this factor count as the same
+constexpr double kContender = 1.15;  // all trials may make a cover faster by this factor than the first part of them
+constexpr double kLost = 1.2;        // a chain that is slower by this factor after some rounds is dropped
+// A time is confirmed by kConfirm samples within this factor of it, or by more than half of the samples if that is
+// fewer.
 constexpr size_t kConfirm = 4;
 constexpr double kConfirmWithin = 1.03;
-constexpr int64_t kFirstPart = 4;  // of the trials that a job asks for: a quarter
+constexpr int64_t kFirstPart = 4;  // the first part of the trials that a job asks for: a quarter
 
-// What a batch calls the values of an answer: the inputs and outputs of the graph, then the intermediates.
+// The numbers that a batch gives to the values of a job result: first the inputs and outputs of the graph, then the
+// intermediates.
 class ChainValues {
  public:
   ChainValues(const WholeCover& cover, std::vector<BufferSpec>* buffers) {
@@ -48,7 +50,7 @@ class ChainValues {
   const std::vector<int64_t>& intermediates() const { return intermediates_; }
 
  private:
-  std::vector<int> of_;  // by buffer of the answer
+  std::vector<int> of_;  // number of the value, by buffer of the result
   std::vector<int64_t> intermediates_;
 };
 
@@ -77,7 +79,7 @@ double time_of(const TimedCover& cover) {
   return undisturbed_ns(cover.samples_ns);
 }
 
-// The least of their times; 0 where none has one.
+// Returns the least time; 0 if no cover has one.
 double least_time(const std::vector<TimedCover>& timed) {
   double least = 0;
   for (const TimedCover& cover : timed) {
@@ -122,7 +124,7 @@ Batch chains_of(const std::vector<WholeCover>& covers, const Records& records, c
       const KernelRecord& record = records.at(cover.result.groups[step.group].key);
       const auto [at, is_new] = kernel_of.try_emplace(record.key, static_cast<int>(batch.candidates.size()));
       if (is_new) {
-        // No number of a chain: a worker that knows no chains then reports none of them.
+        // Different from all trial numbers of chains: so a worker that knows no chains reports no chain's number.
         const auto number = static_cast<int64_t>(covers.size() + batch.candidates.size());
         batch.candidates.push_back({number, record.plan, record.source});
       }
@@ -156,7 +158,7 @@ std::vector<Trial> together(const std::vector<Trial>& trials) {
     if (at == sums.end()) {
       sums.push_back(trial);
     } else if (at->outcome != Outcome::kCorrect || trial.outcome != Outcome::kCorrect) {
-      if (at->outcome == Outcome::kCorrect) *at = trial;  // what fails once is not served
+      if (at->outcome == Outcome::kCorrect) *at = trial;  // a cover that failed once is not served
     } else {
       at->samples_ns.insert(at->samples_ns.end(), trial.samples_ns.begin(), trial.samples_ns.end());
     }
@@ -164,7 +166,8 @@ std::vector<Trial> together(const std::vector<Trial>& trials) {
   return sums;
 }
 
-// Load that comes and goes leaves some samples alone, which are then close together.
+// Whether enough samples are close to the time that counts: load that comes and goes leaves some samples undisturbed,
+// which are then close together.
 bool is_confirmed(const std::vector<int64_t>& samples_ns) {
   const double ns = undisturbed_ns(samples_ns);
   const auto close = std::count_if(samples_ns.begin(), samples_ns.end(),

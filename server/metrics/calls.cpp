@@ -12,7 +12,7 @@ namespace {
 namespace ge = grpc::experimental;
 using Clock = std::chrono::steady_clock;
 
-// Calls that end when something has happened.
+// Calls that wait for something to happen, so that their time says nothing of the coordinator's speed.
 const std::set<std::string>& waiting_methods() {
   static const std::set<std::string> kMethods = {"/warploom.v1.WorkerService/AcquireLeases",
                                                  "/warploom.v1.WorkerService/Attend",
@@ -20,11 +20,11 @@ const std::set<std::string>& waiting_methods() {
   return kMethods;
 }
 
-// Lives as long as one call.
+// Counts one call, and lives as long as it.
 class CallCounter final : public ge::Interceptor {
  public:
   CallCounter(Metrics* metrics, const char* method) : metrics_(metrics), method_(method) {}
-  // A call whose client has gone gets no status.
+  // A call whose client has disconnected gets no status, and counts as cancelled.
   ~CallCounter() override {
     const std::chrono::duration<double> seconds = Clock::now() - begun_;
     metrics_->call_ended(method_, absl::StatusCodeToString(code_), seconds.count(),
@@ -32,7 +32,7 @@ class CallCounter final : public ge::Interceptor {
   }
 
   void Intercept(ge::InterceptorBatchMethods* methods) override {
-    // Both libraries number their codes alike.
+    // gRPC and Abseil number their status codes alike.
     if (methods->QueryInterceptionHookPoint(ge::InterceptionHookPoints::PRE_SEND_STATUS))
       code_ = static_cast<absl::StatusCode>(methods->GetSendStatus().error_code());
     methods->Proceed();

@@ -1,4 +1,4 @@
-// Tells Metrics of every call of a gRPC server.
+// Counts every call of a gRPC server in Metrics.
 #pragma once
 
 #include <grpcpp/support/server_interceptor.h>

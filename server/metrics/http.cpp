@@ -17,7 +17,7 @@ constexpr const char* kText = "text/plain; charset=utf-8";
 constexpr const char* kForeignHost =
     "Host: without TLS this is for programs of this machine, under the name localhost or 127.0.0.1\n";
 
-// Of the request that this thread answers: the library has no place for it.
+// The request that this thread answers, since the library's own request has no place for the certificate.
 thread_local const HttpAsked* asked_now = nullptr;
 
 HttpQuestion question_of(const httplib::Request& request) {
@@ -35,15 +35,15 @@ void send(const HttpAnswer& answer, httplib::Response& response) {
   response.status = answer.status;
   for (const auto& [name, value] : answer.headers) response.set_header(name, value);
   if (answer.body == nullptr || answer.body->empty()) return;
-  // A body of a known length that is provided in parts is not compressed: for brotli, which browsers accept, the
-  // library takes as long as for all else together.
+  // The library does not compress a body that a provider sends in parts with a known length. Brotli, which browsers
+  // accept, would take as long as all the rest of a request.
   response.set_content_provider(answer.body->size(), answer.type,
                                 [body = answer.body](size_t offset, size_t length, httplib::DataSink& sink) {
                                   return sink.write(body->data() + offset, length);
                                 });
 }
 
-// A request as the library reads it, and what it writes.
+// A stream in memory, from which the library reads a request and to which it writes the answer.
 class InMemory final : public httplib::Stream {
  public:
   explicit InMemory(std::string_view request) : request_(request) {}
@@ -68,7 +68,7 @@ class InMemory final : public httplib::Stream {
   std::string written_;
 };
 
-// What tells whether the coordinator is well must never wait for what others ask.
+// Whether a request is for the coordinator's health, whose answer must never wait for other requests.
 bool is_health(std::string_view head) {
   for (const std::string_view path : {"/healthz", "/readyz"})
     for (const std::string_view method : {"GET ", "HEAD "})
@@ -87,12 +87,12 @@ bool is_own_name(std::string_view host) {
 }
 
 struct HttpServer::Impl {
-  // The library reads requests, finds who answers them, and writes answers. Connections are the door's (http_door.h):
-  // the library's own take a thread each for as long as their callers like.
+  // The library parses requests, routes them and writes answers. HttpDoor has the connections (http_door.h): the
+  // library would hold a thread for each connection as long as its caller likes.
   class Routes final : public httplib::Server {
    public:
-    // Binds a socket, which is the caller's. -1: that cannot be done. The library goes on knowing its number: without
-    // one it takes itself for stopped, and leaves the bodies of answers out.
+    // Binds a socket, which the caller owns. Returns -1 if that fails. The library keeps the number of the socket:
+    // without one it takes itself for stopped, and omits the bodies of answers.
     int bind(const std::string& host, int* port) {
       const bool bound = *port == 0 ? (*port = bind_to_any_port(host.c_str())) > 0 : bind_to_port(host.c_str(), *port);
       return bound ? svr_sock_.load() : -1;
@@ -107,7 +107,8 @@ struct HttpServer::Impl {
     }
 
    private:
-    // What is asked here has none. One that came all the same would be read as the next request.
+    // No request here has a body. If one comes, the connection is closed, since the body would be read as the next
+    // request.
     static bool has_body(std::string_view head) {
       const std::string text = absl::AsciiStrToLower(absl::string_view(head.data(), head.size()));
       return absl::StrContains(text, "\ncontent-length:") || absl::StrContains(text, "\ntransfer-encoding:");
@@ -148,7 +149,7 @@ absl::StatusOr<std::unique_ptr<HttpServer>> HttpServer::open(const HttpOptions& 
   server.set_payload_max_length(0);
   server.set_pre_routing_handler([pages = options.pages](const httplib::Request& request, httplib::Response& response) {
     using httplib::Server;
-    // Nobody needs parts of what is here, and the library would send any number of them that overlap.
+    // Range requests are refused: no page needs them, and the library would send any number of overlapping ranges.
     if (!request.ranges.empty()) {
       send({.status = 416, .type = {}, .body = {}, .headers = {}}, response);
       return Server::HandlerResponse::Handled;
@@ -175,7 +176,7 @@ absl::StatusOr<std::unique_ptr<HttpServer>> HttpServer::open(const HttpOptions& 
     answer.status = why.empty() ? 200 : 503;
     answer.set_content(why.empty() ? "ready\n" : why + "\n", kText);
   });
-  // By default two processes could serve at one port.
+  // The library would set SO_REUSEPORT, with which two processes could serve at one port.
   server.set_socket_options([](socket_t socket) {
     const int yes = 1;
     setsockopt(socket, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);

@@ -31,10 +31,10 @@ namespace {
 
 using HttpClock = std::chrono::steady_clock;
 
-constexpr uint64_t kListening = 0, kWake = 1, kFirst = 2;  // what epoll names
+constexpr uint64_t kListening = 0, kWake = 1, kFirst = 2;  // names of epoll events; those of connections are larger
 constexpr auto kLookEvery = std::chrono::milliseconds(100);
-constexpr int kMostRequests = 100;  // of a connection
-constexpr int kMostAccepted = 64;   // before others have their turn
+constexpr int kMostRequests = 100;  // most on one connection
+constexpr int kMostAccepted = 64;   // most accepted before other connections are handled
 constexpr auto kAcceptAgain = std::chrono::milliseconds(100);
 constexpr std::string_view kEnd = "\r\n\r\n";
 constexpr std::string_view kTooLong =
@@ -52,7 +52,7 @@ struct HttpDoor::Impl {
     size_t sent = 0;
     int requests = 0;
     bool close = false, watched = true;
-    HttpClock::time_point since, until;  // of the state
+    HttpClock::time_point since, until;  // begin and deadline of the state
     std::optional<PeerIdentity> certificate;
   };
 
@@ -63,8 +63,8 @@ struct HttpDoor::Impl {
   uint64_t last = kFirst;
   Connections all;
   std::map<std::string, size_t> of_peer;
-  size_t held = 0;                       // bytes of answers
-  HttpClock::time_point accept_again{};  // descriptors were lacking before this
+  size_t held = 0;                       // bytes of answers that are not sent yet
+  HttpClock::time_point accept_again{};  // until then nothing is accepted, for lack of descriptors
   bool accepting = true;
 
   std::mutex mutex;  // guards the next four
@@ -177,7 +177,8 @@ void HttpDoor::Impl::accept_all() {
     if (fd < 0) {
       if (errno == EINTR || errno == ECONNABORTED) continue;
       if (errno == EAGAIN || errno == EWOULDBLOCK) return;
-      // No descriptor is left: one that waits for its caller gives way; if none does, it is tried again soon.
+      // No descriptor is left: a connection that waits for its caller is closed; if there is none, accepting is tried
+      // later.
       if ((errno == EMFILE || errno == ENFILE) && evict(nullptr)) continue;
       epoll_event none = {.events = 0, .data = {.u64 = kListening}};
       epoll_ctl(epoll, EPOLL_CTL_MOD, listening, &none);
@@ -207,15 +208,15 @@ void HttpDoor::Impl::accept_all() {
   }
 }
 
-// False: everybody is being answered.
+// Makes room for a connection of a peer. False: all connections are being answered.
 bool HttpDoor::Impl::make_room(const std::string& peer) {
   const auto count = of_peer.find(peer);
   if (count != of_peer.end() && count->second >= options.of_peer && !evict(&peer)) return false;
   return all.size() < options.connections || evict(nullptr);
 }
 
-// Ends the connection that has waited longest for its own caller: to ask, else to take its answer. Of a peer, or of the
-// one that has most.
+// Closes the connection that has waited longest for its own caller: to ask, else to take its answer. It is one of the
+// peer `of` or, if that is null, of the peer that has most. False: there is none.
 bool HttpDoor::Impl::evict(const std::string* of) {
   const auto most = std::max_element(of_peer.begin(), of_peer.end(),
                                      [](const auto& a, const auto& b) { return a.second < b.second; });
@@ -241,7 +242,7 @@ void HttpDoor::Impl::begin(Connection& one, Connection::State state) {
   one.until = one.since + (state == Connection::State::kWriting ? options.response : options.request);
 }
 
-// Goes on as far as the socket allows.
+// Handles a connection as far as its socket allows.
 void HttpDoor::Impl::step(Connections::iterator at) {
   Connection& one = at->second;
   if (one.state == Connection::State::kShaking) {
@@ -249,7 +250,7 @@ void HttpDoor::Impl::step(Connections::iterator at) {
     if (!shaken) return watch(at);
     if (!*shaken) return end(at);
     one.certificate = identity_of_peer(one.wire.session);
-    one.state = Connection::State::kReading;  // within the time of the handshake
+    one.state = Connection::State::kReading;  // with the deadline of the handshake
   }
   for (;;) {
     if (one.state == Connection::State::kReading) {
@@ -263,10 +264,10 @@ void HttpDoor::Impl::step(Connections::iterator at) {
   watch(at);
 }
 
-// False: the caller has gone.
+// False: the caller has disconnected.
 bool HttpDoor::Impl::read(Connections::iterator at) {
   Connection& one = at->second;
-  if (take_request(at)) return true;  // it came with the one before
+  if (take_request(at)) return true;  // it arrived together with the one before
   std::array<char, 4096> buffer = {};
   for (;;) {
     const ssize_t got = one.wire.receive(buffer.data(), buffer.size());
@@ -278,7 +279,7 @@ bool HttpDoor::Impl::read(Connections::iterator at) {
   }
 }
 
-// Whether what has come is a request, or too much to be one.
+// Handles a request if its head has arrived, or is too long. False: neither.
 bool HttpDoor::Impl::take_request(Connections::iterator at) {
   Connection& one = at->second;
   const size_t end = one.in.find(kEnd);
@@ -311,7 +312,7 @@ void HttpDoor::Impl::say(Connections::iterator at, HttpSaid what) {
   Connection& one = at->second;
   one.out = std::move(what.bytes);
   one.sent = 0;
-  // A caller that asks again and again without a break would hold the thread.
+  // The number of requests is limited, because a caller that asks without a pause would occupy the thread.
   one.close = what.close || ++one.requests == kMostRequests;
   held += one.out.size();
   begin(one, Connection::State::kWriting);
@@ -331,7 +332,7 @@ bool HttpDoor::Impl::write(Connections::iterator at) {
   one.out = std::string();
   one.sent = 0;
   if (one.close) {
-    // What was not read would make the system throw the answer away.
+    // If data were left unread, closing the socket would reset the connection, and the answer could be lost.
     std::array<char, 1 << 16> ignored = {};
     (void)!recv(one.wire.fd, ignored.data(), ignored.size(), 0);
     return false;
@@ -342,7 +343,7 @@ bool HttpDoor::Impl::write(Connections::iterator at) {
 
 void HttpDoor::Impl::watch(Connections::iterator at) {
   Connection& one = at->second;
-  // While an answer is made nothing is looked for, not even that the caller has gone: that is seen when it is sent.
+  // While an answer is made, the socket is not watched. A disconnect is noticed when the answer is sent.
   const bool watched = one.state != Connection::State::kAnswering;
   epoll_event event = {.events = one.wire.wants_write ? EPOLLOUT : EPOLLIN, .data = {.u64 = at->first}};
   if (watched || one.watched)

@@ -13,7 +13,7 @@ namespace {
 
 constexpr size_t kMostAtOnce = 1 << 18;
 
-// What a call of OpenSSL came to, as recv() and send() say it.
+// Returns the outcome of an OpenSSL call as recv() and send() return it.
 ssize_t outcome_of(HttpWire& wire, int done) {
   if (done > 0) return done;
   const int why = SSL_get_error(wire.session, done);

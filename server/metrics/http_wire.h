@@ -1,4 +1,4 @@
-// A socket that does not block, with or without TLS. It is closed by end().
+// A non-blocking socket, with or without TLS. end() closes it.
 #pragma once
 
 #include <openssl/types.h>
@@ -13,13 +13,13 @@ namespace wl {
 struct HttpWire {
   int fd = -1;
   SSL* session = nullptr;    // null: plain text
-  bool wants_write = false;  // what was tried last goes on once the socket can be written, else once it can be read
+  bool wants_write = false;  // the last operation waits until the socket can be written; else until it can be read
 
-  std::optional<bool> shake();  // whether the handshake has succeeded; nullopt: it goes on
-  // As recv() and send(): -1 with EAGAIN when nothing can be done now, and 0 at the end.
+  std::optional<bool> shake();  // whether the TLS handshake has succeeded; nullopt: it goes on
+  // As recv() and send(): -1 with EAGAIN if nothing can be done now, 0 at the end, and 0 after an error of TLS.
   ssize_t receive(char* to, size_t size);
   ssize_t transmit(std::string_view text);
-  void end(bool politely);  // politely: says so by TLS
+  void end(bool politely);  // politely: with TLS's notice of the end
 };
 
 }  // namespace wl

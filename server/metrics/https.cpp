@@ -7,7 +7,7 @@
 namespace wl {
 namespace {
 
-// While files are being replaced and do not fit each other, the connection fails, and the next one may not.
+// While the files are being replaced and do not match, a connection fails; a later one succeeds.
 int read_certificate(SSL* session, void* argument) {
   const auto* files = static_cast<const TlsFiles*>(argument);
   const bool read = SSL_use_certificate_chain_file(session, files->cert.c_str()) == 1 &&
@@ -18,10 +18,10 @@ int read_certificate(SSL* session, void* argument) {
 }  // namespace
 
 bool set_up_tls(SSL_CTX* context, const TlsFiles* files) {
-  // An answer is sent in parts, from where it lies then.
+  // An answer is sent in parts, and may have moved in memory between them.
   SSL_CTX_set_mode(context, SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
   SSL_CTX_set_min_proto_version(context, TLS1_2_VERSION);
-  // Without sessions that are taken up again every connection shows its certificate anew.
+  // Without session resumption, every connection shows its certificate anew.
   SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_OFF);
   SSL_CTX_set_options(context, SSL_OP_NO_TICKET | SSL_OP_NO_COMPRESSION | SSL_OP_NO_RENEGOTIATION);
   SSL_CTX_set_num_tickets(context, 0);

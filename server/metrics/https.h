@@ -1,4 +1,4 @@
-// TLS of the HTTP side.
+// TLS of the HTTP server.
 #pragma once
 
 #include <optional>
@@ -15,7 +15,7 @@ namespace wl {
 // outlive the context.
 bool set_up_tls(ssl_ctx_st* context, const TlsFiles* files);
 
-// Whom the valid certificate of the other end names. nullopt: it showed none.
+// Returns the names in the peer's verified certificate; nullopt: it showed none.
 std::optional<PeerIdentity> identity_of_peer(const ssl_st* session);
 
 }  // namespace wl

@@ -21,7 +21,7 @@ namespace {
 
 namespace pm = prometheus;
 
-// Seconds, from an answer out of memory to one that waits for disks.
+// Seconds, from an answer from memory to one that waits for disks.
 const pm::Histogram::BucketBoundaries kBuckets = {0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05,
                                                   0.1,    0.25,  0.5,    1,     2.5,  5,     10};
 
@@ -87,7 +87,7 @@ struct Metrics::Impl {
                                    "Time from the beginning of a search to its first right kernel.");
   pm::Histogram& best = histogram("warploom_search_best_kernel_seconds",
                                   "Time from the beginning of a search to the kernel that was the fastest at its end.");
-  // These change with their number only when a target comes or goes, so they are made anew each time.
+  // These are set when Prometheus asks, in text().
   pm::Family<pm::Gauge>& ready = gauges("warploom_queue_candidates", "Candidates that wait for a worker.");
   pm::Family<pm::Gauge>& jobs = gauges("warploom_jobs", "Jobs that are not done.");
   pm::Family<pm::Gauge>& workers = gauges("warploom_workers", "Workers that have registered within the last hour.");

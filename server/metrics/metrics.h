@@ -1,6 +1,6 @@
-// What Prometheus is told of a coordinator: calls, trials, leases, the queue, workers and the store. Names follow its
-// conventions (prometheus.io/docs/practices/naming). Labels have few values whatever callers do: no name of a worker,
-// a team or a key is one.
+// The Prometheus metrics of a coordinator: calls, trials, leases, the queue, workers and the store. Names follow the
+// conventions of Prometheus (prometheus.io/docs/practices/naming). Labels have few values, whatever callers do: no name
+// of a worker, a team or a key is a label.
 #pragma once
 
 #include <cstdint>
@@ -15,22 +15,22 @@
 
 namespace wl {
 
-// What is looked up when Prometheus asks.
+// Figures that are looked up when Prometheus asks.
 struct CoordinatorState {
-  std::map<std::string, int64_t> ready_candidates;  // that wait for a worker, by target
+  std::map<std::string, int64_t> ready_candidates;  // candidates that wait for a worker, by target
   int64_t queued_jobs = 0, running_jobs = 0;
   int64_t workers_alive = 0, workers_gone = 0;
   int64_t leases = 0;
   int64_t database_bytes = 0, log_bytes = 0;   // of the store's file and its write-ahead log
   int64_t objects_bytes = 0;                   // of the compiled objects beside it
   int64_t heap_bytes = 0, resident_bytes = 0;  // 0: not known
-  double processor_s = 0;                      // that the process has used
+  double processor_s = 0;                      // processor time of the process, in seconds
   int64_t descriptors = 0;
   bool drained = false;
-  std::optional<bool> upstream_up;  // nothing: there is none
+  std::optional<bool> upstream_up;  // nullopt: there is no upstream
 };
 
-// The figures of this process alone: processor and descriptors.
+// Returns the processor time and the open descriptors of this process; the rest is unset.
 CoordinatorState process_state();
 
 // Every function may be called from any thread.
@@ -43,8 +43,8 @@ class Metrics {
   Metrics& operator=(const Metrics&) = delete;
 
   // A call has ended. `method`: "/warploom.v1.Admin/Drain"; one that the protocol does not have counts as "unknown".
-  // `code`: the name of its gRPC status, such as "NOT_FOUND". `waits`: its time says how long it waited, not how slow
-  // it was.
+  // `code`: the name of its gRPC status, such as "NOT_FOUND". `waits`: the call waited for something to happen, so its
+  // time is not recorded.
   void call_ended(const std::string& method, const std::string& code, double seconds, bool waits);
   void trials_stored(const std::vector<Trial>& trials);
   // The upstream was asked for something, or a record was offered to it.
@@ -56,8 +56,8 @@ class Metrics {
   void fetched(int64_t hits, int64_t misses);    // records that were asked for by key or digest
   void looked_up(int64_t hits, int64_t misses);  // groups of new jobs, in the store
   void job_ended(JobState state);
-  void first_kernel(double seconds);  // of a search, since it began
-  void best_kernel(double seconds);
+  void first_kernel(double seconds);  // seconds from the begin of a search to its first correct kernel
+  void best_kernel(double seconds);   // the same to the kernel that was the fastest at its end
 
   // The text format of Prometheus, version 0.0.4.
   std::string text(const CoordinatorState& state);

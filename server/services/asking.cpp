@@ -10,9 +10,10 @@ namespace {
 
 using std::chrono::milliseconds;
 
-constexpr auto kJobPatience = std::chrono::seconds(5);  // of a new job with the upstream, before it is searched
+constexpr auto kJobPatience = std::chrono::seconds(5);  // how long a new job waits for the upstream before a search
 
-// A caller that is a coordinator itself has somebody waiting, so some of its time is left to it.
+// How long a call waits for the upstream at most, and which share of the time until its own deadline. The rest is left
+// to the caller, which may be a coordinator that has to answer its own caller.
 constexpr auto kPatience = milliseconds(1000);
 constexpr double kShareOfPatience = 0.7;
 

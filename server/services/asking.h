@@ -1,4 +1,4 @@
-// Asking the upstream on behalf of a call, for what is not here.
+// Asks the upstream coordinator, on behalf of a call, for what this coordinator does not have.
 #pragma once
 
 #include <vector>
@@ -8,13 +8,13 @@
 
 namespace wl {
 
-// Calls `done` once, on any thread, perhaps before it returns: at the latest after a second, or sooner where the caller
-// does not wait so long. Without an upstream there is neither anything found nor a problem. A problem names the
-// upstream.
+// Calls `done` once, on any thread, perhaps before it returns: at the latest after 1 s, or after 70 % of the time until
+// the call's deadline if that is less. Without an upstream, nothing is found and there is no problem. A problem names
+// the upstream.
 void ask_upstream(const Serving& serving, const grpc::CallbackServerContext& context,
                   const std::vector<Question>& questions, Upstream::Done done);
 
-// The upstream as the engine sees it; null: there is none.
+// Returns the functions by which the engine asks `upstream`; they are empty if it is null.
 Elsewhere elsewhere_of(Upstream* upstream);
 
 }  // namespace wl

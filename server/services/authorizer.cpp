@@ -11,15 +11,15 @@
 namespace wl {
 namespace {
 
-constexpr const char kHealth[] = "/grpc.health.v1.Health/";  // for everybody to ask
+constexpr const char kHealth[] = "/grpc.health.v1.Health/";  // every caller may call it
 constexpr std::string_view kBearer = "Bearer ";
-constexpr int64_t kMostLinesPerSecond = 50;  // about refused calls
+constexpr int64_t kMostLinesPerSecond = 50;  // log lines about refused calls
 
 const TokenRow* row_of(const Callers& callers, std::string_view bearer) {
   return bearer.starts_with(kBearer) ? callers.find_token(bearer.substr(kBearer.size())) : nullptr;
 }
 
-// The name of which Authorizer::as_principal made this.
+// The inverse of Authorizer::as_principal().
 std::string name_of_principal(const std::string& principal) {
   return absl::StrReplaceAll(principal, {{"%2F", "/"}, {"%25", "%"}, {"%23", "#"}});
 }
@@ -189,7 +189,7 @@ bool Authorizer::bars(const std::string& principal) const {
 
 absl::StatusOr<Authorizer::Caller> Authorizer::caller_of(const Connection& connection, const Shown& shown) const {
   const std::shared_ptr<const Callers> callers = callers_->now();
-  // Whoever shows a token asks to be what it says, and no more.
+  // A token decides alone: a caller that shows one has the token's roles and no others.
   if (shown.token) return by_token(*callers, *shown.token);
   switch (connection.door) {
     case Door::kUnix:
@@ -222,7 +222,8 @@ absl::StatusOr<Authorizer::Caller> Authorizer::by_token(const Callers& callers, 
                 .remedy = "call with a token that has such a role (`warploomd token`), or without one"};
 }
 
-// The role that a certificate names itself: spiffe://DOMAIN/warploom/ROLE, or with further parts.
+// Returns the role in the name of a certificate, spiffe://DOMAIN/warploom/ROLE, perhaps with further parts; kNoRole:
+// there is none, or DOMAIN is not trusted.
 Roles Authorizer::role_in(const std::string& uri) const {
   const SpiffeParts parts = check_spiffe_id(uri).ok() ? spiffe_parts(uri) : SpiffeParts();
   const std::vector<std::string> path = absl::StrSplit(parts.path, '/');
@@ -247,7 +248,7 @@ absl::StatusOr<Authorizer::Caller> Authorizer::by_certificate(const Callers& cal
     return absl::UnauthenticatedError(cat("the certificate of ", name, " has expired at ",
                                           print_time(certificate->until_unix_s), ": call with a new one"));
   }
-  // A row decides before what a certificate says of itself: one without a role revokes it.
+  // A row overrides the role in the certificate's name: a row without a role revokes the certificate.
   const auto row = callers.certificates.find(name);
   const std::string domain = spiffe_parts(name).domain;
   return Caller{.name = cat("the certificate of ", name),

@@ -1,8 +1,9 @@
-// Who may call what, decided in one place for every call of every service: gRPC asks the guard of a connection about
-// each call before the call reaches a service. Which roles a call needs is said in its .proto (proto/roles.h), which
-// roles a caller has by its connection, its certificate or its token.
+// Decides for every call of every service whether its caller may make it: gRPC asks the guard of a connection about
+// each call before the call reaches a service. The .proto of a call says which roles may make it (proto/roles.h). The
+// roles of a caller follow from its connection, certificate or token.
 //
-// Calls of an in-process channel (embedded mode) come through no connection. They are the operator's, and not checked.
+// Calls of an in-process channel (embedded mode) come through no connection. They count as the operator's and are not
+// checked.
 #pragma once
 
 #include <grpcpp/grpcpp.h>
@@ -25,62 +26,65 @@ namespace wl {
 
 struct AuthorizerOptions {
   int64_t owner = Connection::kUnknown;  // the user that runs the coordinator
-  std::string callers;                   // file (server/services/callers.h)
-  // Whose certificates may name a role: the trust domains of spiffe://DOMAIN/warploom/ROLE, separated by commas.
+  std::string callers;                   // the callers file (server/services/callers.h); empty: none
+  // The trust domains whose certificates may carry a role in their name, spiffe://DOMAIN/warploom/ROLE; separated by
+  // commas.
   std::string trust_domains;
-  TlsFiles tls;  // of this end; for Door::kTls
+  TlsFiles tls;  // the files of this server, for Door::kTls
 };
 
 class Authorizer {
  public:
-  // InvalidArgument, FailedPrecondition: a file cannot be used, and why.
+  // InvalidArgument or FailedPrecondition: a file or a trust domain cannot be used; the message says why.
   static absl::StatusOr<std::unique_ptr<Authorizer>> open(const AuthorizerOptions& options);
 
-  // Credentials for connections of one kind, by which every call is checked. `connection` says what is known of their
-  // callers, and must not change once one of them is taken. The authorizer must outlive their server.
+  // Returns credentials for connections of one kind, with which every call is checked. `connection` describes their
+  // callers and must not change once a connection was accepted. The authorizer must outlive the server.
   std::shared_ptr<grpc::ServerCredentials> guarded(std::shared_ptr<const Connection> connection);
 
-  // Whether a call of `path` may be made. PermissionDenied: it is for other roles, and what to do. Unauthenticated: the
-  // caller is nobody who is known, and what to do. Unimplemented: there is no such call. Refused calls, and calls that
-  // are for operators alone, leave a line in the log. Any thread.
+  // Checks whether a call of the method `path` is allowed. PermissionDenied: it needs another role. Unauthenticated:
+  // the caller is not known. Both messages say what to do. Unimplemented: there is no such method. Calls that are
+  // refused to their caller, and calls for operators alone, leave a line in the log. Any thread.
   absl::Status check(const std::string& path, const Connection& connection, const Shown& shown);
 
-  // The principal (compiler/base/job.h) of the workers of a call: the name of its token, or of its certificate, without
-  // '/'; of a unix socket "uid:NUMBER" of the user; else kNobodyKnown. Empty: it came through no connection. Any
-  // thread.
+  // Returns the principal (compiler/base/job.h) of the caller, under which its workers are registered: the name of its
+  // token or certificate as as_principal() writes it, "uid:NUMBER" for a user over a unix socket, else kNobodyKnown.
+  // Empty: the call came through no connection. Any thread.
   std::string principal_of(const grpc::CallbackServerContext& context) const;
 
-  // Whether the caller of a call may also make the call `path`. One through no connection may make every call. Any
+  // Whether the caller of a call may also make the call `path`. A caller without a connection may make every call. Any
   // thread.
   bool may_also(const grpc::CallbackServerContext& context, const std::string& path) const;
 
-  // Who a call that may be made is from. A call through no connection is the operator's. Unauthenticated: what it came
-  // with is no longer valid. Any thread.
+  // Returns what the caller of a permitted call may see. A caller without a connection sees everything.
+  // Unauthenticated: its credentials are no longer valid. Any thread.
   absl::StatusOr<Reader> view_of(const grpc::CallbackServerContext& context) const;
 
-  // Looks again now and then whether the caller of a call that stays open may still make it, as check() would and as of
-  // the same team. Once it may not, `end` is called once, on another thread, with the error; not after the result is
-  // destroyed. A call that takes longer than `longest` ends likewise. nullptr: it came through no connection.
+  // Checks a call that stays open every half second: its caller must still be allowed to make it, as by check(), and be
+  // of the same team. Otherwise, or once the call has taken longer than `longest`, `end` is called once with the error,
+  // on another thread, and never after the result is destroyed. nullptr: the call came through no connection.
   std::unique_ptr<OpenCalls::Held> hold(const grpc::CallbackServerContext& context, const std::string& path,
                                         std::chrono::seconds longest, OpenCalls::End end) const;
 
-  // The same for a request that comes by HTTP and stands for a call of `path`; errors as check().
+  // Checks an HTTP request that stands for a call of `path`, with the errors of check(), and returns what its caller
+  // may see.
   absl::StatusOr<Reader> admit(const std::string& path, const Connection& connection, const Shown& shown);
 
-  // The machine of the workers of a principal, as a row says; empty: none does. Any thread.
+  // Returns the machine that a row names for the workers of a principal; empty: no row does. Any thread.
   std::string machine_of(const std::string& principal) const;
 
-  // What holds for a team; the first values of TeamRules if it has no row. Any thread.
+  // Returns the rules of a team, or the defaults of TeamRules if it has no row. Any thread.
   TeamRules rules_of(const std::string& team) const;
 
-  // The principal of a caller of this name: '/' separates it from the rest of a worker's name, '#' from its process.
+  // Returns the principal of a caller of this name, which has no '/' and no '#': '/' separates it from the rest of a
+  // worker's name, and '#' separates the name from the number of the worker's process.
   static std::string as_principal(const std::string& name);
 
-  // Whether a principal can make no call any more. FailedPrecondition: it can, and what to do. Ok also for one that has
-  // neither a token nor a certificate, which only who runs it can stop.
+  // OK: a principal can make no call any more. FailedPrecondition: it still can; the message says what to do. Also OK
+  // for a principal without token or certificate, which only the user that runs its workers can stop.
   absl::Status is_revoked(const std::string& principal) const;
 
-  // Whether a row says that the certificate of this principal has no role: nothing that it made is to be taken. Any
+  // Whether a row gives the certificate of this principal no role, so that nothing that it made is accepted. Any
   // thread.
   bool bars(const std::string& principal) const;
 
@@ -107,9 +111,9 @@ class Authorizer {
   std::unique_ptr<CallersFile> callers_;
   std::set<std::string> trust_domains_;
   std::unordered_map<std::string, Roles> rules_;  // by path
-  std::mutex mutex_;                              // guards the rest: how much was written down in the current second
+  std::mutex mutex_;                              // guards the counts of log lines in the current second
   int64_t second_ = 0, written_ = 0, left_out_ = 0;
-  mutable OpenCalls open_calls_;  // last: its thread calls the rest
+  mutable OpenCalls open_calls_;  // last, so destroyed first: its thread uses the other members
 };
 
 }  // namespace wl

@@ -23,9 +23,9 @@ grpc::Status too_many_bytes() {
           "blob: others are being transferred that fill the memory set aside for it; try again in a second"};
 }
 
-// Which objects a caller may know of: those of the records that it sees, and those whose bytes its team has sent, so
-// far as they are remembered. Callers of no team are many, who do not know what another of them has sent. Of all others
-// it is not told that they are here.
+// Decides which objects a caller may know of: those of the records that it may see, and those that its team has
+// uploaded, as far as they are remembered. Uploads of callers without a team are not remembered, because these callers
+// are many and must not learn what the others sent. Of any other object, a caller is not told that it is here.
 class KnownObjects {
  public:
   explicit KnownObjects(Store* store) : store_(store) {}
@@ -39,7 +39,7 @@ class KnownObjects {
     order_.pop_front();
   }
 
-  // Asks the store, once.
+  // Returns those of `digests` that the reader may know of. Asks the store once for all of them.
   absl::StatusOr<std::set<std::string>> to(const Reader& reader, const std::vector<std::string>& digests) {
     std::set<std::string> known;
     std::vector<std::string> others;
@@ -64,10 +64,11 @@ class KnownObjects {
   Store* const store_;
   std::mutex mutex_;  // guards the rest
   Sent sent_;
-  std::deque<Sent::iterator> order_;
+  std::deque<Sent::iterator> order_;  // oldest first
 };
 
-// Objects come from workers that measure, with their results, and from coordinators that offer records.
+// Checks that the caller may upload objects: it has a worker with a lease, whose results name them, or is a coordinator
+// that may offer records.
 absl::Status may_upload(const Serving& serving, const grpc::CallbackServerContext& context) {
   if (serving.authorizer == nullptr || serving.engine->has_lease(serving.authorizer->principal_of(context)) ||
       serving.authorizer->may_also(context, "/warploom.v1.KernelStore/OfferKernel"))
@@ -139,7 +140,7 @@ class UploadCall final : public grpc::ServerReadReactor<v1::UploadRequest> {
   v1::UploadRequest chunk_;
   std::string digest_;
   std::vector<std::string> chunks_;
-  int64_t size_ = 0;  // taken of the budget
+  int64_t size_ = 0;  // bytes taken from `transfers`
   std::unique_ptr<OpenCalls::Held> held_;
 };
 
@@ -172,7 +173,7 @@ class DownloadCall final : public grpc::ServerWriteReactor<v1::DownloadResponse>
       if (!taken) Finish(too_busy());
     });
   }
-  // The object, if it is here and the caller may know it.
+  // Returns the object, if it is here and the caller may know of it.
   absl::StatusOr<std::optional<std::string>> seen() {
     return within_memory([this]() -> absl::StatusOr<std::optional<std::string>> {
       WL_ASSIGN_OR_RETURN(const Reader reader, reader_of(serving_, *context_));
@@ -204,7 +205,7 @@ class DownloadCall final : public grpc::ServerWriteReactor<v1::DownloadResponse>
   const std::string digest_;
   int64_t offset_;
   std::string bytes_;
-  int64_t taken_ = 0;  // of the budget
+  int64_t taken_ = 0;  // bytes taken from `transfers`
   v1::DownloadResponse chunk_;
   std::unique_ptr<OpenCalls::Held> held_;
 };

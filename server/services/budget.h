@@ -1,4 +1,4 @@
-// How much of something all calls together may hold, such as bytes. Any thread.
+// Limits how much of a resource, such as bytes, all calls together hold. Any thread.
 #pragma once
 
 #include <atomic>
@@ -10,7 +10,7 @@ class Budget {
  public:
   explicit Budget(int64_t limit) : left_(limit) {}
 
-  // False, and nothing is taken, when less is left. What was taken is given back with give().
+  // Takes `amount`, or returns false and takes nothing if less is left. The caller gives it back with give().
   bool take(int64_t amount) {
     if (left_.fetch_sub(amount) >= amount) return true;
     give(amount);

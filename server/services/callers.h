@@ -1,20 +1,21 @@
-// Who the callers of a coordinator are: the file of --callers, one row a line, blanks between its fields.
+// The callers of a coordinator and their roles: the file of --callers, one row a line, blanks between its fields.
 //
-//   user      alice            operator              a user of this machine, over a unix socket; * is any
-//   loopback  *                client,worker         whoever calls over TCP from this machine
-//   cert      spiffe://lab/gpu7  worker              the URI name of a client's certificate (proto/tls.h), of any
-//                                                    trust domain; before what it says itself, so that the role none
-//                                                    revokes it
-//   token     ci               client    2026-12-31T00:00:00Z  SHA-256 of the token, in hexadecimal; or never
-//   team      vision           weight=2  jobs=20     a team (server/engine/teams.h), with what holds for it; a row of
-//                                                    one of the other kinds may end with team=vision, and its callers
-//                                                    are then of that team
-//   machine   box1             spiffe://lab/gpu7     the machine of the workers of a caller, by the name of its
-//                                                    certificate or token, or uid:NUMBER for a user over a unix
-//                                                    socket. Without a row it is what they say
+//   user      alice            operator              a user of this machine over a unix socket; * is any other user
+//   loopback  *                client,worker         all callers over plain TCP from this machine
+//   cert      spiffe://lab/gpu7  worker              a client's certificate, by its URI name (proto/tls.h), of any
+//                                                    trust domain; overrides the role in that name, so that the role
+//                                                    none revokes the certificate
+//   token     ci               client    2026-12-31T00:00:00Z  SHA256    a token, with its end, or never, and its
+//                                                    SHA-256 in hexadecimal
+//   team      vision           weight=2  jobs=20     a team (server/engine/teams.h) with its rules; a row of the kinds
+//                                                    above may end with team=vision, which puts its callers into that
+//                                                    team
+//   machine   box1             spiffe://lab/gpu7     the machine on which the workers of a caller run. The caller is
+//                                                    the name of its certificate or token, or uid:NUMBER for a user
+//                                                    over a unix socket. Without a row, a worker says it itself
 //                                                    (docs/design/trust.md#machines)
 //
-// Lines that begin with # are left out.
+// Lines that begin with # are ignored.
 #pragma once
 
 #include <sys/stat.h>
@@ -36,10 +37,10 @@
 
 namespace wl {
 
-// The name of a user of this machine as a caller, before the number of the user.
+// The prefix of the principal of a user of this machine; the number of the user follows.
 inline constexpr std::string_view kUserPrincipal = "uid:";
 
-// What a row says of its callers.
+// What a row gives its callers.
 struct CallerRow {
   Roles roles = kNoRole;
   std::string team;  // empty: none
@@ -63,27 +64,27 @@ struct Callers {
   // InvalidArgument names the line, what was expected there and what was found.
   static absl::StatusOr<Callers> parse(const std::string& text, const std::string& file);
 
-  // The row of a token. All rows are compared in a time that does not depend on the token. nullptr: there is none.
+  // Returns the row of a token, or nullptr. Compares all rows, in a time that does not depend on the token.
   const TokenRow* find_token(std::string_view token) const;
-  // The machine of the workers of a caller; empty: no row says it.
+  // Returns the machine on which a caller's workers run; empty: no row names it.
   std::string machine_of(const std::string& caller) const;
 };
 
 inline constexpr int64_t kForEver = INT64_MAX;
 
-// "2026-12-31T00:00:00Z" or "never" for kForEver, and back; nullopt: the text is neither.
+// Print and read a time: "2026-12-31T00:00:00Z", or "never" for kForEver. nullopt: the text is neither.
 std::string print_time(int64_t unix_s);
 std::optional<int64_t> parse_time(const std::string& text);
 
 // The rows of a file, read again when the file changes. Any thread.
 class CallersFile {
  public:
-  // "" is a file without rows. InvalidArgument: a row is wrong. FailedPrecondition: the file cannot be read, or others
-  // than its owner may write it.
+  // The name "" stands for a file without rows. InvalidArgument: a row is wrong. FailedPrecondition: the file cannot be
+  // read, or others than its owner may write it.
   static absl::StatusOr<std::unique_ptr<CallersFile>> open(const std::string& file);
 
-  // The rows as they are now, at most a fraction of a second late. While the file is wrong, those it had before; that
-  // is logged.
+  // Returns the rows of the file as it was at most 0.1 s ago. While the file is wrong, returns the last rows that were
+  // right, and logs the error.
   std::shared_ptr<const Callers> now();
 
  private:
@@ -97,9 +98,9 @@ class CallersFile {
   std::shared_ptr<const Callers> rows_;
 };
 
-// Makes a token, adds its row to the file, which is made when missing, and returns the token. It is in no file: whoever
-// is to call with it must be given it now. `life_s` is in seconds, or kForEver; `team` is one that has a row, or empty.
-// AlreadyExists: the file has a token of the name.
+// Makes a token, appends its row to the file, which is created if it is missing, and returns the token. The file has
+// only the token's hash, so the token must be given to its user now. `life_s`: in seconds, or kForEver. `team`: one
+// that has a row, or empty. AlreadyExists: the file has a token of this name.
 absl::StatusOr<std::string> make_token(const std::string& file, const std::string& name, Roles roles, int64_t life_s,
                                        const std::string& team = "");
 

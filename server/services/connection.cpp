@@ -23,7 +23,8 @@ std::string text_of(grpc::string_ref one) {
   return {one.data(), one.size()};
 }
 
-// Properties of a connection: its door, and of which user; and what its certificate says, read once.
+// Names of the properties that DoorGuard adds to the context of a connection: its door with its user, and the contents
+// of its certificate, which is parsed once.
 constexpr const char kConnectedBy[] = "warploom_connected_by";
 constexpr const char kCertificate[] = "warploom_certificate";
 
@@ -31,9 +32,10 @@ std::string text_of(const Connection& connection) {
   return cat(static_cast<int>(connection.door), " ", connection.uid.load(std::memory_order_acquire));
 }
 
-// A peer's certificate is in the context only if it was verified: gRPC asks for one with --tls-ca alone, and a
-// connection whose certificate is not valid is never made. Its names in the context mix fields of all types, so it is
-// read anew.
+// Returns the value of kCertificate: expiry, URI and problem; empty without a certificate. The context has a
+// certificate only if gRPC verified it: gRPC asks for one with --tls-ca alone, and refuses a connection whose
+// certificate is invalid. The names in the context mix alternative names of all types, so the certificate is parsed
+// again.
 std::string print_certificate(const grpc::AuthContext& context) {
   const std::vector<grpc::string_ref> pem = context.FindPropertyValues(GRPC_X509_PEM_CERT_PROPERTY_NAME);
   if (pem.empty()) return "";
@@ -60,7 +62,7 @@ Shown shown_by(const Metadata& metadata, const grpc::AuthContext* context) {
   return shown;
 }
 
-// gRPC calls it with every call of a connection, on its own threads, and answers a call that is refused itself.
+// gRPC's threads run Process() for every call of a connection. gRPC itself answers a call that Process() refuses.
 class DoorGuard final : public grpc::AuthMetadataProcessor {
  public:
   DoorGuard(CheckCall check, std::shared_ptr<const Connection> connection)
@@ -75,8 +77,8 @@ class DoorGuard final : public grpc::AuthMetadataProcessor {
   }
 
  private:
-  // The services read it in the context, which all calls of a connection share. It is written before the first of them
-  // gets past this and never again, so that nobody writes while another reads.
+  // Adds the properties to the context, which all calls of a connection share and which the services read. The first
+  // call writes them before it passes this function, and nothing writes them later, so no write happens during a read.
   void note_connection(grpc::AuthContext* context) {
     const std::lock_guard lock(mutex_);
     if (!context->FindPropertyValues(kConnectedBy).empty()) return;
@@ -98,7 +100,7 @@ std::shared_ptr<grpc::ServerCredentials> tls_credentials(const TlsFiles& files) 
           : std::make_shared<FileWatcherCertificateProvider>(files.key, files.cert, kReadTlsFilesAgainS));
   options.watch_identity_key_cert_pairs();
   if (certificates) options.watch_root_certs();
-  // Who has none may have a token. Who shows one must show a valid one.
+  // A client without a certificate may have a token. A client that shows one must show a valid one.
   options.set_cert_request_type(certificates ? GRPC_SSL_REQUEST_CLIENT_CERTIFICATE_AND_VERIFY
                                              : GRPC_SSL_DONT_REQUEST_CLIENT_CERTIFICATE);
   return grpc::experimental::TlsServerCredentials(options);
@@ -124,8 +126,8 @@ Shown shown_in(const grpc::CallbackServerContext& context) {
 
 std::shared_ptr<grpc::ServerCredentials> guarded_credentials(std::shared_ptr<const Connection> connection,
                                                              const TlsFiles& tls, CheckCall check) {
-  // Local credentials exchange no bytes, so that a plaintext channel can talk to them. Unlike plaintext ones they ask
-  // the guard.
+  // Local credentials exchange no bytes, so a plaintext channel can talk to them. Unlike plaintext credentials, they
+  // run the guard.
   auto credentials =
       connection->door == Door::kTls
           ? tls_credentials(tls)

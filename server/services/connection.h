@@ -1,4 +1,5 @@
-// How a call came in, and what it shows of its caller: the connection's door and user, a token, a certificate.
+// How a call reached the coordinator and what identifies its caller: the kind of connection and its user, a token, a
+// certificate.
 #pragma once
 
 #include <grpcpp/grpcpp.h>
@@ -15,38 +16,39 @@
 
 namespace wl {
 
-// How connections come in.
+// The kinds of connections.
 enum class Door {
-  kUnix,      // by a unix socket: the kernel says which user connected
-  kLoopback,  // by TCP from this machine, in plain text: any of its users
-  kTls,       // by TCP from anywhere
+  kUnix,      // a unix socket; the kernel says which user connected
+  kLoopback,  // plain-text TCP from this machine, by any of its users
+  kTls,       // TCP with TLS, from any machine
 };
 
-// What the connection says of its callers.
+// What is known of the callers of a connection.
 struct Connection {
   static constexpr int64_t kUnknown = -1;
 
   Door door = Door::kUnix;
-  std::atomic<int64_t> uid = kUnknown;  // of Door::kUnix: who connected
+  std::atomic<int64_t> uid = kUnknown;  // for Door::kUnix: the user that connected
 };
 
-// What a call says of its caller.
+// The credentials of a call.
 struct Shown {
-  std::optional<std::string> token;
-  std::optional<PeerIdentity> certificate;  // of a valid one
+  std::optional<std::string> token;         // the header `authorization`, with its "Bearer "
+  std::optional<PeerIdentity> certificate;  // what a verified one says
 };
 
-// What the connection of a call says. False: the call came through no connection.
+// Reads what is known of a call's connection. Returns false if the call came through no connection (embedded mode).
 bool read_connection(const grpc::AuthContext& context, Connection* out);
-// What a call shows, in its metadata and by its connection.
+// Returns the credentials of a call: its token from the metadata, its certificate from the connection.
 Shown shown_in(const grpc::CallbackServerContext& context);
 
-// Whether a call of `path` may be made; called on gRPC's threads, for every call.
+// Decides whether a call of the method `path` is allowed. gRPC's threads call it for every call.
 using CheckCall =
     std::function<absl::Status(const std::string& path, const Connection& connection, const Shown& shown)>;
 
-// Credentials for connections of one kind, by which every call is checked before a service sees it. `connection` says
-// what is known of their callers, and must not change once one of them is taken. `tls`: of this end, for Door::kTls.
+// Returns credentials for connections of one kind, with which `check` sees every call before a service does.
+// `connection` describes their callers and must not change once a connection was accepted. `tls`: the files of this
+// server, for Door::kTls.
 std::shared_ptr<grpc::ServerCredentials> guarded_credentials(std::shared_ptr<const Connection> connection,
                                                              const TlsFiles& tls, CheckCall check);
 

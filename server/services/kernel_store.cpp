@@ -61,7 +61,7 @@ class KernelStoreService final : public Fetching {
                              grpc::ByteBuffer* out, Count* count);
   static absl::Status answer(const v1::BatchGetKernelsRequest& request, const Source& source,
                              const std::string& problem, grpc::ByteBuffer* out, Count* count);
-  // Ends a call whose answer is found.
+  // Counts the hits and misses of a call, and ends it.
   void finish(grpc::ServerUnaryReactor* reactor, const absl::Status& status, const Count& count) const {
     serving_.fetched(count.hits, count.misses);
     reactor->Finish(to_grpc(status));
@@ -72,7 +72,7 @@ class KernelStoreService final : public Fetching {
   Store* const store_ = serving_.store;
 };
 
-// One question of readers who see the same has one name.
+// Returns the name of a question in the cache. Readers that see the same records have the same name for it.
 std::string name_of(const Reader& reader, const v1::GetKernelRequest& request) {
   const std::string form =
       cat(request.manifest_only() ? "m" : "f", reader.every ? "every" : "team", " ", reader.team, "\n");
@@ -85,7 +85,8 @@ Question question_of(const v1::GetKernelRequest& request) {
   return {Question::kKey, request.key(), request.environment()};
 }
 
-// Answers at once if every record is at hand, else on the pool; and after the upstream was asked for what is missing.
+// Answers at once if the cache has every record, else from the store, on the pool, and after the upstream was asked for
+// missing records.
 template <typename Request>
 grpc::ServerUnaryReactor* KernelStoreService::fetch(grpc::CallbackServerContext* context,
                                                     const grpc::ByteBuffer& request, grpc::ByteBuffer* out) {
@@ -147,7 +148,7 @@ absl::Status KernelStoreService::answer(const v1::GetKernelRequest& request, con
   return absl::OkStatus();
 }
 
-// A BatchGetKernelsResponse, put together from records that are serialised already.
+// Writes a BatchGetKernelsResponse whose records are already serialized.
 absl::Status KernelStoreService::answer(const v1::BatchGetKernelsRequest& request, const Source& source,
                                         const std::string& problem, grpc::ByteBuffer* out, Count* count) {
   using google::protobuf::io::CodedOutputStream;
@@ -284,7 +285,7 @@ grpc::Status KernelStoreService::PinKernel(const v1::PinKernelRequest* request, 
 
 }  // namespace
 
-// Records may be of one time.
+// The token has the digest too, because several records may have the same time.
 std::string record_token(const RecordRow& last) {
   return cat(last.created_ms, ".", last.record.digest);
 }

@@ -5,7 +5,7 @@
 
 #include <fstream>
 
-// Sanitizers have allocators of their own, and mallinfo() of older C libraries counts to 2 GB.
+// Sanitizers have allocators of their own, and mallinfo() of older C libraries counts only up to 2 GB.
 #if defined(__GLIBC__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 #if __GLIBC_PREREQ(2, 33)
 #define WL_COUNTS_HEAP
@@ -17,7 +17,7 @@ namespace wl {
 HeldMemory held_memory() {
   HeldMemory use;
 #ifdef WL_COUNTS_HEAP
-  // The sum over all arenas, and what has mappings of its own.
+  // Allocations in all arenas, and large ones that have mappings of their own.
   const struct mallinfo2 heap = mallinfo2();
   use.heap_bytes = static_cast<int64_t>(heap.uordblks + heap.hblkhd);
 #endif

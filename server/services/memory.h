@@ -1,4 +1,4 @@
-// What this process holds in memory, for those who watch a coordinator for days.
+// How much memory this process uses, for monitoring a coordinator over days.
 #pragma once
 
 #include <cstdint>
@@ -6,11 +6,11 @@
 namespace wl {
 
 struct HeldMemory {
-  int64_t heap_bytes = 0;      // that allocations hold, without what is free between them; 0: not known
+  int64_t heap_bytes = 0;      // in allocations, without free memory between them; 0: not known
   int64_t resident_bytes = 0;  // of the process: the heap with its free parts, stacks, pages of files; 0: not known
 };
 
-// Asks the C library and the system. The heap is not known under sanitizers.
+// Asks the C library and /proc. The heap is not known under sanitizers, nor with a glibc before 2.33.
 HeldMemory held_memory();
 
 }  // namespace wl

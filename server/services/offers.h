@@ -1,4 +1,4 @@
-// Records that coordinators below this one offer.
+// Decides on records that other coordinators offer to this one, which is their upstream.
 #pragma once
 
 #include "server/services/services.h"
@@ -6,15 +6,17 @@
 namespace wl {
 
 struct OfferTaken {
+  // kKnown: the record is stored already, or is not faster than the one that is served.
   enum Outcome { kAccepted, kKnown, kRefused } outcome = kRefused;
-  std::string why = {};  // of a refusal
+  std::string why = {};  // the reason of a refusal
 };
 
-// Takes a record whose digest was checked, from a caller of a team, or of none. FailedPrecondition: this coordinator
-// takes no offers, or the record's object is not here. Otherwise errors of the store.
+// Stores an offered record, or says why not. The record's digest was checked before. `caller`: the team of the
+// coordinator that offers it. FailedPrecondition: this coordinator takes no offers, or the record's object is not here.
+// Other errors are those of the store.
 absl::StatusOr<OfferTaken> take_offer(const Serving& serving, const Reader& caller, const KernelRecord& record);
 
-// Why a record that another coordinator made is not taken, by who produced it; "": it may be.
+// Returns why a record of another coordinator is refused because of its producer; "": it is not.
 std::string why_not_by_producer(const Authorizer* authorizer, const KernelRecord& record);
 
 }  // namespace wl

@@ -1,5 +1,5 @@
-// Calls that stay open, such as watches and long polls: who makes one was let in when it began, and may lose its token,
-// its certificate or its row while it lasts. So it is looked again now and then whether the call may go on.
+// Calls that stay open, such as watches and long polls. Their callers were checked when they began, but may lose their
+// token, certificate or row meanwhile, so each call is checked again every half second.
 #pragma once
 
 #include <condition_variable>
@@ -15,17 +15,19 @@ namespace wl {
 
 class OpenCalls {
  public:
-  using Check = std::function<absl::Status()>;  // whether the call may go on
+  using Check = std::function<absl::Status()>;  // an error: the call must end
   using End = std::function<void(const absl::Status&)>;
 
   OpenCalls() = default;
-  ~OpenCalls();  // No call is held any more.
+  ~OpenCalls();  // No call may be held any more.
   OpenCalls(const OpenCalls&) = delete;
   OpenCalls& operator=(const OpenCalls&) = delete;
 
-  // A call, for as long as this lives. Its destructor waits for `end`, unless `end` itself destroys it.
+  // Holds a call for as long as it lives. Its destructor waits until a running `end` has returned, unless `end` itself
+  // destroys it.
   class Held;
-  // `check` is asked at most half a second after its answer changed. `end` is called once, when it is an error.
+  // Runs `check` every half second, on a thread of its own. When it returns an error, calls `end` with it on that
+  // thread, once. `check` may still run once after the result is destroyed.
   std::unique_ptr<Held> hold(Check check, End end);
 
  private:
@@ -41,7 +43,7 @@ class OpenCalls {
   std::condition_variable changed_;
   Entries entries_;
   bool stopping_ = false;
-  std::thread thread_;  // begun with the first call
+  std::thread thread_;  // started by the first hold()
 };
 
 class OpenCalls::Held {

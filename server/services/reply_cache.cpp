@@ -6,7 +6,7 @@
 namespace wl {
 namespace {
 
-constexpr int64_t kEntryBytes = 256;  // what an entry costs beside its texts, about
+constexpr int64_t kEntryBytes = 256;  // approximate overhead of an entry beside its texts
 
 }  // namespace
 

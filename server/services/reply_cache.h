@@ -1,5 +1,5 @@
-// Replies of KernelStore as they go over the wire, bounded in bytes; what was asked for longest ago goes first. Any
-// thread.
+// A cache of serialized replies of KernelStore. It is bounded in bytes and drops the least recently used reply first.
+// Any thread.
 #pragma once
 
 #include <grpcpp/support/slice.h>
@@ -17,11 +17,12 @@ class ReplyCache {
  public:
   explicit ReplyCache(int64_t max_bytes) : max_bytes_(max_bytes) {}
 
-  // What was put under `question`, if it is still there.
+  // Returns the answer to `question`, if the cache has one.
   std::optional<grpc::Slice> find(const std::string& question);
-  // To be asked before the answer is read from the store: what is dropped meanwhile makes that answer an old one.
+  // Returns the number of drops so far, which put() takes. Call it before the answer is read from the store: a drop in
+  // between means that the answer may be outdated.
   uint64_t now() const;
-  // Keeps the answer to a question, which is a record of `key`; unless something was dropped since `asked`.
+  // Keeps the answer to a question, a record of `key`, unless anything was dropped since now() returned `asked`.
   void put(const std::string& question, const std::string& key, grpc::Slice answer, uint64_t asked);
   void clear();                       // Forgets every answer.
   void drop(const std::string& key);  // Forgets every answer that is a record of this key.
@@ -38,7 +39,7 @@ class ReplyCache {
 
   const int64_t max_bytes_;
   mutable std::mutex mutex_;  // guards the rest
-  Entries entries_;           // the one asked for last first
+  Entries entries_;           // most recently used first
   std::unordered_map<std::string, Entries::iterator> by_question_;
   std::unordered_multimap<std::string, Entries::iterator> by_key_;
   int64_t bytes_ = 0;

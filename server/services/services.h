@@ -1,5 +1,6 @@
-// The services: messages to plain data (proto/wire.h), one call of the engine or the store, and back. Nothing is
-// decided here. A service is a class inside its file; to add a call: the .proto and its method there.
+// The gRPC services of the coordinator. A service converts a request to plain data (proto/wire.h), makes one call of
+// the engine or the store, and converts the result back; it decides nothing itself. Each service is a class inside its
+// file. A new call needs its .proto and a method of that class.
 #pragma once
 
 #include <grpcpp/grpcpp.h>
@@ -23,8 +24,9 @@
 #include "server/store/upkeep.h"
 #include "server/upstream/upstream.h"
 
-// Overrides a unary METHOD of a callback service: it is answered on a pool, by the function of the same name that takes
-// the request and the reply, and may block. The fields of the request are within their limits (proto/limits.h).
+// Overrides a unary METHOD of a callback service. A thread of `pool` answers the call with the overload of METHOD that
+// takes the request and the reply, which may block. That overload is called only if the fields of the request are
+// within their limits (proto/limits.h).
 #define WL_ANSWER_ON(pool, METHOD, Request, Reply)                                                           \
   grpc::ServerUnaryReactor* METHOD(grpc::CallbackServerContext* context, const Request* request, Reply* out) \
       override {                                                                                             \
@@ -35,7 +37,7 @@
   }                                                                                                          \
   grpc::Status METHOD(const Request* request, Reply* out)
 
-// The same for a function that also takes whose jobs and records the caller may see.
+// Likewise, for an overload that also takes a Reader: whose jobs and records the caller may see.
 #define WL_ANSWER_READER_ON(pool, METHOD, Request, Reply)                                                    \
   grpc::ServerUnaryReactor* METHOD(grpc::CallbackServerContext* context, const Request* request, Reply* out) \
       override {                                                                                             \
@@ -50,50 +52,53 @@
 
 namespace wl {
 
-// What the services share. All of it must outlive them, and the pools must outlive the server.
+// The parts of the coordinator that the services use. They must outlive the services, and the pools must outlive the
+// gRPC server.
 struct Serving {
   Engine* engine;
   Store* store;
   WorkPool* quick;  // calls that read or write the store
-  WorkPool* slow;   // calls that may compile, or write a backup, for seconds
-  WorkPool* heavy;  // likewise about large graphs, which may take minutes; they give way to all others
+  WorkPool* slow;   // calls that may take seconds, because they compile or write a backup
+  WorkPool* heavy;  // the same for graphs above kSmallGraph, which may take minutes; its threads have a low priority
   Upkeep* upkeep;
   ReplyCache* replies;
-  const Authorizer* authorizer;        // who calls; null: embedded mode, whose calls are all its own
-  const SigningKey* signing;           // of records; null: they are not signed
-  Upstream* upstream;                  // null: none
-  const std::vector<Signer>* signers;  // whose records are taken from other coordinators; empty: nobody's are offered
-  Budget* waiting;                     // long polls, watches and attending workers
-  Budget* transfers;                   // bytes of blobs and of answers of Inspect
+  const Authorizer* authorizer;        // identifies callers; null in embedded mode, which checks no calls
+  const SigningKey* signing;           // signs records; null: records are not signed
+  Upstream* upstream;                  // null: there is none
+  const std::vector<Signer>* signers;  // whose records are accepted from other coordinators; empty: no offers are
+  Budget* waiting;                     // limits the number of open long polls, watches and Attend calls
+  Budget* transfers;                   // limits the bytes of blobs and of Inspect answers in memory
   double lease_s;
-  std::function<void()> forgotten;  // records that were signed are no longer right
-  // For those who count, on any thread: records that were asked for by key or digest, and were or were not there.
+  std::function<void()> forgotten;  // called after records were invalidated or revoked
+  // For metrics, called on any thread: how many of the records that clients asked for, by key or digest, were found and
+  // how many were not.
   std::function<void(int64_t hits, int64_t misses)> fetched;
 };
 
-// Whose jobs and records a caller may see. Embedded mode sees every one.
+// Returns whose jobs and records the caller may see; in embedded mode, everybody's.
 inline absl::StatusOr<Reader> reader_of(const Serving& serving, const grpc::CallbackServerContext& context) {
   if (serving.authorizer == nullptr) return Reader{.every = true};
   return serving.authorizer->view_of(context);
 }
 
-// Whether a caller may know of a worker: those of a team are seen by the team and by operators alone.
+// Whether a caller may see a worker. The workers of a team are visible to that team and to operators only.
 inline bool sees_worker(const Reader& reader, const WorkerView& worker) {
   return reader.every || worker.team.empty() || worker.team == reader.team;
 }
 
-// Who makes a call, for turns: all whose names are not known are one.
+// Returns the principal of the caller, by which queued calls take turns (server/engine/bounds/turns.h). All callers
+// whose names are not known count as one. Empty in embedded mode.
 inline std::string caller_of(const Serving& serving, const grpc::CallbackServerContext& context) {
   return serving.authorizer == nullptr ? "" : serving.authorizer->principal_of(context);
 }
 
-// Where calls about a graph of so many bytes are answered.
+// Returns the pool that answers calls about a graph whose text has `bytes` bytes.
 inline WorkPool* pool_for_graph(const Serving& serving, size_t bytes) {
   return bytes <= kSmallGraph ? serving.slow : serving.heavy;
 }
 
-// Lets a call that stays open end when its caller may no longer make it (Authorizer::hold()). Calls that only wait may
-// last a day, those that move bytes fill memory meanwhile.
+// Ends an open call once its caller may no longer make it, or after `longest` (Authorizer::hold()). Calls that only
+// wait may last a day; calls that move bytes only ten minutes, because they hold memory meanwhile.
 inline constexpr std::chrono::seconds kLongestWait{86'400}, kLongestTransfer{600};
 inline std::unique_ptr<OpenCalls::Held> hold_call(const Serving& serving, const grpc::CallbackServerContext& context,
                                                   const char* path, std::chrono::seconds longest, OpenCalls::End end) {
@@ -105,8 +110,8 @@ inline std::unique_ptr<OpenCalls::Held> hold_call(const Serving& serving, const 
   return hold_call(serving, *context, path, longest, [context](const absl::Status&) { context->TryCancel(); });
 }
 
-// The token of the page of records that follows this one, and back; nullopt for the first page. InvalidArgument: it is
-// none.
+// record_token() returns the page token with which a listing of records goes on after `last`. record_cursor() reads a
+// token; nullopt: it is empty, which stands for the first page. InvalidArgument: it is no such token.
 std::string record_token(const RecordRow& last);
 absl::StatusOr<std::optional<RecordCursor>> record_cursor(const std::string& token);
 

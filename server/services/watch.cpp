@@ -13,7 +13,7 @@ namespace {
 
 constexpr auto kLastWrite = std::chrono::seconds(1);
 
-// One stream. It holds itself until gRPC is done with it.
+// The stream of one call. It owns itself until gRPC is done with it.
 class WatchCall final : public grpc::ServerWriteReactor<v1::Job>, public std::enable_shared_from_this<WatchCall> {
  public:
   explicit WatchCall(const Serving& serving)
@@ -57,14 +57,14 @@ class WatchCall final : public grpc::ServerWriteReactor<v1::Job>, public std::en
       watch = std::exchange(watch_, nullptr);
     }
     late_.Cancel();
-    held_.reset();  // here, since an alarm that has just begun may keep this object beyond the coordinator
+    held_.reset();  // here, because an alarm that is just running may keep this object longer than the coordinator
     if (watch != nullptr) engine_->unwatch(watch);
     if (counted_) waiting_->give(1);
     self_.reset();
   }
 
  private:
-  // On the pool: it may ask the store.
+  // Runs on the pool, because it may read the store.
   void watch(const absl::StatusOr<int64_t>& id, uint64_t seen) {
     if (!id.ok()) return (void)end(to_grpc(id.status()));
     auto watch = engine_->watch(*id, seen, [call = shared_from_this()](absl::StatusOr<std::shared_ptr<const Job>> job) {
@@ -88,8 +88,8 @@ class WatchCall final : public grpc::ServerWriteReactor<v1::Job>, public std::en
     go_on();
   }
 
-  // A write that is under way has a moment, so that its caller is told why it is the last one. Whoever does not read
-  // would keep it, and so the stream, for ever.
+  // Cancels the stream in kLastWrite. A write that is under way gets this time, so that the caller can still be told
+  // why the stream ends. A caller that does not read would keep the write, and so the stream, for ever.
   void cancel_soon(const grpc::CallbackServerContext* context) {
     late_.Set(std::chrono::system_clock::now() + kLastWrite, [weak = weak_from_this(), context](bool in_time) {
       const std::shared_ptr<WatchCall> call = weak.lock();
@@ -99,7 +99,7 @@ class WatchCall final : public grpc::ServerWriteReactor<v1::Job>, public std::en
     });
   }
 
-  // False: it ends once a write is over.
+  // Ends the stream with `status`. False: it ends only when the current write is over.
   bool end(const grpc::Status& status) {
     const std::lock_guard lock(mutex_);
     if (!end_) end_ = status;
@@ -133,7 +133,7 @@ class WatchCall final : public grpc::ServerWriteReactor<v1::Job>, public std::en
   std::optional<grpc::Status> end_;
   bool writing_ = false, sent_last_ = false, finished_ = false, done_ = false;
   grpc::Alarm late_;
-  std::unique_ptr<OpenCalls::Held> held_;  // last: it calls end()
+  std::unique_ptr<OpenCalls::Held> held_;  // last, so destroyed first: it calls end()
 };
 
 }  // namespace

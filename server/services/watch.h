@@ -1,4 +1,4 @@
-// WatchJob: a stream of a job's states, and which job the calls of TuningService are about.
+// The call WatchJob, which streams a job's states, and the look-up of a job by its name for all calls of TuningService.
 #pragma once
 
 #include "proto/wire.h"
@@ -7,8 +7,8 @@
 
 namespace wl {
 
-// The job of this name, if the reader may see it: jobs of no team are seen by callers of none. NotFound: there is none
-// for it. Asks the store.
+// Returns the id of the job of this name if the reader may see it. A reader sees the jobs of its own team, or those of
+// no team if it has none; operators see all. NotFound: there is no such job for the reader. Reads the store.
 absl::StatusOr<int64_t> job_for(const Serving& serving, const Reader& reader, const std::string& name);
 
 // Sends every change of the job until it is done. A client that reads slowly misses states, but never the last one.

@@ -19,7 +19,7 @@ bool WorkPool::post(std::function<void()> work, const std::string& caller) {
   {
     const std::lock_guard lock(mutex_);
     if (turns_.size() >= max_queued_) return false;
-    // Those who have a name leave room for others.
+    // A named caller gets at most a quarter of the queue, so that room is left for others.
     if (!caller.empty() && turns_.size_of(caller) >= max_queued_ / 4) return false;
     turns_.push(std::move(work), caller);
   }

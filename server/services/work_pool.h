@@ -1,5 +1,5 @@
-// The threads on which calls are answered that may block. Their number is fixed, whatever the number of calls: gRPC's
-// own threads only take calls in and send answers out.
+// A pool of threads that answer calls which may block. The number of threads is fixed: gRPC's own threads only receive
+// calls and send answers.
 #pragma once
 
 #include <grpcpp/grpcpp.h>
@@ -20,15 +20,15 @@ namespace wl {
 
 class WorkPool {
  public:
-  // `nice`: by how much its threads give way to others of the machine (nice(2)).
+  // `max_queued`: how much work may be queued. `nice`: the nice value of the threads (setpriority(2)).
   WorkPool(int threads, size_t max_queued, int nice = 0) : count_(threads), max_queued_(max_queued), nice_(nice) {}
-  ~WorkPool();  // Runs what is queued first.
+  ~WorkPool();  // Runs all queued work first.
   WorkPool(const WorkPool&) = delete;
   WorkPool& operator=(const WorkPool&) = delete;
 
-  void start();  // Call it once, when all that the work uses is there.
-  // Callers have turns, however much each of them has queued. Any thread. False: so much is queued, in all or of this
-  // caller, that nothing more is taken, and `work` does not run.
+  void start();  // Call it once, after everything that the work uses exists.
+  // Queues `work`. Callers take turns, however much each of them has queued. Any thread. False: the queue is full, or a
+  // quarter of it is of this caller, which has a name; `work` does not run.
   bool post(std::function<void()> work, const std::string& caller = "");
 
  private:
@@ -44,7 +44,7 @@ class WorkPool {
   std::vector<std::thread> threads_;
 };
 
-grpc::Status too_busy();  // What a call hears that the pool did not take.
+grpc::Status too_busy();  // The status of a call that the pool did not take.
 
 absl::Status no_memory();  // What a call hears whose answer did not fit into memory: others go on.
 
@@ -58,7 +58,7 @@ auto within_memory(Work work) -> decltype(work()) {
   }
 }
 
-// Answers a unary call with what `handle` returns. A call whose caller has gone by its turn is not handled.
+// Answers a unary call with what `handle` returns on the pool. `handle` is not run if the call was cancelled by then.
 template <typename Handle>
 grpc::ServerUnaryReactor* answer_on(WorkPool* pool, grpc::CallbackServerContext* context, Handle handle,
                                     const std::string& caller = "") {

@@ -1,4 +1,4 @@
-// Blobs: their bytes are files, and their rows say that a file is whole and on the disk.
+// Compiled objects (blobs). Their bytes are files, and a row says that its file is complete and on the disk.
 #include <algorithm>
 #include <set>
 
@@ -37,7 +37,7 @@ absl::Status Store::put_blob(const std::string& digest, const std::string& bytes
   }
   const auto size = static_cast<int64_t>(bytes.size());
   if (!impl_->objects->has(digest, size)) WL_RETURN_IF_ERROR(impl_->make_room(size));
-  // The file and its row are there together or not at all for eviction, which takes the other side of this lock.
+  // Eviction takes this lock exclusively, so for eviction the file and its row exist together or not at all.
   const std::shared_lock together(impl_->objects_mutex);
   // Also repairs a blob that was damaged on disk.
   const absl::Status stored = impl_->objects->put(digest, bytes);
@@ -95,7 +95,7 @@ absl::StatusOr<int64_t> Store::sweep_blobs() {
   constexpr int kFolders = 256;
   int64_t removed = 0;
   for (int number = 0; number < kFolders; ++number) {
-    // A file and its row are put under the other side of this lock.
+    // put_blob() holds this lock shared while it stores a file and its row.
     const std::unique_lock alone(impl_->objects_mutex);
     std::vector<std::string> unknown = impl_->objects->names(absl::StrFormat("%02x", number));
     const absl::Status looked = read([&](Sql& sql) -> absl::Status {
@@ -123,7 +123,7 @@ absl::StatusOr<std::vector<std::string>> Store::missing_blobs(const std::vector<
   return missing;
 }
 
-// Older formats had blobs in the database. A few at a time become files, each group in one transaction.
+// Moves blobs, which older formats had in the database, to files: kGroup of them in one transaction.
 absl::Status Store::Impl::move_blobs(Sql& sql) {
   constexpr int kGroup = 64;
   for (;;) {

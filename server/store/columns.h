@@ -1,5 +1,5 @@
-// The columns of a table, described once: a row says how a field is written and how it is read, and the statements walk
-// the rows. To store one more field of a record: a migration in schema/ and a row of its columns.
+// The columns of a table, described once: an entry says how a field is written and read, and the statements are made
+// from the entries. A new field of a record needs a migration in schema/ and an entry.
 #pragma once
 
 #include <algorithm>
@@ -24,7 +24,7 @@ struct SqlColumn {
   void (*set)(Record& record, const Sql::Row& row, int at);
 };
 
-// Conversions by type. A real that is not a number is stored as NULL.
+// Conversions by type. SQLite stores a NaN as NULL.
 template <typename T>
 requires std::is_integral_v<T> || std::is_enum_v<T> SqlValue to_column(const T& field) {
   return static_cast<int64_t>(field);
@@ -57,14 +57,14 @@ inline void from_column(std::vector<int64_t>& field, const Sql::Row& row, int at
   }
 }
 
-// The column of a field, which may lie in a member: column<BatchRow, &BatchRow::phase>("phase").
+// Returns the column of a field, which may lie in a member: column<BatchRow, &BatchRow::phase>("phase").
 template <typename Record, auto... path>
 constexpr SqlColumn<Record> column(const char* name) {
   return {name, [](const Record& record) { return to_column((record.*....*path)); },
           [](Record& record, const Sql::Row& row, int at) { from_column((record.*....*path), row, at); }};
 }
 
-// "a, b, c". Those of `absent` are selected as NULL, `prefix` stands before the others.
+// Returns the names as "a, b, c". Columns of `absent` are selected as NULL; `prefix` stands before the others.
 template <typename Record>
 std::string names_of(std::span<const SqlColumn<Record>> columns, std::string_view prefix = "",
                      std::span<const std::string_view> absent = {}) {

@@ -29,7 +29,7 @@ namespace fs = std::filesystem;
 constexpr int kMostLinks = 40;  // as many as the kernel follows
 constexpr int kMostLooks = 100;
 constexpr std::chrono::milliseconds kLookAgain{10};
-constexpr const char* kInTurn = "in-turn";  // in the file of a lock, after the id of a process
+constexpr const char* kInTurn = "in-turn";  // stands in the file of a lock, after the id of the process
 constexpr const char* kHolder = "warploom.store-holder";
 
 // The locks and the shared memory of the write-ahead log do not work on network disks.
@@ -46,8 +46,8 @@ bool is_network_disk(const std::string& folder) {
   return false;
 }
 
-// The files that stores of this process have locked. To try the lock of one of them would end in closing a descriptor
-// of it, which drops SQLite's locks.
+// The files that stores of this process have locked. Such a file must not be opened to try its lock: closing that
+// descriptor would drop SQLite's locks.
 struct OpenFiles {
   std::mutex mutex;
   std::set<std::pair<dev_t, ino_t>> inodes;
@@ -117,13 +117,13 @@ absl::Status StoreLock::in_use() const {
                                     "; stop it, connect to it with --server, or name another store"));
 }
 
-// The file of the lock says whose it is, soon after it was locked.
+// The process that has the lock writes its id into the file soon after locking it, so the file is read several times.
 absl::Status StoreLock::name_in_use() const {
   char text[64] = {};
   for (int looks = 0; looks < kMostLooks; ++looks) {
     const ssize_t size = pread(name_, text, sizeof text - 1, 0);
     text[std::max<ssize_t>(size, 0)] = 0;
-    // What one that has ended has left is not of who has it now.
+    // The id of a process that has ended is of an earlier holder.
     if (size > 0 && (::kill(static_cast<pid_t>(std::atol(text)), 0) == 0 || errno == EPERM)) break;
     std::this_thread::sleep_for(kLookAgain);
   }
@@ -144,7 +144,7 @@ absl::Status StoreLock::take_name() {
                                            "; make its folder writable or name another store"));
   }
   if (flock(name_, LOCK_EX | LOCK_NB) != 0) return name_in_use();
-  // This is only for those who find it locked, so a full disk is no error here.
+  // The text only tells others who has the lock, so a full disk is no error here.
   const std::string owner = cat(getpid(), in_turn_ ? " " : "", in_turn_ ? kInTurn : "");
   if (ftruncate(name_, 0) != 0 || pwrite(name_, owner.data(), owner.size(), 0) < 0) return absl::OkStatus();
   return absl::OkStatus();
@@ -182,7 +182,7 @@ absl::Status StoreLock::take_file() {
 }
 
 absl::Status StoreLock::check_header(int64_t newest) const {
-  // https://www.sqlite.org/fileformat.html: the header of the database, then that of the page of its schema.
+  // Offsets (https://www.sqlite.org/fileformat.html) in the header of the database, then in that of the schema's page.
   constexpr size_t kVersion = 60, kApplication = 68, kPageKind = 100, kCells = 103, kRead = 108;
   constexpr unsigned char kLeafPage = 13;
   unsigned char bytes[kRead] = {};
@@ -194,7 +194,7 @@ absl::Status StoreLock::check_header(int64_t newest) const {
   if (application == kApplicationId) {
     return version > newest ? newer_file(file_, version, newest) : absl::OkStatus();
   }
-  // Older versions made the first format in the write-ahead log, so the file itself may have no table yet.
+  // Older versions made the tables in the write-ahead log, so the database file itself may have none yet.
   const bool bare =
       application == 0 && version == 0 && bytes[kPageKind] == kLeafPage && bytes[kCells] == 0 && bytes[kCells + 1] == 0;
   return bare ? absl::OkStatus() : foreign_file(file_);
@@ -202,7 +202,7 @@ absl::Status StoreLock::check_header(int64_t newest) const {
 
 namespace {
 
-// Whether this process has the file open; true where that cannot be told.
+// Whether this process has the file open; true if that cannot be found out.
 bool is_open_here(dev_t device, ino_t inode) {
   std::error_code error;
   for (const auto& descriptor : std::filesystem::directory_iterator("/proc/self/fd", error)) {
@@ -219,7 +219,8 @@ OwnFiles::OwnFiles(const std::string& file) {
   log_.path = file + "-wal";
   for (File* own : {&database_, &log_}) {
     struct stat now = {};
-    // What another program removed or put there since this process opened its own: no file has the number 0.
+    // Another program has removed or replaced the file since this process opened it. Its inode stays 0, which no file
+    // has, so look() finds it lost.
     if (stat(own->path.c_str(), &now) != 0 || !is_open_here(now.st_dev, now.st_ino)) continue;
     own->device = now.st_dev;
     own->inode = now.st_ino;

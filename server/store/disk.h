@@ -1,5 +1,5 @@
-// Where a store lies on the disk: which file a name means, who may use it, and whether it is a store at all. Nothing
-// here opens the file with SQLite, so a file that is refused was not changed.
+// The files of a store on the disk: which file a name means, who may use it, and whether it is a store at all. Nothing
+// here opens the file with SQLite, so a file that is refused is not changed.
 #pragma once
 
 #include <sys/types.h>
@@ -15,31 +15,31 @@ namespace wl {
 
 inline constexpr int64_t kApplicationId = 0x574c4f4d;  // "WLOM"
 
-// The file that `name` means, with every symbolic link resolved: the files beside it are named after it, so that each
-// name of a store leads to the same ones. The file need not exist; its folder is made. InvalidArgument: the name of no
-// file; FailedPrecondition: a network disk (where a backup may lie, but no store), or links in a circle;
-// PermissionDenied: the folder cannot be made.
+// Returns the file that `name` means, with every symbolic link resolved. The files beside it are named after it, so
+// every name of a store leads to the same ones. The file need not exist; its folder is created. InvalidArgument: not
+// the name of a file; FailedPrecondition: on a network disk (where a backup may lie, but no store), or links in a
+// circle; PermissionDenied: the folder cannot be created.
 absl::StatusOr<std::string> real_file(const std::string& name, bool of_backup = false);
 
-// The right to use a store, held by one object at a time over all processes. It must outlive every connection of this
-// process to the file: closing a descriptor of a file drops the locks that SQLite has on it.
+// The lock of a store, which one object holds at a time over all processes. It must outlive every connection of this
+// process to the file, because closing any descriptor of a file drops the locks that SQLite has on it.
 class StoreLock {
  public:
-  // `file`: as real_file() says. `in_turn`: it is held for one command, and others may wait for that.
+  // `file`: from real_file(). `in_turn`: the store is held for one command, and others may wait for that.
   StoreLock(std::string file, bool in_turn) : file_(std::move(file)), in_turn_(in_turn) {}
   ~StoreLock();
   StoreLock(const StoreLock&) = delete;
   StoreLock& operator=(const StoreLock&) = delete;
 
   // Locks the name, by the file FILE.lock. Unavailable: another coordinator has it, and holder_in_turn() says whether
-  // it is to be waited for; PermissionDenied: not writable.
+  // to wait for it; PermissionDenied: FILE.lock is not writable.
   absl::Status take_name();
-  // Locks the file itself, which must exist: it may have been renamed, or be mounted under another name. Unavailable
-  // and PermissionDenied as above; FailedPrecondition: the file has several names (hard links), or is no plain file.
-  // Each name of a file has a write-ahead log of its own, so that what was committed under one is missing under
-  // another.
+  // Locks the file itself, which must exist: a coordinator may use it under another name, after a rename or through a
+  // mount. Unavailable and PermissionDenied as above; FailedPrecondition: the file has several hard links, or is no
+  // regular file. Each name of a file has a write-ahead log of its own, so what is committed under one would be missing
+  // under another.
   absl::Status take_file();
-  // Whether the file, which is locked, is a store of a format up to `newest`, by its header. DataLoss: no database;
+  // Checks by its header that the locked file is a store of a format up to `newest`. DataLoss: no database;
   // FailedPrecondition: a database of another program, or a newer store.
   absl::Status check_header(int64_t newest) const;
 
@@ -52,22 +52,24 @@ class StoreLock {
   std::pair<dev_t, ino_t> inode_ = {};
 };
 
-// The id of the process that holds a store in turn, where `status` is of a lock that is Unavailable for that reason.
+// Returns the id of the process that holds the store for one command, if `status` is an Unavailable of take_name() for
+// that reason.
 std::optional<std::string> holder_in_turn(const absl::Status& status);
 
-// The files of a store that this process has open, by what the kernel says of their names: the database and its
-// write-ahead log. Another program may remove, replace or cut them (a clean-up, a restore, an editor), and nobody is
-// told: what is written from then on is gone with the next end of this process. Not safe for several threads.
+// Watches the files of a store that this process has open: the database and its write-ahead log. Another program may
+// remove, replace or truncate them (a clean-up, a restore, an editor) without an error here, and what is written from
+// then on is lost when this process ends. For one thread at a time.
 class OwnFiles {
  public:
-  // `file`: as real_file() says. This process has it open and has read it, so that its log is there.
+  // `file`: from real_file(). This process has opened and read it, so its log exists.
   explicit OwnFiles(const std::string& file);
 
   enum class Lost { kNothing, kLog, kDatabase };
-  // Looks at both names. `changed`: this process has just written them, so their sizes are as it left them; otherwise
-  // they have not become smaller since. The log alone is lost: this process can still read what it had in it.
+  // Compares both names with the open files. `changed`: this process has just written them, so any size is right;
+  // otherwise a smaller size means that they were truncated. kLog: only the log is lost, and this process can still
+  // read it.
   Lost look(bool changed);
-  // What was found, for people; after something was lost.
+  // What look() found, for messages; valid after something was lost.
   const std::string& why() const { return why_; }
 
  private:
@@ -83,8 +85,8 @@ class OwnFiles {
   std::string why_;
 };
 
-// The system calls by which the files beside the database are made and read, each with its result and errno. Tests
-// derive from it and let them fail. Any thread.
+// The system calls on files beside the database, each with its result and errno. Tests derive from it to let calls
+// fail. Any thread.
 class FileCalls {
  public:
   virtual ~FileCalls() = default;
@@ -102,13 +104,14 @@ const FileCalls& system_calls();
 
 // True when the file is missing or has no bytes.
 bool is_empty_file(const std::string& file);
-// Makes the entries of the folder durable, after a file in it was made, renamed or removed. DataLoss: the sync failed,
-// so it is not known what is on the disk, and another sync would not tell. Internal: it could not be tried.
+// Makes the entries of a folder durable, after a file in it was made, renamed or removed. DataLoss: the sync failed, so
+// it is not known what is on the disk, and another sync would not tell. Internal: the folder cannot be opened.
 absl::Status sync_folder(const std::string& folder, const FileCalls& calls = system_calls());
-// Makes the bytes of a file durable. No connection of this process may have it open. Errors as sync_folder().
+// Makes the bytes of a file durable. No connection of this process may have it open, since its locks would be dropped.
+// Errors as sync_folder().
 absl::Status sync_file(const std::string& file, const FileCalls& calls = system_calls());
 
-// What both checks of a file say: that of its header and that of its pragmas.
+// The errors of both checks of a file, by its header (check_header()) and by its pragmas (check_format()).
 absl::Status foreign_file(const std::string& file);
 absl::Status newer_file(const std::string& file, int64_t version, int64_t newest);
 

@@ -1,4 +1,4 @@
-// Eviction: what can be made again goes, what was used last long ago first, until the store is within its bounds.
+// Eviction: removes what can be made again, least recently used first, until the store is within its bounds.
 #include <algorithm>
 
 #include "server/store/functions.h"
@@ -8,10 +8,10 @@
 namespace wl {
 namespace {
 
-constexpr int kGroup = 256;               // rows of one transaction, so that other writes get in between
-constexpr int64_t kUnusedMs = 3'600'000;  // an object so young may wait for the record that names it
+constexpr int kGroup = 256;               // rows removed in one transaction, so that other writes get in between
+constexpr int64_t kUnusedMs = 3'600'000;  // an object used within this time may belong to a record that comes soon
 
-// Pages that are in use, in bytes. What is deleted is used again before the file grows.
+// Returns the bytes of the pages in use. SQLite uses free pages again before the file grows.
 absl::StatusOr<int64_t> used_bytes(Sql& sql) {
   WL_ASSIGN_OR_RETURN(const int64_t pages, sql.number("PRAGMA page_count"));
   WL_ASSIGN_OR_RETURN(const int64_t unused, sql.number("PRAGMA freelist_count"));
@@ -23,7 +23,7 @@ absl::StatusOr<int64_t> bytes_of_objects(Sql& sql) {
   return sql.number("SELECT coalesce(sum(size), 0) FROM objects");
 }
 
-// The integers that a query gives in its first columns.
+// Returns the integers in the first columns of a query's rows, sorted, each once.
 template <typename... Args>
 absl::StatusOr<std::vector<int64_t>> ids_of(Sql& sql, const char* query, int columns, const Args&... args) {
   std::vector<int64_t> ids;
@@ -56,7 +56,8 @@ absl::Status drop_record(Sql& sql, int64_t id) {
 
 namespace {
 
-// A search is evidence for its record, and a job may take it up.
+// Deletes a search unless a record or a job needs it: its trials are the evidence for the record, and the job may go on
+// with it.
 absl::Status drop_search_if_unused(Sql& sql, int64_t id) {
   WL_ASSIGN_OR_RETURN(
       const int64_t needed,
@@ -96,7 +97,7 @@ absl::StatusOr<int64_t> drop_answers(Sql& sql) {
   return sql.changes();
 }
 
-// What goes for the database's sake, in this order.
+// What is removed from the database, in this order.
 struct Kind {
   absl::StatusOr<int64_t> (*drop)(Sql& sql);
   int64_t Evicted::*count;
@@ -104,7 +105,8 @@ struct Kind {
 constexpr Kind kKinds[] = {
     {&drop_records, &Evicted::records}, {&drop_jobs, &Evicted::jobs}, {&drop_answers, &Evicted::answers}};
 
-// Objects that no record names, and then those of records that are neither blessed nor pinned.
+// Finds objects that no record names and that are unused for a while; then those of records that are neither blessed
+// nor pinned.
 constexpr const char* kFindObjects[] = {
     "SELECT o.digest, o.size FROM objects o WHERE o.used_ms < ?1 AND NOT EXISTS (SELECT 1 FROM records r WHERE "
     "r.object "

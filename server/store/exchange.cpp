@@ -1,4 +1,4 @@
-// Records that other coordinators made, and what the upstream is still to be offered.
+// Records of other coordinators, and the records that are still to be offered to the upstream.
 #include "proto/wire.h"
 #include "server/store/functions.h"
 #include "server/store/impl.h"
@@ -6,7 +6,7 @@
 namespace wl {
 namespace {
 
-// The records that are served and of which this holds, in the order of their ids, after one.
+// Finds at most `limit` blessed records that meet the condition and have ids above `after`, by id.
 absl::Status numbered(Sql& sql, const char* condition, int64_t after, int limit, std::vector<NumberedRecord>* found) {
   return sql.each(
       cat("SELECT r.id, r.digest, r.key, e.name FROM records r JOIN environments e ON e.id = r.environment WHERE "
@@ -20,8 +20,9 @@ absl::Status numbered(Sql& sql, const char* condition, int64_t after, int limit,
       after, limit);
 }
 
-// Whether a record that comes by its key is to be the blessed one. What lies in another namespace stays there, unless
-// everybody may see it now.
+// Whether a record that comes by its key is to be the blessed one in the namespace `into`. An offered record that is in
+// another namespace stays there, unless it becomes shared. A record from the upstream replaces only records from the
+// upstream.
 absl::StatusOr<bool> may_be_blessed(Sql& sql, const RecordParts& parts, int64_t environment, int64_t into,
                                     RecordOrigin origin) {
   if (origin == RecordOrigin::kBelow) {
@@ -60,7 +61,7 @@ absl::Status Store::take_record(const KernelRecord& record, RecordOrigin origin,
           sql.run("UPDATE records SET blessed = 0 WHERE key = ? AND environment = ? AND namespace = ? AND blessed = 1",
                   Blob{parts.key}, environment, into));
     }
-    // One that is here already keeps where it came from.
+    // A record that is stored already keeps its origin.
     WL_RETURN_IF_ERROR(sql.run(
         "INSERT INTO records (digest, key, namespace, environment, machine, search_id, object, blessed, created_ms, "
         "used_ms, origin, offered) VALUES (?1, ?2, ?3, ?4, ?11, ?5, ?6, ?7, ?8, ?8, ?9, ?10) ON CONFLICT (digest) DO "

@@ -1,4 +1,4 @@
-// The parts of a store, for the files that define its functions.
+// The parts of a store, for the files that define the functions of Store.
 #pragma once
 
 #include <atomic>
@@ -39,7 +39,7 @@ class UsedRecords {
   std::set<int64_t> ids_;
 };
 
-// Preludes that were read, by digest: many records share one, and each was checked once. Any thread.
+// A cache of preludes by digest. Many records share one, and each was checked when it was read. Any thread.
 class KnownTexts {
  public:
   std::optional<std::string> find(const std::string& digest) {
@@ -59,29 +59,29 @@ class KnownTexts {
   std::map<std::string, std::string> texts_;
 };
 
-// What a record is as rows. It is made before the writer's turn comes: there everybody waits for it. It refers to the
-// texts of the record.
+// The contents of a record's rows. It is made before the write is queued, because all writes wait for the writer's
+// thread. It refers to the texts of the record, which must outlive it.
 struct RecordParts {
   struct Text {
     std::string_view bytes;
     std::string digest;
   };
   explicit RecordParts(const KernelRecord& record);
-  // Nothing for a record without an object.
+  // nullopt: the record has no object.
   std::optional<Blob> object_row() const { return object.empty() ? std::nullopt : std::optional(Blob{object}); }
 
-  void set_payload(const KernelRecord& manifest);  // of a record that has no texts, or whose texts are not looked at
+  void set_payload(const KernelRecord& manifest);  // the texts of `manifest` do not matter
 
-  std::string digest, key, object;
+  std::string digest, key, object;  // 32 bytes each; no object: empty
   Text prelude, source;
   std::string payload, payload_digest, texts;
 };
 
-// The same of a record that is signed in the transaction that writes it, so that its generation is higher than whatever
-// is no longer right by then.
+// The contents of a record's rows if the record is signed in the transaction that writes it, so that its generation is
+// above every floor that exists by then.
 class SignedParts : public RecordParts {
  public:
-  SignedParts(const KernelRecord& record, std::shared_ptr<const SigningKey> signing);  // null: it stays as it is
+  SignedParts(const KernelRecord& record, std::shared_ptr<const SigningKey> signing);  // null: it is not signed
   absl::Status sign(Sql& sql);
 
  private:
@@ -89,27 +89,27 @@ class SignedParts : public RecordParts {
   KernelRecord manifest_;  // without texts
 };
 
-// Generations (generations.cpp): one that is higher than every one before; and that the records of a key whose
-// generations are lower are no longer right.
+// Generations (generations.cpp). next_generation() returns one that is higher than all before. forget_older() gives a
+// key a new one as its floor: its records of lower generations are no longer valid.
 absl::StatusOr<int64_t> next_generation(Sql& sql);
 absl::Status forget_older(Sql& sql, const std::string& key, bool is_signed);
 
-// The id of a name in `environments`, `namespaces` or `machines`; a new name gets one.
+// Returns the id of a name in `environments`, `namespaces` or `machines`; adds a name that is new.
 absl::StatusOr<int64_t> id_of(Sql& sql, const char* table, const std::string& name);
-// The id in `machines` of the machine that a record is for.
+// Returns the id in `machines` of the machine that a record is for.
 absl::StatusOr<int64_t> machine_of(Sql& sql, const KernelRecord& record);
-// FailedPrecondition: the record names an object that is not there.
+// FailedPrecondition: the record names an object that is not stored.
 absl::Status check_object(Sql& sql, const KernelRecord& record, const std::optional<Blob>& object);
-// The row of the record is there; its payload and texts are put.
+// Stores payload and texts of a record that has its row.
 absl::Status put_payload(Sql& sql, const RecordParts& parts);
-// Whole answers that used this key are no longer right.
+// Deletes the whole answers that used this key.
 absl::Status drop_answers_of(Sql& sql, const std::string& key);
 
 // Deletes a record, and those of its texts that no other one has (evict.cpp).
 absl::Status drop_record(Sql& sql, int64_t id);
 
-// Rows of winners that are verified again (reverified.cpp): those that Store::create_reverification takes, and how they
-// become rows of a job.
+// Rows of winners that are verified again (reverified.cpp). not_verified_yet() returns those that
+// Store::create_reverification() stores, and put_reverified() stores them as rows of a job.
 absl::StatusOr<std::vector<ReverifiedRow>> not_verified_yet(Sql& sql, const std::vector<ReverifiedRow>& rows,
                                                             bool again);
 absl::Status put_reverified(Sql& sql, int64_t job_id, const std::vector<ReverifiedRow>& rows);
@@ -117,13 +117,14 @@ absl::Status put_reverified(Sql& sql, int64_t job_id, const std::vector<Reverifi
 struct Store::Impl {
   StoreOptions options;
   std::string file;  // the real path
-  // In this order: the lock outlives the connections, and the readers close before the writer, which checkpoints.
+  // In this order, since they are destroyed in reverse: the readers close before the writer, which checkpoints, and the
+  // lock outlives all connections.
   std::optional<StoreLock> lock;
   std::unique_ptr<StoreWriter> writer;
   std::unique_ptr<StoreReaders> readers;
   std::unique_ptr<ObjectFolder> objects;
-  std::shared_mutex objects_mutex;        // shared: a file and its row are put; alone: rows and their files are removed
-  std::atomic<int64_t> object_bytes = 0;  // of all rows of objects
+  std::shared_mutex objects_mutex;        // held shared to store a file and its row, exclusively to remove both
+  std::atomic<int64_t> object_bytes = 0;  // of all rows of objects; with max_object_bytes
   UsedRecords used_records;
   KnownTexts texts;
   std::shared_ptr<const SigningKey> signing;  // null: nothing is signed
@@ -134,17 +135,17 @@ struct Store::Impl {
   absl::Status open();
   absl::StatusOr<std::unique_ptr<Sql>> connect_writer();
   absl::Status move_blobs(Sql& sql);
-  // True: the row is new.
+  // Stores the row of an object, or notes its use. True: the row is new.
   static absl::StatusOr<bool> put_object_row(Sql& sql, const std::string& digest, int64_t size);
   absl::Status make_room(int64_t size);
-  // The record of a row, if it is sound and what was asked for. `name` is null: nothing was, and its texts are not
-  // read.
+  // Returns the record of a row if the row is undamaged and has the record that was asked for. `name` null: any record
+  // is right, and its texts are not read.
   std::optional<RecordRow> take_record(const Sql::Row& row, const RecordName* name);
-  bool sound(const Sql::Row& row, const absl::Status& status);  // notes its use, or what is wrong
+  bool sound(const Sql::Row& row, const absl::Status& status);  // notes the record's use, or the damage
   bool has_object(
-      const std::string& digest);  // reads it, since it may be damaged; notes what is wrong. "": none needed
+      const std::string& digest);  // whether the object is there and undamaged, which reads it; notes damage. "": true
   absl::StatusOr<std::optional<std::string>> text(Sql& sql, const std::string& digest, bool keep);
-  // Counts what was read and did not have its digest, and logs it now and then.
+  // Counts damage that was found while reading. Logs it, but more and more rarely.
   void note_damage(const std::string& what);
   absl::Status evict_rows(int64_t bound, Evicted* out);
   absl::Status evict_objects(int64_t bound, Evicted* out);

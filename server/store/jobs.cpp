@@ -8,12 +8,12 @@
 namespace wl {
 namespace {
 
-// An encoded message; NULL when there is none.
+// Returns an encoded message; NULL: there is none.
 template <typename Message>
 SqlValue to_bytes(const std::optional<Message>& message) {
   return message ? SqlValue(SqlBytes{encode(*message)}) : SqlValue();
 }
-// A stored message that cannot be read is absent: an answer is made again rather than refused.
+// A stored message that cannot be decoded counts as missing, so that the answer is made again.
 template <typename Message>
 void from_bytes(std::optional<Message>& out, absl::StatusOr<Message> decoded) {
   if (decoded.ok()) out = *std::move(decoded);
@@ -54,7 +54,7 @@ constexpr SqlColumn<JobRow> kJobColumns[] = {
     column<JobRow, &JobRow::trace>("trace"),
 };
 
-// The last column: whether the result does not have its digest.
+// The last column: whether the result fails its digest.
 const std::string kSelectJob =
     cat("SELECT ", names_of<JobRow>(kJobColumns),
         ", result IS NOT NULL AND result_digest IS NOT row_digest(id, result) FROM jobs WHERE ");
@@ -182,7 +182,7 @@ absl::Status Store::finish_job(const JobRow& end, const std::string& result_id) 
         static_cast<int>(end.state), end.cached, end.result ? std::optional(Blob{result}) : std::nullopt,
         static_cast<int>(end.error.code()), std::string(end.error.message()), end.finished_ms, end.id));
     if (sql.changes() == 0) return absl::OkStatus();
-    // Batches that are done tell a report that comes twice. A job that is over gets none any more.
+    // Done batches are kept to recognise repeated reports. A finished job gets no more reports.
     WL_RETURN_IF_ERROR(sql.run(
         "DELETE FROM batches WHERE state = 'done' AND search_id IN (SELECT search_id FROM job_groups WHERE "
         "job_id = ?1) AND search_id NOT IN (SELECT g.search_id FROM jobs j JOIN job_groups g ON g.job_id = j.id "

@@ -14,12 +14,12 @@ namespace wl {
 // change the schema, add a file with the next number.
 std::span<const std::string_view> schema_migrations();
 
-// The format of an open file; 0: it has no table yet. FailedPrecondition: another program's database, or a newer
-// format.
+// Returns the format of an open file; 0: it has no table yet. FailedPrecondition: another program's database, or a
+// newer format.
 absl::StatusOr<int64_t> check_format(Sql& sql, const std::string& file);
 // Brings an open file to the newest format, one transaction for each migration. Errors as check_format().
 absl::Status migrate(Sql& sql, const std::string& file);
-// Makes an empty store. It appears under its name when it is whole and on the disk.
+// Makes an empty store. It gets its name only when it is complete and on the disk.
 absl::Status make_store_file(const std::string& file, const Sql::OpenOptions& options);
 
 }  // namespace wl

@@ -1,5 +1,5 @@
-// Compiled objects as files beside the store: FOLDER/ab/cdef..., named by the digest of their bytes. A file appears
-// under its name when it is whole and on the disk, and is never changed.
+// Compiled objects as files beside the store: FOLDER/ab/cdef..., named by the digest of their bytes. A file gets its
+// name only when it is complete and on the disk, and is never changed.
 #pragma once
 
 #include <cstdint>
@@ -15,25 +15,25 @@ namespace wl {
 // Any thread.
 class ObjectFolder {
  public:
-  // `at_point`: called at "object written", "object synced" and "object named"; tests die there. `calls` must outlive
-  // the object.
+  // `at_point`: for tests; called at "object written", "object synced" and "object named". `calls` must outlive the
+  // object.
   explicit ObjectFolder(std::string folder, std::function<void(const char*)> at_point = {},
                         const FileCalls& calls = system_calls())
       : folder_(std::move(folder)), at_point_(std::move(at_point)), calls_(calls) {}
 
-  // Makes the folder, and removes files that were not finished.
+  // Creates the folder, and removes unfinished files.
   absl::Status open();
-  // The bytes are on the disk under their digest, also if they were damaged there. ResourceExhausted: the disk is full.
+  // Stores the bytes durably under their digest, and replaces a damaged file. ResourceExhausted: the disk is full.
   // DataLoss: the sync of a folder failed, so it is not known which of the latest files are on the disk.
   absl::Status put(const std::string& digest, std::string_view bytes);
   // NotFound: there is no such file; DataLoss: its bytes do not have the digest, or the disk cannot read them.
   absl::StatusOr<std::string> get(const std::string& digest) const;
   bool has(const std::string& digest, int64_t size) const;  // looks at the size only
   absl::Status remove(const std::string& digest);           // OK also when it is missing
-  // The digests of the files that begin with these two digits, whether they are whole or not.
+  // Returns the digests that begin with these two digits and have a file, which may be damaged.
   std::vector<std::string> names(const std::string& first_digits) const;
-  // Puts the object of another folder into this one: by a second name of the same file if that is possible.
-  // NotFound: it is missing or damaged there. Other errors as put().
+  // Takes an object over from another folder, as a hard link if possible, else as a copy. NotFound: it is missing or
+  // damaged there. Other errors as put().
   absl::Status take(const std::string& digest, const ObjectFolder& from);
   const std::string& folder() const { return folder_; }
 

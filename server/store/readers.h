@@ -1,4 +1,4 @@
-// Connections that only read, so that reads run beside each other and beside the writer.
+// Read-only connections, so that reads run at the same time as each other and as the writer.
 #pragma once
 
 #include <condition_variable>
@@ -15,9 +15,9 @@ namespace wl {
 class StoreReaders {
  public:
   explicit StoreReaders(std::vector<std::unique_ptr<Sql>> connections);
-  // Runs `work` on a connection that nobody else uses; waits for one. Any thread. Unavailable once closed.
+  // Runs `work` on a connection that no other thread uses, after waiting for one. Any thread. Unavailable: closed.
   absl::Status read(const std::function<absl::Status(Sql&)>& work);
-  // Waits for the reads that run, and closes.
+  // Waits until running reads have ended, and closes the connections.
   void close();
 
  private:

@@ -1,4 +1,4 @@
-// Records as they are read: what does not have its digest, or answers another question, counts as missing.
+// Reading of records. A record that fails its digest, or is not the one that was asked for, counts as missing.
 #include <limits>
 
 #include "compiler/base/sha256.h"
@@ -11,7 +11,8 @@ namespace {
 
 constexpr int64_t kUsedStepMs = 3'600'000;  // last use is noted once an hour
 
-// Which row, and that the reader may see it: ?3 is its team, ?4 whether it sees every one.
+// Conditions for the row, and that the reader may see it: ?3 is the reader's team, ?4 whether it sees those of all
+// teams.
 constexpr std::string_view kOwn = "(SELECT id FROM namespaces WHERE name = ?3)";
 const std::string kSeen = cat("(?4 OR r.namespace = 0 OR r.namespace = ", kOwn, ")");
 const std::string kByDigest = cat("WHERE r.digest = ?1 AND ?2 = '' AND ", kSeen);
@@ -31,7 +32,8 @@ std::string after(bool machine, bool model, bool keys) {
              " ORDER BY r.created_ms DESC, r.digest DESC");
 }
 
-// What of it: its payload alone, the digests of its texts too, or all. Each has the columns of those before it.
+// How much of a record is read: its payload alone, the digests of its texts too, or the texts too. Each depth has the
+// columns of those before it.
 enum Depth { kManifest, kDigests, kWhole };
 enum {
   kPayload,
@@ -50,7 +52,7 @@ enum {
   kSource
 };
 
-// `row`: whether what only a RecordRow has is read too.
+// `row`: whether the columns that only a RecordRow needs are read too.
 std::string select(Depth depth, bool row, std::string_view where) {
   return cat("SELECT p.bytes, p.digest, r.digest, r.id, r.used_ms, ",
              row ? "r.search_id, r.created_ms, r.pinned, (SELECT name FROM namespaces n WHERE n.id = r.namespace)"
@@ -59,7 +61,7 @@ std::string select(Depth depth, bool row, std::string_view where) {
              " FROM records r JOIN payloads p ON p.record = r.id ",
              depth == kManifest ? "" : "JOIN texts t ON t.id = p.prelude JOIN texts s ON s.id = p.source ", where);
 }
-// By depth, and then by key or by digest.
+// Indexed by depth, and by whether a digest is given instead of a key.
 const std::string kSelect[][2] = {{select(kManifest, false, kByKey), select(kManifest, false, kByDigest)},
                                   {select(kDigests, false, kByKey), select(kDigests, false, kByDigest)},
                                   {select(kWhole, true, kByKey), select(kWhole, true, kByDigest)}};
@@ -80,8 +82,9 @@ RecordNames names_of(const v1::KernelRecord& message) {
   return {message.digest(), message.key(), message.environment()};
 }
 
-// Whether the payload is as it was stored, with this row and these texts if they are read too, and what was asked for,
-// unless that is null: a digest, or a key and an environment.
+// Checks that the payload has its digest, that it and the texts (if read) belong to this row, and that the record is
+// the one that was asked for by digest, or by key and environment. `asked` null: any record is right. DataLoss: the
+// check fails.
 absl::Status check_row(const Sql::Row& row, Depth depth, const std::string& payload, const RecordNames& names,
                        const RecordName* asked) {
   const std::string digest = row.text(kDigest);
@@ -101,7 +104,7 @@ absl::Status check_row(const Sql::Row& row, Depth depth, const std::string& payl
   return absl::OkStatus();
 }
 
-// Appends field 8 of a record, its source, with only the texts of it: what was there and these bytes are one message.
+// Appends the texts to a serialized record, as a second field `source`: a parser merges both fields into one message.
 void append_source(std::string prelude, std::string text, std::string* bytes) {
   v1::KernelRecord record;
   record.mutable_source()->set_prelude(std::move(prelude));
@@ -140,7 +143,7 @@ std::optional<RecordRow> Store::Impl::take_record(const Sql::Row& row, const Rec
   return *std::move(record);
 }
 
-// `with_object`: one whose object cannot be read is passed over.
+// `with_object`: a record whose object cannot be read is skipped.
 absl::StatusOr<std::optional<RecordRow>> Store::record(const RecordName& name, bool with_object) {
   std::optional<RecordRow> found;
   const bool by_digest = !name.digest.empty();

@@ -1,4 +1,4 @@
-// Records as they are written, workers and devices.
+// Writing of records; workers and devices.
 #include "proto/wire.h"
 #include "server/store/functions.h"
 #include "server/store/impl.h"
@@ -7,7 +7,7 @@ namespace wl {
 namespace {
 
 absl::StatusOr<int64_t> text_id(Sql& sql, const RecordParts::Text& text) {
-  // Also repairs a text that was damaged on disk. What is the same is not written again.
+  // Also repairs a text that was damaged on disk. An unchanged text is not written again.
   WL_RETURN_IF_ERROR(
       sql.run("INSERT INTO texts (digest, bytes) VALUES (?1, ?2) ON CONFLICT (digest) DO UPDATE SET bytes = "
               "excluded.bytes WHERE bytes IS NOT excluded.bytes",
@@ -151,7 +151,7 @@ absl::StatusOr<uint64_t> Store::put_worker(const std::string& name, uint64_t epo
       return absl::FailedPreconditionError(
           cat("worker ", name, ": a newer process has this name; give this one another"));
     }
-    // What a process says of its epoch is compared and never stored, so no process can use the numbers up.
+    // The epoch that a process claims is only compared and never stored, so no process can use the numbers up.
     given = epoch != 0 && epoch == newest ? epoch : newest + 1;
     WL_RETURN_IF_ERROR(
         sql.run("INSERT INTO workers (name, epoch, machine) VALUES (?, ?, ?) ON CONFLICT (name) DO UPDATE SET "

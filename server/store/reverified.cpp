@@ -1,4 +1,5 @@
-// Winners that are verified again in another environment: the rows of the jobs that do it, which are also the report.
+// Winners that are verified again in another environment: the rows of the jobs that verify them, which are also the
+// report.
 #include "server/store/columns.h"
 #include "server/store/impl.h"
 

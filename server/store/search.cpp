@@ -38,7 +38,7 @@ constexpr SqlColumn<TrialRow> kTrialColumns[] = {
        return code.registers > 0 ? code_text(code) : std::string();
      },
      [](TrialRow& out, const Sql::Row& row, int at) {
-       // Facts that this version cannot parse are not known.
+       // Facts that this version cannot parse are left out.
        if (const auto code = parse_code(row.text(at)); code.ok()) out.of.trial.code = *code;
      }},
     of_trial<&Trial::clock_mhz>("clock_mhz"),

@@ -1,5 +1,5 @@
-// SQLite for the files of the store: statements that are prepared once by their text, typed binding and columns, and
-// errors as Status that say which file and what to do.
+// SQLite connections for the store: each statement is prepared once for its text, arguments and columns have types, and
+// errors are a Status that says which file is concerned and what to do.
 #pragma once
 
 #include <sqlite3.h>
@@ -34,9 +34,9 @@ class Sql {
   struct OpenOptions {
     int flags = SQLITE_OPEN_READWRITE;
     std::string vfs = {};                                  // the name of an sqlite3_vfs; empty: that of the system
-    std::function<void(const char*)> statement_hook = {};  // runs before every statement and script: tests die there
+    std::function<void(const char*)> statement_hook = {};  // tests: runs before every statement and script
   };
-  // A connection for one thread at a time. Errors are those of error().
+  // Opens a connection, which one thread may use at a time. Errors are those of error().
   static absl::StatusOr<std::unique_ptr<Sql>> open(const std::string& file, const OpenOptions& options);
   ~Sql();
   Sql(const Sql&) = delete;
@@ -62,13 +62,13 @@ class Sql {
     ((code == SQLITE_OK ? code = bind(statement, ++at, args) : code), ...);
     return step_all(statement, code, visit);
   }
-  // The same for statements without rows.
+  // Runs a statement without rows.
   template <typename... Args>
   absl::Status run(const char* text, const Args&... args) {
     return each(
         text, [](const Row&) { return false; }, args...);
   }
-  // The integer in the first column of the only row. NotFound: there is no row.
+  // Returns the integer in the first column of the only row. NotFound: there is no row.
   template <typename... Args>
   absl::StatusOr<int64_t> number(const char* text, const Args&... args) {
     std::optional<int64_t> value;
@@ -82,14 +82,14 @@ class Sql {
     if (!value) return absl::NotFoundError(cat("store ", file_, ": no row for \"", text, "\""));
     return *value;
   }
-  // The same with as many values as there are marks.
+  // Runs a statement without rows, with a value for each '?'.
   absl::Status run_with(const char* text, const std::vector<SqlValue>& values);
-  // Several statements without arguments: schema, pragmas.
+  // Runs several statements without arguments, such as a schema or pragmas.
   absl::Status script(std::string_view text);
   int64_t changes() const { return sqlite3_changes64(connection_); }
   int64_t last_id() const { return sqlite3_last_insert_rowid(connection_); }
   sqlite3* connection() const { return connection_; }
-  // What the last failure of the connection means.
+  // Returns the last failure of the connection. `doing`: what failed, for the message.
   absl::Status error(std::string_view doing);
   // The extended SQLite code of the last error() since clear_failure(), or SQLITE_OK.
   int failure() const { return failure_; }
@@ -98,7 +98,7 @@ class Sql {
  private:
   Sql(sqlite3* connection, std::string file, std::function<void(const char*)> statement_hook);
   absl::StatusOr<sqlite3_stmt*> prepare(const char* text);
-  // `bound`: what binding the arguments returned.
+  // `bound`: the SQLite code of binding the arguments.
   absl::Status step_all(sqlite3_stmt* statement, int bound, const std::function<bool(const Row&)>& visit);
 
   static int bind(sqlite3_stmt* s, int at, const std::string& v) {

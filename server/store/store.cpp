@@ -63,7 +63,7 @@ absl::Status Store::Impl::open() {
   if (is_empty_file(file)) WL_RETURN_IF_ERROR(make_store_file(file, {.vfs = options.vfs}));
   WL_RETURN_IF_ERROR(lock->take_file());
   WL_RETURN_IF_ERROR(lock->check_header(schema_version()));
-  // Whoever closes a store removes its log.
+  // A clean close removes the log.
   checked = options.quick_check && std::filesystem::exists(file + "-wal");
   WL_ASSIGN_OR_RETURN(std::unique_ptr<Sql> writing, connect_writer());
   if (checked) WL_RETURN_IF_ERROR(look_for_damage(*writing, file));
@@ -97,7 +97,7 @@ absl::StatusOr<std::unique_ptr<Store>> Store::open(const StoreOptions& options) 
 }
 
 void Store::Impl::note_damage(const std::string& what) {
-  constexpr int64_t kLogged = 10;  // and then each time that the count has doubled
+  constexpr int64_t kLogged = 10;  // after these, each time that the count has doubled
   const int64_t count = ++damaged;
   if (count <= kLogged || (count & (count - 1)) == 0) {
     spdlog::error("store {}: {}; it counts as missing (damage {} since the start)", file, what, count);
@@ -116,7 +116,7 @@ absl::Status Store::Impl::store_used() {
 
 void Store::close() {
   impl_->readers->close();
-  (void)impl_->store_used();  // when nothing can be written, only the order of evictions is another
+  (void)impl_->store_used();  // an error only changes the order of later evictions
   impl_->writer->close();
 }
 

@@ -88,7 +88,7 @@ std::vector<Upkeep::Entry> Upkeep::entries() const {
   return found;
 }
 
-// Removes the oldest backups, and what a process that was killed left of one.
+// Removes the oldest backups, and the unfinished files of a process that was killed.
 void Upkeep::prune() {
   const std::vector<Entry> all = entries();
   std::vector<std::string> kept;
@@ -111,7 +111,7 @@ void Upkeep::back_up_when_due() {
   if (options_.backup_hours <= 0 || now < next_try_) return;
   for (const Entry& entry : entries()) {
     const auto age_ms = static_cast<double>(unix_ms_now() - entry.unix_s * 1000);
-    // A newer one than now is of a wrong clock.
+    // A backup from the future was made by a wrong clock and does not count.
     if (entry.whole() && age_ms >= 0 && age_ms < options_.backup_hours * 3.6e6) return;
   }
   if (const auto done = backup(); !done.ok()) {

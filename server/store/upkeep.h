@@ -1,6 +1,6 @@
-// What a store needs while it is used: room, and backups. Backups lie in one folder as STORE-TIME.db, each with its
-// objects in STORE-TIME.db.objects, TIME as 20261124T093012.123Z; the name is all that is known of a backup, so stores
-// of one name need a folder each.
+// Keeps a store within its bounds, and makes backups. Backups lie in one folder as STORE-TIME.db, each with its objects
+// in STORE-TIME.db.objects, where TIME is like 20261124T093012.123Z. A backup is recognised by its name alone, so
+// stores of the same name need a folder each.
 #pragma once
 
 #include <chrono>
@@ -18,10 +18,10 @@
 namespace wl {
 
 struct UpkeepOptions {
-  std::string backups = {};  // folder of the backups, made when missing; empty: none can be made
-  double backup_hours = 0;   // the newest backup is never older; 0: only those that are asked for
-  int keep_backups = 7;      // older ones are removed; 0: all are kept
-  StoreBounds bounds = {};   // looked at once a minute
+  std::string backups = {};  // folder of the backups, created if missing; empty: none can be made
+  double backup_hours = 0;   // most hours between two backups; 0: they are made on request only
+  int keep_backups = 7;      // how many backups are kept; 0: all
+  StoreBounds bounds = {};   // enforced once a minute
 };
 
 struct BackupMade {
@@ -33,9 +33,9 @@ class Upkeep {
  public:
   // The store must outlive the object.
   Upkeep(Store* store, const UpkeepOptions& options);
-  ~Upkeep();  // waits for what is under way
+  ~Upkeep();  // waits for a backup or an eviction that is running
 
-  // InvalidArgument: backups every so many hours, but no folder for them; PermissionDenied: it cannot be used.
+  // InvalidArgument: backup_hours without a folder; PermissionDenied: the folder cannot be created.
   static absl::Status check(const UpkeepOptions& options);
   // Makes a backup now and removes the oldest beyond keep_backups. FailedPrecondition: there is no folder for them;
   // otherwise as Store::backup. Any thread; one backup at a time.
@@ -46,13 +46,13 @@ class Upkeep {
   void sweep();
   void back_up_when_due();
   void keep_bounds();
-  // What lies in the folder: a backup, or something beside it.
+  // An entry of the folder: a backup, or a file that belongs to one.
   struct Entry {
     std::string backup, rest;  // name of the backup's file, and what follows it in this name
     int64_t unix_s = 0;        // when it was made
     bool whole() const { return rest.empty(); }
   };
-  std::optional<Entry> entry_of(const std::string& name) const;  // nothing: it is of no backup of this store
+  std::optional<Entry> entry_of(const std::string& name) const;  // nullopt: it belongs to no backup of this store
   std::vector<Entry> entries() const;                            // oldest first
   void prune();
 
@@ -63,7 +63,7 @@ class Upkeep {
   std::mutex mutex_;
   std::condition_variable changed_;
   bool ending_ = false;
-  std::chrono::steady_clock::time_point next_try_ = {};  // of the thread: no backup is tried before
+  std::chrono::steady_clock::time_point next_try_ = {};  // of the thread: no backup is tried before this time
   bool full_ = false;                                    // of the thread: the bounds could not be kept
   std::thread thread_;
 };

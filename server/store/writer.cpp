@@ -9,11 +9,12 @@ namespace {
 
 constexpr int64_t kWalLimitBytes = 16 << 20;  // the log is checkpointed beyond this size; it may take 64 MiB
 constexpr int kCheckpointWaitMs = 100, kWriteWaitMs = 5000;
-constexpr int64_t kRetryBytes = 4 << 20;  // a checkpoint that could not finish is tried again after so much growth
+constexpr int64_t kRetryBytes = 4 << 20;  // an unfinished checkpoint is tried again after so much growth
 constexpr auto kWarnAgain = std::chrono::minutes(1);
 constexpr auto kLookAgain = std::chrono::seconds(1);
 
-// After these the kernel may have dropped what it had still to write, and a later fsync would not say so.
+// After these errors the kernel may have dropped pages that were still to be written, and a later fsync would not say
+// so.
 bool is_failed_sync(int code) {
   return code == SQLITE_IOERR_FSYNC || code == SQLITE_IOERR_DIR_FSYNC;
 }
@@ -60,7 +61,7 @@ void StoreWriter::close() {
   if (broken().ok()) {
     checkpoint();
   } else {
-    // The log may hold what the file does not, so the next opener reads it as it is.
+    // The log may have writes that the database file lacks, so it is left for the next process that opens the store.
     sqlite3_db_config(sql_->connection(), SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, nullptr);
   }
   sql_.reset();
@@ -80,13 +81,14 @@ void StoreWriter::point(const char* name) {
   if (hooks_.at_point) hooks_.at_point(name);
 }
 
-// https://www.sqlite.org/fileformat.html: the header of the log, and that of each page.
+// Sizes of the log's header and of the header of each of its pages (https://www.sqlite.org/fileformat.html).
 void StoreWriter::note_pages(int pages) {
   constexpr int64_t kHeader = 32, kPageHeader = 24;
   wal_bytes_ = kHeader + pages * (page_bytes_ + kPageHeader);
 }
 
-// One transaction of all of the batch, each piece of work in a savepoint of its own, whose failure undoes it alone.
+// Runs the batch in one transaction, each piece of work in a savepoint of its own, so that a failure undoes that work
+// alone.
 absl::Status StoreWriter::run(const std::vector<Work*>& batch, Attempt* out) {
   point("begin");
   WL_RETURN_IF_ERROR(sql_->script("BEGIN IMMEDIATE"));
@@ -95,7 +97,7 @@ absl::Status StoreWriter::run(const std::vector<Work*>& batch, Attempt* out) {
     WL_RETURN_IF_ERROR(sql_->run("SAVEPOINT work"));
     work->status = (*work->run)(*sql_);
     if (!work->status.ok()) {
-      // A full disk or an I/O error ends the whole transaction. There is no savepoint to return to then.
+      // A full disk or an I/O error may end the whole transaction. Then there is no savepoint to return to.
       if (sqlite3_get_autocommit(sql_->connection()) != 0 || is_failed_sync(sql_->failure())) return work->status;
       WL_RETURN_IF_ERROR(sql_->run("ROLLBACK TO work"));
     }
@@ -114,7 +116,7 @@ StoreWriter::Attempt StoreWriter::attempt(const std::vector<Work*>& batch) {
   const int code = sql_->failure();
   if (!out.status.ok()) {
     if (sqlite3_get_autocommit(sql_->connection()) == 0) (void)sql_->script("ROLLBACK");
-    // A COMMIT that met an I/O error may be on the disk or not.
+    // After an I/O error, the transaction may be on the disk or not.
     if (is_failed_sync(code) || (out.committing && (code & 0xff) == SQLITE_IOERR)) break_down(out.status);
   }
   return out;
@@ -133,11 +135,11 @@ void StoreWriter::commit(std::vector<Work*> batch) {
       return;
     }
     if (made.culprit != nullptr) {
-      // The others are done again without the work that ended the transaction.
+      // The other work runs again, without the work that ended the transaction.
       made.culprit->status = made.status;
       std::erase(batch, made.culprit);
     } else if (made.committing && batch.size() > 1) {
-      // They are too much together; alone each may fit.
+      // The work does not fit together; alone, each piece may fit.
       for (Work* work : batch) commit({work});
       return;
     } else {
@@ -170,7 +172,7 @@ void StoreWriter::checkpoint_when_due() {
 void StoreWriter::look_at_files(bool changed) {
   const OwnFiles::Lost lost = files_.look(changed);
   if (lost == OwnFiles::Lost::kNothing || !broken().ok()) return;
-  // The log is still open here, whatever its name means now.
+  // This process still has the log open, even if its name is gone.
   const bool moved = lost == OwnFiles::Lost::kLog && checkpoint();
   break_down(absl::DataLossError(cat("store ", file_, ": ", files_.why(), " by another program while this one used it",
                                      moved ? "; what the log had was moved into the file" : "")));

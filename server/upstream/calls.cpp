@@ -7,10 +7,11 @@
 namespace wl {
 namespace {
 
-// A caller waits for a record, so it comes soon or not. An object, once its record has come, may take longer.
+// Deadlines of calls. A caller waits for a record, so that is fetched soon or not at all. An object may take longer,
+// since its record has come already.
 constexpr auto kRecordLimit = std::chrono::seconds(1), kObjectLimit = std::chrono::seconds(30);
 constexpr auto kOfferLimit = std::chrono::seconds(30);
-constexpr size_t kMostFetchedObject = 64 << 20;  // several may arrive at once
+constexpr size_t kMostFetchedObject = 64 << 20;  // bytes; bounded, because several may arrive at once
 
 template <typename Message>
 absl::Status checked(const Message& answer, const std::string& where) {
@@ -61,7 +62,7 @@ void UpstreamCalls::cancel() {
 
 absl::StatusOr<UpstreamCalls::Answer<std::optional<KernelRecord>>> UpstreamCalls::record(const AskedRecord& asked,
                                                                                          const Via& via) {
-  // By the call for several, whose answer says whether the upstream could ask its own.
+  // Uses the call for several records, because its answer says whether the upstream could ask its own upstream.
   v1::BatchGetKernelsRequest request;
   *request.add_items() = request_for(asked);
   v1::BatchGetKernelsResponse answer;

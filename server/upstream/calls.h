@@ -1,8 +1,8 @@
-// The calls of a coordinator to its upstream, as plain data. Each blocks and has a deadline. What arrives is checked as
-// a client checks it (proto/transfer.h): digests, signatures, limits. Any thread.
+// The calls of a coordinator to its upstream, with plain data. Each blocks and has a deadline. What arrives is checked
+// as a client checks it (proto/transfer.h): digests, signatures, limits. Any thread.
 //
-// Errors: Unavailable, DeadlineExceeded and Unauthenticated say that the upstream cannot be reached or used now. Others
-// are its answer, or say what is wrong with it.
+// Errors: Unavailable, DeadlineExceeded and Unauthenticated say that the upstream cannot be reached or used now. Other
+// errors are its answer, or say what is wrong with its answer.
 #pragma once
 
 #include <grpcpp/grpcpp.h>
@@ -29,22 +29,22 @@ namespace wl {
 
 class UpstreamCalls {
  public:
-  // `signers`: one of them must have signed every record; empty: anybody, or nobody.
+  // `signers`: one of them must have signed every record; empty: any key, or none.
   UpstreamCalls(const std::shared_ptr<grpc::Channel>& channel, std::string where, std::vector<Signer> signers);
 
   template <typename T>
   struct Answer {
     T value;
-    std::string problem;  // why the upstream could not ask its own upstream for what is absent; empty: it did
+    std::string problem;  // why the upstream could not ask its own upstream for what is absent; empty: no problem
   };
-  // Nothing: it has no such record.
+  // nullopt: the upstream has no such record.
   absl::StatusOr<Answer<std::optional<KernelRecord>>> record(const AskedRecord& asked, const Via& via);
   absl::StatusOr<std::string> object(const std::string& digest, const Via& via);  // NotFound
   absl::StatusOr<std::vector<Device>> devices(const Via& via);
-  // The records that it serves now under these keys and environments, of each its digest and what is signed beside it;
-  // a digest of "": none. Perhaps of the first of them only.
+  // Returns the records that the upstream serves now for these keys and environments, with only their digest, key and
+  // signature; digest "": none. The answer may cover only the first ones.
   absl::StatusOr<Answer<std::vector<KernelRecord>>> serves(const std::vector<NumberedRecord>& records, const Via& via);
-  // What it says of heads: those that are sound, and of a signer.
+  // Returns the heads that the upstream gives, as far as they are sound and of one of the signers.
   absl::StatusOr<std::vector<StoreHead>> heads(const Via& via);
   absl::Status offer_heads(const std::vector<StoreHead>& heads);
   // Uploads the object, unless it is there, and offers the record.
@@ -55,7 +55,7 @@ class UpstreamCalls {
   absl::StatusOr<Offered> offer(const KernelRecord& record, const std::string& object);
   absl::Status ping();
 
-  // Ends all calls, now and from now on.
+  // Cancels all running calls. Later calls fail at once.
   void cancel();
 
  private:

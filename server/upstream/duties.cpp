@@ -1,5 +1,5 @@
-// What the upstream is told without anybody's asking: whether it is there, what was made here, and whether it still
-// serves what was fetched from it. One thread does all of that.
+// The regular work on the upstream, by one thread: finding out whether it can be reached, offering it records that were
+// made here, and checking whether it still serves what was fetched from it.
 #include <algorithm>
 
 #include "server/upstream/calls.h"
@@ -10,7 +10,7 @@ namespace wl {
 namespace {
 
 constexpr int kRecordsAtOnce = 64;
-constexpr auto kOfferAgain = std::chrono::minutes(10);  // to an upstream that takes no offers
+constexpr auto kOfferAgain = std::chrono::minutes(10);  // after the upstream took no offers
 constexpr auto kLongest = std::chrono::hours(1);
 
 }  // namespace
@@ -57,7 +57,7 @@ void Upstream::keep() {
   }
 }
 
-// Once for every change.
+// Logs whether the upstream can be reached, once for every change.
 void Upstream::say_state() {
   std::string why;
   bool away = false;
@@ -90,7 +90,7 @@ void Upstream::offer_what_is_new() {
       const absl::Status offered = offer(record.digest);
       if (!offered.ok()) {
         if (absl::IsUnavailable(offered) || absl::IsDeadlineExceeded(offered) || absl::IsUnauthenticated(offered))
-          return;  // It is away, and is offered them when it is back.
+          return;  // The upstream cannot be reached. The offers go on when it is back.
         spdlog::warn("upstream {}: it takes no offers: {}", options_.address, std::string(offered.message()));
         offers_from_ = Clock::now() + kOfferAgain;
         return;
@@ -100,7 +100,7 @@ void Upstream::offer_what_is_new() {
   }
 }
 
-// OK: the record need not be offered again while this process lives.
+// Offers a record. OK: the record need not be offered again while this process lives.
 absl::Status Upstream::offer(const std::string& digest) {
   const auto row = parts_.store->record_by_digest(digest);
   if (!row.ok() || !*row) return absl::OkStatus();
@@ -127,7 +127,7 @@ absl::Status Upstream::offer(const std::string& digest) {
   return absl::OkStatus();
 }
 
-// True: there is more to look at.
+// Compares the next fetched records with those that the upstream serves. True: there may be more.
 bool Upstream::check_fetched() {
   if (Clock::now() < check_from_ || stopping()) return false;
   const auto over = [&] {
@@ -139,7 +139,7 @@ bool Upstream::check_fetched() {
   const auto records = parts_.store->fetched_records(checked_up_to_, kRecordsAtOnce);
   if (!records.ok()) return over();
   if (records->empty()) {
-    exchange_heads();  // by now what is here is what the upstream's heads are about
+    exchange_heads();  // only now, when the records here are those that the upstream's heads are about
     return over();
   }
   const auto there = calls_->serves(*records, {id_});
@@ -152,15 +152,15 @@ bool Upstream::check_fetched() {
   for (size_t i = 0; i < there->value.size(); ++i) {
     const NumberedRecord& record = (*records)[i];
     checked_up_to_ = record.id;
-    // What is absent there is perhaps what the upstream of the upstream has.
+    // A record that is absent there may be one of the upstream's own upstream, which could not be asked.
     if (there->value[i].digest.empty() && !there->problem.empty()) continue;
     compare(record, there->value[i]);
   }
   return true;
 }
 
-// What the upstream serves now is signed anew, or is another record than it was, or none: revoked or invalidated there,
-// or a better one was found.
+// Updates a fetched record. `there`: what the upstream serves now, which is the same record, perhaps signed again; or
+// another one, because a better one was found; or none (digest ""), because it was revoked or invalidated.
 void Upstream::compare(const NumberedRecord& record, const KernelRecord& there) {
   if (there.digest == record.digest) return sign_anew(there);
   if (!there.digest.empty()) {

@@ -1,5 +1,5 @@
-// What the upstream did not have a moment ago, so that it is not asked for that again and again. Bounded in number and
-// time. Not for several threads.
+// Questions that the upstream could not answer a moment ago, so that they are not asked again and again. Bounded in
+// number and time. For one thread at a time.
 #pragma once
 
 #include <chrono>
@@ -18,7 +18,7 @@ class Misses {
   static constexpr auto kRemembered = std::chrono::seconds(3);
   static constexpr size_t kMost = 4096;  // the oldest one is forgotten for a new one
 
-  // What was said of the question ("": nothing), if it is remembered.
+  // Returns the problem of the question ("": none) if it is remembered.
   std::optional<std::string> find(const std::string& question, Clock::time_point now) {
     forget(now);
     const auto found = why_.find(question);

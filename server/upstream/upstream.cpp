@@ -29,7 +29,7 @@ AskedRecord asked_by(const Question& question) {
   return {.key = question.name, .environment = question.environment};
 }
 
-// An error that has nothing to do with the upstream.
+// An error of the store here, not of the upstream.
 absl::Status not_stored(const absl::Status& status) {
   return absl::InternalError(cat("what it has cannot be stored here: ", std::string(status.message())));
 }
@@ -103,7 +103,8 @@ void Upstream::ask(const std::vector<Question>& questions, const Via& via, std::
   patience_.notify_one();
 }
 
-// False: the question is not asked, and the wait knows why.
+// Adds `wait` to a question, which is queued if it is new. False: the question is not asked, and the wait has the
+// reason.
 bool Upstream::join(const Question& question, const Via& via, const WaitPtr& wait) {
   const std::string text = question.text();
   if (const auto known = misses_.find(text, Clock::now())) {
@@ -144,12 +145,12 @@ void Upstream::call_back(const std::vector<WaitPtr>& waits) {
   for (const WaitPtr& wait : waits) wait->done(wait->asked);
 }
 
-// The waits that are over with this question.
+// Ends a question. Returns the waits that have no other open question.
 std::vector<Upstream::WaitPtr> Upstream::settle(const std::string& question, const Outcome& outcome) {
   std::vector<WaitPtr> over;
   const std::lock_guard lock(mutex_);
   const auto flight = flights_.find(question);
-  if (flight == flights_.end()) return over;  // stopped
+  if (flight == flights_.end()) return over;  // stop() was called
   if (outcome.end == End::kMissing || outcome.end == End::kRefused)
     misses_.put(question, outcome.problem, Clock::now());
   for (const WaitPtr& wait : flight->second.waits) {
@@ -213,7 +214,7 @@ void Upstream::be_patient() {
   }
 }
 
-// An upstream that answers may still not be asked again at once: the pauses grow until a question is answered.
+// Only an answer to a question resets the pauses between probes: an upstream may answer probes and still no questions.
 absl::Status Upstream::note(absl::Status call, bool asked) {
   const std::lock_guard lock(mutex_);
   if (stopping_) return call;
@@ -251,7 +252,7 @@ Upstream::Outcome Upstream::outcome_of(const Question& question, const Via& via)
   return outcome;
 }
 
-// True: it is stored now. False: the upstream does not have it.
+// Fetches what a question asks for. True: it is stored now. False: the upstream does not have it.
 absl::StatusOr<bool> Upstream::bring(const Question& question, const Via& via, std::string* problem) {
   if (question.kind == Question::kObject) {
     auto bytes = calls_->object(question.name, via);
@@ -272,7 +273,7 @@ absl::StatusOr<bool> Upstream::bring(const Question& question, const Via& via, s
   return bring_record(question, via, problem);
 }
 
-// PermissionDenied: its signer has said that it is no longer right.
+// PermissionDenied: the head of the signer says that the record is no longer valid.
 absl::Status Upstream::check_age(const KernelRecord& record) {
   auto head = parts_.store->head_of(record.signed_by);
   if (head.ok() && !*head && record.generation != 0) {

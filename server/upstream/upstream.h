@@ -1,10 +1,11 @@
-// The upstream of a coordinator: another one, which it asks for what it lacks, and to which it offers what was made
-// here. What the upstream has is stored here, and served from here afterwards, whether the upstream is there or not.
+// The upstream of a coordinator: another coordinator, which this one asks for records, objects and devices that it
+// lacks, and to which it offers records that were made here. What the upstream has is stored here, and served from here
+// afterwards, whether the upstream can be reached or not.
 //
-// Nobody waits for the upstream with a thread of the coordinator's: whoever asks is called back, at the latest when his
-// patience is over. The calls themselves block threads of this class, one call for a question however many ask it.
-// While the upstream cannot be reached it is not asked at all, but for a call now and then that finds out whether it is
-// back. See docs/design/service.md#upstream-coordinators.
+// No thread of the coordinator waits for the upstream: a question has a callback, which runs at the latest when the
+// patience of its caller is over. The calls block threads of this class, one call for a question however many ask it.
+// While the upstream cannot be reached it is not asked; only a probe now and then finds out whether it is back. See
+// docs/design/service.md#upstream-coordinators.
 #pragma once
 
 #include <chrono>
@@ -31,27 +32,28 @@ namespace wl {
 
 class UpstreamCalls;
 
-// Which of the records that everybody here may see are offered.
+// Which of the shared records are offered to the upstream.
 enum class OfferRule { kNone, kConfirmed, kAll };
 
 struct UpstreamOptions {
   std::string address;  // "HOST:PORT" or "unix:PATH"; empty: there is no upstream
   DialOptions dialled;
   OfferRule offer = OfferRule::kNone;
-  double check_s = 600;  // how often it is looked whether the upstream still serves what was fetched from it
+  double check_s = 600;  // seconds between checks that the upstream still serves what was fetched from it
 };
 
-// What it needs of the coordinator. Functions are called on any thread.
+// What an Upstream needs of the coordinator. Functions are called on any thread.
 struct UpstreamParts {
   Store* store = nullptr;            // must outlive it
-  std::vector<Signer> signers = {};  // one of them must have signed every record; empty: anybody, or nobody
-  std::function<std::string(const KernelRecord&)> why_not = [](const auto&) { return ""; };  // why one is refused
+  std::vector<Signer> signers = {};  // one of them must have signed every record; empty: any key, or none
+  std::function<std::string(const KernelRecord&)> why_not = [](const auto&) { return ""; };  // why it is refused
   std::function<void(const std::string& key)> changed = [](const auto&) {};  // the records of a key have changed
-  // For those who count: a question, or an offer, and how it ended.
+  // For metrics: a question, or an offer, has ended with `outcome`.
   std::function<void(const char*outcome)> asked = [](const char*) {}, offered = [](const char*) {};
 };
 
-// A record by its key (environment empty: any) or by its digest, an object by its digest, or all devices.
+// A question to the upstream: for a record by its key (environment empty: any) or by its digest, for an object by its
+// digest, or for all devices.
 struct Question {
   enum Kind { kKey, kDigest, kObject, kDevices } kind = kKey;
   std::string name = {}, environment = {};
@@ -59,7 +61,7 @@ struct Question {
 };
 
 struct Asked {
-  bool found = false;   // something was, and is stored now
+  bool found = false;   // something was found, and is stored now
   std::string problem;  // why something could not be asked for, or was refused; empty: the upstream has answered
 };
 
@@ -68,19 +70,20 @@ class Upstream {
   using Clock = std::chrono::steady_clock;
   using Done = std::function<void(const Asked&)>;
 
-  // InvalidArgument, FailedPrecondition: it cannot be called like that.
+  // InvalidArgument, FailedPrecondition: the address or the credentials cannot be used.
   static absl::StatusOr<std::unique_ptr<Upstream>> open(const UpstreamOptions& options, UpstreamParts parts);
   ~Upstream();  // stop()
   Upstream(const Upstream&) = delete;
   Upstream& operator=(const Upstream&) = delete;
 
-  // Never blocks. Calls `done` once, on another thread or before it returns, at the latest after `patience`. What comes
-  // later is stored for whoever asks next. `via`: the way of the question so far.
+  // Never blocks. Calls `done` once, on another thread or before it returns, at the latest after `patience`. An answer
+  // that comes later is stored for the next caller. `via`: the coordinators that the question has passed before this
+  // one.
   void ask(const std::vector<Question>& questions, const Via& via, std::chrono::milliseconds patience, Done done);
-  // Why nothing is asked for a question that has come this way; "": it is.
+  // Returns why a question with this Via is not asked; "": it may be.
   std::string why_not_ask(const Via& via) { return wl::why_not_ask(id_, via); }
-  void wake();  // A record was promoted, and may be to be offered.
-  void stop();  // Ends all calls; everybody who waits is called back before this returns, and nobody later.
+  void wake();  // A record was promoted, so it may have to be offered.
+  void stop();  // Ends all calls and runs all callbacks before it returns, and none later.
 
   const std::string& address() const { return options_.address; }
   std::string problem();  // why it cannot be asked at present; "": it can
@@ -94,7 +97,7 @@ class Upstream {
     std::multimap<Clock::time_point, std::shared_ptr<Wait>>::iterator at;  // in waits_
   };
   using WaitPtr = std::shared_ptr<Wait>;
-  // One question that is asked, and who waits for it.
+  // A question that is open, and the waits for its answer.
   struct Flight {
     Question question;
     Via via;
@@ -118,9 +121,9 @@ class Upstream {
   absl::StatusOr<bool> bring(const Question& question, const Via& via, std::string* problem);
   absl::Status check_age(const KernelRecord& record);
   absl::StatusOr<bool> bring_record(const Question& question, const Via& via, std::string* problem);
-  absl::Status note(absl::Status call, bool asked);  // whether the upstream can be reached, by how a call ended
+  absl::Status note(absl::Status call, bool asked);  // notes whether the upstream can be reached; returns `call`
   std::string unreachable() const;                   // with the lock held
-  bool say_now();                                    // with the lock held; what is wrong is said once a minute
+  bool say_now();  // with the lock held; true at most once a minute, to limit warnings
   // duties.cpp
   void keep();
   void say_state();
@@ -136,21 +139,21 @@ class Upstream {
   const UpstreamOptions options_;
   const UpstreamParts parts_;
   const std::unique_ptr<UpstreamCalls> calls_;
-  const std::string id_;  // of this process, in the ways of questions
+  const std::string id_;  // of this process, in the Via of questions
 
-  std::mutex mutex_;  // guards the rest, but for what is of one thread
+  std::mutex mutex_;  // guards the rest, except what one thread alone uses
   std::condition_variable queued_, patience_, duty_;
   std::map<std::string, Flight> flights_;  // by text of their question
-  std::deque<std::string> queue_;          // of these, those that no thread has taken yet
+  std::deque<std::string> queue_;          // those of them that no thread has taken yet
   std::multimap<Clock::time_point, WaitPtr> waits_;
   Misses misses_;
   bool stopping_ = false, woken_ = false;
-  bool known_ = false, away_ = false;  // known: a call has ended
+  bool known_ = false, away_ = false;  // known_: a call has ended, so away_ says something
   std::string why_away_;
   Backoff backoff_;
   Clock::time_point said_ = {};
 
-  // Of the thread of duties.
+  // Used by the thread of keep() alone.
   bool said_any_ = false, said_away_ = false;
   int64_t offered_up_to_ = 0, checked_up_to_ = 0;  // ids of records
   Clock::time_point offers_from_ = {}, check_from_ = {};

@@ -1,5 +1,5 @@
-// The way of a question: the coordinators that it has passed, by the ids of their processes, the first one first. A
-// coordinator that finds itself there, or too many others, asks nobody: so a circle of upstreams ends.
+// The coordinators that a question has passed, by the ids of their processes, in order. A coordinator that finds itself
+// there, or too many others, does not pass the question on, so a circle of upstreams ends.
 #pragma once
 
 #include <string>
@@ -10,13 +10,13 @@ namespace wl {
 
 using Via = std::vector<std::string>;
 
-inline constexpr const char kViaHeader[] = "warploom-via";  // metadata of a call; ids with commas between them
+inline constexpr const char kViaHeader[] = "warploom-via";  // metadata of a call: the ids, separated by commas
 inline constexpr size_t kMostHops = 8;
 
 std::string print_via(const Via& via);
-// Reads what print_via() prints. What is longer than any that is sent counts as kMostHops hops.
+// Reads the text of print_via(). A text that is longer than any that is sent counts as kMostHops hops.
 Via parse_via(std::string_view text);
-// Why a coordinator of this id asks nobody for a question that has come this way; "": it may ask.
+// Returns why the coordinator of this id must not pass on a question with this Via; "": it may.
 std::string why_not_ask(const std::string& id, const Via& via);
 
 }  // namespace wl

@@ -1,5 +1,5 @@
-// Answers that were made a moment ago, by what was asked and who may see the same, so that many pages cost as much as
-// one.
+// A cache of answers for a second, by their question and by who may see the same, so that many open pages cost as much
+// as one.
 #pragma once
 
 #include <chrono>
@@ -20,9 +20,9 @@ struct KeptAnswer {
 // Any thread.
 class RecentAnswers {
  public:
-  // At most a second old.
+  // Returns an answer that is at most a second old.
   std::optional<KeptAnswer> find(const std::string& question);
-  // Keeps it, unless as much is kept already as may be.
+  // Keeps an answer, unless the cache is full.
   void put(const std::string& question, KeptAnswer answer);
 
  private:

@@ -1,6 +1,6 @@
-// What the pages show, as JSON: each function answers one address below /api, for one reader, and shows no more than
-// the RPC of the same matter does (docs/design/service.md#web-pages). Texts in it come from callers and are only ever
-// text to the pages.
+// The data of the web pages, as JSON. Each function answers one address below /api for one reader, and shows no more
+// than the RPC that the address stands for (docs/design/service.md#web-pages). Texts in it come from callers; pages
+// insert them as text, never as markup.
 #pragma once
 
 #include <map>
@@ -18,11 +18,11 @@ using WebJson = nlohmann::ordered_json;
 
 struct WebQuery {
   Reader reader;
-  std::vector<std::string> parts;                 // of the path, where its row has a *
+  std::vector<std::string> parts;                 // the parts of the path that stand for a * of its route
   std::map<std::string, std::string> parameters;  // of the query
 };
 
-// What the functions take their data from.
+// The sources of the functions' data.
 struct WebData {
   explicit WebData(const Serving& serving_in)
       : serving(serving_in), curves(serving_in.store), drawings(&serving_in.engine->compiler()) {}
@@ -31,7 +31,8 @@ struct WebData {
   Drawings drawings;
 };
 
-// The function of an address. InvalidArgument: a parameter is wrong. NotFound: there is no such thing for the reader.
+// The function of an address. InvalidArgument: a parameter is wrong. NotFound: it does not exist, or not for this
+// reader.
 using WebAnswer = absl::StatusOr<WebJson>(WebData& data, const WebQuery& query);
 
 WebAnswer jobs_json;        // jobs.cpp; newest first; before=ID: older ones
@@ -45,7 +46,7 @@ WebAnswer records_json;     // records.cpp; newest first; after=TOKEN: older one
 WebAnswer record_json;      // records.cpp
 WebAnswer records_by_json;  // records.cpp; the models and machines that records can be listed by
 
-// The parameter as a number from `least` to `most`; `otherwise` if it is absent.
+// Returns the parameter as a number from `least` to `most`; `otherwise` if it is absent.
 absl::StatusOr<int64_t> number_parameter(const WebQuery& query, const std::string& name, int64_t least, int64_t most,
                                          int64_t otherwise);
 

@@ -1,5 +1,5 @@
-// The trials of searches as curves show them. A search that goes on is asked for again and again, so only what is new
-// is read from the store.
+// A cache of searches' trials for the curves of pages. Pages ask for a running search again and again, so only new
+// trials are read from the store.
 #pragma once
 
 #include <chrono>
@@ -12,22 +12,22 @@
 
 namespace wl {
 
-using TrialPoints = std::vector<TrialPoint>;  // by number
+using TrialPoints = std::vector<TrialPoint>;  // in the order of their numbers
 
 class Curves {
  public:
   explicit Curves(Store* store) : store_(store) {}
 
-  // Any thread. At most a second old, and what is no longer in the store may be there for a minute; at most 10^4
-  // points.
+  // Returns the trials of a search, at most 10^4. They are at most a second old, but trials that were deleted from the
+  // store may be among them for a minute. Any thread.
   absl::StatusOr<std::shared_ptr<const TrialPoints>> of(int64_t search_id);
 
  private:
   using Clock = std::chrono::steady_clock;
   struct Curve {
     std::shared_ptr<const TrialPoints> points;
-    Clock::time_point begun;  // when all of it was read
-    Clock::time_point read;   // when something was
+    Clock::time_point begun;  // when all points were last read
+    Clock::time_point read;   // when new points were last read
   };
 
   void make_room();  // with the lock held

@@ -1,5 +1,5 @@
-// Pictures of the graphs of jobs with the reasons of their covers. Making one may take as long as planning the job, so
-// it happens on a thread of its own that gives way to all others, and what was made is kept.
+// Pictures of jobs' graphs, with the reasons of their covers. Making one may take as long as planning the job, so a
+// thread of the lowest priority makes them, and the last ones are kept.
 #pragma once
 
 #include <atomic>
@@ -22,7 +22,7 @@ struct Drawing {
     std::string ops = {};                   // which ops it has
     std::vector<std::string> reasons = {};  // a line each
   };
-  absl::Status status;       // why there is none
+  absl::Status status;       // an error: why there is no drawing
   std::string picture = {};  // SVG
   std::vector<std::string> summary = {};
   std::vector<Kernel> kernels = {};
@@ -32,15 +32,15 @@ class Drawings {
  public:
   // The compiler must outlive this.
   explicit Drawings(const Compiler* compiler);
-  ~Drawings();  // What is being drawn is finished first.
+  ~Drawings();  // Waits for the drawing that is being made.
   Drawings(const Drawings&) = delete;
   Drawings& operator=(const Drawings&) = delete;
 
-  // The drawing of a job, if it was made; null: it is not there, or not yet. `of_result`: of what its result launches;
-  // else of the cover that it begins with. Any thread.
+  // Returns the drawing of a job; null: it was not made, or not yet. `of_result`: the drawing of what its result
+  // launches; else of the cover that the job begins with. Any thread.
   std::shared_ptr<const Drawing> find(int64_t job_id, bool of_result) const;
-  // Has it made, of the job's result if it has one, unless it is being made. Waits some tenths of a second for it, and
-  // returns it, or null. Any thread. Unavailable: several others wait already.
+  // Begins the drawing of a job, of its result if it has one, unless it was begun before. Waits 0.3 s for it, and
+  // returns it, or null if it takes longer. Any thread. Unavailable: too many others wait already.
   absl::StatusOr<std::shared_ptr<const Drawing>> make(const JobRow& job);
 
  private:
@@ -57,7 +57,7 @@ class Drawings {
   mutable std::mutex mutex_;  // guards the entries
   std::condition_variable made_;
   std::list<Entry> entries_;  // newest first
-  WorkPool pool_;             // Last: its thread uses the rest.
+  WorkPool pool_;             // last, so destroyed first: its thread uses the rest
 };
 
 }  // namespace wl

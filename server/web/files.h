@@ -1,4 +1,4 @@
-// The files of server/web/pages, which the build puts into the program.
+// The files of server/web/pages, which the build embeds into the program.
 #pragma once
 
 #include <functional>
@@ -11,10 +11,10 @@
 
 namespace wl {
 
-// Names without their folder, and texts.
+// Returns the name, without folder, and the text of each file.
 std::span<const std::pair<std::string_view, std::string_view>> web_files();
 
-// What is served as it is.
+// A file as it is served. `type`: MIME type; `tag`: ETag.
 struct WebFile {
   std::string type, tag;
   std::shared_ptr<const std::string> body;

@@ -11,7 +11,7 @@
 namespace wl {
 namespace {
 
-constexpr size_t kKeyShown = 12;  // digits of the key of a group of which nothing else is known
+constexpr size_t kKeyShown = 12;  // digits of a key that stand for a group of which nothing else is known
 
 int64_t sum_of(const OutcomeCounts& outcomes) {
   int64_t sum = 0;
@@ -33,7 +33,7 @@ WebJson progress_json(const GroupProgress& group) {
           {"outcomes", outcomes_json(group.outcomes)}};
 }
 
-// A group that the job searched, and which neither its result nor its progress names: its parts took its place.
+// A group that the job searched, but that neither its result nor its progress names, because its parts took its place.
 WebJson searched_json(const std::string& key, const std::optional<RecordRow>& record) {
   GroupProgress group{.key = key, .name = key.substr(0, kKeyShown), .is_default = true};
   if (record) {
@@ -102,7 +102,7 @@ WebJson covers_json(const JobResult& result) {
   return covers;
 }
 
-// The groups of a job: those of its result, else those that it works on, else those that it searched.
+// Returns the groups of a job: those of its result, else those of its progress, else those that it searched.
 absl::StatusOr<WebJson> groups_json(WebData& data, int64_t id, const Job& job) {
   WebJson groups = WebJson::array();
   if (job.result) {

@@ -1,4 +1,4 @@
-// The list of jobs, and what all pages share.
+// The list of jobs, and functions that all pages share.
 #include <algorithm>
 #include <iterator>
 

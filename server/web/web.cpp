@@ -20,7 +20,7 @@ constexpr size_t kMostAnswerBytes = 8 << 20;
 constexpr int64_t kAtOnce = 4;  // answers that are made at the same time
 constexpr const char* kJson = "application/json; charset=utf-8";
 
-// An address of the API. Who may ask is who may make the call.
+// An address of the API. The callers that may read it are those that may make the call.
 struct Route {
   std::string_view path;  // * stands for any one part
   const char* call;
@@ -39,7 +39,7 @@ constexpr Route kRoutes[] = {
     {"/api/records/*", "/warploom.v1.KernelStore/GetKernel", &record_json},
 };
 
-// NAME.html has what the page shows below its title, and NAME.js fills it in.
+// NAME.html is the content of the page below its title, and NAME.js fills it in.
 struct Page {
   std::string_view path, name, title;
 };
@@ -61,12 +61,12 @@ constexpr std::pair<std::string_view, const char*> kTypes[] = {
     {".svg", "image/svg+xml"},
 };
 
-// Nothing is loaded from elsewhere, nothing runs that is not a file of these pages, and no other page shows them in it.
+// Pages load nothing from other sites, run only the script files of these pages, and cannot be framed by other pages.
 constexpr const char* kPolicy =
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; base-uri 'none'; "
     "form-action 'self'; frame-ancestors 'none'";
 
-// The parts of the path where the pattern has a *; nullopt: it does not match.
+// Returns the parts of the path where the pattern has a *; nullopt: it does not match.
 std::optional<std::vector<std::string>> matched(std::string_view pattern, std::string_view path) {
   const std::vector<std::string> wanted = absl::StrSplit(absl::string_view(pattern.data(), pattern.size()), '/');
   const std::vector<std::string> found = absl::StrSplit(absl::string_view(path.data(), path.size()), '/');
@@ -104,7 +104,7 @@ std::string tag_of(std::string_view text) {
   return cat("\"", sha256_hex(text).substr(0, 32), "\"");
 }
 
-// A page: the frame that all have in common, around its own content.
+// Returns a page: the frame of all pages around its own content.
 std::string framed(const Page& page, const std::map<std::string, std::string>& texts) {
   const std::string name(page.name), title(page.title), link = cat("<a href=\"", page.path, "\"");
   const bool draws = absl::StrContains(texts.at(cat(name, ".js")), "/web/charts.js");
@@ -187,7 +187,7 @@ HttpAnswer Web::Impl::with_headers(HttpAnswer answer) const {
 HttpAnswer Web::Impl::served(const WebFile& file, const HttpQuestion& question) const {
   HttpAnswer answer;
   answer.type = file.type;
-  // The browser asks each time whether what it has is still so: another version may serve here tomorrow.
+  // The browser asks each time whether its copy is current, since another version may serve here later.
   answer.headers = {{"Cache-Control", "no-cache"}, {"ETag", file.tag}};
   if (question.known == file.tag)
     answer.status = 304;

@@ -1,5 +1,5 @@
-// The pages of a coordinator for people, and the JSON that they show: who may see them, and what is kept for those who
-// ask the same again. Everything is read; nothing can be changed here.
+// The web pages of a coordinator and the JSON that they show: decides who may see them, and caches answers. Nothing can
+// be changed here.
 #pragma once
 
 #include <memory>
@@ -11,7 +11,8 @@
 
 namespace wl {
 
-// Who may ask for an address of the API: who may make this call. * stands for any one part of the path.
+// The callers that may read an address of the API are those that may make `call`. * stands for any one part of the
+// path.
 struct HttpRule {
   std::string path, call;
 };
@@ -20,7 +21,7 @@ std::vector<HttpRule> http_rules();
 class Web {
  public:
   // What `serving` points to, and the authorizer, must outlive the pages. `tls`: callers come by TLS; otherwise they
-  // are of this machine.
+  // are on this machine.
   Web(const Serving& serving, Authorizer* authorizer, bool tls);
   ~Web();
   Web(const Web&) = delete;

@@ -13,7 +13,7 @@ const char* purpose_of(int64_t phase) {
   return confirms(phase) ? "confirmation" : phase > 0 ? "promotion" : "search";
 }
 
-// A lease. Which job it is for is said to those who may see the job.
+// Returns the JSON of a lease. Only readers that may see its job are told which one it is.
 absl::StatusOr<WebJson> doing_json(const WebData& data, const WebQuery& query, const WorkerDoing& doing) {
   WebJson json = {{"purpose", purpose_of(doing.phase)},
                   {"step", doing.step},

@@ -1,6 +1,6 @@
-// How long a lease may last. That a worker goes on is known only by what it says itself, so a lease has an end that
-// follows from what it was given, and an earlier one where batches of its kind take less and somebody else has nothing
-// to do. Not safe for several threads.
+// How long a lease may last. Only the worker itself says that it makes progress, so a lease also ends after a time that
+// follows from its batch, and earlier if batches of its kind usually take less and another worker waits for work. Not
+// thread-safe.
 #pragma once
 
 #include <chrono>
@@ -17,27 +17,29 @@ class Overdue {
  public:
   using Clock = std::chrono::steady_clock;
 
-  // `unknown_s`: how long a batch may take of whose kind none was reported yet.
+  // `unknown_s`: seconds that a batch may take while no batch of its kind has been reported.
   explicit Overdue(double unknown_s) : unknown_s_(unknown_s) {}
 
-  // Seconds after which no worker is still at a batch by the deadlines of its candidates.
+  // Returns the seconds after which no worker can still be measuring the batch, by the deadlines of its candidates.
   static double most_seconds(const Batch& batch);
 
-  // A batch of this device was reported so long after it was granted.
+  // Notes that a batch for this device was reported `seconds` after its lease was granted.
   void reported(const std::string& device, const Batch& batch, double seconds);
-  // Seconds after which a batch is given to somebody else who waits: several times what each candidate of the last
-  // batches of the device took. `times`: how often that has happened to the batch.
+  // Returns the seconds after which a batch is given to another worker that waits: several times the longest time per
+  // candidate of the last batches of its kind on the device. `times`: how many leases of the batch were ended for this
+  // reason; each doubles the result.
   double patience(const std::string& device, const Batch& batch, int times) const;
 
-  // A worker had a batch for longer than that. For a while, which grows, others come before all workers of its caller.
-  // If nobody knows who that is, others without a name come before it alone, and those with one before all of them: the
-  // next name costs nothing.
+  // Notes that a worker had a batch for longer than that. For some time, which grows with every note, other workers are
+  // preferred to all workers of its principal. If its principal is unknown, unnamed workers are preferred to this
+  // worker alone, and workers of known principals to all unnamed ones, since an unnamed caller can take a new name at
+  // no cost.
   void noted(const std::string& worker, Clock::time_point now);
   bool is_noted(const std::string& worker, Clock::time_point now) const;
-  // Which of the workers come after the others among them; none, if there are no others.
+  // Returns those of the workers to which the others are preferred; none if that would be all of them.
   std::vector<std::string> last_of(const std::vector<std::string>& workers, Clock::time_point now) const;
   bool nobody_is_noted() const { return notes_.empty(); }
-  void forget(Clock::time_point now);  // whose time is over
+  void forget(Clock::time_point now);  // forgets notes that ended more than an hour ago
 
  private:
   bool is_noted_as(const std::string& who, Clock::time_point now) const;
@@ -46,7 +48,7 @@ class Overdue {
     Clock::time_point until;
   };
   const double unknown_s_;
-  std::map<std::string, std::deque<double>> usual_;  // seconds for each candidate, the latest last
+  std::map<std::string, std::deque<double>> usual_;  // seconds per candidate, the latest last, by kind of batch
   std::map<std::string, Note> notes_;
 };
 

@@ -10,14 +10,15 @@
 namespace wl {
 namespace {
 
-// As measured: planned covers are made of graphs of up to 10,000 operations, and take most; all others take the rest.
+// As measured: bytes for each of the first 10,000 ops (planned covers, which take most, are made of so many at most),
+// for each further op, and for each byte of text.
 constexpr int64_t kPlannedOps = 10'000, kBytesOfPlannedOp = 24 << 10, kBytesOfOp = 8 << 10, kTimesText = 16;
 
 std::string gb(int64_t bytes) {
   return absl::StrFormat("%.2f GB", static_cast<double>(bytes) / 1e9);
 }
 
-// The limits of this process's control group and of those around it.
+// Returns the least memory limit of this process's control group and its ancestors; INT64_MAX if there is none.
 int64_t control_group_limit() {
   int64_t least = INT64_MAX;
   std::ifstream groups("/proc/self/cgroup");
@@ -26,7 +27,7 @@ int64_t control_group_limit() {
     for (std::string path = line.substr(3);; path.resize(path.rfind('/'))) {
       std::ifstream file(cat("/sys/fs/cgroup", path, "/memory.max"));
       int64_t most = 0;
-      if (file >> most) least = std::min(least, most);  // "max" is no number
+      if (file >> most) least = std::min(least, most);  // "max" does not parse as a number
       if (path.empty() || path == "/") break;
     }
   }
@@ -80,7 +81,7 @@ void PlanMemory::give(const std::string& caller, int64_t bytes) {
 
 void PlanMemory::keep(int64_t job_id, std::unique_ptr<Held> held) {
   const std::lock_guard lock(mutex_);
-  of_job_[job_id].swap(held);  // what was there, if anything, is destroyed without the lock
+  of_job_[job_id].swap(held);  // an earlier reservation is destroyed after the lock is released
 }
 
 void PlanMemory::keep_anyway(int64_t job_id, int64_t bytes) {

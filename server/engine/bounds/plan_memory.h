@@ -1,5 +1,5 @@
-// Memory for graphs and what is planned of them, over all jobs that are not done: taken by an estimate before anything
-// is made, so that what does not fit is refused and ends nothing. Any thread.
+// Memory for the graphs and plans of all unfinished jobs. It is reserved by an estimate before planning, so that a
+// graph that does not fit is refused and does not end the process. Any thread.
 #pragma once
 
 #include <cstdint>
@@ -13,26 +13,27 @@
 
 namespace wl {
 
-// What the graph of a job, its covers and its groups may take while they are planned, in bytes: by its operations and
-// its text, as measured (docs/design/covers.md#turns-and-memory-of-planning).
+// Returns an estimate in bytes of what a job's graph, its covers and its groups take while they are planned. It follows
+// from the number of ops and the size of the text, as measured (docs/design/covers.md#turns-and-memory-of-planning).
 int64_t plan_bytes(const std::string& graph);
 
-// Two thirds of what this process may have at most: of the memory of the machine, of its control group (memory.max) or
-// of its address space (ulimit -v), whichever is least.
+// Returns two thirds, in bytes, of what this process may have: the machine's memory, or the limit of its control group
+// (memory.max) or of its address space (ulimit -v), whichever is least.
 int64_t default_plan_memory();
 
 class PlanMemory {
  public:
-  // `limit`: in all, in bytes; three quarters of it for each caller who has a name. 0: no limit.
+  // `limit`: bytes in all, of which each named caller may have three quarters; 0: no limit.
   explicit PlanMemory(int64_t limit) : limit_(limit) {}
 
-  // Memory that is given back when this is destroyed.
+  // A reservation, which ends when the object is destroyed.
   class Held;
-  // ResourceExhausted: less is left, or less than so much is set aside in all; and what to do.
+  // Reserves memory for a caller ("": unknown). ResourceExhausted: less is left for all or for this caller, or the
+  // limit is lower; the message says what to do.
   absl::StatusOr<std::unique_ptr<Held>> take(const std::string& caller, int64_t bytes);
-  // Holds it until release_if() finds that the job is done.
+  // Keeps a reservation until release_if() finds that the job is done.
   void keep(int64_t job_id, std::unique_ptr<Held> held);
-  // For a job that is there already, whether it fits or not.
+  // Reserves and keeps memory for a job from before a restart, whether it fits or not.
   void keep_anyway(int64_t job_id, int64_t bytes);
   void release_if(const std::function<bool(int64_t job_id)>& is_done);
   int64_t held() const;

@@ -1,4 +1,4 @@
-// What waits for the threads of a pool, by who asked for it: callers have turns, however much each of them has queued.
+// The work that waits for the threads of a pool. Callers take turns, however much each of them has queued.
 #pragma once
 
 #include <sys/resource.h>
@@ -14,16 +14,16 @@
 
 namespace wl {
 
-// Bytes of a graph's text. What is done for one of so many waits for that of larger ones nowhere.
+// Bytes of a graph's text. Work for graphs of up to this size never waits for work for larger ones.
 inline constexpr size_t kSmallGraph = 32 << 10;
-// Threads for larger ones, of each pool, and by how much they give way to others of the machine (nice(2)): on two cores
-// a second one keeps whoever asks for little from both.
+// Number of threads for larger graphs in each pool, and their nice value (nice(2)). With only two cores, a second such
+// thread would keep small requests from both cores.
 inline int long_threads() {
   return std::clamp(static_cast<int>(std::thread::hardware_concurrency()) / 4, 1, 4);
 }
 inline constexpr int kLongNice = 10;
-// Of this thread alone, on Linux, and of what it starts. Where it cannot be set, all give way to each other as they do
-// otherwise.
+// Sets the nice value of this thread (on Linux it is per thread) and of the processes that it starts. An error is
+// ignored: the thread then competes as usual.
 inline void give_way(int nice) {
   if (nice != 0) (void)setpriority(PRIO_PROCESS, static_cast<id_t>(gettid()), nice);
 }
@@ -43,7 +43,7 @@ class CallerTurns {
     queue.push_back(std::move(work));
     ++size_;
   }
-  Work pop() {  // not of an empty one
+  Work pop() {  // must not be called when empty
     const std::string caller = std::move(turns_.front());
     turns_.pop_front();
     const auto queue = work_.find(caller);
@@ -58,8 +58,8 @@ class CallerTurns {
   }
 
  private:
-  std::map<std::string, std::deque<Work>> work_;  // of none that has nothing
-  std::deque<std::string> turns_;                 // those callers; the first is next
+  std::map<std::string, std::deque<Work>> work_;  // by caller; only callers with work
+  std::deque<std::string> turns_;                 // the same callers, in order; the first is next
   size_t size_ = 0;
 };
 

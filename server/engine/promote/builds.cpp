@@ -1,4 +1,4 @@
-// What this coordinator's own compilers make of a kernel before it is promoted, and what follows from that
+// Compares the objects of workers with those of this coordinator's own compilers before a kernel is promoted
 // (docs/design/trust.md#object-provenance).
 #include <spdlog/spdlog.h>
 
@@ -6,8 +6,8 @@
 
 namespace wl {
 
-// Whether what follows from a promotion has to wait, since the kernel's source is being compiled here. It goes on by
-// itself. A search that is cut short does not wait for compilers.
+// Starts compiling the kernel's source here, if that is not done yet. Returns whether the promotion has to wait for it;
+// on_built() continues it. A search that is cut short does not wait for compilers.
 bool Searches::awaits_build(Search& search, const KernelRecord& record, bool may_ask) {
   search.default_plan = record.default_plan;
   if (!options_.build || search.cancelled || search.built.contains(record.plan)) return false;
@@ -38,8 +38,8 @@ bool Searches::is_built_here(const Search& search, const KernelRecord& record) {
          made->second.object_sha256 == record.object_sha256;
 }
 
-// The same compiler makes the same bytes of a source everywhere. So whoever says that it has measured others has
-// measured something else, and what it claims of the kernel is left out. Why, if that is who promoted it.
+// The same compiler makes the same bytes of a source everywhere, so a worker with other bytes has measured something
+// else: its claim is removed. Returns the reason if the worker that promoted the kernel is such a worker.
 std::optional<std::string> Searches::drop_foreign_objects(Search& search, const KernelRecord& record,
                                                           std::vector<Claim>* claims) {
   const auto made = search.built.find(record.plan);
@@ -64,7 +64,7 @@ std::optional<std::string> Searches::drop_foreign_objects(Search& search, const 
   return promoter;
 }
 
-// Whether the default schedule can be served although its workers do not agree: this coordinator made its object.
+// Whether the default schedule may be served although workers disagree on it, since this coordinator made its object.
 bool Searches::may_settle(const Search& search) {
   const auto made = search.built.find(search.default_plan);
   return !search.settle && search.disputed.contains(search.default_plan) && made != search.built.end() &&

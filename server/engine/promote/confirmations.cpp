@@ -1,4 +1,4 @@
-// Confirmations of promotions: which worker is asked, and what follows from what it says.
+// Confirmations of promotions: which workers are asked, and what follows from their claims.
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
@@ -8,9 +8,11 @@
 namespace wl {
 namespace {
 
-constexpr size_t kMostClaims = 4;  // on a finalist: its promotion's, and those of workers who were asked
+// The most claims on a finalist: that of its promotion, and those of up to three other workers that are asked.
+constexpr size_t kMostClaims = 4;
 
-// What is said on the machine of another claim is no second opinion.
+// Removes claims of workers that may be one with the worker of an earlier claim (Workers::may_be_one()): they are no
+// second opinion.
 void leave_out_repeats(const Workers& workers, std::vector<Claim>* claims) {
   std::vector<Claim> apart;
   for (Claim& claim : *claims) {
@@ -30,8 +32,9 @@ void Searches::add_kin(const std::string& worker, std::set<std::string>* princip
     principals->insert(on_machine(machine));
 }
 
-// Whose workers must not be given a batch of the search. A confirmation: whoever has measured its first candidate in
-// the promotion or for it; the default schedule beside it is only a measure.
+// Returns the principals and machines whose workers must not get a batch of the search. A confirmation must not go to
+// those that measured its first candidate in the promotion or in another confirmation of it; that they measured the
+// default schedule, the second candidate, does not matter.
 std::set<std::string> Searches::never_by(const Search& search, const BatchRow& row) const {
   std::set<std::string> principals = search.refuted;
   if (!confirms(row.phase)) return principals;
@@ -51,7 +54,7 @@ void Searches::take_confirmed(const Search& search, const Claim& first, const Cl
   record->digest = record_digest(*record);
 }
 
-// Whether a worker is here that may be asked about a kernel and has said nothing of it.
+// Whether a worker is there that may be asked about a kernel and has made no claim on it.
 bool Searches::somebody_is_left(const Search& search, const std::vector<Claim>& claims) const {
   const std::vector<std::string> here = workers_->names_here(search.device, search.row.team);
   return std::any_of(here.begin(), here.end(), [&](const auto& name) {
@@ -61,7 +64,8 @@ bool Searches::somebody_is_left(const Search& search, const std::vector<Claim>& 
   });
 }
 
-// Nothing is served for now of a promotion that workers do not agree on.
+// Sets aside a finalist on which workers disagree; it is not served. Returns kYes instead if it is the default schedule
+// that is to be served as this coordinator builds it.
 Searches::Confirmed Searches::dispute(Search& search, const KernelRecord& record, std::string what,
                                       std::string remedy) {
   if (search.settle && is_built_here(search, record)) {
@@ -74,7 +78,8 @@ Searches::Confirmed Searches::dispute(Search& search, const KernelRecord& record
   return Confirmed::kDisputed;
 }
 
-// Two claims agree. Whether who has promoted cannot be right beside them, and so is refuted; others are only named.
+// Claims `first` and `second` agree. Refutes the worker that promoted the kernel if its claim contradicts them, and
+// returns whether it did. Other workers whose claims contradict them are only logged.
 bool Searches::refutes_promoter(Search& search, const std::string& what, const std::vector<Claim>& claims, size_t first,
                                 size_t second) {
   bool refuted = false;
@@ -89,8 +94,9 @@ bool Searches::refutes_promoter(Search& search, const std::string& what, const s
   return refuted;
 }
 
-// Whether the winner of a promotion may be served. Two workers agree on it, or there is no other worker to ask; and
-// where this coordinator builds, no object is served that its compilers, if they are the same, do not make.
+// Decides whether the winner of a promotion may be served: two workers agree on it, or there is no other worker to ask.
+// If this coordinator builds, no object is served that differs from the one of its own compilers, unless these are of
+// other versions.
 Searches::Confirmed Searches::confirmed(Search& search, const std::vector<PhaseTrial>& finals, KernelRecord& record,
                                         bool may_ask) {
   if (awaits_build(search, record, may_ask)) return Confirmed::kAsked;
@@ -109,7 +115,7 @@ Searches::Confirmed Searches::confirmed(Search& search, const std::vector<PhaseT
   }
   leave_out_repeats(*workers_, &claims);
   const bool can_ask = may_ask && somebody_is_left(search, claims) && claims.size() < kMostClaims;
-  // Load alone tells times apart, or a worker that lies: another one decides, where there is one.
+  // Times may differ because of other load or because a worker lies: another worker decides, if there is one.
   auto pair = agreed(claims, Closeness::kSameTime);
   if (!pair && !can_ask) pair = agreed(claims, Closeness::kSameOrder);
   if (pair) {
@@ -138,7 +144,7 @@ Searches::Confirmed Searches::confirmed(Search& search, const std::vector<PhaseT
                  "of the same kind, and ask again");
 }
 
-// Offers the winner and the default schedule to a worker that has not measured them.
+// Offers the winner and the default schedule as a batch to a worker that has not measured the winner.
 void Searches::ask(Search& search, const std::vector<PhaseTrial>& finals, const KernelRecord& record) {
   int64_t number = 0;
   for (const PhaseTrial& item : search.all)
@@ -158,7 +164,7 @@ void Searches::ask(Search& search, const std::vector<PhaseTrial>& finals, const 
       std::nullopt);
 }
 
-// What its workers measured for the search is forgotten, and they get no more of it.
+// Removes the trials of the principal's workers from the search, and gives them no more batches of it.
 void Searches::refute(Search& search, const std::string& principal) {
   search.refuted.insert(principal);
   search.input.trials.clear();
@@ -176,7 +182,7 @@ void Searches::revoke(const std::string& principal) {
   }
 }
 
-// Ends a confirmation that no worker is left for.
+// Ends a confirmation for which no worker is left.
 void Searches::confirm_no_longer(Search& search) {
   std::erase_if(search.open, [&](const auto& batch) {
     return !leases_->can_be_had(batch.first) && leases_->take_back(batch.first, "", /*leased_too=*/false);

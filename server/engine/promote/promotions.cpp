@@ -1,4 +1,4 @@
-// What follows from a promotion: it is repeated, confirmed, or makes the record of the key.
+// What follows from the trials of a promotion: it is repeated, confirmed, or makes the record of the key.
 #include <algorithm>
 
 #include "server/engine/searches.h"
@@ -6,12 +6,12 @@
 namespace wl {
 namespace {
 
-constexpr int64_t kMostPromotions = 4;  // of a search: a disturbed one is repeated
+constexpr int64_t kMostPromotions = 4;  // a disturbed promotion is repeated while the search has had fewer than these
 
 }  // namespace
 
-// A promotion whose trials were stored when the coordinator ended. Workers come back one by one, so one that may
-// confirm it is waited for.
+// Concludes a promotion whose trials were stored before the coordinator restarted. It first waits a while for a worker
+// that may confirm it, since workers come back one by one.
 void Searches::conclude_stored(Search& search) {
   std::set<std::string> known;
   for (const PhaseTrial& item : search.all)
@@ -20,14 +20,14 @@ void Searches::conclude_stored(Search& search) {
   const bool all_known = std::all_of(here.begin(), here.end(), [&](const auto& name) {
     return known.contains(principal_of(name)) || known.contains(on_machine(workers_->machine_of(name)));
   });
-  if (all_known && Clock::now() - search.taken_up < workers_->away()) return;  // The next tick looks again.
+  if (all_known && Clock::now() - search.taken_up < workers_->away()) return;  // the next tick looks again
   search.unconcluded = false;
   const absl::Status status = conclude(search, /*may_ask=*/true);
   if (!status.ok()) observer_->on_failure(search, status);
 }
 
-// After a promotion or a confirmation of it. `may_ask`: other workers may be asked to confirm. The search may be gone
-// afterwards.
+// Decides what follows from a promotion and its confirmations. `may_ask`: other workers may be asked to confirm. The
+// search may no longer exist afterwards.
 absl::Status Searches::conclude(Search& search, bool may_ask) {
   std::vector<PhaseTrial> finals;
   std::vector<Trial> measured;
@@ -44,8 +44,8 @@ absl::Status Searches::conclude(Search& search, bool may_ask) {
     return absl::OkStatus();
   }
   SearchInput input = search.input;
-  // A job may have asked for more meanwhile. And what was cut short may be searched on: it counts as a wish for what it
-  // got.
+  // A job may have asked for more trials meanwhile: then the search goes on. In that case, and if it was cut short, the
+  // record counts as asked for the trials that it has, so that a later job searches on.
   const bool goes_on = !search.stop && !search.exhausted && input.wanted > static_cast<int64_t>(input.trials.size()) &&
                        !input.trials.empty();
   if (search.cancelled || goes_on) input.wanted = std::max<int64_t>(1, static_cast<int64_t>(input.trials.size()));
@@ -64,10 +64,10 @@ absl::Status Searches::conclude(Search& search, bool may_ask) {
       case Confirmed::kAsked:
         return absl::OkStatus();
       case Confirmed::kRefuted:
-        mark(search);  // It is searched and promoted again, by others.
+        mark(search);  // other workers promote again
         return absl::OkStatus();
       case Confirmed::kDisputed:
-        // The other finalists have their turn.
+        // the next finalist has its turn
         return conclude(search, may_ask);
     }
   } else if (may_settle(search)) {
@@ -85,12 +85,12 @@ absl::Status Searches::conclude(Search& search, bool may_ask) {
     return absl::OkStatus();
   }
   if (record && options_.vouch && is_built_here(search, *record)) options_.vouch(&*record);
-  // A job that came after the one that verifies winners again may want more than the record was searched for.
+  // A job that joined later than the one that verifies winners again may want more trials than the record had.
   const bool wants_more = elsewhere && !search.stop && search.input.wanted > elsewhere->trials_asked;
   return take_finals(search, record, elsewhere.has_value(), goes_on || wants_more);
 }
 
-// What a promotion came to, once it is confirmed where it can be.
+// Stores the outcome of a promotion, after its confirmation if there was one.
 absl::Status Searches::take_finals(Search& search, const std::optional<KernelRecord>& record, bool transferred,
                                    bool goes_on) {
   if (record && goes_on) {
@@ -111,7 +111,8 @@ absl::Status Searches::take_finals(Search& search, const std::optional<KernelRec
   return absl::OkStatus();
 }
 
-// A team's record is shared by the rule of its team, unless the shared one is as fast.
+// Stores the record. A team's confirmed record becomes shared if the team's rules say so, unless there is a shared one
+// that is as fast.
 absl::Status Searches::promote(const Search& search, const KernelRecord& record) {
   bool shared = !search.row.team.empty() && is_confirmed(record) && options_.rules(search.row.team).publishes;
   if (shared) {
@@ -123,7 +124,7 @@ absl::Status Searches::promote(const Search& search, const KernelRecord& record)
 
 absl::Status Searches::take_record(Search& search, const KernelRecord& record, bool transferred) {
   if (search.stop) {
-    // What was cut short, a --retune above all, does not displace a better record.
+    // The record of a search that was cut short, such as a --retune, does not replace a faster one.
     WL_ASSIGN_OR_RETURN(std::optional<RecordRow> known,
                         store_->record_by_key(record.key, record.environment, {.team = search.row.team}));
     if (known && undisturbed_ns(known->record.samples_ns) <= undisturbed_ns(record.samples_ns)) {

@@ -1,4 +1,4 @@
-// Which winners are verified again: those of the same device whose compilers or driver were others.
+// Finds the winners to verify again: records of the same device with other compilers or another driver.
 #include <algorithm>
 #include <random>
 
@@ -13,11 +13,11 @@
 namespace wl {
 namespace {
 
-constexpr size_t kMostOfJob = 256;                     // winners; the next job has the next ones
-constexpr int kPage = 256;                             // records that are looked at in one piece
-constexpr auto kLookEvery = std::chrono::minutes(10);  // although workers of a class come more often
+constexpr size_t kMostOfJob = 256;                     // winners of a job; further ones get another job
+constexpr int kPage = 256;                             // records that are read at a time
+constexpr auto kLookEvery = std::chrono::minutes(10);  // for workers of one class, however often they register
 
-// Jobs by target and team.
+// The rows of the jobs to be made, by target and team.
 using Found = std::map<std::pair<std::string, std::string>, std::vector<ReverifiedRow>>;
 
 bool same_machine(const Device& worker, const Device& other) {
@@ -25,7 +25,7 @@ bool same_machine(const Device& worker, const Device& other) {
   return as && as->fingerprint() == other.fingerprint();
 }
 
-// Whether a worker has registered with this device and other compilers.
+// Whether a worker with this device and other compilers was ever registered.
 bool others_were_here(const Device& device, const std::vector<Device>& known) {
   return std::any_of(known.begin(), known.end(), [&](const Device& other) {
     return other.compiler_versions != device.compiler_versions &&
@@ -33,16 +33,17 @@ bool others_were_here(const Device& device, const std::vector<Device>& known) {
   });
 }
 
-// Whether a target is the one that was asked for, by its name or its family; "": any is.
+// Whether a target is the one asked for, given by its name or its family ("": any).
 bool is_of(const std::string& target, const std::string& asked) {
   return asked.empty() || target == asked || target.substr(0, target.find(':')) == asked;
 }
 
 struct Looking {
-  const Device& device;  // of the worker
+  const Device& device;  // the worker's device
   const std::string &team, &target;
-  std::set<std::string> known;                         // digests of what some job has
-  std::set<std::pair<std::string, std::string>> seen;  // teams and keys: of one key the newest counts
+  std::set<std::string> known;                         // digests of records that some job verifies or has verified
+  std::set<std::pair<std::string, std::string>> seen;  // teams and keys that were seen: only the newest record of a key
+                                                       // counts
 };
 
 absl::Status look_at(Store& store, const RecordRow& row, Looking& looking, Found& found) {
@@ -89,7 +90,7 @@ JobRow job_for(const Device& device, const std::string& team, const std::vector<
 
 absl::StatusOr<std::vector<std::string>> Engine::Impl::queue_winners(const Device& of_worker, const std::string& team,
                                                                      const std::string& target, bool again) {
-  // What a library won is of the keys of its version, and searched anew under another.
+  // Without libraries: their versions are part of keys, so kernels of another version are searched anew instead.
   const Device device = *device_with(of_worker, std::string(kNoLibraries));
   Looking looking{.device = device, .team = team, .target = target, .known = {}, .seen = {}};
   WL_ASSIGN_OR_RETURN(looking.known, store->verified_in(environment_of(device), again));

@@ -1,5 +1,5 @@
 // A job that verifies winners of other environments again: a few at a time, while no other job needs the workers. Each
-// is a search that wants nothing but what a record of another environment is tried by (Search::elsewhere).
+// winner is a search that only verifies the record of the other environment (Search::elsewhere).
 #include <algorithm>
 
 #include "server/engine/devices.h"
@@ -9,14 +9,14 @@
 namespace wl {
 namespace {
 
-constexpr int kMostAtOnce = 8;  // winners of a job; fewer where there are fewer workers
+constexpr int kMostAtOnce = 8;  // winners of a job that are verified at once; at most as many as there are workers
 constexpr int kMostWinners = 100'000;
 constexpr int64_t kTrials = 2;  // the default schedule and the plan
 
 struct Winners {
   JobPlan plan;
   ActiveJob::Reverifying reverifying;
-  Records records;  // of those that were settled before the coordinator started
+  Records records;  // records of the winners whose outcome was stored before the coordinator started
 };
 
 absl::StatusOr<Winners> winners_of(Store& store, const JobRow& job) {
@@ -48,7 +48,7 @@ absl::StatusOr<Winners> winners_of(Store& store, const JobRow& job) {
   return made;
 }
 
-// What only says that one winner is not served, and not that the coordinator cannot go on.
+// Whether an error concerns one winner only, so that the others can be verified.
 bool is_of_winner(const absl::Status& status) {
   return absl::IsAborted(status) || absl::IsInvalidArgument(status) || absl::IsUnimplemented(status) ||
          absl::IsFailedPrecondition(status) || absl::IsNotFound(status);
@@ -80,7 +80,7 @@ void Jobs::advance_reverifying(ActiveJob& job) {
   return done ? finish(job, JobState::kSucceeded, absl::OkStatus()) : publish(job);
 }
 
-// Whether another job may need the same workers.
+// Whether another job of a client may need the same workers.
 bool Jobs::others_wait(const ActiveJob& job) const {
   return std::any_of(jobs_.begin(), jobs_.end(), [&](const auto& item) {
     const ActiveJob& other = item.second;
@@ -95,7 +95,8 @@ absl::Status Jobs::begin_winners(ActiveJob& job) {
   while (reverifying.begun < reverifying.winners.size()) {
     const ActiveJob::Reverifying::Winner& winner = reverifying.winners[reverifying.begun];
     const bool settled = reverifying.settled.contains(winner.row.key);
-    // A worker reports to a coordinator that has restarted before it asks for work. So its search waits for nothing.
+    // A search that was open before a restart begins at once, since its worker reports to the new process before it
+    // asks for more work.
     const bool may_begin = winner.open || (static_cast<int>(job.searches.size()) < most && !others_wait(job));
     if (!settled && !may_begin) break;
     ++reverifying.begun;
@@ -136,7 +137,7 @@ absl::Status Jobs::begin_winner(ActiveJob& job, const ActiveJob::Reverifying::Wi
   return absl::OkStatus();
 }
 
-// Notes what became of the winners whose search has ended, or has a record.
+// Stores the outcome of the winners whose search has ended or has made a record.
 absl::Status Jobs::settle_ended(ActiveJob& job) {
   std::vector<std::string> ended;
   for (const auto& [key, id] : job.searches)
@@ -145,8 +146,8 @@ absl::Status Jobs::settle_ended(ActiveJob& job) {
   return absl::OkStatus();
 }
 
-// Stores what became of a winner. `why`: why it has no record, if that is known. The search of its key may be gone
-// afterwards.
+// Stores the outcome of a winner. `why`: the reason, if known, why it has no record. The search of its key may no
+// longer exist afterwards.
 absl::Status Jobs::settle(ActiveJob& job, const std::string& key, const std::string& why) {
   std::vector<ActiveJob::Reverifying::Winner>& winners = job.reverifying->winners;
   const auto at = std::find_if(winners.begin(), winners.end(), [&](const auto& one) { return one.row.key == key; });
@@ -181,7 +182,8 @@ absl::Status Jobs::settle(ActiveJob& job, const std::string& key, const std::str
   return absl::OkStatus();
 }
 
-// The search of a winner failed: that is what became of it, unless nothing can go on.
+// The search of a winner failed: the winner is lost, or the whole job fails if the error concerns more than this
+// winner.
 void Jobs::lose(ActiveJob& job, const std::string& key, const absl::Status& why) {
   absl::Status status = why;
   if (is_of_winner(why)) status = settle(job, key, std::string(why.message()));

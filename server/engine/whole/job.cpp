@@ -1,8 +1,8 @@
-// The cover of a job and which of its groups their parts replace are chosen by kernels' own times, each of which is
-// within what times vary of its rivals, and which may lie minutes apart on a machine whose speed changes. Before a
-// cover is the answer it is timed whole against simpler covers, whose kernels are searched for a part of the trials
-// first and for the rest of them where they come close, and each of them also with its groups as they are. All of it
-// follows from the graph and the stored trials.
+// Times a job's cover whole against others before it is the answer. The cover, and which of its groups are replaced by
+// their parts, were chosen by the kernels' own times, which may differ from their rivals' by no more than noise and may
+// lie minutes apart on a machine whose speed changes. The contenders are simpler covers, whose kernels first get a part
+// of the trials, and the rest if the cover comes close; and each cover also without replacing groups by their parts.
+// All decisions follow from the graph and the stored trials (docs/design/covers.md#whole-covers).
 #include <algorithm>
 #include <utility>
 
@@ -11,9 +11,9 @@
 namespace wl {
 namespace {
 
-constexpr std::string_view kUnsplit = "/unsplit";  // after the name of a cover: no group is replaced by its parts
+constexpr std::string_view kUnsplit = "/unsplit";  // suffix of a cover's name: no group is replaced by its parts
 
-// Adds groups that are searched and launched by no cover of the plan.
+// Adds groups that are searched but launched by no cover of the plan.
 void add_searched(JobPlan& plan, const std::vector<PlannedGroup>& groups) {
   for (const PlannedGroup& group : groups) {
     const auto is_it = [&](const PlannedGroup& known) { return known.key == group.key; };
@@ -24,8 +24,8 @@ void add_searched(JobPlan& plan, const std::vector<PlannedGroup>& groups) {
   }
 }
 
-// Adds a cover as kernels' own times make it, and with its groups as they are. A cover for which some group has no
-// right kernel is none.
+// Adds a cover with groups replaced by their parts where these are faster, and the same cover without that. A cover is
+// left out if a group has no correct kernel.
 void add_covers(const std::string& name, const JobPlan& plan, const Records& records, std::vector<WholeCover>* covers) {
   const auto add = [&](const std::string& as, JobPlan made) {
     if (auto result = assemble(made, records, {}); result.ok())
@@ -43,12 +43,12 @@ void Jobs::on_race(int64_t id) {
   advance(id);
 }
 
-// Whether the job's plan is the one to answer with. False: the job waits for a plan, searches or a race.
+// Returns whether the job's cover is decided. False: the job waits for plans, searches or a race.
 absl::StatusOr<bool> Jobs::decide_whole(ActiveJob& job) {
   const TuneOptions& asked = job.row.options;
   if (job.whole.decided) return true;
   std::vector<std::string> names = compiler_->simpler(asked.cover);
-  // Only sessions of CPUs run chains.
+  // Only workers' CPU sessions can time chains.
   job.whole.decided = asked.kernels_alone || names.empty() || job.plan->machine.target->is_gpu();
   if (job.whole.decided) return true;
   if (!job.whole.simpler) {
@@ -59,7 +59,8 @@ absl::StatusOr<bool> Jobs::decide_whole(ActiveJob& job) {
   add_covers(asked.cover, *job.plan, job.records, &covers);
   for (const auto& [name, plan] : *job.whole.simpler) add_covers(name, plan, job.records, &covers);
   drop_equal(covers);
-  // A lone cover is timed for its users alone: a program's time is not the sum of its kernels'.
+  // A lone cover of several kernels is timed for the report only, since a program's time is not the sum of its kernels'
+  // times.
   job.whole.decided = covers.empty() || covers.front().name != asked.cover ||
                       (covers.size() == 1 && covers.front().result.steps.size() < 2);
   if (job.whole.decided) return true;
@@ -102,7 +103,7 @@ void Jobs::take_simpler(int64_t job_id, absl::StatusOr<Simpler> simpler) {
   const auto found = jobs_.find(job_id);
   if (found == jobs_.end() || was_left(simpler.status())) return;
   ActiveJob& job = found->second;
-  // When the budget is over the job's own cover stays.
+  // When the budget is over, the job's own cover stays.
   job.stopping |= absl::IsDeadlineExceeded(simpler.status());
   if (job.row.cancelling || job.stopping) return advance(job_id);
   if (!simpler.ok()) return finish(job, JobState::kFailed, simpler.status());
@@ -117,7 +118,7 @@ void Jobs::take_simpler(int64_t job_id, absl::StatusOr<Simpler> simpler) {
   advance(job_id);
 }
 
-// Kernels of simpler covers that come close are searched as long as those of the job's own cover.
+// Wants as many trials for the kernels of simpler covers that come close as for those of the job's own cover.
 absl::Status Jobs::want_contenders(ActiveJob& job, const std::vector<WholeCover>& covers,
                                    const std::vector<TimedCover>& timed) {
   for (size_t i : contenders(timed)) {

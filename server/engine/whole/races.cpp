@@ -8,9 +8,9 @@
 namespace wl {
 namespace {
 
-constexpr int64_t kMostRaces = 3;  // batches of a race
+constexpr int64_t kMostRaces = 3;  // most batches of a race
 
-// The phase of a race's n-th batch is n: what it decides frees the job, as a promotion does.
+// Returns the row of a race's n-th batch. Its phase is n, not 0: like a promotion, it is what a job waits for.
 BatchRow row_of(const Race& race, const Batch& batch, int64_t phase) {
   BatchRow row;
   row.id = cat("s", race.row.id, "/whole", phase);
@@ -42,7 +42,8 @@ absl::StatusOr<const Race*> Races::join(const JobRow& job, Batch batch, double f
   return status;
 }
 
-// Takes over the trials that the store has. A batch that was open when the coordinator ended is the same one.
+// Takes over the stored trials, and offers a batch if these do not suffice. A batch that was open before a restart is
+// offered again.
 absl::Status Races::offer(Race& race, const JobRow& job, Batch batch, double floor_ns) {
   WL_ASSIGN_OR_RETURN(const std::vector<BatchRow> open, store_->open_batches(race.row.id));
   WL_ASSIGN_OR_RETURN(const std::vector<PhaseTrial> stored, store_->trials(race.row.id));
@@ -66,7 +67,7 @@ absl::Status Races::offer(Race& race, const JobRow& job, Batch batch, double flo
   return offer_next(race, open, phase + 1);
 }
 
-// Offers the batch that is open in the store, or one of a phase.
+// Offers the batch that is open in the store, or a new one of `phase`.
 absl::Status Races::offer_next(Race& race, const std::vector<BatchRow>& open, int64_t phase) {
   Batch batch = *race.offer.batch;
   Offer offer = race.offer;
@@ -111,7 +112,7 @@ void Races::on_trials(int64_t search_id, const std::string& batch_id, const std:
   end(race, together(race.so_far));
 }
 
-// The job goes on without it: its cover is as good as its kernels' own times say.
+// The race ends without trials: its jobs choose their covers by the kernels' own times.
 void Races::on_store_failure(int64_t search_id, const absl::Status& status) {
   const auto at = races_.find(search_id);
   if (lasts(status) && at != races_.end() && !at->second.trials) end(at->second, {});
@@ -119,7 +120,8 @@ void Races::on_store_failure(int64_t search_id, const absl::Status& status) {
 
 void Races::end(Race& race, std::vector<Trial> trials) {
   race.trials = std::move(trials);
-  const std::set<int64_t> waiting = race.jobs;  // A job may leave the race, and end it.
+  // A copy, since the callback may let a job leave, which may delete the race.
+  const std::set<int64_t> waiting = race.jobs;
   for (int64_t job : waiting) over_(job);
 }
 

@@ -1,4 +1,4 @@
-// Charts as SVG. Each is an image with a name for those who do not see it, and stands beside a table of its figures.
+// Charts as SVG. Each is an image with a label for screen readers, beside a table of its figures.
 import {el, svg, time} from "/web/page.js";
 
 const WIDTH = 640, HEIGHT = 300, LEFT = 64, RIGHT = 16, TOP = 14, BOTTOM = 40;
@@ -14,13 +14,13 @@ const text = (x, y, anchor, content) => svg("text", {x, y, "text-anchor": anchor
 const grid = (y, label) => [line("grid", [LEFT, y], [WIDTH - RIGHT, y]), text(LEFT - 6, y + 4, "end", label)];
 const short = (value) => String(Number(value.toPrecision(2)));
 
-// From a value to a place, on a scale of logarithms.
+// Returns a function from values to coordinates, on a logarithmic scale.
 function logarithmic(least, most, from, to) {
   const low = Math.log10(least), high = Math.log10(most);
   return (value) => from + (to - from) * (Math.log10(value) - low) / Math.max(high - low, 1e-9);
 }
 
-// 1, 2 and 5 of each decade, or the decades alone where there are many.
+// The values of a logarithmic axis: 1, 2 and 5 of each decade, or powers of ten alone if there are many decades.
 function ticks(least, most) {
   const found = [], many = most / least > 1e3;
   for (let power = Math.floor(Math.log10(least)); power <= Math.ceil(Math.log10(most)); ++power) {
@@ -70,7 +70,7 @@ export function curve(points, outcomes, defaultNs, name) {
   const better = steps(correct.map(([trial, , ns]) => [trial, ns]));
   const best = better[better.length - 1][1];
   const times = correct.map(([, , ns]) => ns).concat(defaultNs ?? []);
-  // Far slower trials would press the others together.
+  // Trials over 100 times slower than the best are left out, since the scale would hide the differences of others.
   const most = Math.min(Math.max(...times), best * 100) * 1.05, least = best * 0.95;
   const x = (trial) => LEFT + (WIDTH - LEFT - RIGHT) * trial / Math.max(last, 1);
   const y = logarithmic(least, most, HEIGHT - BOTTOM, TOP);
@@ -128,7 +128,7 @@ export function beforeAfter(groups) {
       `operation, below with the winner.${left > 0 ? ` The table has ${left} more groups.` : ""}`));
 }
 
-// Arithmetic against operations per byte, both on scales of logarithms, under the rates of the machine.
+// A roofline: arithmetic against operations per byte, both on logarithmic scales, under the rates of the machine.
 export function roofline(data) {
   const marks = data.kernels.map((kernel, number) => ({kernel, number})).filter(({kernel}) => kernel.best_ns !== null);
   if (marks.length === 0) return null;
@@ -137,7 +137,8 @@ export function roofline(data) {
   const xs = marks.flatMap(({kernel}) => [intensity(kernel, kernel.bytes), intensity(kernel, kernel.bytes_default)])
     .filter((one) => one !== null);
   const left = Math.min(0.05, ...xs) / 2, right = Math.max(peak / memory * 4, ...xs) * 2;
-  // A kernel without arithmetic stands at the left edge, as far below the memory's rate as it is.
+  // A kernel without arithmetic is drawn at the left edge, as far below the memory's line as its bandwidth is below the
+  // memory's.
   const at = (kernel, moved, ns) => {
     const x = intensity(kernel, moved) ?? left;
     return [x, x * moved / ns];
@@ -156,7 +157,7 @@ export function roofline(data) {
     const ridge = Math.min(peak / rate.gbps, right), from = Math.max(left, low / rate.gbps);
     if (from >= ridge) return;
     parts.push(line("roof", [x(from), y(from * rate.gbps)], [x(ridge), y(ridge * rate.gbps)]));
-    // Lines of caches are close to each other: the last name stands above its line, the others below theirs.
+    // The lines of caches are close together, so the last name stands above its line and the others below theirs.
     const label = from * (ridge / from) ** (0.3 + 0.15 * number), above = number === data.rates.length - 1;
     parts.push(text(x(label) + (above ? -6 : 10), y(label * rate.gbps) + (above ? -6 : 12), above ? "end" : "start",
       `${rate.name} ${Math.round(rate.gbps)} GB/s`));
@@ -177,7 +178,7 @@ export function roofline(data) {
       text(x(after) + 8, y(rate) + 4, "start", String(number))));
   }
   const drawing = picture(WIDTH, HEIGHT + 60, "Roofline of the job's kernels", ...parts);
-  drawing.setAttribute("role", "group");  // it has links
+  drawing.setAttribute("role", "group");  // no image, since it has links
   return el("figure", {}, drawing, el("figcaption", {}, "Filled marks are the kernels by their number in the table, " +
     "hollow ones the same work with the default schedule and one kernel per operation. Lines are " +
     (data.measured ? "what a worker measured of the machine: reads and multiply-adds of f32. What fits a cache may be above the " +

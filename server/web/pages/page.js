@@ -1,8 +1,8 @@
-// What all pages share: asking the coordinator, the form for a token, tables that follow what changes, and texts of
-// numbers. What the coordinator says comes from its users, so it goes into the page as text and never as markup.
+// What all pages share: requests to the coordinator, the form for a token, tables that are updated in place, and texts
+// of numbers. Answers have texts of the coordinator's users, so they go into the page as text and never as markup.
 
 const TOKEN = "warploom-token";
-const QUIET = 15000, PATIENCE = 30000;  // ms: the longest time between two questions after failures; for one answer
+const QUIET = 15000, PATIENCE = 30000;  // ms: longest pause between requests after failures; timeout of a request
 
 export const find = (id) => document.getElementById(id);
 
@@ -34,7 +34,7 @@ export function title(text) {
   document.title = `${text} - Warploom`;
 }
 
-// What a screen reader is to say. Not for what changes all the time.
+// Shows a status, which screen readers say. Not for texts that change all the time.
 export function say(text, kind = "") {
   const status = find("status");
   if (status.textContent !== text) status.textContent = text;
@@ -58,7 +58,7 @@ class Refused extends Error {
   }
 }
 
-// The answer to a GET below /api; null: it is still what `seen.tag` names.
+// Returns the answer to a GET below /api; null: it has not changed since `seen.tag`, its ETag then.
 async function ask(address, seen) {
   const headers = {};
   const token = sessionStorage.getItem(TOKEN);
@@ -72,8 +72,8 @@ async function ask(address, seen) {
   return json;
 }
 
-// Asks now and then, and shows what is new. `show` returns after how many ms to ask again; 0: never. Nothing is asked
-// while nobody looks at the page. Returns a function that asks at once.
+// Asks repeatedly, and calls `show` with each new answer. `show` returns after how many ms to ask again; 0: never.
+// Nothing is asked while the page is hidden. Returns a function that asks at once.
 export function live(address, show) {
   const seen = {};
   let timer = 0, failures = 0, again = 0, asking = false;
@@ -101,7 +101,7 @@ export function live(address, show) {
     later(again);
   }
 
-  // After how many ms to ask again.
+  // Shows an error. Returns after how many ms to ask again; 0: never.
   function failed(error) {
     if (error instanceof Refused && (error.status === 401 || error.status === 403)) {
       askForToken(error, run);
@@ -130,7 +130,7 @@ function sentence(text) {
 
 // --- tokens
 
-const waiting = new Set();  // what goes on once there is a token
+const waiting = new Set();  // functions to be called once there is a token
 
 function askForToken(error, proceed) {
   waiting.add(proceed);
@@ -156,7 +156,7 @@ function askForToken(error, proceed) {
   input.focus();
 }
 
-// The token is kept for this tab until it is closed.
+// Adds a button that removes the token, which is otherwise kept until the tab is closed.
 function showForget() {
   if (sessionStorage.getItem(TOKEN) === null || find("forget") !== null) return;
   const button = el("button", {id: "forget", type: "button"}, "Forget the token");
@@ -170,9 +170,9 @@ showForget();
 
 // --- tables
 
-// A cell is a text, or {text, href, kind, time, node, stamp}: `kind` is its class, `time` makes it a moment, `node` is
-// made by a function when `stamp` has changed. Rows and links stay the same elements, so that what has the focus keeps
-// it. The first cell of a row is its heading.
+// Returns a function that shows items as the rows of a table. A cell is a text, or {text, href, kind, time, node,
+// stamp}: `kind` is its class, `time` makes it a date, `node` is a function that makes its element, again when `stamp`
+// has changed. Rows and links stay the same elements, so that the focus stays. The first cell of a row is its heading.
 export function table(id, key, cells) {
   const body = find(id), rows = new Map();
   return (items) => {
@@ -274,7 +274,7 @@ export function duration(seconds) {
 export const trialsText = ({trials_done: done, trials_total: total}) =>
   total > done ? `${done} of ${total}` : `${done}`;
 
-// A job in a few words: "running, 12 of 32 trials".
+// The state of a job in a few words.
 export function stateText(job) {
   if (job.cancelling && !job.done) return "being cancelled";
   if (job.state === "not_cached") return "not in the store";
