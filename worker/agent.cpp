@@ -29,10 +29,10 @@ using std::chrono::milliseconds;
 
 constexpr auto kFirstBackoff = milliseconds(100);
 constexpr auto kMaxBackoff = milliseconds(2000);
-constexpr auto kPatience = milliseconds(20'000);  // for one call
+constexpr auto kPatience = milliseconds(20'000);  // limit of one call, without the time for which it waits for work
 
-// Lets GPUs be measured at once, and the CPU alone: compiling and the other devices' threads would disturb it. Who
-// waits for the CPU comes before GPUs that begin later.
+// A shared lock on the machine. GPUs are measured at the same time (shared). The CPU is measured alone, because
+// compilers and the threads of other devices would disturb it. A CPU that waits comes before GPUs that begin later.
 class Machine {
  public:
   void begin(bool alone) {
@@ -76,7 +76,7 @@ milliseconds patience_of(const AgentOptions& options) {
   return std::min(kPatience, milliseconds(static_cast<int64_t>(1000 * options.exit_when_idle_s) + 1000));
 }
 
-// Works with one device.
+// The agent of one device; it runs on one thread.
 class Agent {
  public:
   Agent(const std::shared_ptr<grpc::Channel>& channel, const AgentOptions& options, Machine* machine,
@@ -108,7 +108,7 @@ class Agent {
       }
       const auto answer = calls_.acquire(wait_s());
       if (!answer.ok()) {
-        // The coordinator is gone, or it does not know this process: it has restarted.
+        // The coordinator cannot be reached, or it has restarted and does not know this process any more.
         registered_ = false;
         attendance_.reset();
         state_.rest();
@@ -122,7 +122,8 @@ class Agent {
         worked_ = Clock::now();
       }
       if (answer->leases().empty()) state_.rest();
-      // A job that waits for its checks counts as work too, but a worker without a lease need not wait for it.
+      // The coordinator counts jobs that wait for their checks as work too, but a worker without a lease need not wait
+      // for them.
       if (answer->leases().empty() && idle_too_long()) return absl::OkStatus();
     }
     return absl::OkStatus();
@@ -146,8 +147,8 @@ class Agent {
             {"trace", lease.batch().trace()}};
   }
 
-  // Logs each reason once until the worker is registered, since operations that are retried for ever would fill the
-  // log: that nobody answers is one reason, whatever the network calls it.
+  // Logs each reason only once until the worker is registered, since an operation that is retried for ever would fill
+  // the log. All errors of an unreachable coordinator count as one reason, whatever the network reports.
   void log_once(const absl::Status& status) {
     const std::string why(status.message());
     if (!logged_.insert(absl::IsUnavailable(status) ? "" : why).second) return;
@@ -159,7 +160,7 @@ class Agent {
     stopped_.wait_for(lock, backoff_.next(), [this] { return stop_.stop_requested(); });
   }
 
-  // Measures the batch of a lease. Fails only if this worker cannot measure at all.
+  // Measures the batch of a lease and reports the results. Fails only if this worker cannot measure at all.
   absl::Status work(const v1::Lease& lease) {
     const absl::StatusOr<Batch> batch = from_proto(lease.batch());
     if (!batch.ok()) {
@@ -200,8 +201,9 @@ class Agent {
     return absl::OkStatus();
   }
 
-  // Measures how fast the device is at most, once, with the first batch, which has shown that kernels run here at all,
-  // and tells the coordinator before that batch is reported. Reports are poorer without it, and nothing else is.
+  // Measures the peak rates of the device and sends them to the coordinator. Does so once, after the first batch is
+  // measured (so kernels are known to run here) and before it is reported. The rates only make reports richer, so
+  // failures are only logged.
   void tell_rates(const MeasureOptions& options) {
     if (!options_.rates || std::exchange(told_rates_, true) || options_.measure_with || options.fake) return;
     const absl::StatusOr<MeasuredRates> rates = measure_rates(options_.devices.front(), options);
@@ -215,8 +217,8 @@ class Agent {
                {{"worker", calls_.name()}});
   }
 
-  // Reports until the coordinator has the results, or they are of no use any more: another attempt owns the batch, the
-  // coordinator cannot take them, or the worker must stop.
+  // Reports until the coordinator has stored the results, or they are of no use any more: another attempt owns the
+  // batch, the coordinator refuses them, the idle time is over, or the worker has to stop.
   void report(const v1::Lease& lease, const Measured& measured) {
     worked_ = Clock::now();
     for (;;) {
@@ -242,9 +244,9 @@ class Agent {
   const AgentOptions& options_;
   Machine* const machine_;
   ReusedState state_;
-  std::vector<MeasuredRates> rates_;  // of the device; empty: not measured yet
+  std::vector<MeasuredRates> rates_;  // rates of the device; empty: not measured yet
   bool told_rates_ = false;
-  bool sound_ = false;  // the machine has run a kernel that is known to be right
+  bool sound_ = false;  // set once this machine has run a known kernel correctly (measure_soundly)
   const std::stop_token stop_;
   Calls calls_;
   bool registered_ = false;
@@ -263,7 +265,7 @@ std::string own_name() {
   return cat(host, "-", getpid());
 }
 
-// One agent's options for each device.
+// Returns the options of one agent for each device. The agents share the compile jobs equally.
 std::vector<AgentOptions> lanes_of(const AgentOptions& options) {
   std::vector<AgentOptions> lanes;
   std::vector<Gpus::Gpu> gpus = options.measure.gpus;

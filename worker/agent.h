@@ -1,7 +1,7 @@
-// The worker's side of the protocol (proto/warploom/v1/worker.proto): registers, acquires leases, measures, uploads
-// compiled objects, reports until the coordinator has the results, and continues when the coordinator disappears and
-// comes back. It knows nothing of plans or graphs. Whether a candidate is right and how fast it is, measure() decides
-// (worker/measure.h).
+// The worker's side of the protocol (proto/warploom/v1/worker.proto). An agent registers, acquires leases (batches that
+// it holds for a limited time), measures them, uploads compiled objects, and reports results until the coordinator has
+// stored them. It reconnects when the coordinator disappears and comes back. It knows nothing of plans or graphs:
+// measure() (worker/measure.h) decides whether a candidate is right and how fast it is.
 #pragma once
 
 #include <functional>
@@ -22,27 +22,29 @@ namespace wl {
 
 struct AgentOptions {
   std::string name;              // name of the worker; empty: HOST-PID
-  std::vector<Device> devices;   // including GPUs, whose names are then in measure.gpus
-  std::string machine;           // on which it runs; empty: own_machine() (worker/calls.h)
-  double exit_when_idle_s = -1;  // return after this long without work; negative = never
-  double wait_s = 20;            // duration of one long poll
-  bool end_together = false;     // a device that cannot measure ends the work with the others, too
-  bool rates = false;            // measure how fast the devices are with the first batch, which takes a second
-  MeasureOptions measure;        // runner and work folder; the agent sets cancel and progress
-  // A more exact error of a call that did not reach the coordinator, where one is known; for the log.
+  std::vector<Device> devices;   // CPUs and GPUs; measure.gpus names the GPUs among them
+  std::string machine;           // digest of the worker's machine; empty: own_machine() (worker/calls.h)
+  double exit_when_idle_s = -1;  // return after so many seconds without work; negative: never
+  double wait_s = 20;            // seconds that one long poll for work lasts
+  bool end_together = false;     // a device that cannot measure any more stops the other devices too
+  bool rates = false;            // measure the peak rates of the devices after the first batch, in about a second
+  MeasureOptions measure;        // runner, work folder, sandbox and GPUs; the agent sets the other members
+  // Returns a more exact error for a registration that did not reach the coordinator (Unavailable), for the log. May be
+  // empty.
   std::function<absl::Status(const absl::Status&)> explained;
   // Replaces measure() in tests.
   std::function<absl::StatusOr<Measured>(const Batch&, const MeasureOptions&)> measure_with;
 };
 
-// Works until `stop` is requested, the idle time is over (OK), another process takes the name (FailedPrecondition), or
-// every device is quarantined (Unavailable). On `stop` it finishes or releases its lease within about 5 s. The idle
-// time also passes while the coordinator cannot be reached. Blocks. Connection failures are retried for ever with
-// backoff.
+// Works until `stop` is requested or the idle time is over (OK), another process takes the name (FailedPrecondition),
+// the coordinator refuses the registration (InvalidArgument), or every device is quarantined (Unavailable). On `stop`
+// it finishes or releases its lease within about 5 s. The idle time also passes while the coordinator cannot be
+// reached; if it ends before the first registration, the error of that registration is returned. Blocks. Failed calls
+// are retried for ever with backoff.
 //
-// Several devices work at once, each as a worker NAME/DEVICE of its own: "node7/cuda:1". Nothing else is measured while
-// the CPU is. A device that cannot measure ends, and the log says so at once; the others go on unless
-// options.end_together, and then that device's error is returned.
+// Several devices work at the same time, each as a worker NAME/DEVICE of its own, for example "node7/cuda:1". While the
+// CPU is measured, no other device is. A device that cannot measure any more ends, and the log says so at once. The
+// others continue, unless options.end_together is set; then they end too, and that device's error is returned.
 absl::Status run_agent(std::shared_ptr<grpc::Channel> channel, const AgentOptions& options, std::stop_token stop);
 
 }  // namespace wl

@@ -70,7 +70,7 @@ absl::Status Calls::register_process(const std::vector<Device>& devices, const s
   const std::lock_guard lock(mutex_);
   registered_.renew = milliseconds(std::max<int64_t>(10, static_cast<int64_t>(answer.renew_s() * 1000)));
   registered_.epoch = answer.epoch();
-  // Empty: an older coordinator, which keeps the name as it is.
+  // An older coordinator sends no name and keeps that of the request.
   if (!answer.name().empty()) registered_.name = answer.name();
   return absl::OkStatus();
 }
@@ -166,7 +166,7 @@ std::string own_machine() {
 Attendance::Attendance(const Calls* calls)
     : calls_(calls), thread_([this](const std::stop_token& stop) { attend(stop); }) {}
 
-Attendance::~Attendance() = default;  // The thread is told to stop, and joined.
+Attendance::~Attendance() = default;  // std::jthread requests the stop and joins
 
 void Attendance::attend(const std::stop_token& stop) const {
   Backoff backoff(kAttendAgain, kMostAttendAgain);
@@ -177,9 +177,10 @@ void Attendance::attend(const std::stop_token& stop) const {
     const std::stop_callback cancel(stop, [&] { context.TryCancel(); });
     const auto begun = std::chrono::steady_clock::now();
     const absl::Status end = calls_->attend(&context);
-    // Of another process, or of an older coordinator: this process registers again if it is to go on.
+    // FailedPrecondition: another process has the name, or this one has to register again, which starts a new
+    // Attendance. Unimplemented: an older coordinator.
     if (absl::IsUnimplemented(end) || absl::IsFailedPrecondition(end)) return;
-    if (std::chrono::steady_clock::now() - begun > kMostAttendAgain) backoff.reset();  // it was let in
+    if (std::chrono::steady_clock::now() - begun > kMostAttendAgain) backoff.reset();  // the call was accepted
     std::unique_lock lock(mutex);
     waits.wait_for(lock, stop, backoff.next(), [] { return false; });
   }
@@ -218,8 +219,8 @@ void Renewer::renew() {
     lock.unlock();
     const auto outcome = calls_->renew(lease_, phase, counter);
     lock.lock();
-    // A failed renewal decides nothing: the coordinator may be restarting, and its store decides when the results are
-    // reported.
+    // A failed renewal has no consequences: the coordinator may be restarting, and its store decides about the lease
+    // when the results are reported.
     if (!outcome.ok() || *outcome == v1::RenewLeasesResponse::OK) continue;
     lost_ = true;
     cancel_ = true;

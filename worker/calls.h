@@ -1,6 +1,6 @@
-// The calls of a worker to its coordinator (proto/warploom/v1/worker.proto), as plain data: one object for one process
-// under one name. Every call but release() ends soon after `stop` is requested. Errors are those of gRPC: Unavailable
-// and DeadlineExceeded say that the coordinator cannot be reached now.
+// The calls of a worker to its coordinator (proto/warploom/v1/worker.proto). One object serves one process under one
+// name, and is thread-safe. Every call except release() and attend() ends soon after `stop` is requested. Errors are
+// those of gRPC: Unavailable and DeadlineExceeded mean that the coordinator cannot be reached at present.
 #pragma once
 
 #include <atomic>
@@ -27,28 +27,29 @@ namespace v1 = ::warploom::v1;
 class Calls {
  public:
   using milliseconds = std::chrono::milliseconds;
-  // `patience`: how long a call may take at most, beyond what it is asked to wait.
+  // `patience`: the limit of one call, in addition to the time for which the call asks the coordinator to wait.
   Calls(const std::shared_ptr<grpc::Channel>& channel, std::string name, milliseconds patience, std::stop_token stop);
 
   std::string name() const;
   milliseconds renew_interval() const;
-  // Registers this process, under the epoch that it has or for the first time. FailedPrecondition: a newer process has
-  // the name.
-  // `machine`: own_machine(). `rates`: what is known of these devices, in their order.
+  // Registers this process, under its present epoch or for the first time. `machine`: as own_machine() returns it.
+  // `rates`: the measured rates of the devices, in their order; may be fewer. FailedPrecondition: a newer process has
+  // taken the name.
   absl::Status register_process(const std::vector<Device>& devices, const std::string& machine,
                                 const std::vector<MeasuredRates>& rates);
-  // Waits for work. FailedPrecondition: this process has to register again.
+  // Waits up to `wait_s` seconds for a lease; the answer may be empty. FailedPrecondition: this process has to register
+  // again.
   absl::StatusOr<v1::AcquireLeasesResponse> acquire(double wait_s);
   absl::StatusOr<v1::RenewLeasesResponse::Outcome> renew(const v1::Lease& lease, const std::string& phase,
                                                          int64_t counter);
-  // Uploads the objects of these trials that the coordinator does not have.
+  // Uploads those objects of the trials that the coordinator does not have yet. `objects`: bytes by trial number.
   absl::Status upload(const std::vector<Trial>& trials, const std::map<int64_t, std::string>& objects);
   absl::Status report(const v1::Lease& lease, const std::vector<Trial>& trials);
-  // Best effort: a lease that is not released expires by itself. `unable`: this worker cannot do the work; otherwise it
-  // has to stop.
+  // Returns a lease, best effort within 2 s: a lease that is not released expires by itself. `unable`: this worker
+  // cannot do the work; otherwise it was told to stop.
   void release(const v1::Lease& lease, const std::string& reason, bool unable);
-  // Lets the coordinator know at once when this process ends, however it ends. Returns when the call has ended: for
-  // Unimplemented by an older coordinator.
+  // Keeps a call open by which the coordinator notices at once that this process has ended, for whatever reason. Blocks
+  // until the call ends, and returns its error. Unimplemented: an older coordinator does not have this call.
   absl::Status attend(grpc::ClientContext* context) const;
 
  private:
@@ -62,10 +63,10 @@ class Calls {
   const std::stop_token stop_;
   const std::unique_ptr<v1::WorkerService::Stub> workers_;
   const std::unique_ptr<v1::BlobStore::Stub> blobs_;
-  // Changes when the process registers, which it does again while another thread attends.
+  // Written by register_process(), possibly while another thread is in attend().
   struct Registered {
     std::string name;
-    uint64_t epoch = 0;  // given by the coordinator; 0: none yet
+    uint64_t epoch = 0;  // assigned by the coordinator; 0: not registered yet
     milliseconds renew{5000};
   };
   Registered registered() const;
@@ -74,11 +75,11 @@ class Calls {
   Registered registered_;  // guarded by mutex_
 };
 
-// The machine on which this process runs, as a digest: of what the kernel says of its last start, which is the same in
-// all containers of the machine and in no other machine. Empty: it says nothing.
+// Returns a digest of the machine on which this process runs: of the kernel's boot id, which is the same in all
+// containers of a machine and in no other machine. Empty: the kernel does not report a boot id.
 std::string own_machine();
 
-// Attends (Calls::attend) while one of these lives, again whenever the connection comes back.
+// Keeps Calls::attend() open on a thread of its own while the object lives, and calls it again whenever it fails.
 class Attendance {
  public:
   explicit Attendance(const Calls* calls);
@@ -93,14 +94,14 @@ class Attendance {
   std::jthread thread_;
 };
 
-// Renews a lease while one of these lives, with the progress that it is told.
+// Renews a lease on a thread of its own while the object lives, and sends the latest progress with each renewal.
 class Renewer {
  public:
   Renewer(Calls* calls, const v1::Lease& lease, std::stop_token stop);
   ~Renewer();
   Renewer(const Renewer&) = delete;
   Renewer& operator=(const Renewer&) = delete;
-  // Set when the lease is lost or cancelled, and when the worker has to stop.
+  // Becomes true when the lease is lost or cancelled, or when the worker has to stop.
   const std::atomic<bool>* cancel() const { return &cancel_; }
   bool lost() const { return lost_; }
   void progress(const std::string& phase, int64_t counter);
@@ -111,7 +112,7 @@ class Renewer {
   Calls* const calls_;
   const v1::Lease& lease_;
   const std::stop_token stop_;
-  std::mutex mutex_;  // guards the next four
+  std::mutex mutex_;  // guards over_, phase_ and counter_
   std::condition_variable changed_;
   bool over_ = false;
   std::string phase_;

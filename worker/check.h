@@ -1,5 +1,5 @@
-// `warploom-worker --check`: what a worker of this machine has and lacks, and how fast its devices are beside what they
-// are said to be.
+// `warploom-worker --check`: says what this machine has and lacks as a worker, and compares the measured rates of its
+// devices with the nominal ones.
 #pragma once
 
 #include <string>
@@ -9,46 +9,46 @@
 
 namespace wl {
 
-// kMissing: a worker cannot work without it. kWarn: it works, but what it measures may vary or be slow.
+// kMissing: a worker cannot work without it. kWarn: a worker works, but its times may vary or be too long.
 enum class Readiness : uint8_t { kOk, kWarn, kMissing };
 inline constexpr const char* kReadinessNames[] = {"ok", "warn", "missing"};
 
 struct Finding {
-  std::string what;  // a word or two: "compiler", "cuda:0 clock"
+  std::string what;  // what was checked, in a word or two: "compiler", "cuda:0 clock"
   Readiness readiness = Readiness::kOk;
-  std::string found;  // what there is
-  std::string todo;   // what to do about it; empty where it is ok
+  std::string found;  // what was found
+  std::string todo;   // what to do about it; empty if nothing
 };
 
-// A rate of a device, by a kernel that was compiled, checked and timed as a candidate is.
+// A rate of a device, measured by a kernel that is compiled, checked and timed as a candidate is.
 struct DeviceRate {
   std::string device, what;      // "cpu" or "cuda:0"; "copy" or "multiply-adds"
-  double measured = 0;           // in units of `unit`; 0: it could not be measured
-  double nominal = 0;            // what the device is said to do at most; 0: not known here
-  std::string unit, nominal_by;  // "GB/s" or "GFLOP/s"; where the nominal rate is from
+  double measured = 0;           // in `unit`; 0: it could not be measured
+  double nominal = 0;            // nominal peak rate in `unit`; 0: not known here
+  std::string unit, nominal_by;  // "GB/s" or "GFLOP/s"; the source of the nominal rate
 };
 
 struct MachineCheck {
   std::vector<Finding> findings;
   std::vector<DeviceRate> rates;
-  bool ready() const;  // nothing is missing
+  bool ready() const;  // whether no finding is kMissing
 };
 
 // Checks this machine for a worker that offers these devices ("cpu", "cuda:0", ...; "all"). Compiles and runs kernels,
 // which takes some seconds.
 MachineCheck check_machine(const std::vector<std::string>& devices, const MeasureOptions& options);
 
-std::string text_of(const MachineCheck& check);  // at most 100 columns where names are short
+std::string text_of(const MachineCheck& check);  // for people: a line for each finding and rate
 std::string json_of(const MachineCheck& check);  // documented in deploy/README.md
 
-// The parts of a check (for its files).
-// CPU, memory, governor, hardware threads, limits of control groups and of this process, load, and the folder for
-// candidates.
+// The parts of a check, called by check_machine(). check_host: processors, memory, clock governor, limits, load, work
+// folder and identity of the machine.
 void check_host(const MeasureOptions& options, std::vector<Finding>* findings);
-// What keeps kernels from being compiled and loaded here, and what to do about it: "; WHAT FOUND: TODO" of the work
-// folder, the limits of this process and memory, each where something is wrong with it.
+// Returns what may keep kernels from being compiled and loaded here, and what to do about it: "; WHAT FOUND: TODO" for
+// each of work folder, process limits and memory that is not in order.
 std::string remedies(const MeasureOptions& options);
-// Times a copy and multiply-adds on a device: the CPU where `gpu` is null. One finding says whether they were right.
+// Times a copy and multiply-adds on a device: the CPU if `gpu` is null. Adds the rates, a finding that says whether the
+// kernels worked, and one about a GPU's clock.
 void check_rates(const Device& device, const Gpus::Gpu* gpu, const MeasureOptions& options, MachineCheck* check);
 
 }  // namespace wl

@@ -1,4 +1,4 @@
-// The part of --check about the machine itself: what the system says of processors, memory, limits and folders.
+// The part of --check about the machine itself: processors, memory, limits and folders, as the system reports them.
 #include <sys/resource.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
@@ -23,9 +23,9 @@ namespace wl {
 namespace {
 
 constexpr double kGb = 1e9, kLeastMemoryGb = 2, kLeastDiskGb = 1;
-constexpr double kMostLoad = 0.5;  // of other processes, in hardware threads
+constexpr double kMostLoad = 0.5;  // load average above which a finding warns
 
-// The first line of a file of the system; "" when it is not there.
+// Returns the first line of a file; "" if it cannot be read.
 std::string line_of(const std::string& path) {
   std::ifstream file(path);
   std::string line;
@@ -37,7 +37,7 @@ std::string cpu_file(int cpu, const std::string& name) {
   return line_of(cat("/sys/devices/system/cpu/cpu", cpu, "/", name));
 }
 
-// Cores of which a hardware thread may be used.
+// Returns the number of distinct cores of these hardware threads.
 size_t cores_of(const std::vector<int>& cpus) {
   std::set<std::string> cores;
   for (const int cpu : cpus) {
@@ -75,7 +75,8 @@ Finding governor_finding() {
   return out;
 }
 
-// The values of a file of the control group of this process and of those above it, the innermost first.
+// Returns the first lines of a file of this process's control group (version 2) and of all groups above it, the
+// innermost first.
 std::vector<std::string> group_values(const std::string& file) {
   std::vector<std::string> values;
   std::ifstream groups("/proc/self/cgroup");
@@ -133,12 +134,12 @@ Finding memory_finding() {
   return out;
 }
 
-// Limits of this process, which are those of its compilers too.
+// Checks the resource limits of this process, which its compilers inherit.
 Finding limits_finding() {
   struct Row {
     __rlimit_resource_t resource;
     const char *name, *flag;
-    double least, unit;  // of the flag: in bytes, or pieces
+    double least, unit;  // limit below which to warn, in bytes or items; what 1 in the flag of ulimit means
   };
   constexpr Row kRows[] = {{RLIMIT_AS, "address space", "-v", kLeastMemoryGb * kGb, 1024},
                            {RLIMIT_DATA, "data", "-d", kLeastMemoryGb * kGb, 1024},

@@ -1,5 +1,5 @@
-// The part of --check that times a copy and multiply-adds: probes (worker/probes.h), which also show that all that
-// candidates need works here.
+// The part of --check that times a copy and multiply-adds by probes (worker/probes.h). The probes also show that
+// everything that candidates need works here.
 #include <algorithm>
 #include <fstream>
 #include <map>
@@ -16,9 +16,9 @@
 namespace wl {
 namespace {
 
-constexpr double kSlow = 0.5;  // of the nominal rate
+constexpr double kSlow = 0.5;  // fraction of the nominal rate below which a finding warns
 
-// The highest clock of the first CPU in GHz, 0 if it is not known, and what is known of it.
+// Returns the highest clock of the first usable CPU in GHz (0: not known), and a remark on that figure.
 std::pair<double, std::string> cpu_clock() {
   double khz = 0;
   std::ifstream highest(cat("/sys/devices/system/cpu/cpu", allowed_cpus()[0], "/cpufreq/cpuinfo_max_freq"));
@@ -33,8 +33,8 @@ std::pair<double, std::string> cpu_clock() {
   return {0, ""};
 }
 
-// Multiply-adds of f32 that a unit (compiler/target/target.h) makes in a clock; 0: not known. From the vendors'
-// throughput tables.
+// Returns the f32 multiply-adds that a unit (an SM or CU; compiler/target/target.h) completes in a clock cycle, from
+// the vendors' throughput tables; 0: not known.
 int lanes_of_unit(const std::string& target) {
   static const auto* const kRows = new std::map<std::string, int>{
       {"cuda:sm_70", 64},   {"cuda:sm_75", 64},   {"cuda:sm_80", 64},   {"cuda:sm_86", 128},  {"cuda:sm_87", 128},
@@ -45,7 +45,7 @@ int lanes_of_unit(const std::string& target) {
   return row == kRows->end() ? 0 : row->second;
 }
 
-// The clocks after the samples of a GPU.
+// Judges the clocks that were read after each sample of a GPU: they should all be the same.
 Finding clock_finding(const std::string& device, const std::vector<int64_t>& clocks_mhz) {
   const auto [least, most] = std::minmax_element(clocks_mhz.begin(), clocks_mhz.end());
   Finding out{device + " clock", Readiness::kOk, "", ""};

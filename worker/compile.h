@@ -12,39 +12,41 @@
 
 namespace wl {
 
-// Returns "cpu", or the name of the GPU that a batch's candidates are for; "none" when that GPU is not in options.gpus.
+// Returns the device for a batch: "cpu", or the first GPU in options.gpus of the batch's target, otherwise of its
+// family. Returns "none" if there is no such GPU.
 std::string device_of(const Batch& batch, const MeasureOptions& options);
 
-// Returns what a runner serves that is started for this batch: batches of the same answer may share it. A GPU's serves
-// all batches of its device. A CPU's shares its process with what it runs, so it serves the rounds of one search.
-// Empty: this batch alone, as a promotion is.
+// Returns a name for the set of batches that may share one runner; batches with the same name do. A GPU's runner serves
+// all batches of its device. A CPU's runner shares its process with the candidates, so it serves only the rounds of one
+// search and trace. Empty: the runner serves this batch alone, such as a promotion.
 std::string serves_of(const Batch& batch, const std::string& device);
 
-// Returns the setup command for the arguments of a batch's problem; the caller sets the seed.
+// Returns the setup command for a batch's problem and recipe; the caller sets the seed.
 SetupCommand setup_of(const Batch& batch);
 
-// Returns the command that loads a candidate of the batch from its object, as the slot of its number.
+// Returns the command that loads a candidate of the batch; its slot is its index. `object`: a path for a CPU, the code
+// itself for a GPU.
 LoadCommand load_of(const Batch& batch, size_t candidate, std::string object);
 
-// Compiles every candidate with the compilers of its family. Candidates whose GPU code is not worth running are
-// kRejected.
+// Compiles every candidate with the compilers of its family, into `folder`. Candidates whose GPU code is not worth
+// running become kRejected. `progress` is called on this thread with the number of finished candidates.
 absl::StatusOr<std::vector<Compiled>> compile_batch(const Batch& batch, const MeasureOptions& options,
                                                     const std::string& folder,
                                                     const std::function<void(int done)>& progress);
 
-// Returns the candidates in the order in which to try them: by the promise of their GPU code where it is known,
-// otherwise as given.
+// Returns the indices of the candidates in the order in which to measure them: the most promising GPU code first where
+// it is known (promise_of), otherwise as given.
 std::vector<size_t> order_of(const std::vector<Compiled>& compiled);
 
-// Compiles a source alone, in child processes: the compiler that a record's environment names makes the same bytes of
-// it on every machine. `runner`: the warploom-runner program, for kernels of GPUs. Ends soon once `cancel` is set.
-// InvalidArgument: it does not compile here, and the compiler's first lines. Unavailable: there is no such compiler
-// here, no folder for files, or no process.
+// Compiles one source by itself, in child processes, and returns the object's bytes. The compiler that a record's
+// environment names makes the same bytes on every machine. `runner`: path of the warploom-runner program, for GPU
+// kernels. Ends soon after `cancel` is set. InvalidArgument: the source does not compile here; the message has the
+// compiler's first lines. Unavailable: this machine has no such compiler, no folder for files, or no process.
 absl::StatusOr<std::string> build_object(const Source& source, const std::string& runner, Sandbox sandbox,
                                          const std::atomic<bool>* cancel = nullptr);
 
-// The compiler of this machine for a source, as compiler_of() finds it in an environment of this machine; "" when there
-// is none. Asks compilers for their versions, once in the life of the process.
+// Returns the compiler of this machine for a source, in the form of compiler_of(); "" if there is none. Asks compilers
+// for their versions only once in the life of the process.
 std::string own_compiler(const Source& source);
 
 }  // namespace wl

@@ -15,20 +15,20 @@
 namespace wl {
 namespace {
 
-constexpr int64_t kStartDeadline = 30'000'000'000;  // ns that a process for compilers may take to start
+constexpr int64_t kStartDeadline = 30'000'000'000;  // ns that a compiler process may take to start
 
 }  // namespace
 
-// The state of one compile(). The pool's mutex guards everything that is not constant.
+// The state of one compile(). The pool's mutex guards everything in it that is not constant.
 struct CompilePool::Call {
   const std::vector<Candidate>& candidates;
   const CodeLimits& limits;
   const CompileOptions& options;
   std::vector<Compiled> results;
   std::vector<Unit> queue;
-  size_t left = 0;  // number of candidates that are not finished
+  size_t left = 0;  // number of unfinished candidates, without duplicates
   size_t running = 0;
-  std::set<std::string> written;  // digests of contents already in the folder
+  std::set<std::string> written;  // digests of the objects that are in the folder already
   absl::Status failure;
 };
 
@@ -58,8 +58,8 @@ absl::StatusOr<std::vector<Compiled>> CompilePool::compile(const std::vector<Can
     if (fresh) groups[{source.target, source.prelude}].push_back(i);
   }
   for (const auto& [key, members] : groups) {
-    // hipRTC and clang compile one kernel per unit, and calls of libraries are not compiled. NVRTC's units have equal
-    // sizes, and there is at least one for every process.
+    // hipRTC and clang compile one kernel per unit, and library calls are not compiled. Units for NVRTC have equal
+    // sizes, and there is at least one for each process if there are so many kernels.
     const bool together = key.first.starts_with("cuda:") && candidates[members[0]].source.library.empty();
     const size_t most = together ? static_cast<size_t>(std::max(1, options.unit)) : 1;
     const size_t units = std::max((members.size() + most - 1) / most,
@@ -97,7 +97,8 @@ absl::StatusOr<std::vector<Compiled>> CompilePool::compile(const std::vector<Can
   return std::move(call.results);
 }
 
-// A runner ends with the thread that started it, so each thread has its own.
+// The main function of a compiling thread. Each thread has its own runner, since the system ends a runner together with
+// the thread that started it.
 void CompilePool::work() {
   Runner runner;
   std::unique_lock lock(mutex_);
@@ -118,7 +119,7 @@ void CompilePool::work() {
   }
 }
 
-// Starts a runner unless there is one. One that does not answer is no fault of a candidate.
+// Starts a runner unless there is one. If it does not answer, the error is Unavailable, since no candidate is at fault.
 absl::Status CompilePool::provide(Runner& runner) {
   if (runner.running()) return absl::OkStatus();
   WL_ASSIGN_OR_RETURN(runner, Runner::start({program_, "compile", &cancel_, nullptr, sandbox_}));
@@ -162,7 +163,7 @@ void CompilePool::finish(Call& call, const Unit& unit, Runner& runner) {
       const Candidate& candidate = call.candidates[i];
       CodeFacts code = answer->kernels[m];
       code.occupancy = occupancy_of(code, call.limits, candidate.source.threads);
-      // A group needs a kernel: its first candidate, the default schedule, is run if it can be.
+      // A group must have a kernel, so its first candidate, the default schedule, is rejected only if it cannot run.
       std::string why = candidate.trial == 0 ? unfit_reason(code, call.limits, candidate.source)
                                              : reject_reason(code, call.limits, candidate.source);
       const Outcome outcome = why.empty() ? Outcome::kCorrect : Outcome::kRejected;

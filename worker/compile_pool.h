@@ -1,7 +1,7 @@
-// Compiles GPU kernels in processes that live from batch to batch. A compiler that crashes or hangs costs only its
-// process, and a library that serialises its calls still uses all cores. Several kernels share a translation unit,
-// which halves the cost of each; when a unit fails, its members are compiled one by one. The code is judged before
-// anything runs (drivers/gpu/code_judge.h), and equal contents are stored once.
+// Compiles GPU kernels in child processes (runners without a device) that live from batch to batch. A compiler that
+// crashes or hangs costs only its process, and a library that serialises its calls still uses all cores. Several
+// kernels share a translation unit, which nearly halves the cost of each; if a unit fails, its members are compiled one
+// by one. The code is judged before anything runs (drivers/gpu/code_judge.h). Objects with equal bytes are stored once.
 #pragma once
 
 #include <atomic>
@@ -20,15 +20,16 @@ namespace wl {
 
 class CompilePool {
  public:
-  // `runner`: the warploom-runner program. Processes start when they are first needed and end with the pool.
+  // `runner`: path of the warploom-runner program. At most `jobs` processes start, when they are first needed, and end
+  // with the pool.
   CompilePool(std::string runner, int jobs, Sandbox sandbox = Sandbox::kNone);
   ~CompilePool();
   CompilePool(const CompilePool&) = delete;
   CompilePool& operator=(const CompilePool&) = delete;
 
-  // Returns one result per candidate, in order. A candidate that is not worth running is kRejected but still has an
-  // object. The pool's number of jobs replaces `options.jobs`. One call at a time. Unavailable: no process can be
-  // started.
+  // Returns one result per candidate, in order. A candidate whose code is not worth running is kRejected but has an
+  // object. options.jobs is ignored. Only one call at a time. Unavailable: no process can be started, or a file cannot
+  // be written.
   absl::StatusOr<std::vector<Compiled>> compile(const std::vector<Candidate>& candidates, const CodeLimits& limits,
                                                 const CompileOptions& options);
 
@@ -48,7 +49,7 @@ class CompilePool {
   std::condition_variable changed_;
   Call* call_ = nullptr;  // the present call of compile(); null between calls
   bool closing_ = false;
-  std::atomic<bool> cancel_ = false;  // set by the present call's cancel, and by the destructor
+  std::atomic<bool> cancel_ = false;  // set by the cancel flag of the present call, and by the destructor
   std::vector<std::thread> threads_;
 };
 

@@ -6,9 +6,10 @@
 namespace wl {
 namespace {
 
-constexpr int kStopsAtSetup = 8;  // of runners in a row that are being set up
+constexpr int kStopsAtSetup = 8;  // excused stops of runners by a signal, in a row, during setup
 constexpr int64_t kSetupDeadline = 120'000'000'000, kHealthDeadline = 30'000'000'000;
-// Of one runner of a CPU, whose CPU time has a limit from its first candidate on.
+// Batches that one runner of a CPU serves. Its limit of CPU time is fixed before its first candidate, for so many
+// batches.
 constexpr int kMostBatches = 16;
 
 }  // namespace
@@ -26,14 +27,14 @@ DeviceRunner::DeviceRunner(Runner::Options options, SetupCommand setup, ReusedSt
 
 DeviceRunner::~DeviceRunner() {
   if (!keeps() || !runner_.running()) return;
-  runner_.watch(nullptr, nullptr, nullptr);  // the flag and the listeners end with this measurement
+  runner_.watch(nullptr, nullptr, nullptr);  // the flag and the callbacks end with this measurement
   state_->runner = std::move(runner_);
   state_->serves = serves_;
   state_->batches = served_ + 1;
 }
 
 absl::StatusOr<PrivateFolder> DeviceRunner::make_folder(const std::string& work_dir) {
-  if (is_gpu()) return PrivateFolder::make(work_dir);  // code reaches its runner by the socket
+  if (is_gpu()) return PrivateFolder::make(work_dir);  // code reaches its runner over the socket
   const bool goes_on =
       keeps() && state_->runner.running() && state_->serves == serves_ && state_->batches < kMostBatches;
   if (state_ != nullptr && !goes_on) state_->rest();
@@ -83,13 +84,12 @@ absl::Status DeviceRunner::ready(uint64_t seed) {
     }
     if (options_.cancel != nullptr && options_.cancel->load(std::memory_order_relaxed))
       return absl::CancelledError("cancelled");
-    WL_RETURN_IF_ERROR(retire());  // an earlier candidate may have corrupted the runner, so only a failure in a fresh
-                                   // one counts
+    WL_RETURN_IF_ERROR(retire());  // an earlier candidate may have damaged it; only a failure in a fresh one counts
   }
   loaded_.clear();
   canary.reset();
-  // A runner kept from an earlier batch may be corrupted too, so only a failure in a fresh one counts.
-  // Nor does one count whose runner somebody stopped: no candidate was loaded yet, so it was none of theirs.
+  // Failures of two kinds do not count: those in a runner of an earlier batch, whose candidates may have damaged it,
+  // and those of a runner that a signal stopped, since no candidate of this batch is loaded yet.
   int excuses = kStopsAtSetup;
   for (;;) {
     WL_RETURN_IF_ERROR(start());
@@ -116,7 +116,7 @@ absl::Status DeviceRunner::retire() {
   loaded_.clear();
   set_up_ = false;
   const absl::Status stopped = runner_.stop();
-  // The runner hangs in the driver and survives SIGKILL; the next one would hang too.
+  // A GPU's runner that survives SIGKILL hangs in the driver, and the next one would hang too.
   return stopped.ok() || !is_gpu() ? stopped : quarantine(stopped);
 }
 

@@ -12,7 +12,7 @@ namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-// Returns 0 when the value agrees, infinity when no bound could accept it.
+// Returns the absolute error: 0 also for equal infinities or two NaNs, infinity if no bound could accept the value.
 double error_of(const Check::Sample& sample, double got) {
   if (std::isnan(sample.expected)) return std::isnan(got) ? 0 : kInfinity;
   if (std::isnan(got)) return kInfinity;
@@ -20,7 +20,7 @@ double error_of(const Check::Sample& sample, double got) {
   return std::fabs(got - sample.expected);
 }
 
-// Returns the error as a share of the bound; more than 1 is wrong.
+// Returns error / bound. A value of more than 1 is a wrong result.
 double ratio_of(double error, double bound) {
   if (error == 0) return 0;
   return bound > 0 ? error / bound : kInfinity;

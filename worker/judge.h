@@ -1,4 +1,4 @@
-// Judges whether a candidate's results are right, by the rule of docs/numerics.md on sampled elements.
+// Judges whether a candidate's results are right, by the rule of docs/numerics.md applied to sampled elements.
 #pragma once
 
 #include <string>

@@ -1,5 +1,6 @@
-// The objects of CPU kernels that a worker compiled alone, which are those of its promotions. Covers that are timed
-// whole consist of such kernels, and promotions are repeated where other load ran; they need not be compiled again.
+// A cache of the objects of CPU kernels that a worker compiled one by one, as it does in promotions. Whole covers that
+// are timed consist of such kernels, and promotions are repeated after disturbances; the kernels need not be compiled
+// again.
 #pragma once
 
 #include <cstddef>
@@ -17,16 +18,17 @@ namespace wl {
 
 class KeptObjects {
  public:
-  // `most_bytes`: of all objects together. Those that were not asked for longest are forgotten first.
+  // `most_bytes`: limit for all objects together. The least recently used objects are forgotten first.
   explicit KeptObjects(size_t most_bytes = size_t{64} << 20) : most_bytes_(most_bytes) {}
 
-  // Keeps the object of a kernel, of which its translation unit holds nothing else.
+  // Keeps the object of a kernel. Its translation unit must hold nothing else.
   void keep(const Source& source, std::string object);
-  // Returns the object's bytes, or null. Valid until the next call of keep().
+  // Returns the object's bytes, or null. The pointer is valid until the next call of keep().
   const std::string* find(const Source& source);
 
-  // Compiles what is not kept by `compile`, and writes what is into files in `folder`, which took no seconds.
-  // Unavailable: a file cannot be written. Otherwise as compile_cpu(), also for the results.
+  // Writes the kept objects into files in `folder`, with a compile time of 0, and calls `compile` for the other
+  // candidates. Returns the results in the order of the candidates, as compile_cpu() does. Unavailable: a file cannot
+  // be written.
   absl::StatusOr<std::vector<Compiled>> provide(
       const std::vector<Candidate>& candidates, const std::string& folder,
       const std::function<absl::StatusOr<std::vector<Compiled>>(const std::vector<Candidate>&)>& compile);
@@ -38,7 +40,7 @@ class KeptObjects {
     std::string key, bytes;
   };
   size_t most_bytes_, bytes_ = 0;
-  std::list<Object> objects_;  // the one that was used last comes first
+  std::list<Object> objects_;  // most recently used first
   std::map<std::string, std::list<Object>::iterator> by_key_;
 };
 

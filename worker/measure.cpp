@@ -22,15 +22,15 @@ namespace wl {
 namespace {
 
 constexpr double kCanaryMoved = 0.10;
-constexpr int64_t kCanaryEvery = 300'000'000;  // ns; candidates that take less share one canary
+constexpr int64_t kCanaryEvery = 300'000'000;  // ns; candidates that take less share one canary run
 constexpr size_t kRecheckSamples = 64;
-constexpr int kMostStops = 3;  // of runners, in one batch, that are held against no candidate
+constexpr int kMostStops = 3;  // stops of a runner by a signal that are excused in one batch
 
 double seconds_since(int64_t begin) {
   return static_cast<double>(monotonic_ns() - begin) * 1e-9;
 }
 
-// Returns the relative change of the machine's speed between two canaries: the larger one of the two kernels.
+// Returns the relative change of the machine's speed between two runs of the canary's two kernels: the larger one.
 double moved(const CanaryAnswer& before, const CanaryAnswer& after) {
   const auto change = [](int64_t a, int64_t b) {
     return a > 0 ? std::fabs(static_cast<double>(b - a)) / static_cast<double>(a) : 0.0;
@@ -106,16 +106,16 @@ class Measurement {
     judged_[i] = true;
   }
 
-  // Whether the runner has ended because somebody stopped it. A candidate that stops its own runner is not excused for
-  // ever.
+  // Whether the runner has ended because a signal had stopped it, which is not the candidate's fault. Excused at most
+  // kMostStops times, since a candidate may stop its own runner.
   bool excused() { return device_.runner().was_stopped() && stops_left_-- > 0; }
 
-  // Marks the candidate as failed if a failed command was its fault; leaves it open if its runner was stopped. Returns
-  // any other error, which is the worker's.
+  // Handles the error of a command for a candidate. Marks the candidate as failed if the error is its fault, and leaves
+  // it open if its runner was stopped. Returns errors that are the worker's.
   absl::Status blame(size_t i, const absl::Status& status) {
     if (status.ok()) return status;
     if (absl::IsCancelled(status) || absl::IsUnavailable(status)) return status;
-    if (absl::IsOutOfRange(status)) {  // a library has fewer algorithms; its process goes on
+    if (absl::IsOutOfRange(status)) {  // the library has fewer algorithms; the runner is intact
       fail(i, Outcome::kRejected, std::string(status.message()));
       return in_damaged_ ? device_.retire() : absl::OkStatus();
     }
@@ -141,7 +141,7 @@ class Measurement {
   uint64_t seed_of(size_t check) const { return check < batch_.checks.size() ? batch_.checks[check].seed : 1; }
 
   absl::Status load(size_t i, int64_t deadline) {
-    // The runner of a GPU outlives this batch, so it cannot see the batch's folder.
+    // A GPU's runner outlives this batch and cannot see the batch's folder, so it gets the bytes.
     std::string object = compiled_[i].object;
     if (device_.is_gpu()) {
       WL_ASSIGN_OR_RETURN(object, PrivateFolder::read(object));
@@ -154,7 +154,7 @@ class Measurement {
   absl::StatusOr<bool> samples_agree(size_t i, const Check& check, size_t most, int64_t deadline) {
     PeekCommand peek;
     const size_t n = std::min(most, check.samples.size());
-    // The samples that are read are spread over all of them.
+    // The samples that are read are evenly spread over all samples.
     Check read;
     for (size_t k = 0; k < n; ++k)
       read.samples.push_back(check.samples[k * check.samples.size() / std::max<size_t>(n, 1)]);
@@ -162,7 +162,7 @@ class Measurement {
     WL_ASSIGN_OR_RETURN(const PeekAnswer answer, device_.runner().peek(peek, deadline));
     const Verdict verdict = judge(batch_.problem, read, answer.values);
     if (verdict.right) {
-      // Over several checks the trial keeps the sample that was closest to its bound.
+      // Over several checks, the trial keeps the error that is the largest fraction of its bound.
       if (verdict.max_error * trials_[i].bound >= trials_[i].max_error * verdict.bound) {
         trials_[i].max_error = verdict.max_error;
         trials_[i].bound = verdict.bound;
@@ -205,7 +205,7 @@ class Measurement {
       while (!judged_[i]) {
         if (cancelled()) return absl::CancelledError("cancelled");
         WL_RETURN_IF_ERROR(measure_one(i));
-        // What an earlier batch has done to the runner is not held against this candidate: it is tried in another one.
+        // A failure in a runner that earlier batches may have damaged does not count: the candidate is tried again.
         if (judged_[i] && trials_[i].outcome != Outcome::kCorrect && in_damaged_) judged_[i] = false;
       }
     }
@@ -256,7 +256,7 @@ class Measurement {
         device_.canary_at = monotonic_ns();
       }
       const bool steady = change <= kCanaryMoved;
-      // A candidate is measured again if the machine's speed changed meanwhile, as long as this is rare.
+      // If the machine's speed changed meanwhile, the candidate is measured once more, as long as this is rare.
       if (!steady && attempt == 0 && !answer.slots[0].hopeless && remeasured_ * 4 <= judged_count()) {
         ++remeasured_;
         continue;
@@ -271,7 +271,7 @@ class Measurement {
     trials_[i].message = absl::StrFormat("the machine's speed moved by %.0f %% during this measurement", change * 100);
   }
 
-  // Records which samples a GPU took at an unusual clock, even after they were repeated.
+  // Records the GPU's clocks, and notes in the trial which samples were still taken at an unusual clock.
   void note_clocks(size_t i, const Samples& samples) {
     const int median = trials_[i].clock_mhz = median_clock(samples);
     trials_[i].clocks_mhz.assign(samples.clocks_mhz.begin(), samples.clocks_mhz.end());
@@ -295,7 +295,7 @@ class Measurement {
     report("measure", judged_count());
   }
 
-  // Promotion: rounds over all candidates, so that they are compared fairly.
+  // Promotion: interleaved rounds over all candidates, so that the same conditions apply to all.
 
   std::vector<size_t> open() const {
     std::vector<size_t> out;
@@ -344,7 +344,7 @@ class Measurement {
         continue;
       }
       if (!answer->damage.empty()) {
-        // It is not known which candidate failed, so each is measured alone.
+        // It is not known which candidate wrote outside its outputs, so each is measured alone.
         WL_RETURN_IF_ERROR(device_.retire());
         return measure_in_turn();
       }
@@ -376,7 +376,7 @@ class Measurement {
   DeviceRunner device_;
   int remeasured_ = 0;
   int stops_left_ = kMostStops;
-  bool in_damaged_ = false;  // the candidate that was measured last had a runner of earlier batches
+  bool in_damaged_ = false;  // the last candidate ran in a runner that earlier batches had used
   std::vector<Compiled> compiled_;
   std::vector<Trial> trials_;
   std::vector<bool> judged_;

@@ -1,7 +1,7 @@
 // Turns a Batch into Trials: compiles every candidate, checks it against the oracle's samples, and times it if it
-// passes. This is the only place that uses a device, and always through a child process. A candidate that crashes or
-// hangs costs that child and is one failed Trial with its class; the next candidate gets a fresh child. Compiling and
-// timing never overlap.
+// passes. Only child processes (runners) touch a device. A candidate that crashes or hangs ends its runner and becomes
+// one failed Trial with the kind of its failure; the next candidate gets a fresh runner. Compiling and timing never
+// overlap.
 #pragma once
 
 #include <atomic>
@@ -20,17 +20,16 @@ namespace wl {
 struct ReusedState;
 struct Compiled;
 
-// Describes this machine with its compilers. Asks each compiler for its version, which takes some 10 ms, so call it
-// once. Where its candidates are to run is a detail of it, for reports.
+// Describes the CPU of this machine and its compilers. It starts each compiler to ask for its version, about 10 ms
+// each, so call it once. `sandbox` becomes a detail of the device, for reports.
 Device describe_device(Sandbox sandbox = Sandbox::kNone);
 
-// Whether compilers and candidates can run in a bubblewrap: FailedPrecondition says what is missing, and what to do.
-// Takes some 20 ms, and longer where a compiler is not the system's, which is then tried on a text in a folder in
-// `work_dir`.
+// Checks whether compilers and candidates can run in a bubblewrap. FailedPrecondition says what is missing and what to
+// do. Takes about 20 ms; longer if a compiler is outside /usr, which is then tried on a small text in `work_dir`.
 absl::Status sandbox_serves(const std::string& work_dir);
 
-// The GPUs that a machine's drivers show, and why there are none. Found by a child process with a deadline, since a
-// driver may hang. `runner` is as in MeasureOptions.
+// The GPUs that the drivers of this machine show, and why there are none. A child process with a deadline asks the
+// drivers, since a driver may hang. `runner` is as in MeasureOptions.
 struct Gpus {
   struct Gpu {
     std::string name;  // name of the device, as in MeasureOptions::gpus, e.g. "cuda:0"
@@ -41,8 +40,8 @@ struct Gpus {
 };
 Gpus find_gpus(const std::string& runner, Sandbox sandbox = Sandbox::kNone);
 
-// What the worker is doing: `done` of `total` candidates have finished a phase. The counter increases with what the
-// runner and the compilers report and with nothing else, so a lease that is renewed with it proves that they go on.
+// The progress of a batch: `done` of `total` candidates have finished a phase. `counter` increases only with reports of
+// the runner and the compilers, so a lease that is renewed with it proves that they make progress.
 struct Progress {
   std::string phase;  // name of the phase: "compile", "check" or "measure"
   int done = 0;
@@ -52,34 +51,31 @@ struct Progress {
 
 struct MeasureOptions {
   std::string runner;                            // path of the warploom-runner program
-  std::string work_dir;                          // an existing folder, in which a private one is made and removed again
+  std::string work_dir;                          // an existing folder; a private folder is made in it and removed again
   int compile_jobs = 0;                          // number of concurrent compilers; 0 = one per usable hardware thread
   int64_t compile_deadline_ns = 60'000'000'000;  // time limit of one compiler process
-  Sandbox sandbox = Sandbox::kNone;              // where compilers and candidates run; bubblewrap needs sandbox_works()
-  std::vector<Gpus::Gpu> gpus;  // the GPUs that candidates may run on; the first one of the right target is used
-  const std::vector<Compiled>* compiled = nullptr;  // objects that were compiled elsewhere, one per candidate; nothing
-                                                    // is compiled then
-  ReusedState* state = nullptr;  // worker/device_runner.h; must outlive the call. Null: no state is kept
-                                 // between batches
-  bool fake = false;  // samples are a hash of the source text instead of times, the same on every machine and in every
-                      // run
-  const std::atomic<bool>* cancel = nullptr;      // another thread may set it; measuring stops within a tenth of a
-                                                  // second
-  std::function<void(const Progress&)> progress;  // called on the measuring thread whenever something was done
-  // Called on the measuring thread with what a runner has to say: a line, and the trace id that it is about.
+  Sandbox sandbox = Sandbox::kNone;  // sandbox of compilers and candidates; kBubblewrap needs sandbox_works()
+  std::vector<Gpus::Gpu> gpus;  // for candidates: the first of the batch's target, otherwise the first of its family
+  const std::vector<Compiled>* compiled = nullptr;  // results for the candidates; if set, nothing is compiled
+  ReusedState* state = nullptr;  // kept between batches (worker/device_runner.h), may be null; must outlive the call
+  bool fake = false;             // samples are a hash of the source text, the same on every machine, instead of times
+  const std::atomic<bool>* cancel = nullptr;  // another thread may set it; measuring stops within a tenth of a second
+  std::function<void(const Progress&)> progress;  // called on the measuring thread after each step
+  // Called on the measuring thread with a log line of a runner, and the trace id of the job that the line is about.
   std::function<void(const std::string& text, const std::string& trace)> says;
 };
 
 struct Measured {
-  std::vector<Trial> trials;               // in the order of the batch; after a cancel, only the candidates judged
-                                           // before it
-  std::map<int64_t, std::string> objects;  // shared objects by trial number, filled when batch.keep_objects
+  std::vector<Trial> trials;  // in the order of the batch; after a cancel, only the candidates that were judged before
+  std::map<int64_t, std::string> objects;  // bytes of correct candidates by trial number, if batch.keep_objects
   bool cancelled = false;
 };
 
-// Fails only when the worker itself is broken: no runner, no disk, no memory for the buffers, or a GPU that has to be
-// quarantined (worker/device_runner.h). No candidate is at fault then, and the batch should be tried elsewhere. Call it
-// from a thread that lives until it returns; one call at a time per machine.
+// Fails only if the worker itself is broken: no runner, no disk, no memory for the buffers, or a GPU that has to be
+// quarantined (worker/device_runner.h). No candidate is at fault then, and the batch should be tried elsewhere.
+// InvalidArgument: a check samples an element that does not exist. The calling thread must live as long as
+// options.state keeps a runner, which the system ends together with that thread. Calls for different GPUs may run at
+// the same time, but none beside a call for the CPU.
 absl::StatusOr<Measured> measure(const Batch& batch, const MeasureOptions& options);
 
 }  // namespace wl

@@ -14,9 +14,10 @@
 namespace wl {
 namespace {
 
-constexpr int64_t kSetupOfAll = 60'000'000'000;  // ns that loading and checking one chain may take beside its deadline
+constexpr int64_t kSetupOfAll = 60'000'000'000;  // ns; loading and checking a chain, beyond its deadline
 
-// When each intermediate of a chain is used.
+// Returns the size of each intermediate of a chain and its first and last step. `buffers`: number of the problem's
+// buffers.
 std::vector<Lifetime> lifetimes_of(const KernelChain& chain, int buffers) {
   std::vector<Lifetime> values(chain.intermediates.size());
   for (size_t i = 0; i < values.size(); ++i)
@@ -39,7 +40,7 @@ class ChainMeasurement {
     const auto buffers = static_cast<int>(batch.problem.buffers.size());
     for (const KernelChain& chain : batch.chains) {
       arenas_.push_back(plan_arena(lifetimes_of(chain, buffers)));
-      // An empty value may lie at the end.
+      // One more unit, since the offset of an empty value may equal the arena's size and must lie inside.
       arena_bytes_ = std::max(arena_bytes_, arenas_.back().bytes + kArenaAlignment);
     }
     for (size_t i = 0; i < trials_.size(); ++i) {
@@ -123,10 +124,10 @@ class ChainMeasurement {
     return absl::OkStatus();
   }
 
-  // Every failure ends a chain, and the others are timed again without it.
+  // A failure removes one chain, and the others are timed again without it.
   absl::Status measure(DeviceRunner& device) {
     while (!open().empty()) {
-      size_t at = open().front();  // the chain at hand
+      size_t at = open().front();  // the chain that is to blame for an error
       const absl::Status status = measure_open(device, at);
       if (status.ok()) continue;
       if (absl::IsCancelled(status) || absl::IsUnavailable(status)) return status;
@@ -141,7 +142,7 @@ class ChainMeasurement {
     return absl::OkStatus();
   }
 
-  // Loads, checks and times the chains that are open. On an error `at` is the one that has failed.
+  // Loads, checks and times all open chains in one runner. On an error, `at` is the chain that failed.
   absl::Status measure_open(DeviceRunner& device, size_t& at) {
     const std::vector<size_t> slots = open();
     WL_RETURN_IF_ERROR(device.ready(1));
@@ -197,8 +198,8 @@ class ChainMeasurement {
 
   const Batch& batch_;
   const MeasureOptions& options_;
-  std::vector<Compiled> compiled_;  // by kernel
-  std::vector<Arena> arenas_;       // by chain; all use the same memory
+  std::vector<Compiled> compiled_;  // by index of the kernel
+  std::vector<Arena> arenas_;       // by index of the chain; all use the same memory
   int64_t arena_bytes_ = 0;
   std::vector<Trial> trials_;
   std::vector<bool> judged_;

@@ -1,4 +1,4 @@
-// Times whole chains of kernels in turn, by which the coordinator chooses among covers of a graph
+// Times whole chains of kernels in interleaved rounds. The coordinator chooses among covers of a graph by these times
 // (docs/design/covers.md#whole-covers).
 #pragma once
 
@@ -6,9 +6,9 @@
 
 namespace wl {
 
-// As measure(), for a batch that has chains: one trial for each of them, in their order. A chain must write every
-// output and nothing else; its values are not compared, since each of its kernels was verified alone. Where the buffers
-// do not fit into memory every trial says so.
+// As measure(), for a batch that has chains: returns one trial for each chain, in their order. A chain must write every
+// element of the outputs and nothing else. Its values are not compared, since each of its kernels was verified alone.
+// If the buffers do not fit into memory, every trial says so. CPUs only.
 absl::StatusOr<Measured> measure_chains(const Batch& batch, const MeasureOptions& options);
 
 }  // namespace wl

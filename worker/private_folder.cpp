@@ -19,8 +19,9 @@ namespace {
 constexpr const char* kPrefix = "measure.";
 constexpr const char* kOwner = "/.owner";
 
-// A lock on the parent of private folders; none where it cannot be opened. Shared: a folder is made, and does not have
-// its owner yet. Exclusive: whatever has no owner was left.
+// A lock (flock) on the parent of private folders; there is none if the parent cannot be opened. Shared: a folder is
+// being made and has no owner file yet. Exclusive: every folder without an owner file is left over from a killed
+// process.
 class ParentLock {
  public:
   ParentLock(const std::string& parent, int operation)
@@ -39,7 +40,8 @@ class ParentLock {
   bool locked_ = false;
 };
 
-// A file that is locked while this process lives. It gets its name once it is locked, so nobody finds it unlocked.
+// Makes the owner file of a folder, which is locked while this process lives, and returns its descriptor; -1: it cannot
+// be made. The file gets its name only after it is locked, so no process finds it unlocked.
 int own(const std::string& folder) {
   const std::string name = folder + kOwner, unlocked = name + ".new";
   const int file = open(unlocked.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
@@ -49,12 +51,12 @@ int own(const std::string& folder) {
   return -1;
 }
 
-// Whether the process that made the folder has ended. `none_made`: nobody is making one.
+// Whether the process that made the folder has ended. `none_made`: no folder is being made at present.
 bool is_orphan(const std::string& folder, bool none_made) {
   struct stat found = {};
   if (lstat(folder.c_str(), &found) != 0 || !S_ISDIR(found.st_mode) || found.st_uid != geteuid()) return false;
   const int file = open((folder + kOwner).c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW);
-  // Its process was killed before it had owned the folder, or while it removed it.
+  // Its process was killed before it made the owner file, or while it removed the folder.
   if (file < 0) return none_made && errno == ENOENT;
   const bool orphan = flock(file, LOCK_EX | LOCK_NB) == 0;
   close(file);
@@ -78,7 +80,7 @@ absl::StatusOr<PrivateFolder> PrivateFolder::make(const std::string& parent) {
 }
 
 void PrivateFolder::sweep(const std::string& parent) {
-  // A process that was stopped while it made one may keep others waiting for ever.
+  // Does not wait for the lock: a process that a signal stopped while it held the lock would block this one for ever.
   const ParentLock alone(parent, LOCK_EX | LOCK_NB);
   std::error_code ignored;
   for (auto at = std::filesystem::directory_iterator(parent, ignored); at != std::filesystem::directory_iterator();

@@ -1,5 +1,5 @@
-// A private folder that is removed on every path. A process that is killed leaves its folders; the next one that sweeps
-// removes them.
+// A private folder that the destructor removes. A process that is killed leaves its folders; the next process that
+// calls sweep() removes them.
 #pragma once
 
 #include <string>
@@ -11,7 +11,7 @@ namespace wl {
 
 class PrivateFolder {
  public:
-  // Makes a fresh folder in `parent` that only this user can read. Unavailable when that fails.
+  // Makes a fresh folder in `parent` that only this user can read. Unavailable if that fails.
   static absl::StatusOr<PrivateFolder> make(const std::string& parent);
   // Removes the folders of this user in `parent` whose processes have ended.
   static void sweep(const std::string& parent);
@@ -21,13 +21,13 @@ class PrivateFolder {
   PrivateFolder& operator=(PrivateFolder&&) = delete;
   ~PrivateFolder();
 
-  const std::string& path() const { return path_; }  // returns the absolute path of the folder
-  // Returns the bytes of a file; Unavailable when it cannot be read.
+  const std::string& path() const { return path_; }  // absolute path of the folder
+  // Returns the bytes of a file; Unavailable if it cannot be read.
   static absl::StatusOr<std::string> read(const std::string& path);
 
  private:
   std::string path_;
-  int owner_ = -1;  // a locked file in the folder: its process lives
+  int owner_ = -1;  // descriptor of the owner file, whose lock says that this process lives
 };
 
 }  // namespace wl

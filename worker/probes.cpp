@@ -12,9 +12,9 @@ namespace wl {
 namespace {
 
 constexpr int64_t kMib = 1 << 20;
-constexpr int kChains = 12;  // independent multiply-adds, enough for two units of a latency of four to six
+constexpr int kChains = 12;  // independent multiply-adds, enough for two pipelines with a latency of four to six cycles
 constexpr int64_t kCpuSteps = 100'000, kGpuSteps = 512;
-constexpr int kLanes = 256, kEach = 4;  // lanes of a block of a GPU, and elements that each copies
+constexpr int kLanes = 256, kEach = 4;  // threads of a block of a GPU, and elements that each copies
 
 BufferSpec buffer_of(const char* name, int64_t elements, bool output) {
   BufferSpec spec;
@@ -25,8 +25,8 @@ BufferSpec buffer_of(const char* name, int64_t elements, bool output) {
   return spec;
 }
 
-// Inputs of the multiply-adds are all 1, so x = p[0] = 1 and y = p[0] - p[1] = 0, which no compiler knows. Every output
-// is the sum of what the chains begin with.
+// All inputs of the multiply-adds are 1, so x = p[0] = 1 and y = p[0] - p[1] = 0, which a compiler cannot know. Every
+// output is then the sum of the initial values of the chains.
 void fill_multiply_adds(Probe* probe, int64_t outputs) {
   probe->buffers = {buffer_of("p", 1024, false), buffer_of("q", outputs, true)};
   probe->buffers[0].fill.mean = 1;
@@ -49,9 +49,9 @@ void fill_copy(Probe* probe, int64_t elements) {
 // --- the CPU
 
 Probe cpu_copy(const Device& device, bool small) {
-  // Far more than the caches have, and no more than a small machine has room for.
+  // Far more than the caches have, but no more than a small machine has memory for.
   const int64_t bytes = small ? kMib : std::clamp(4 * last_level_cache_bytes(), 64 * kMib, 256 * kMib);
-  const int64_t vectors = 4096;  // of a block
+  const int64_t vectors = 4096;  // vectors that a block copies
   const int64_t elements_of_block = vectors * cpu_row(device).lanes;
   Probe probe;
   probe.source =
@@ -83,7 +83,7 @@ Probe cpu_multiply_adds(const Device& device) {
 
 // --- GPUs
 
-// What the texts below use, as CUDA and as HIP without its headers spell it.
+// The names that the texts below use, spelled for CUDA and for HIP without its headers.
 constexpr const char* kCudaPrelude = R"(#define WL_LANES 4
 #define WL_WAVE 32
 typedef float f32;
@@ -157,8 +157,8 @@ bool any_is_correct(const Measured& measured) {
                      [](const Trial& trial) { return trial.outcome == Outcome::kCorrect; });
 }
 
-// Not compiling is rare for CPUs, and may be the disk's fault in some candidates of a batch. GPUs' compilers refuse
-// kernels that are too large for them.
+// Whether failures of a batch may be the machine's fault: none is correct or, for CPUs, one does not compile. That is
+// rare on CPUs, and a full disk may be the cause. Compilers for GPUs refuse kernels that are too large for them.
 bool may_be_the_machine(const Measured& measured, bool gpu) {
   if (measured.cancelled || measured.trials.empty()) return false;
   const auto uncompiled = [](const Trial& trial) { return trial.outcome == Outcome::kCompileError; };
@@ -212,7 +212,7 @@ absl::Status known_kernel_works(const Device& device, const MeasureOptions& opti
   MeasureOptions own = options;
   own.state = nullptr;
   own.compiled = nullptr;
-  own.fake = true;  // it need not be timed
+  own.fake = true;  // only the result matters, not the time
   const Gpus::Gpu* gpu = nullptr;
   for (const Gpus::Gpu& one : options.gpus)
     if (one.device.target == device.target) gpu = &one;
@@ -250,34 +250,34 @@ absl::StatusOr<Measured> measure_soundly(const Batch& batch, const Device& devic
 
 namespace {
 
-constexpr int kSums = 8;                  // independent sums, enough for two loads in a clock
-constexpr int64_t kReadByRun = 2 * kMib;  // bytes that each thread reads, so few that other load rarely disturbs a run
+constexpr int kSums = 8;                  // independent sums, enough for two loads in a cycle
+constexpr int64_t kReadByRun = 2 * kMib;  // bytes of a thread in a run; so few that other load seldom disturbs it
 
 Recipe short_recipe() {
   Recipe recipe;
   recipe.max_repeats = 40;
-  recipe.budget_ns = 300'000'000;  // the more samples, the sooner one of them is undisturbed
+  recipe.budget_ns = 300'000'000;  // more samples are more likely to have an undisturbed one
   recipe.deadline_ns = 5'000'000'000;
   return recipe;
 }
 
-// The least time: other load on the machine makes what it reaches no less.
+// Returns the least time in ns, since other load only makes runs slower; 0: there is no time.
 double least_ns(const Trial& trial) {
   if (trial.outcome != Outcome::kCorrect || trial.samples_ns.empty()) return 0;
   return static_cast<double>(*std::min_element(trial.samples_ns.begin(), trial.samples_ns.end()));
 }
 
-// Every thread reads a part of its own of so many bytes, again and again; all values are 0, and so are the sums.
+// A kernel in which every thread reads a region of its own again and again. All values are 0, and so are the sums.
 struct Read {
   std::string name;
-  int64_t bytes = 0;  // of all threads
+  int64_t bytes = 0;  // bytes of the regions of all threads
   Probe probe = {};
 };
 
 Read read_of(const Device& device, const std::string& name, int64_t bytes_of_thread) {
   const int64_t vector = 4 * cpu_row(device).lanes, step = vector * kSums;
-  // What is larger than a run is read in parts, in the next run the next one, so that the caches have left each of
-  // them.
+  // A region larger than kReadByRun is read in parts, the next part in each run, so that the caches have evicted a part
+  // before it is read again.
   const int64_t parts = std::max<int64_t>(1, bytes_of_thread / kReadByRun);
   const int64_t bytes = std::max(step, bytes_of_thread / parts / step * step);
   const int64_t passes = std::max<int64_t>(1, kReadByRun / bytes);
@@ -288,7 +288,7 @@ Read read_of(const Device& device, const std::string& name, int64_t bytes_of_thr
   append(&body, ";\n  for (long pass = 0; pass < ", passes, "; ++pass) {\n    for (long i = 0; i < n; i += ", kSums,
          ") {\n     ");
   for (int i = 0; i < kSums; ++i) append(&body, " a", i, " += p[i + ", i, "];");
-  // No pass may be left out because it reads what the one before has read.
+  // Keeps the compiler from removing a pass because it reads the same values as the one before.
   body += "\n    }\n    __asm__ volatile(\"\" ::: \"memory\");\n  }\n  ((V*)args[1])[block] = a0";
   for (int i = 1; i < kSums; ++i) append(&body, " + a", i);
   Read out{name, bytes * parts * device.threads};
@@ -298,7 +298,7 @@ Read read_of(const Device& device, const std::string& name, int64_t bytes_of_thr
   return out;
 }
 
-// From memory, and from the caches that are there: each is larger than the one before it.
+// Returns reads of memory and of the caches that exist, the largest first.
 std::vector<Read> reads_of(const Device& device) {
   const int64_t threads = device.threads;
   std::vector<Read> out = {
@@ -339,7 +339,7 @@ absl::StatusOr<MeasuredRates> rates_of_cpu(const Device& device, const MeasureOp
   out.gflops = adds.amount / ns;
   for (size_t i = 0; i < reads.size(); ++i)
     if (const double took = least_ns(measured.trials[i + 1]); took > 0) {
-      // A cache is no slower than what lies behind it, whatever other load did to its samples.
+      // A cache is at least as fast as the next larger one, so a smaller figure comes from other load.
       const double behind = out.memories.empty() ? 0 : out.memories.back().gbps;
       out.memories.push_back({reads[i].name, reads[i].bytes, std::max(behind, reads[i].probe.amount / took)});
     }

@@ -18,12 +18,13 @@
 namespace wl {
 namespace {
 
-constexpr int64_t kSlice = 100'000'000;          // ns between checks for a cancel and reports of progress
-constexpr size_t kMostSaid = 300;                // bytes of a line of the runner
-constexpr int kMostLines = 16;                   // between two setups
-constexpr int64_t kLongestStop = 1'000'000'000;  // ns for which a stopped runner is waited for
+constexpr int64_t kSlice = 100'000'000;          // ns; how long one poll waits, so that a cancel is noticed
+constexpr size_t kMostSaid = 300;                // bytes that are kept of a log line
+constexpr int kMostLines = 16;                   // accepted log lines between two setups
+constexpr int64_t kLongestStop = 1'000'000'000;  // ns; a runner that a signal stopped is killed after this time
 
-// The environment variables that drivers and compilers look for, except those that may change the code they make.
+// Returns the environment of runners for GPUs and compilers: the variables that drivers and compilers look for, except
+// those that may change the code they make.
 std::vector<std::string> device_environment() {
   std::vector<std::string> kept = {"CUDA_CACHE_DISABLE=1", "LC_ALL=C"};
   for (char** line = environ; *line != nullptr; ++line) {
@@ -62,10 +63,10 @@ absl::StatusOr<Runner> Runner::start(const Options& options) {
   }
   Process::Options spawn;
   const bool boxed = options.sandbox == Sandbox::kBubblewrap, gpus = options.device != "cpu";
-  // The parent of a program in a box is the first process there.
+  // The parent of a program in a sandbox is the first process there, number 1.
   spawn.arguments = {options.program, boxed ? "1" : absl::StrCat(getpid()), options.device};
   if (gpus) spawn.environment = device_environment();
-  // Where the loader looks for libraries that candidates call; device_environment() has it already.
+  // The loader looks there for libraries that candidates call. device_environment() has the variable already.
   const char* const folders = std::getenv("LD_LIBRARY_PATH");
   if (options.libraries && folders != nullptr) spawn.environment.push_back(absl::StrCat("LD_LIBRARY_PATH=", folders));
   spawn.pass_fd = theirs.get();
@@ -74,7 +75,7 @@ absl::StatusOr<Runner> Runner::start(const Options& options) {
     Box box;
     box.read = options.read;
     box.read.push_back(std::filesystem::absolute(options.program).string());
-    box.read.emplace_back("/sys/devices/system/cpu");  // says which CPUs share a core, so where threads are pinned
+    box.read.emplace_back("/sys/devices/system/cpu");  // says which CPUs share a core, for pinning threads
     box.processes = true;
     box.gpus = gpus;
     if (gpus) box.tmp_bytes = int64_t{1} << 30;
@@ -91,10 +92,11 @@ absl::Status Runner::stop() {
   return process_.kill().status();
 }
 
-// The runner has ended or must end. Kills what is left of it and reports how it ended.
+// Called when the runner has ended or must end. Kills what is left of it and returns an Aborted error that says how it
+// ended. `why`: what it did wrong; empty: it closed its socket.
 absl::Status Runner::gone(std::string_view why) {
   std::string text(why);
-  // A process that is already exiting gets time to report its status before it is killed.
+  // A process that is already exiting gets a second to report its status before it is killed.
   absl::StatusOr<Exit> exit = text.empty() ? process_.wait(monotonic_ns() + 1'000'000'000, output_) : process_.kill();
   if (text.empty() && !exit.ok()) {
     text = "closed its channel";
@@ -109,7 +111,7 @@ absl::Status Runner::gone(std::string_view why) {
   return absl::AbortedError(absl::StrCat("the kernel's process ", text));
 }
 
-// What a runner says may be the words of a candidate.
+// Passes a log line on. Its text may come from a candidate, so length, characters and number of lines are limited.
 void Runner::say(std::string_view text, const std::string& trace) {
   if (!options_.says || says_left_ <= 0) return;
   --says_left_;
@@ -119,7 +121,7 @@ void Runner::say(std::string_view text, const std::string& trace) {
 
 absl::StatusOr<Frame> Runner::await_answer(uint32_t request, int64_t deadline_ns) {
   char block[65536];
-  int64_t went_on = monotonic_ns();  // when it was last seen not to be stopped
+  int64_t went_on = monotonic_ns();  // when it was last seen running, not stopped
   for (;;) {
     absl::StatusOr<Frame> frame = reader_.next();
     if (absl::IsDataLoss(frame.status())) return gone("wrote junk into its channel");
@@ -174,7 +176,7 @@ absl::StatusOr<Frame> Runner::await_answer(uint32_t request, int64_t deadline_ns
       if (n == 0) return gone("");
       if (errno != EAGAIN && errno != EINTR) return gone("");
     }
-    // The socket is empty and the runner has ended, although a process that it forked may hold the other end open.
+    // The socket is empty and the runner has ended. A process that it forked may still hold the other end open.
     if (pollers[1].revents && !pollers[0].revents) return gone("");
   }
 }
@@ -182,14 +184,14 @@ absl::StatusOr<Frame> Runner::await_answer(uint32_t request, int64_t deadline_ns
 absl::StatusOr<std::string> Runner::call(FrameKind kind, std::string payload, int64_t deadline_ns) {
   WL_CHECK(running(), "a command for a runner that has ended");
   const uint32_t request = ++request_;
-  // The runner reads whenever it waits for a command, so a failed send means that it has ended.
+  // The runner always reads while it waits for a command, so a failed send means that it has ended.
   if (!send_frame(socket_.get(), {kind, request, std::move(payload)}).ok()) return gone("");
   WL_ASSIGN_OR_RETURN(const Frame frame, await_answer(request, deadline_ns));
   if (frame.kind == FrameKind::kDone) return frame.payload;
   Unpacker in(frame.payload);
   const auto code = static_cast<absl::StatusCode>(in.integer());
   const std::string message = in.text();
-  // The runner may only send codes that mean "it still runs".
+  // The runner may send only codes after which it still runs (see runner.h).
   if (!in.complete() || code == absl::StatusCode::kOk || code == absl::StatusCode::kAborted ||
       code == absl::StatusCode::kDeadlineExceeded || code == absl::StatusCode::kCancelled ||
       code == absl::StatusCode::kUnavailable)

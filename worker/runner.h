@@ -1,5 +1,6 @@
-// The worker's side of a runner: starts it, sends one command at a time, kills it at the deadline, and reports how it
-// ended. Everything the runner sends is checked, and nothing it does blocks or harms this process.
+// The worker's side of a runner, the child process in which candidates run: starts it, sends one command at a time,
+// kills it at the deadline, and reports how it ended. Everything that the runner sends is checked, and nothing that it
+// does blocks or harms this process.
 #pragma once
 
 #include <atomic>
@@ -18,7 +19,7 @@ namespace wl {
 
 class Runner {
  public:
-  // A line of the log without control characters, and the trace id that it is about; empty: none.
+  // Receives a log line without control characters, and the trace id of the job that it is about (empty: none).
   using Says = std::function<void(const std::string& text, const std::string& trace)>;
   struct Options {
     std::string program;                        // path of the warploom-runner program
@@ -26,16 +27,16 @@ class Runner {
     const std::atomic<bool>* cancel = nullptr;  // when set, calls end with Cancelled within a tenth of a second
     std::function<void()> alive = nullptr;      // called when the runner reports progress
     Sandbox sandbox = Sandbox::kNone;
-    std::vector<std::string> read = {};  // files and folders that it sees in a box, beside the system
-    Says says = {};                      // called with what the runner has to say
+    std::vector<std::string> read = {};  // files and folders that it sees in a sandbox, beside the system
+    Says says = {};                      // called with log lines of the runner
     bool libraries = false;              // whether candidates may call libraries; CPUs only
   };
-  // Unavailable when the program cannot be started. The calling thread must outlive the runner: the system ends a
-  // runner together with the thread that started it.
+  // Unavailable: the program cannot be started. The calling thread must outlive the runner: the system ends a runner
+  // together with the thread that started it.
   static absl::StatusOr<Runner> start(const Options& options);
 
-  // Each call sends one command with a deadline (`deadline_ns`, monotonic clock). After any of these errors but the
-  // last the runner is gone:
+  // Each call sends one command and waits for its answer until `deadline_ns` (monotonic clock). After an error the
+  // runner has ended, except after those of the last row:
   //
   //   DeadlineExceeded        it was killed at the deadline: the candidate's timeout, unless was_stopped()
   //   Aborted                 it crashed, exited or sent malformed frames: the candidate's runtime error
@@ -47,11 +48,11 @@ class Runner {
   absl::StatusOr<CheckAnswer> check(const CheckCommand& command, int64_t deadline_ns);
   absl::StatusOr<PeekAnswer> peek(const PeekCommand& command, int64_t deadline_ns);
   absl::StatusOr<TimeAnswer> time(const TimeCommand& command, int64_t deadline_ns);
-  absl::StatusOr<CanaryAnswer> canary(int64_t deadline_ns);  // without a device it only shows that the runner is there
+  absl::StatusOr<CanaryAnswer> canary(int64_t deadline_ns);  // without a device, it only shows that the runner answers
   absl::StatusOr<CompileAnswer> compile(const CompileCommand& command, int64_t deadline_ns);
   absl::StatusOr<DescribeAnswer> describe(int64_t deadline_ns);
 
-  // Sets another cancel flag and other listeners for the calls that follow.
+  // Sets another cancel flag and other callbacks for the calls that follow.
   void watch(const std::atomic<bool>* cancel, std::function<void()> alive, Says says) {
     options_.cancel = cancel;
     options_.alive = std::move(alive);
@@ -59,11 +60,11 @@ class Runner {
   }
   bool running() const { return process_.running(); }
   pid_t pid() const { return process_.pid(); }
-  // Whether it was killed, before its deadline, because a signal such as SIGSTOP had stopped it and nothing let it go
-  // on. Somebody outside did that, or the candidate itself.
+  // Whether the runner was killed before its deadline because a signal such as SIGSTOP had stopped it and nothing had
+  // continued it. The signal came from outside or from the candidate itself.
   bool was_stopped() const { return was_stopped_; }
-  int64_t last_slot() const { return last_slot_; }  // the slot that it last reported to be running
-  // Ends the runner and its process group. Unavailable when it survives SIGKILL.
+  int64_t last_slot() const { return last_slot_; }  // the slot that it last reported as running; -1: none
+  // Ends the runner and its process group. Unavailable: it survives SIGKILL.
   absl::Status stop();
 
  private:
@@ -78,9 +79,9 @@ class Runner {
   FrameReader reader_;
   Drain output_{4096};
   bool output_open_ = true;
-  std::string trace_;  // of what it was set up for
-  int says_left_ = 0;  // lines that it may still have written before the next setup
-  std::string fault_;  // the message of the runner's signal handler
+  std::string trace_;  // trace id of the last setup command
+  int says_left_ = 0;  // number of log lines that are still accepted before the next setup
+  std::string fault_;  // message of the runner's signal handler
   uint32_t request_ = 0;
   int64_t last_slot_ = -1;
   bool was_stopped_ = false;

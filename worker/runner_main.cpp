@@ -1,6 +1,6 @@
-// warploom-runner executes candidates for a worker, one command after the other, over the socket that it inherits as
-// descriptor 3. Whatever a candidate does to this process is one failed trial, and the worker starts another runner. It
-// is not meant to be started by people.
+// warploom-runner executes candidates for a worker. It serves one command after the other over the socket that it
+// inherits as descriptor 3. Whatever a candidate does to this process costs one failed trial, and the worker starts
+// another runner. Only a worker starts it.
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/socket.h>
@@ -24,15 +24,16 @@ namespace wl {
 namespace {
 
 constexpr int kSocket = 3;
-constexpr const char* kOwnFolder = "/tmp";  // of a runner in a box
-constexpr int64_t kNoteEvery = 50'000'000;  // ns between progress reports
+constexpr const char* kOwnFolder = "/tmp";  // the writable folder of a runner in a sandbox
+constexpr int64_t kNoteEvery = 50'000'000;  // ns; least time between progress reports of one slot
 
 uint32_t current_request = 0;
 std::string current_trace;
 const Session* current_session = nullptr;
 
-// Reports which argument a kernel accessed when it crashed, then crashes for real. UndefinedBehaviorSanitizer looks at
-// the type of an object by system calls that a runner may not make.
+// Signal handler: reports which argument a kernel accessed when it crashed, then lets the signal kill the process. Not
+// instrumented for "vptr": UndefinedBehaviorSanitizer inspects an object's type by system calls that a runner may not
+// make.
 [[gnu::no_sanitize("vptr")]] void report_fault(int number, siginfo_t* info, void*) {
   signal(number, SIG_DFL);
   char place[200] = "";
@@ -60,7 +61,7 @@ void send_or_leave(const Frame& frame) {
   if (!send_frame(kSocket, frame).ok()) _exit(0);  // the worker has ended
 }
 
-// Says something in the worker's log.
+// Sends a line for the worker's log.
 void say(std::string text) {
   send_or_leave({FrameKind::kLog, current_request, pack(LogNote{std::move(text), current_trace})});
 }
@@ -89,7 +90,7 @@ absl::StatusOr<std::string> compile(const CompileCommand& command) {
   std::error_code ignored;
   for (auto at = std::filesystem::directory_iterator(kOwnFolder, ignored); own && at != end(at); at.increment(ignored))
     std::filesystem::remove_all(at->path(), ignored);
-  // The parent would take Unavailable for a failed process, so the code is changed.
+  // The worker would take Unavailable for a failed process, so another code is sent.
   if (absl::IsUnavailable(unit.status())) return absl::FailedPreconditionError(unit.status().message());
   if (!unit.ok()) return unit.status();
   CompileAnswer answer{std::move(unit->binary), {}, unit->seconds};
@@ -97,7 +98,7 @@ absl::StatusOr<std::string> compile(const CompileCommand& command) {
   return pack(answer);
 }
 
-// Serves commands in a runner that has no device.
+// Serves a command in a runner without a device ("compile" or "describe").
 absl::StatusOr<std::string> serve_tools(const Frame& frame) {
   if (frame.kind == FrameKind::kCompile) return answer<CompileCommand>(frame, compile);
   if (frame.kind == FrameKind::kDescribe) return pack(describe_gpus());
@@ -147,7 +148,8 @@ absl::StatusOr<std::string> execute(Session& session, const Frame& frame) {
     last_slot = slot;
     send_or_leave({FrameKind::kProgress, current_request, pack(ProgressNote{slot, notes})});
   };
-  // The session is opened at the first command, which has a deadline, since a driver may hang.
+  // The session is opened at the first command, which has a deadline, since a driver may hang. UnknownError: not opened
+  // yet.
   absl::StatusOr<std::unique_ptr<Session>> session = absl::UnknownError("");
   catch_faults();
   FrameReader reader;
@@ -189,7 +191,7 @@ int main(int argc, char** argv) {
     return 1;
   }
   const std::string device = argv[2];
-  (void)fcntl(wl::kSocket, F_SETFD, FD_CLOEXEC);  // compilers get no part in the answers
+  (void)fcntl(wl::kSocket, F_SETFD, FD_CLOEXEC);  // compilers that it starts must not inherit the socket
   wl::enter_sandbox(static_cast<pid_t>(std::atol(argv[1])), device == "cpu");
   wl::serve(device);
 }

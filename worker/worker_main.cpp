@@ -27,7 +27,7 @@ std::string default_runner() {
   return (self.parent_path() / "warploom-runner").string();
 }
 
-// Tells why the program ends, and returns the exit code.
+// Logs why the program ends, and returns its exit code.
 int end(int code, const std::string& why) {
   wl::log_end("warploom-worker", why);
   return code;

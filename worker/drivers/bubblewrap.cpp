@@ -24,10 +24,10 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// What compilers, loaders and drivers need of the system. What is a link stays one.
+// What compilers, loaders and drivers need of the system. Symbolic links stay symbolic links.
 constexpr const char* kSystem[] = {
     "/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/etc/alternatives", "/etc/ld.so.cache"};
-// What drivers of GPUs need beyond that. Nodes are bound with their permissions, the others read-only.
+// What GPU drivers need beyond that. Device nodes keep their permissions; folders are read-only.
 constexpr const char* kGpuNodes[] = {"/dev/nvidiactl",   "/dev/nvidia-uvm", "/dev/nvidia-uvm-tools",
                                      "/dev/nvidia-caps", "/dev/kfd",        "/dev/dri"};
 constexpr const char* kGpuFolders[] = {"/sys", "/opt/rocm", "/etc/OpenCL"};
@@ -37,8 +37,7 @@ class Arguments {
  public:
   void add(std::initializer_list<std::string> more) { list_.insert(list_.end(), more); }
 
-  // Shows a file or folder read-only at its own path, if it exists. What lies in a folder that is shown is shown
-  // already.
+  // Shows a file or folder read-only at its own path, if it exists and is not in a folder that is already shown.
   void show(const std::string& path) {
     const std::string normal = fs::path(path).lexically_normal().string();
     if (!absl::StartsWith(normal, "/") || normal == "/") return;
@@ -62,7 +61,8 @@ class Arguments {
   std::set<std::string> shown_;
 };
 
-// Shows a folder of programs or libraries and, of programs outside the system, what a compiler has beside it.
+// Shows a folder of programs or libraries. For a bin folder outside /usr, also shows what a compiler has beside it:
+// libraries and headers.
 void show_prefix(const std::string& folder, Arguments& arguments) {
   arguments.show(folder);
   const fs::path path = fs::path(folder).lexically_normal();
@@ -75,8 +75,8 @@ void show_prefix(const std::string& folder, Arguments& arguments) {
   }
 }
 
-// Shows the folders of the libraries that this program has loaded, since what it starts has them too. Those of a wheel
-// are not the system's.
+// Shows the folders of the libraries that this program has loaded, since the programs that it starts may need them too,
+// and they may be outside the system's folders, for example in a Python wheel.
 void show_own_libraries(Arguments& arguments) {
   std::set<std::string> folders;
   const auto add = [](dl_phdr_info* info, size_t, void* to) {

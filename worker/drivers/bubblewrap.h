@@ -1,6 +1,6 @@
-// Children in a bubblewrap: own namespaces, no network, an empty root with the system's programs and libraries
-// read-only, a /tmp of bounded size, no capabilities, and the end of the child when this process ends. A child sees
-// nothing else of this machine: no file of the worker, no process, no socket.
+// Sandboxes made by bubblewrap, called boxes in the code. A child in a box has its own namespaces, no network, an empty
+// root folder with the system's programs and libraries read-only, a /tmp of bounded size and no capabilities, and ends
+// when this process ends. It sees nothing else of this machine: no files of the worker, no other processes, no sockets.
 #pragma once
 
 #include <cstdint>
@@ -12,29 +12,29 @@
 
 namespace wl {
 
-// How the children of a worker are kept apart from the machine.
+// How the children of a worker are isolated from the machine.
 enum class Sandbox {
-  kNone,        // as processes of this user: they read what the user may read
+  kNone,        // not at all: they may read and change what the user may
   kBubblewrap,  // each in a bubblewrap
 };
 const char* name_of(Sandbox sandbox);
 
 struct Box {
-  std::vector<std::string> read = {};  // files and folders beyond the system's that the child sees, at the same paths
-  std::string work = {};               // folder that the child may write, seen as /work, its working folder; may be ""
+  std::vector<std::string> read = {};  // files and folders to show read-only, beyond those of the system
+  std::string work = {};  // folder that the child may write, seen as /work, its working folder; empty: none
   int64_t tmp_bytes = int64_t{1} << 28;
-  bool processes = false;  // mounts /proc, of the child's own processes
-  bool gpus = false;       // shows the device nodes and libraries of GPUs
-  int filter_fd = -1;      // descriptor, in the child, of a program for seccomp (drivers/system_calls.h)
+  bool processes = false;  // whether to mount /proc, which shows only processes of the box
+  bool gpus = false;       // whether to show the device nodes and libraries of GPUs
+  int filter_fd = -1;      // descriptor, in the child, of a seccomp program (drivers/system_calls.h); -1: none
 };
 
-// Changes `options` so that its program runs in a box. Its environment must not be inherited. The folders of PATH and
-// LD_LIBRARY_PATH in that environment are visible, and the libraries and headers beside a folder called bin.
+// Changes `options` so that the program runs in a box. options.inherit_environment must be false. The folders of PATH
+// and LD_LIBRARY_PATH in the given environment are visible and, beside a folder named bin, its libraries and headers.
 void put_in(const Box& box, Process::Options& options);
 
-// Whether this machine can make boxes: FailedPrecondition says what is missing, and what to do.
+// Tries a box. FailedPrecondition says why this machine cannot make one, and what to do.
 absl::Status sandbox_works();
-// The last words of such a message: how to do without.
+// The end of such a message: how to continue without a sandbox.
 extern const char* const kWithoutSandbox;
 
 }  // namespace wl

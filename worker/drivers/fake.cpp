@@ -12,11 +12,11 @@ std::vector<int64_t> fake_samples(const Source& source, const Recipe& recipe) {
   encoder.text(source.target).text(source.compiler).text(source.text).integer(source.grid).integer(source.threads);
   const std::string hash = encoder.hash();
   const auto word = [&](size_t at) { return static_cast<int64_t>(std::stoull(hash.substr(at, 8), nullptr, 16)); };
-  // Seconds: a coordinator does not believe what no machine can reach, however large the kernel.
+  // Times are seconds, since a coordinator rejects times that are too short for any machine, also of a large kernel.
   const int64_t base = 1'000'000'000 + 100 * (word(0) % 990'000'000);
   std::vector<int64_t> samples;
-  // The least is there twice, so the time by several trials of a kernel is the one by any of them (undisturbed_ns()),
-  // and what wins does not depend on which worker measured what.
+  // The least time occurs twice, so undisturbed_ns() is the same over one trial of a kernel as over several, and the
+  // winner does not depend on which worker measured which trial.
   for (int i = 0; i < std::max(1, recipe.min_repeats); ++i)
     samples.push_back(i < 2 ? base : base + word(8 + static_cast<size_t>(i % 48)) % (base / 50));
   return samples;

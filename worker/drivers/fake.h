@@ -9,9 +9,9 @@
 
 namespace wl {
 
-// Returns between 1 s and 100 s: min_repeats samples within 2 % of each other.
+// Returns min_repeats samples, in ns, within 2 % of each other and between 1 s and 100 s.
 std::vector<int64_t> fake_samples(const Source& source, const Recipe& recipe);
-// Those of the kernels of a chain, added up.
+// Returns the sums of the samples of the chain's kernels.
 std::vector<int64_t> fake_samples(const KernelChain& chain, const std::vector<Candidate>& kernels,
                                   const Recipe& recipe);
 

@@ -1,5 +1,6 @@
-// The protocol between a worker and its runner: length-prefixed frames over a private socket. The runner is untrusted,
-// so every read is bounds-checked, and an oversized or malformed frame is an error without any allocation.
+// The protocol between a worker and its runner: length-prefixed frames over a private socket. The runner is not
+// trusted, so every read is bounds-checked, and an oversized or malformed frame is an error before anything is
+// allocated for it.
 //
 // frame = length of the rest (u32) | kind (u8) | number of the request it belongs to (u32) | payload
 #pragma once
@@ -56,15 +57,16 @@ class Packer {
   std::string bytes_;
 };
 
-// Reads fields in the order in which they were packed. After a read past the end all fields are zero and complete() is
-// false.
+// Reads fields in the order in which they were packed. After a read past the end, all further fields are zero and
+// complete() is false.
 class Unpacker {
  public:
   explicit Unpacker(std::string_view bytes) : left_(bytes) {}
   int64_t integer() { return raw<int64_t>(); }
   double real() { return raw<double>(); }
   std::string text();
-  // Reads the number of items that follow, each of at least `item_bytes`; 0 when so many cannot follow.
+  // Reads the number of items that follow, each of at least `item_bytes` bytes; 0 if the bytes that are left cannot
+  // hold so many.
   int64_t count(size_t item_bytes);
   bool complete() const { return ok_ && left_.empty(); }  // whether all fields were read and no bytes remain
 
@@ -91,14 +93,14 @@ std::string encode(const Frame& frame);
 class FrameReader {
  public:
   void append(const char* data, size_t size) { bytes_.append(data, size); }
-  // Returns the next complete frame; NotFound when more bytes are needed, DataLoss when the bytes cannot be a frame.
+  // Returns the next complete frame. NotFound: more bytes are needed. DataLoss: the bytes are not a frame.
   absl::StatusOr<Frame> next();
 
  private:
   std::string bytes_;
 };
 
-// Sends the whole frame and blocks meanwhile; Unavailable when the other end is closed.
+// Sends the whole frame; blocks until it is sent. Unavailable: the other end is closed.
 absl::Status send_frame(int fd, const Frame& frame);
 
 }  // namespace wl

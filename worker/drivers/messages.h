@@ -1,5 +1,6 @@
-// The commands of a runner and its answers. They never contain expected values: the runner executes untrusted code, so
-// the worker reads elements after the run and judges them itself.
+// The commands of a runner and its answers. They contain no expected values: the runner executes untrusted code, so the
+// worker reads elements after a run and judges them itself. A slot is the number under which a candidate or chain is
+// loaded.
 #pragma once
 
 #include <cstdint>
@@ -11,17 +12,17 @@
 
 namespace wl {
 
-// Allocates the arguments of a problem and fills its inputs; replaces an earlier problem. The answer is empty.
+// Allocates the arguments of a problem and fills its inputs, in place of an earlier problem. The answer is empty.
 struct SetupCommand {
   std::vector<BufferSpec> buffers;
   uint64_t seed = 0;
   bool cold = false;
   int threads = 1;
-  int64_t cache_bytes = 0;  // size of the last-level cache, which cold runs must exceed
-  std::string trace;        // of the job that candidates are measured for; empty: unknown
+  int64_t cache_bytes = 0;  // size of the last-level cache, which the copies for cold runs must exceed
+  std::string trace;        // trace id of the job that candidates are measured for; empty: unknown
   int64_t arena_bytes = 0;  // memory for the intermediates of chains; CPUs only
-  int64_t cpu_s = 3600;     // CPU time that all candidates may take together, beside their deadlines; CPUs only
-  bool libraries = false;   // whether candidates may call libraries that make code at run time; CPUs only
+  int64_t cpu_s = 3600;     // seconds of CPU time per thread that all candidates may take together; CPUs only
+  bool libraries = false;   // whether candidates may call libraries that generate code at run time; CPUs only
 };
 
 // Loads a candidate as `slot`. The answer is empty.
@@ -37,10 +38,10 @@ struct LoadCommand {
   std::string library = {};  // as in Source
 };
 
-// Makes loaded candidates a chain that is checked and timed as `slot`. The answer is empty.
+// Combines loaded candidates to a chain that is checked and timed as `slot`. The answer is empty. CPUs only.
 struct ChainCommand {
   struct Argument {
-    int64_t buffer = -1;  // of the problem; -1: the arena
+    int64_t buffer = -1;  // index of a buffer of the problem; -1: the arena
     int64_t offset = 0;   // bytes from the beginning of the arena
   };
   struct Step {
@@ -51,18 +52,19 @@ struct ChainCommand {
   std::vector<Step> steps;
 };
 
-// Poisons the outputs and runs the candidate once. Unless `thorough`, only one page of some of large outputs is
-// poisoned and compared: systematic omissions show there too, at a fraction of the memory traffic.
+// Fills the outputs with poison (values that kernels do not produce) and runs the candidate once. Unless `thorough`, a
+// CPU session poisons and compares only a fraction of the pages of large outputs: systematic omissions show there too,
+// for a fraction of the memory traffic.
 struct CheckCommand {
   int64_t slot = 0;
   bool thorough = false;
 };
 struct CheckAnswer {
-  std::string damage;  // if not empty, describes writes outside the outputs
+  std::string damage;  // describes a write outside the outputs; empty: none was found
   struct Unwritten {
     int64_t buffer = 0, elements = 0, first = 0;
   };
-  std::vector<Unwritten> unwritten;  // outputs that still contain poison
+  std::vector<Unwritten> unwritten;  // outputs that still contain poison, and from which element on
 };
 
 // Reads elements of the buffers after the last run.
@@ -76,7 +78,7 @@ struct PeekAnswer {
   std::vector<double> values;  // one value per requested place
 };
 
-// Poisons the outputs, then times one slot, or several in rounds.
+// Fills the outputs with poison, then times one slot, or several in interleaved rounds.
 struct TimeCommand {
   std::vector<int64_t> slots;
   Recipe recipe;
@@ -84,32 +86,32 @@ struct TimeCommand {
 struct Samples {
   std::vector<int64_t> samples_ns;
   bool hopeless = false;
-  std::vector<int> clocks_mhz = {};  // clock of a GPU's units right after each sample; empty: not known
+  std::vector<int> clocks_mhz = {};  // clock of the units of a GPU right after each sample; empty: not known
 };
 struct TimeAnswer {
   std::vector<Samples> slots;
   std::string damage;
 };
 
-// Times of the two fixed kernels that show whether the machine is as fast as before. On a GPU their results are checked
-// too: Internal when they are wrong.
+// Times of two fixed kernels, which show whether the machine is still as fast as before. On a GPU their results are
+// checked too; Internal: they are wrong.
 struct CanaryAnswer {
   int64_t compute_ns = 0, copy_ns = 0;
 };
 
-// Compiles GPU kernels to machine code, in a runner that does nothing else. The sources share target and prelude.
-// InvalidArgument has the compiler's errors.
+// Compiles GPU kernels to machine code, in a runner without a device. All sources have the same target and prelude.
+// InvalidArgument: the compiler's errors.
 struct CompileCommand {
-  std::string folder;  // folder for intermediate files; empty: the runner's own /tmp, which it empties afterwards
+  std::string folder;  // for intermediate files; empty: the runner's own /tmp, which is emptied afterwards
   std::vector<Source> sources;
 };
 struct CompileAnswer {
   std::string binary;
-  std::vector<CodeFacts> kernels;  // facts about the kernels, one per source
+  std::vector<CodeFacts> kernels;  // one per source
   double seconds = 0;
 };
 
-// The GPUs that this machine's drivers show. A runner finds them too, since a driver may hang.
+// The GPUs that the drivers of this machine show. A runner looks for them, since a driver may hang.
 struct DescribeAnswer {
   struct Found {
     std::string name;  // name of the device, e.g. "cuda:0"
@@ -119,12 +121,12 @@ struct DescribeAnswer {
   std::vector<std::string> missing;  // one line for each API without a GPU: "CUDA: no libcuda.so.1 ..."
 };
 
-// A sign of life during a long command.
+// Progress of a long command: the slot that runs (-1: none), and a counter that increases with every report.
 struct ProgressNote {
   int64_t slot = 0, counter = 0;
 };
 
-// What the runner has to say, for the worker's log. Any number of them may come before an answer.
+// A line for the worker's log. Any number of them may come before an answer.
 struct LogNote {
   std::string text, trace;  // trace: as in the last SetupCommand
 };
@@ -145,7 +147,7 @@ std::string pack(const DescribeAnswer& message);
 std::string pack(const ProgressNote& message);
 std::string pack(const LogNote& message);
 
-// DataLoss when the bytes are not exactly such a message.
+// DataLoss: the bytes are not exactly one such message.
 template <typename Message>
 absl::StatusOr<Message> unpack(const std::string& bytes);
 

@@ -34,7 +34,7 @@ std::vector<char*> pointers(const std::vector<std::string>& strings) {
   return out;
 }
 
-// The settings of posix_spawn, destroyed on every path.
+// The settings of posix_spawn, freed by the destructor.
 struct SpawnSettings {
   posix_spawn_file_actions_t actions;
   posix_spawnattr_t attributes;
@@ -54,9 +54,9 @@ bool readable(int fd, int64_t timeout_ns) {
   return poll(&poller, 1, ms) > 0;
 }
 
-constexpr int64_t kPatience = 5'000'000'000;  // ns that a killed process has to end
+constexpr int64_t kPatience = 5'000'000'000;  // ns for which a killed process is awaited
 
-// The children of a process with one thread. Such are bwrap and the first process of its box.
+// Returns the children of a single-threaded process, such as bwrap or the first process of its box.
 std::vector<pid_t> children_of(pid_t parent) {
   std::ifstream file(absl::StrCat("/proc/", parent, "/task/", parent, "/children"));
   std::vector<pid_t> children;
@@ -64,12 +64,12 @@ std::vector<pid_t> children_of(pid_t parent) {
   return children;
 }
 
-// Whether a process is stopped; or, `with_below`, one of those below it.
+// Whether a signal has stopped a process or, if `with_below`, one of its descendants.
 bool is_stopped(pid_t pid, bool with_below) {
   std::ifstream stat(absl::StrCat("/proc/", pid, "/stat"));
   std::string line;
   std::getline(stat, line);
-  const size_t state = line.rfind(") ");  // the name before it may have blanks
+  const size_t state = line.rfind(") ");  // the name before it may contain blanks
   if (state != std::string::npos && line.compare(state + 2, 1, "T") == 0) return true;
   if (!with_below) return false;
   const std::vector<pid_t> children = children_of(pid);
@@ -109,8 +109,7 @@ bool Drain::read_from(int fd) {
       const size_t room = keep_ - std::min(keep_, text_.size());
       text_.append(block, std::min(room, static_cast<size_t>(n)));
       if (static_cast<size_t>(n) < sizeof block)
-        return true;  // the caller gets a chance to look at its other
-                      // descriptors
+        return true;  // returns so that the caller can look at its other descriptors
     } else if (n == 0) {
       return false;
     } else if (errno != EINTR) {
@@ -135,7 +134,7 @@ absl::StatusOr<Process> Process::start(const Options& options) {
   posix_spawn_file_actions_addopen(&settings.actions, 0, "/dev/null", O_RDONLY, 0);
   posix_spawn_file_actions_adddup2(&settings.actions, theirs.get(), 1);
   posix_spawn_file_actions_adddup2(&settings.actions, theirs.get(), 2);
-  // dup2 onto itself would keep close-on-exec set. (Since glibc 2.29 posix_spawn clears it in this case.)
+  // dup2 onto itself would leave close-on-exec set, but posix_spawn clears it in this case (since glibc 2.29).
   if (options.pass_fd >= 0) posix_spawn_file_actions_adddup2(&settings.actions, options.pass_fd, 3);
   if (!options.folder.empty()) posix_spawn_file_actions_addchdir_np(&settings.actions, options.folder.c_str());
   sigset_t none, all;
@@ -176,10 +175,10 @@ bool Process::stopped() const {
   return running() && is_stopped(pid_, boxed_);
 }
 
-// The child has ended. Everything it left in its process group is killed, and what is in its box ends with it: the
-// first process of a box holds the other end of the output until all others are gone.
+// Called when the child has ended. Kills what it left in its process group, and waits for the end of its box: the first
+// process of a box keeps the output open until all others in the box have ended.
 absl::StatusOr<Exit> Process::reap() {
-  // Kills before waiting, while the id cannot belong to another group.
+  // Kills before waitpid(), while the id cannot yet belong to another group.
   ::kill(-pid_, SIGKILL);
   int status = 0;
   while (waitpid(pid_, &status, 0) < 0 && errno == EINTR) {
@@ -194,7 +193,7 @@ absl::StatusOr<Exit> Process::reap() {
   }
   if (WIFSIGNALED(status)) return Exit{true, WTERMSIG(status)};
   const int code = WEXITSTATUS(status);
-  // bwrap exits as a shell does: a signal of its program is 128 and its number.
+  // bwrap exits as a shell does: with 128 plus the number of the signal that ended its program.
   return boxed_ && code > 128 ? Exit{true, code - 128} : Exit{false, code};
 }
 
@@ -216,17 +215,18 @@ absl::StatusOr<Exit> Process::wait(int64_t deadline_ns, Drain& drain) {
 
 absl::StatusOr<Exit> Process::kill() {
   if (!running()) return Exit{};
-  // The child of bwrap is the first process of its box: with it, the system ends all of the box. To kill bwrap alone is
-  // not enough, although it is asked to take its box with it: the box leaves the group of bwrap some time before it
-  // asks to end when bwrap ends, and between the two it would go on. bwrap is stopped first, so that it starts no box
-  // any more and reaps none, whose id could then be of another process.
+  // The child of bwrap is the first process of its box: when it is killed, the kernel ends everything in the box.
+  // Killing only bwrap is not enough, although the box is told to end with it (--die-with-parent): the box leaves the
+  // process group of bwrap before it makes that request to the kernel, and would survive a kill between the two. bwrap
+  // is stopped first, so that it neither starts a box nor reaps one, whose id could then belong to another process.
   if (boxed_) {
     ::kill(-pid_, SIGSTOP);
     for (pid_t child : children_of(pid_)) ::kill(child, SIGKILL);
   }
   ::kill(-pid_, SIGKILL);
   ::kill(pid_, SIGKILL);
-  // A process in an uninterruptible call may survive SIGKILL, and waiting for it for ever would block the worker.
+  // A process in an uninterruptible system call may survive SIGKILL; waiting for it without limit would block the
+  // worker.
   if (exit_fd_.valid() && !readable(exit_fd(), kPatience)) {
     return survives(std::exchange(pid_, -1));
   }

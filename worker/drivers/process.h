@@ -1,4 +1,4 @@
-// Child processes that can be killed. Each leads its own process group; killing it kills the group, and every wait has
+// Child processes that can be killed. Each leads its own process group. Killing it kills the group, and every wait has
 // a deadline.
 #pragma once
 
@@ -14,8 +14,9 @@ namespace wl {
 
 int64_t monotonic_ns();
 
-// The end of a pipe of which this process has the other one as long as it lives, however it ends: a child that is given
-// it (Process::Options::pass_fd) and reads finds the end of the file then. Below 0: there are too many open files.
+// Returns the read end of a pipe whose write end only this process has, for all its life. A child that is given it
+// (Process::Options::pass_fd) reads the end of the file when this process has ended, for whatever reason. -1: there are
+// too many open files.
 int life_of_this_process();
 
 // A file descriptor, closed on destruction.
@@ -43,7 +44,7 @@ class Descriptor {
 class Drain {
  public:
   explicit Drain(size_t keep) : keep_(keep) {}
-  // Reads the available bytes of a non-blocking descriptor; false at its end.
+  // Reads available bytes from a non-blocking descriptor. Returns false at its end.
   bool read_from(int fd);
   const std::string& text() const { return text_; }
 
@@ -56,20 +57,21 @@ struct Exit {
   bool signalled = false;
   int code = 0;  // exit status, or the signal's number
 };
-// formats the end of a process, e.g. "killed by SIGSEGV" or "exited with status 3"
+// Returns how a process ended, e.g. "killed by SIGSEGV" or "exited with status 3".
 std::string describe(const Exit& exit);
 
 class Process {
  public:
   struct Options {
-    std::vector<std::string> arguments;  // [0] is the program, which is searched on PATH
+    std::vector<std::string> arguments;  // [0] is the program, which is searched for on PATH
     std::vector<std::string> environment;
     bool inherit_environment = false;
     std::string folder;  // working folder of the child; empty: that of this process
-    int pass_fd = -1;    // descriptor that becomes number 3 in the child
-    bool boxed = false;  // the program is bwrap (drivers/bubblewrap.h): the child has ended when all of its box has
+    int pass_fd = -1;    // descriptor that becomes number 3 in the child; -1: none
+    bool boxed = false;  // the program is bwrap (drivers/bubblewrap.h): the child has ended when its whole box has
   };
-  // Starts a child with empty stdin, and stdout and stderr on `output()`. NotFound when there is no such program.
+  // Starts a child with an empty stdin, and with stdout and stderr readable at output(). NotFound: there is no such
+  // program. Unavailable: it cannot be started.
   static absl::StatusOr<Process> start(const Options& options);
 
   Process() = default;
@@ -79,15 +81,15 @@ class Process {
 
   bool running() const { return pid_ > 0; }
   pid_t pid() const { return pid_; }
-  int output() const { return output_.get(); }    // returns the non-blocking descriptor of the child's output
-  int exit_fd() const { return exit_fd_.get(); }  // returns a descriptor that is readable when the child has ended
+  int output() const { return output_.get(); }    // non-blocking descriptor of the child's stdout and stderr
+  int exit_fd() const { return exit_fd_.get(); }  // descriptor (a pidfd) that is readable when the child has ended
 
-  // Whether a signal such as SIGSTOP has stopped the child, or the program in its box, and nothing has let it go on.
+  // Whether a signal such as SIGSTOP has stopped the child, or a program in its box, and nothing has continued it.
   bool stopped() const;
-  // Returns how the child ended and kills its group; DeadlineExceeded when it has not ended by `deadline_ns` (monotonic
-  // clock). Drains the output meanwhile.
+  // Waits for the end of the child, draining its output; then kills its group and returns how it ended.
+  // DeadlineExceeded: it has not ended by `deadline_ns` (monotonic clock).
   absl::StatusOr<Exit> wait(int64_t deadline_ns, Drain& drain);
-  // Sends SIGKILL to the group and to a box, and waits up to 5 s. Unavailable when the child, or a process of its box,
+  // Sends SIGKILL to the group and the box, and waits up to 5 s. Unavailable: the child, or a process of its box,
   // survives.
   absl::StatusOr<Exit> kill();
 

@@ -30,7 +30,7 @@ void set_limit(int resource, rlim_t most) {
 
 void enter_sandbox(pid_t parent, bool runs_foreign_code) {
   (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
-  if (getppid() != parent) _exit(0);  // the parent ended before the line above
+  if (getppid() != parent) _exit(0);  // the parent ended before prctl() took effect
   set_limit(RLIMIT_CORE, 0);
   if (runs_foreign_code) {
     set_limit(RLIMIT_FSIZE, 0);

@@ -1,6 +1,6 @@
-// The runner's side of a batch: the arguments of one problem, the loaded candidates, and the operations on them. One
-// class per kind of device. Used in the child process only, and knows no expected values. To add a kind of device, add
-// a class and its line in open_session.
+// The runner's side of a batch: the arguments of one problem, the loaded candidates, and the operations on them. There
+// is one class for each kind of device. Used in the child process only; it knows no expected values. A new kind of
+// device needs a class and its line in open_session().
 #pragma once
 
 #include <functional>
@@ -14,14 +14,14 @@ namespace wl {
 
 class Session {
  public:
-  // Called between runs with the slot that runs next; -1: none.
+  // Called between runs with the slot (candidate) that runs next; -1: none.
   using Alive = std::function<void(int64_t slot)>;
 
   virtual ~Session() = default;
   // messages.h documents the commands and their answers.
   virtual absl::Status setup(const SetupCommand& command) = 0;
   virtual absl::Status load(const LoadCommand& command) = 0;
-  // Unimplemented where a device runs no chains.
+  // Unimplemented: the device runs no chains.
   virtual absl::Status assemble(const ChainCommand&) {
     return absl::UnimplementedError("this device runs no chains of kernels");
   }
@@ -30,12 +30,13 @@ class Session {
   virtual absl::StatusOr<TimeAnswer> time(const TimeCommand& command) = 0;
   virtual absl::StatusOr<CanaryAnswer> canary() = 0;
 
-  // Writes "in x, 12 bytes past its end of 4096 bytes", or "" when the address is not near an argument. Called by the
-  // handler of fatal signals, so it allocates nothing.
+  // Writes a text such as " at byte 4100 of argument 2 (x, output, 4096 bytes)", or "" if the address is not near an
+  // argument. Called by the handler of fatal signals, so it allocates nothing.
   virtual void describe_address(const void* address, char* text, size_t size) const = 0;
 };
 
-// Opens a session on a device: "cpu", "cuda:0", "hip:1". Unavailable: this machine has no such device.
+// Opens a session on a device: "cpu", "cuda:0", "hip:1". FailedPrecondition: this machine has no such device or no
+// driver.
 absl::StatusOr<std::unique_ptr<Session>> open_session(const std::string& device, Session::Alive alive);
 
 }  // namespace wl

@@ -21,18 +21,18 @@
 namespace wl {
 namespace {
 
-// Names that an architecture lacks are skipped.
+// The system calls that every child may make. Names that the architecture does not have are skipped.
 constexpr const char* kForAll[] = {
     // Memory.
     "brk", "munmap", "mremap", "madvise", "mincore", "membarrier",
-    // Reading files and the descriptors that the child has.
+    // Reading files, and the descriptors that the child has.
     "read", "readv", "pread64", "preadv", "write", "writev", "close", "lseek", "fstat", "newfstatat", "stat", "lstat",
     "statx", "access", "faccessat", "faccessat2", "readlink", "readlinkat", "getcwd", "fadvise64",
     // Its own threads and signals.
     "futex", "sched_yield", "sched_getaffinity", "sched_setaffinity", "getcpu", "rt_sigaction", "rt_sigprocmask",
     "rt_sigreturn", "rt_sigpending", "sigaltstack", "set_robust_list", "get_robust_list", "rseq", "arch_prctl",
     "set_tid_address", "restart_syscall", "exit", "exit_group",
-    // Clocks and facts.
+    // Clocks, and facts about the process and the system.
     "nanosleep", "clock_nanosleep", "clock_gettime", "clock_getres", "gettimeofday", "time", "times", "getpid",
     "gettid", "getppid", "getuid", "geteuid", "getgid", "getegid", "getrandom", "uname", "sysinfo", "getrusage",
     "getrlimit"};
@@ -160,8 +160,8 @@ class Filter {
       allow_candidate(permitted == Permitted::kLibrary);
     } else {
       for (const char* name : kForCompilers) allow(name);
-      // Threads and processes, but in the same namespaces. The flags of clone3 lie in memory, which a filter cannot
-      // read.
+      // Threads and processes, but in the same namespaces. clone3 is refused with ENOSYS, so that callers fall back to
+      // clone: its flags lie in memory, which a filter cannot read.
       constexpr uint64_t kSpaces =
           CLONE_NEWNS | CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS | CLONE_NEWCGROUP;
       allow("clone", {masked(0, kSpaces, 0)});
@@ -169,13 +169,13 @@ class Filter {
     }
     if (permitted == Permitted::kDriver) {
       for (const char* name : kForDrivers) allow(name);
-      // NVIDIA's listens on a local socket to hand its memory to other processes, and finds no device without it. It
-      // connects to that of its service for several processes (MPS).
+      // NVIDIA's driver listens on a local socket to share its memory with other processes, and finds no device if it
+      // cannot. It also connects to the socket of NVIDIA's service for several processes (MPS).
       allow("socket", {equal(0, AF_UNIX)});
     }
     set(SCMP_FLTATR_ACT_BADARCH, SCMP_ACT_ERRNO(EPERM));
     set(SCMP_FLTATR_CTL_TSYNC, 1);
-    // Kernels before 5.16 would slow the child's memory accesses down (SSBD), which are to be timed.
+    // Linux before 5.16 would otherwise turn on a mitigation (SSBD) that slows down the memory accesses that are timed.
     set(SCMP_FLTATR_CTL_SSB, 1);
     set(SCMP_FLTATR_CTL_OPTIMIZE, 2);
   }
@@ -196,13 +196,14 @@ class Filter {
   }
 
  private:
-  // Whoever runs a candidate has started its threads and knows its limits.
+  // The calls of a candidate. The runner has started its threads and set its limits before, so it needs no calls for
+  // that.
   void allow_candidate(bool makes_code) {
     constexpr uint64_t kWrites = O_ACCMODE | O_CREAT | O_TRUNC | O_TMPFILE;
     allow("open", {masked(1, kWrites, O_RDONLY)});
     allow("openat", {masked(2, kWrites, O_RDONLY)});
-    // Private memory counts against the limit; memory that is shared, or grows like a stack, would not. Nothing is
-    // writable and executable at once, but where a library makes code.
+    // Private memory counts against the memory limit; shared memory and memory that grows like a stack would not, so
+    // neither is permitted. Memory is not writable and executable at the same time, unless a library generates code.
     std::vector<uint64_t> protections = {0, PROT_WRITE, PROT_EXEC};
     if (makes_code) protections.push_back(PROT_WRITE | PROT_EXEC);
     for (const uint64_t protection : protections) {
@@ -211,7 +212,7 @@ class Filter {
       allow("mprotect", {kind});
     }
     allow("tgkill", {equal(0, static_cast<uint64_t>(getpid()))});
-    allow("prlimit64", {equal(2, 0)});  // asks only
+    allow("prlimit64", {equal(2, 0)});  // only reads a limit
     allow("sendto", {equal(0, 3)});
     allow("recvfrom", {equal(0, 3)});
   }

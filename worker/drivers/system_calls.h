@@ -1,5 +1,6 @@
-// The system calls that the children of a worker may make, as lists of libseccomp. Every other call, of this or another
-// architecture, fails with EPERM, which ends nothing by itself: a program that can do without goes on.
+// The system calls that the children of a worker may make, as lists for libseccomp. Every other call, and every call of
+// another architecture, fails with EPERM. That does not end the child: a program that can do without the call
+// continues.
 #pragma once
 
 #include "absl/status/statusor.h"
@@ -8,16 +9,17 @@
 namespace wl {
 
 enum class Permitted {
-  kCandidate,  // memory, clocks, reading files: no process, no thread, no file is made, no other process reached
-  kLibrary,    // the same, and memory that is writable and executable: for libraries that make code at run time
-  kCompiler,   // also processes and files, for compilers
-  kDriver,     // also what drivers of GPUs use
+  kCandidate,  // memory, clocks and reading files; no new process, thread or file, and no access to other processes
+  kLibrary,    // also memory that is writable and executable, for libraries that generate code at run time
+  kCompiler,   // also starting processes and writing files
+  kDriver,     // also the calls of GPU drivers
 };
 
-// Makes the rest of this process's life, in all its threads, obey the list. It cannot be undone.
+// Restricts this process with all its threads to the list, for the rest of its life. FailedPrecondition: libseccomp or
+// the kernel refuses.
 absl::Status allow_only(Permitted permitted);
 
-// Returns a file in memory with the list as a program for the kernel, read from its begin, which bwrap loads.
+// Returns an in-memory file with the list as a BPF program, positioned at its start, which bwrap loads into the kernel.
 absl::StatusOr<Descriptor> filter_program(Permitted permitted);
 
 }  // namespace wl

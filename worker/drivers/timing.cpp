@@ -9,27 +9,28 @@
 namespace wl {
 namespace {
 
-constexpr int64_t kShort = 20'000;    // ns; a shorter single call is disturbed by the clock and the launch
+constexpr int64_t kShort = 20'000;    // ns; the overhead of clock and launch distorts the time of a shorter single call
 constexpr int64_t kSample = 60'000;   // ns that an inner loop should take
-constexpr int64_t kWarm = 2'000'000;  // ns of warming up, unless one call takes longer
-// ns; a call that takes as long has replaced what is in the caches by its own data, whatever ran before it.
+constexpr int64_t kWarm = 2'000'000;  // ns of warming up; also: a first call that takes as long is a sample
+// ns; a call that takes so long has filled the caches with its own data, whatever ran before it.
 constexpr int64_t kLong = 10'000'000;
-// ns; where calls take as long on average, so many rounds are enough: what would disturb one is averaged within it.
+// ns; if calls take so long on average, kRoundsOfVeryLong rounds are enough, since short disturbances average out
+// within a call.
 constexpr int64_t kVeryLong = 500'000'000;
 constexpr int kRoundsOfVeryLong = 3;
 constexpr double kMedianKnown = 0.015;
 constexpr double kClockMoved = 0.05;
 
-constexpr int kRoundsToLose = 8;  // so many samples in the same rounds show who is behind
+constexpr int kRoundsToLose = 8;  // rounds after which it is clear which slots are too slow
 
-// A candidate has lost when all of so many samples exceed the best time by so much: other load makes some samples
-// longer but not all of them, and the finalists are timed again side by side.
+// A candidate has lost when all of `samples` samples exceed `factor` times the best time. Other load makes some samples
+// longer but not all of them, and the finalists of a search are timed again side by side.
 constexpr struct {
   size_t samples;
   double factor;
 } kLost[] = {{2, 1.5}, {3, 1.25}, {5, 1.1}};
 
-// Warms the slot up, beginning with a call that took `ns`, and returns the number of calls per sample.
+// Continues to warm up a slot whose first call took `ns`, and returns the number of calls per sample.
 int64_t warm_up(int slot, int64_t ns, const TimedRun& run) {
   int64_t spent = ns, fastest = ns;
   for (int runs = 1; spent < kWarm && runs < 200; ++runs) {
@@ -43,11 +44,11 @@ int64_t warm_up(int slot, int64_t ns, const TimedRun& run) {
 struct Slot {
   int64_t calls = 1;
   int64_t spent = 0;
-  int64_t last_ns = 0;  // of the latest call that warmed it up, or sample
+  int64_t last_ns = 0;  // ns per call of the latest warm-up call or sample
   Samples result = {};
 };
 
-// Runs timed calls and reads the machine's clock after each. 0, or no way to read it, means not known.
+// How to run calls and how to read the machine's clock in MHz after them. 0, or no function: the clock is not known.
 struct Clocked {
   const TimedRun& run;
   const std::function<int()>& clock_mhz;
@@ -64,7 +65,7 @@ void take_sample(int index, Slot& slot, const Clocked& timed) {
   add_sample(timed.run(index, slot.calls), slot, timed);
 }
 
-// Makes a slot ready. Its first call is a sample already if it takes `is_sample` ns or more.
+// Makes a slot ready to be timed. Its first call already counts as a sample if it takes `is_sample` ns or more.
 void begin(int index, Slot& slot, int64_t is_sample, const Clocked& timed) {
   const int64_t first = std::max<int64_t>(timed.run(index, 1), 1);
   if (first >= is_sample) return add_sample(first, slot, timed);
@@ -72,8 +73,8 @@ void begin(int index, Slot& slot, int64_t is_sample, const Clocked& timed) {
   slot.calls = warm_up(index, first, timed.run);
 }
 
-// One sample of every slot, in `order`. Other slots may have evicted a slot's data from the caches, so an untimed call
-// comes first unless the recipe wants cold caches or the slot's calls are long.
+// Takes one sample of every slot, in `order`. Other slots may have evicted a slot's data from the caches, so an untimed
+// call comes first, unless the recipe wants cold caches or the slot's calls are long.
 void time_round(const Recipe& recipe, const std::vector<int>& order, std::vector<Slot>& slots, const Clocked& timed) {
   for (int i : order) {
     Slot& slot = slots[static_cast<size_t>(i)];
@@ -82,7 +83,7 @@ void time_round(const Recipe& recipe, const std::vector<int>& order, std::vector
   }
 }
 
-// Takes those out of `order` that are so far behind the best that they do not win any more.
+// Removes the slots from `order` whose time exceeds `lost_factor` (at least 1) times the best one.
 void drop_lost(double lost_factor, const std::vector<Slot>& slots, std::vector<int>& order) {
   const auto ns = [&](int i) { return undisturbed_ns(slots[static_cast<size_t>(i)].result.samples_ns); };
   double best = ns(order.front());
@@ -90,8 +91,8 @@ void drop_lost(double lost_factor, const std::vector<Slot>& slots, std::vector<i
   std::erase_if(order, [&](int i) { return ns(i) > std::max(1.0, lost_factor) * best; });
 }
 
-// Slots get the same number of rounds: a median over fewer rounds would describe other conditions. Where the recipe
-// says so, those that have lost get fewer, and their medians mean nothing.
+// All slots get the same number of rounds, since a median over fewer rounds would describe other conditions. If the
+// recipe has a lost_factor, slots that have lost get fewer; their medians are not comparable.
 void time_in_rounds(const Recipe& recipe, std::vector<int> order, std::vector<Slot>& slots, const Clocked& timed) {
   for (int i : order) begin(i, slots[static_cast<size_t>(i)], INT64_MAX, timed);
   for (int rounds = 1;; ++rounds) {
@@ -167,7 +168,7 @@ std::vector<Samples> time_slots(const Recipe& recipe, int slots, const TimedRun&
   const Clocked timed{run, clock_mhz};
   std::vector<Slot> state(static_cast<size_t>(slots));
   if (slots == 1) {
-    // It has just run for its check, so it is warm.
+    // The slot is warm, since its check has just run it.
     begin(0, state[0], kWarm, timed);
     while (state[0].result.samples_ns.empty() || !finished(recipe, state[0])) take_sample(0, state[0], timed);
   } else {

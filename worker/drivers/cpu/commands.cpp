@@ -1,4 +1,4 @@
-// The commands that make an object of a text.
+// The commands that compile and link a translation unit.
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -9,12 +9,12 @@
 namespace wl {
 namespace {
 
-// -fno-builtin-mem*: both compilers turn a row-copy loop into a library call, which does not use the chosen vector
-// width.
+// -fno-builtin-mem*: without it, both compilers turn a loop that copies a row into a library call, which does not use
+// the chosen vector width.
 constexpr const char* kCompile =
     "-std=c++17 -O2 -w -ffp-contract=fast -fno-math-errno -fno-trapping-math -fno-builtin-memcpy -fno-builtin-memset "
     "-fPIC";
-// Whatever a text leaves undefined, but what is in libc and libm, is then a compile error of its candidate.
+// -z defs: an undefined symbol that is not in libc or libm becomes a compile error of its candidate.
 constexpr const char* kLink = "-shared -s -z defs -z noexecstack -z noseparate-code --build-id=none --as-needed";
 
 constexpr const char* kLinkers[] = {"ld", "ld.lld"};
@@ -36,9 +36,9 @@ bool is_preferred_linker(const std::string& linker) {
 
 std::string build_script(const CpuCompiler& compiler, const CpuTarget& target) {
   const std::string& linker = cpu_linker();
-  // The driver of a compiler starts itself again for each step, reads the libraries of C++, and adds what only programs
-  // need. That costs more than a small kernel does. It is asked where the linker alone does not find all, for example
-  // a function of the compiler's own library.
+  // A compiler driver (g++, clang++) that also links starts itself again for each step, reads the C++ libraries, and
+  // adds what only programs need, which takes longer than `ld` by itself. The driver links only if the linker does not
+  // find every symbol, for example a function of the compiler's run-time library.
   return absl::StrCat(compiler.program, " ", kCompile, " ", absl::StrJoin(target.flags, " "), " ",
                       absl::StrJoin(compiler.flags, " "), " -c -o ", kUnitCode, " ", kUnitText, " && { ", linker, " ",
                       kLink, " -o ", kUnitObject, " ", kUnitCode, " -lm -lc 2>/dev/null || exec ", compiler.program,

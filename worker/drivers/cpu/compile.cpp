@@ -23,16 +23,16 @@ namespace {
 
 constexpr int kMessageLines = 6;
 
-// The limits of each process of a compiler in a sandbox, beside that of its CPU time; all are hard.
+// The resource limits of each compiler process in a sandbox, besides that of CPU time. All are hard.
 constexpr const char* kLimits[] = {"/usr/bin/prlimit",          "--as=4294967296:4294967296",
                                    "--fsize=67108864:67108864", "--nofile=256:256",
                                    "--nproc=256:256",           "--core=0:0"};
 
-// Before the commands of a compiler outside a sandbox, which has its own means: ends its process group when this
-// process has ended, whose life is descriptor 3.
+// A prefix of the script of a compiler outside a sandbox: a background reader kills the process group of the compiler
+// when this process has ended, which closes the pipe at descriptor 3. A sandbox does that by itself.
 constexpr const char* kEndWithUs = "(read -r _ <&3; kill -9 0) >/dev/null 2>&1 & exec 3<&-; ";
 
-// The candidates of one translation unit, as indices into the batch; one per distinct text.
+// The candidates of one translation unit, as indices into the batch; only one of those with equal texts.
 struct Unit {
   const CpuTarget* target = nullptr;
   const CpuCompiler* compiler = nullptr;
@@ -46,7 +46,7 @@ struct UnitResult {
   double seconds = 0;
 };
 
-// Returns the first errors with the lines under them or, if there are none, the first lines.
+// Returns the first error with the lines after it or, if there is no error, the first lines.
 std::string first_lines(const std::string& text) {
   std::vector<std::string> lines = absl::StrSplit(text, '\n', absl::SkipEmpty());
   const auto error = std::find_if(lines.begin(), lines.end(), [](const std::string& line) {
@@ -101,14 +101,15 @@ class Compilation {
     }
     for (const auto& [key, members] : groups) {
       const size_t most = static_cast<size_t>(std::max(1, options_.unit));
-      // There is at least one unit per job, since a unit is compiled serially.
+      // There is at least one unit per job (if there are so many candidates), since one compiler compiles a unit.
       const size_t wanted = std::max((members.size() + most - 1) / most,
                                      std::min(members.size(), static_cast<size_t>(most == 1 ? 1 : options_.jobs)));
       for (std::vector<size_t>& share : shares_of(members, wanted, most))
         queue_.push_back(
             {target_named(std::get<0>(key)), usable[std::get<1>(key)], std::get<2>(key), std::move(share)});
     }
-    // The longest comes first (from the back), so that no core waits long for the last one.
+    // The units with the longest texts are compiled first (taken from the back), so that no core waits long for the
+    // last one.
     std::stable_sort(queue_.begin(), queue_.end(),
                      [&](const Unit& a, const Unit& b) { return text_bytes(a.members) < text_bytes(b.members); });
   }
@@ -119,7 +120,7 @@ class Compilation {
     return bytes;
   }
 
-  // Deals the members out into `n` parts of about equal texts and of at most `most` members, the longest text first.
+  // Distributes the members over `n` units of about equal text length, with at most `most` members each.
   std::vector<std::vector<size_t>> shares_of(std::vector<size_t> members, size_t n, size_t most) const {
     std::stable_sort(members.begin(), members.end(), [&](size_t a, size_t b) {
       return candidates_[a].source.text.size() > candidates_[b].source.text.size();
@@ -146,7 +147,7 @@ class Compilation {
 
   void reject(size_t i, std::string message) { results_[i] = {Outcome::kRejected, std::move(message), "", 0}; }
 
-  // Worker threads take units from the back of the queue, and put back the members of a failed unit one by one.
+  // Threads take units from the back of the queue, and put the members of a failed unit back one by one.
   absl::Status compile_all() {
     for (const Unit& unit : queue_) left_ += unit.members.size();
     std::vector<std::thread> threads;
@@ -199,8 +200,8 @@ class Compilation {
     changed_.notify_all();
   }
 
-  // Writes the unit's text into a folder of its own, so that no compiler sees the text or the object of another. A
-  // kernel that is compiled alone is named alike in every batch, since the name may become part of its object.
+  // Writes the unit's text into a folder of its own, so that no compiler sees the text or object of another unit. A
+  // kernel that is compiled alone has the same file name in every batch, since that name may become part of the object.
   absl::Status write_unit(const Unit& unit, const std::string& folder) const {
     std::error_code error;
     if (!std::filesystem::create_directory(folder, error))
@@ -219,8 +220,8 @@ class Compilation {
     return write_parts(absl::StrCat(folder, "/", kUnitText), parts);
   }
 
-  // Starts the compiler on the text in the folder. It gets a minimal environment, since some variables would change the
-  // code it makes.
+  // Starts the compiler on the text in the folder. The environment is minimal, since some variables change the code
+  // that compilers generate.
   absl::StatusOr<Process> start(const Unit& unit, const std::string& folder) const {
     Process::Options options;
     const bool boxed = options_.sandbox == Sandbox::kBubblewrap;
@@ -253,7 +254,7 @@ class Compilation {
     WL_ASSIGN_OR_RETURN(Process process, start(unit, folder));
     Drain drain(16384);
     absl::StatusOr<Exit> exit = absl::DeadlineExceededError("");
-    // Waits in short slices, so that a cancel is noticed.
+    // Waits in short intervals, so that a cancel is noticed.
     while (absl::IsDeadlineExceeded(exit.status()) && !stopped() && monotonic_ns() - begin < options_.deadline_ns)
       exit = process.wait(std::min(begin + options_.deadline_ns, monotonic_ns() + 100'000'000), drain);
     UnitResult result;
@@ -280,7 +281,7 @@ class Compilation {
   const std::vector<Candidate>& candidates_;
   const CompileOptions& options_;
   std::vector<Compiled> results_;
-  std::vector<size_t> twin_;  // the candidate with the same source whose result each candidate shares
+  std::vector<size_t> twin_;  // index of the first candidate with the same source, whose result is shared
 
   std::mutex mutex_;
   std::condition_variable changed_;

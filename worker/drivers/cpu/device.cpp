@@ -69,7 +69,7 @@ std::string cpu_name() {
   return "unknown CPU";
 }
 
-// Converts "1024K" to bytes; 0 when the text is not a size.
+// Converts a text such as "1024K" to bytes; 0: the text is not a size.
 int64_t parse_size(const std::string& text) {
   std::istringstream in(text);
   int64_t value = 0;
@@ -92,7 +92,7 @@ void read_caches(int cpu, Device& device) {
   }
 }
 
-// Returns the first line of `program --version`; empty when the program does not run.
+// Returns the first line of `program --version`; empty: the program does not run.
 std::string version_of(const std::string& program) {
   Process::Options options;
   options.arguments = {program, "--version"};
@@ -125,7 +125,7 @@ const std::vector<CpuTarget>& cpu_targets() {
       {"cpu:avx2", has_avx2, {"-march=x86-64-v3"}, 8, 32},
       {"cpu:neon", kHasNeon, {"-march=armv8-a"}, 4, 16},
       {"cpu:generic", always, {}, 4, 8},
-      // A simulated GPU whose threads are fibers. Every machine can run it, and it is never the best row.
+      // Simulated GPUs, whose threads are fibers. Every machine can run them, and describe_cpu() never chooses them.
       {"sim:cuda", always, {"-O1", "-fwrapv"}},
       {"sim:hip", always, {"-O1", "-fwrapv"}},
   };
@@ -134,7 +134,8 @@ const std::vector<CpuTarget>& cpu_targets() {
 
 const std::vector<CpuCompiler>& cpu_compilers() {
   static const auto* const kCompilers = new std::vector<CpuCompiler>{
-      // Kernel text is vectorised already. The compiler's own vectoriser takes a fifth of the time and finds nothing.
+      // The kernel text is vectorised already. The compiler's own vectoriser takes a fifth of the time and finds
+      // nothing.
       {"gcc", "g++", {"-fno-tree-vectorize", "-fno-tree-slp-vectorize", "-pipe"}},
       {"clang", "clang++", {"-fno-vectorize", "-fno-slp-vectorize"}},
   };
@@ -174,7 +175,8 @@ Device describe_cpu() {
     const std::string version = version_of(row.program);
     if (version.empty()) continue;
     device.compilers.emplace_back(row.name);
-    // The linker's version is part of the environment, since it changes the bytes of an object, as flags do.
+    // The linker's version and the digest of the flags are part of the environment, since both change the bytes of
+    // objects.
     absl::StrAppend(&device.compiler_versions, device.compiler_versions.empty() ? "" : "; ", row.name, "=", version,
                     ", ", version_of(cpu_linker()), ", build ", build_digest(row));
   }

@@ -1,4 +1,4 @@
-// Which library of compiler/base/libraries.h for CPUs is here.
+// Finds the library for CPUs of compiler/base/libraries.h on this machine.
 #include "compiler/base/libraries.h"
 
 #include <dlfcn.h>
@@ -16,9 +16,9 @@ struct OneDnnVersion {
   unsigned cpu_runtime, gpu_runtime;
 };
 constexpr int kMajor = 2;
-constexpr unsigned kSequential = 1, kOpenMp = 2;  // of cpu_runtime
+constexpr unsigned kSequential = 1, kOpenMp = 2;  // values of cpu_runtime
 
-// The version, or "" and why the library cannot be used.
+// Returns the version, or "" with the reason why the library cannot be used.
 std::string version_of_onednn(void* handle, std::string* why) {
   const auto version = reinterpret_cast<const OneDnnVersion* (*)()>(dlsym(handle, "dnnl_version"));
   const OneDnnVersion* const is = version == nullptr ? nullptr : version();
@@ -40,7 +40,7 @@ std::string usable_library(std::string* why) {
   std::string reason;
   for (const Library& row : kLibraries) {
     if (row.family != "cpu") continue;
-    // It stays loaded: its OpenMP does not bear to be unloaded.
+    // The library stays loaded, since its OpenMP run-time library does not survive unloading.
     void* const handle = dlopen(row.files[0], RTLD_NOW | RTLD_LOCAL);
     if (handle == nullptr) {
       reason = absl::StrCat(row.files[0], " is not found; ", std::string(row.package), " has it");

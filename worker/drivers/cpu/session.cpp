@@ -18,13 +18,13 @@ namespace {
 constexpr size_t kMaxClones = 256;
 constexpr int64_t kMemoryReserve = int64_t{1} << 30;  // for scratch, stacks and reasonable allocations of a kernel
 
-// Of outputs beyond this many bytes, one page of some is poisoned: for a check of a search an odd number, so that what
-// a kernel leaves out in steps of a power of two is met; for timing more, since few of their values are read
-// afterwards.
+// If the outputs together have more than kLargeOutputs bytes, only every kOfCheckedPages-th page is poisoned for a
+// check (an odd number, so that omissions in steps of a power of two are found), and every kOfTimedPages-th page for
+// timing (a larger part, since few values are read afterwards).
 constexpr int64_t kLargeOutputs = int64_t{16} << 20;
 constexpr int64_t kOfCheckedPages = 17, kOfTimedPages = 8;
 
-// Arguments start at different offsets modulo 4096; see Buffer::create.
+// Arguments start at different offsets modulo 4096, for the reason at Buffer::create.
 int64_t stagger_of(size_t argument) {
   return static_cast<int64_t>(argument * 704 % 4096);
 }
@@ -42,7 +42,7 @@ bool same_arguments(const SetupCommand& a, const SetupCommand& b) {
 
 absl::Status CpuSession::setup(const SetupCommand& command) {
   const bool again = pool_ && same_arguments(problem_, command);
-  // Inputs are read-only while candidates run.
+  // Inputs that are filled are still intact, since they are read-only while candidates run.
   const bool filled = again && filled_ && problem_.seed == command.seed;
   problem_ = command;
   if (filled) return absl::OkStatus();
@@ -110,7 +110,7 @@ absl::Status CpuSession::fill() {
         fill_range(spec.fill, spec.dtype, problem_.seed, spec.stream, begin, end,
                    buffer.data() + begin * static_cast<uint64_t>(size_of(spec.dtype)));
       });
-      // A kernel that writes to an input is then stopped at once by a signal.
+      // A kernel that writes to an input then gets a SIGSEGV.
       WL_RETURN_IF_ERROR(buffer.set_read_only(true));
       alive_(-1);
     }
@@ -139,7 +139,7 @@ absl::StatusOr<CpuSession::Candidate*> CpuSession::slot(int64_t number) {
   return &at->second;
 }
 
-// Checks what the runs of the chain rely on.
+// Checks everything that run_steps() relies on.
 absl::Status CpuSession::assemble(const ChainCommand& command) {
   if (!pool_) return absl::FailedPreconditionError("a chain before setup");
   Candidate chain;
@@ -182,7 +182,7 @@ template <typename F>
 void CpuSession::each_page(const BufferSpec& spec, int64_t of_pages, F&& f) {
   const int64_t step = 4096 / size_of(spec.dtype);
   const int64_t pages = (spec.elements() + step - 1) / step, threads = pool_->threads();
-  // If every page is visited, one call per thread is enough.
+  // If every page is visited, one call of `f` per thread is enough.
   const int64_t run = of_pages == 1 ? pages / threads + threads : 1;
   pool_->each(pool_->threads(), [&](int thread) {
     const int64_t end = thread + 1 == threads ? pages : pages / threads * (thread + 1);
@@ -246,8 +246,8 @@ std::vector<CheckAnswer::Unwritten> CpuSession::unwritten(const Candidate& candi
     integers = integers || !is_float(spec.dtype);
   }
   if (!integers) return found;
-  // An integer result may equal the poison. After a second run over the other poison, the unwritten elements are those
-  // that held both poisons in turn.
+  // An integer result may equal the poison by chance. So the candidate runs a second time over another poison: an
+  // element is unwritten if it held the first poison after the first run and the other after the second.
   std::vector<std::vector<char>> first(arguments.size());
   for (const CheckAnswer::Unwritten& u : found) {
     const Buffer& buffer = arguments[static_cast<size_t>(u.buffer)];
@@ -328,9 +328,9 @@ absl::StatusOr<TimeAnswer> CpuSession::time(const TimeCommand& command) {
     WL_ASSIGN_OR_RETURN(Candidate * candidate, slot(number));
     candidates.push_back(candidate);
   }
-  // The values that the worker reads afterwards must come from a timed run, not from the check. For large outputs it is
-  // enough to poison a sample of the pages, which saves a pass over memory.
-  judged_ = next_clone_;  // the one that the first call uses; there may be too few calls for all of them
+  // The values that the worker reads afterwards must come from a timed run, not from the check. Of large outputs it is
+  // enough to poison some of the pages, which saves a pass over memory.
+  judged_ = next_clone_;  // the clone of the first call; there may be too few calls to use all clones
   poison_outputs(clones_[judged_], false, output_bytes() <= kLargeOutputs ? 1 : kOfTimedPages);
   TimeAnswer answer;
   answer.slots = time_slots(command.recipe, static_cast<int>(candidates.size()), [&](int index, int64_t calls) {

@@ -1,4 +1,4 @@
-// The CPU's session. Candidates are shared objects that run on pinned threads in this process.
+// The session on the CPU. Candidates are shared objects that run on pinned threads in this process.
 #pragma once
 
 #include <functional>
@@ -31,13 +31,13 @@ class CpuSession final : public Session {
     Launch launch;
     std::vector<ChainCommand::Argument> arguments;
   };
-  // A kernel or a chain of loaded kernels.
+  // A loaded kernel, or a chain of loaded kernels.
   struct Candidate {
     SharedObject object;
     Launch launch;
-    std::vector<Step> steps;  // of a chain
+    std::vector<Step> steps;  // empty: it is a kernel, not a chain
   };
-  using Arguments = std::vector<Buffer>;  // and behind them the arena, if there is one
+  using Arguments = std::vector<Buffer>;  // the problem's buffers, then the arena if there is one
 
   absl::Status allocate(const SetupCommand& command);
   absl::Status fill();
@@ -58,13 +58,13 @@ class CpuSession final : public Session {
   Alive alive_;
   std::unique_ptr<Pool> pool_;
   SetupCommand problem_;
-  std::vector<Arguments> clones_;       // several when cold, so that no run finds its data in a cache
-  size_t next_clone_ = 0, judged_ = 0;  // the one that the next cold run uses, and the one whose values are read
+  std::vector<Arguments> clones_;       // several if runs are cold, so that no run finds its data in a cache
+  size_t next_clone_ = 0, judged_ = 0;  // the clone that the next cold run uses, and the one that peek() reads
   std::map<int64_t, Candidate> slots_;
   std::vector<void*> pointers_;  // the arguments of a launch, kept so that a timed call allocates nothing
   std::vector<char> eviction_, canary_;
-  bool filled_ = false;  // the inputs are those of the problem's seed
-  bool sealed_ = false;  // set before the first candidate is loaded
+  bool filled_ = false;  // whether the inputs are filled from the seed of the problem
+  bool sealed_ = false;  // whether seal() was called, before the first candidate was loaded
 };
 
 }  // namespace wl

@@ -8,10 +8,10 @@ namespace wl {
 
 struct CpuTarget {
   std::string name;                // name of the target, as in Source::target
-  bool (*runs_here)();             // returns whether this machine can run the target
-  std::vector<std::string> flags;  // never -march=native, since a record is valid for every machine of its row
+  bool (*runs_here)();             // whether this machine can run the target
+  std::vector<std::string> flags;  // never -march=native: a record is valid for every machine of its target
   int lanes = 4;                   // f32 elements of a vector
-  int flops_per_clock = 8;  // of f32, of a core at most: two units of multiply-adds of vectors, where there are such
+  int flops_per_clock = 8;         // peak f32 operations per cycle of a core, by one or two vector multiply-adds
 };
 
 struct CpuCompiler {
@@ -23,21 +23,23 @@ struct CpuCompiler {
 const std::vector<CpuTarget>& cpu_targets();
 const std::vector<CpuCompiler>& cpu_compilers();
 
-// The files of a unit, in its folder: its text, its code before it is linked, and its object.
+// The files of a translation unit in its folder: its text, its object file before linking, and its shared object.
 inline constexpr const char *kUnitText = "unit.cpp", *kUnitCode = "unit.o", *kUnitObject = "unit.so";
 
-// The program that links objects on this machine, for every compiler: ld, or ld.lld where there is no ld.
+// Returns the program that links objects on this machine, for every compiler: ld, or ld.lld if there is no ld.
 const std::string& cpu_linker();
 bool is_preferred_linker(const std::string& linker);
 
-// The script of /bin/sh that makes kUnitObject of kUnitText in the working folder. It consists of constants alone.
+// Returns a script for /bin/sh that makes kUnitObject from kUnitText in the working folder. It consists only of
+// constants of the tables.
 std::string build_script(const CpuCompiler& compiler, const CpuTarget& target);
 
-// The options that decide what code any compiler makes of a kernel for a target.
+// Returns the compiler options that affect the code of a kernel for a target, without those of warnings, language and
+// position-independent code.
 std::vector<std::string> code_flags(const CpuTarget& target);
 
-// Names how objects are made of sources by this compiler: 8 digits that differ where a script differs. They are part of
-// the environment, since they change the bytes of an object.
+// Returns 8 hexadecimal digits that identify the scripts by which this compiler makes objects. They are part of the
+// environment of a record, since the scripts change the bytes of objects.
 std::string build_digest(const CpuCompiler& compiler);
 
 // Whether `program --version` succeeds.

@@ -15,13 +15,13 @@ namespace wl {
 namespace {
 
 constexpr uint16_t kAmdGpu = 224;                         // EM_AMDGPU
-constexpr const char* kIsaStart = "amdgcn-amd-amdhsa--";  // before an architecture in the library's names
-constexpr absl::string_view kEndOfProgram = "s_endpgm";   // what lies behind a kernel's last one is padding
+constexpr const char* kIsaStart = "amdgcn-amd-amdhsa--";  // prefix of an architecture in the names of the library
+constexpr absl::string_view kEndOfProgram = "s_endpgm";   // what follows the last one is padding
 constexpr const char* kComgrs[] = {"libamd_comgr.so.3", "libamd_comgr.so.2", "libamd_comgr.so",
                                    "/opt/rocm/lib/libamd_comgr.so"};
 
-// The code object manager's functions, from version 2.0 on (ROCm 3.9). All return 0 when they succeed. A handle is a
-// struct of one 64-bit number, which is passed as the number is.
+// The functions of the code object manager, from version 2.0 (ROCm 3.9) on. All return 0 on success. Its handles are
+// structs of one 64-bit number, which the calling convention passes like the number.
 struct Comgr {
   using ReadMemory = uint64_t(uint64_t from, char* to, uint64_t size, void* user);
   using PrintInstruction = void(const char* text, void* user);
@@ -33,7 +33,7 @@ struct Comgr {
   int (*disassemble)(uint64_t handle, uint64_t address, void* user, uint64_t* size) = nullptr;
 };
 
-// The library that hipRTC itself has loaded, otherwise the first that there is; null: none.
+// Opens the library that hipRTC has loaded already, otherwise the first one that exists; null: there is none.
 void* open_library() {
   for (const int mode : {RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD, RTLD_NOW | RTLD_LOCAL})
     for (const char* name : kComgrs)
@@ -41,7 +41,7 @@ void* open_library() {
   return nullptr;
 }
 
-// All functions, or none.
+// Returns all functions, or none if one is missing.
 Comgr open_comgr() {
   void* const library = open_library();
   if (library == nullptr) return {};
@@ -64,7 +64,7 @@ const Comgr& comgr() {
   return kComgr;
 }
 
-// What is disassembled: addresses are offsets in `code`.
+// The state of a disassembly. Addresses are offsets in `code`; `text` collects the instructions.
 struct Walk {
   std::string_view code;
   std::string text;
@@ -102,7 +102,7 @@ std::vector<std::string> ask_for_architectures() {
 
 }  // namespace
 
-// Widths are in the names of instructions: "global_load_dwordx4" moves 16 bytes.
+// The names of instructions contain the widths: "global_load_dwordx4" moves 16 bytes.
 void read_amd_assembly(std::string_view assembly, CodeFacts& code) {
   static constexpr std::pair<std::string_view, int> kKinds[] = {
       {"dwordx4", 16}, {"dwordx3", 12}, {"dwordx2", 8}, {"dword", 4}, {"short", 2}, {"ushort", 2},

@@ -1,6 +1,6 @@
-// What is known of machine code for AMD's GPUs: from its assembly, which clang writes, or from its instructions as
-// AMD's code object manager (libamd_comgr) prints them. That library is the compiler inside hipRTC and is on every
-// machine that has hipRTC; it is opened by name at run time.
+// Facts about machine code for AMD's GPUs: from the assembly that clang writes, or from the instructions as AMD's code
+// object manager (libamd_comgr) prints them. That library is the compiler inside hipRTC, so every machine with hipRTC
+// has it. It is opened by name at run time.
 #pragma once
 
 #include <string>
@@ -11,16 +11,16 @@
 
 namespace wl {
 
-// Fills in the widest and narrowest accesses to device memory and compare_and_swap from assembly, one instruction a
+// Sets the widest and narrowest accesses to device memory, and compare_and_swap, from assembly with one instruction per
 // line.
 void read_amd_assembly(std::string_view assembly, CodeFacts& code);
 
-// Returns the architectures that hipRTC compiles for on this machine ("gfx90a"); empty: there is no library that says
-// so. Asking hipRTC itself is no way to know, since it ends the process for an architecture that it does not know.
+// Returns the architectures that hipRTC compiles for on this machine ("gfx90a"); empty: no library says so. hipRTC
+// itself cannot be asked, since it ends the process for an architecture that it does not know.
 const std::vector<std::string>& comgr_architectures();
 
-// Returns the instructions of a code object's kernels up to the last end of a program, one a line; "": there is no
-// library that prints them, it does not know `architecture`, or the bytes are no such object.
+// Returns the instructions of a code object's kernels, one per line, up to the last end of a program. "": no library
+// can print them, it does not know `architecture`, or the bytes are not a code object.
 std::string comgr_disassembly(std::string_view object, const std::string& architecture);
 
 }  // namespace wl

@@ -28,7 +28,7 @@ constexpr size_t kMaxClangMessage = 2000;
 constexpr int64_t kClangDeadline = 60'000'000'000;
 constexpr const char* kVersionDigits = "0123456789";
 
-// Returns the number after a key in an assembly's metadata; 0 if the key is missing.
+// Returns the number after a key in an assembly's metadata; 0: the key is missing.
 int64_t number_after(std::string_view text, std::string_view key) {
   const size_t at = text.find(key);
   if (at == std::string_view::npos) return 0;
@@ -80,7 +80,7 @@ std::vector<std::string> to_assembly(const std::string& clang, const std::string
   return arguments;
 }
 
-// Assembles and links; an empty file makes an empty object.
+// Returns the command that assembles and links a file; an empty file gives an empty object.
 std::vector<std::string> to_code(const std::string& clang, const std::string& architecture, const std::string& from,
                                  const std::string& to) {
   return {clang,          "-target", "amdgcn-amd-amdhsa", absl::StrCat("-mcpu=", architecture),
@@ -95,7 +95,7 @@ absl::StatusOr<std::string> read_text(const std::string& path) {
   return text;
 }
 
-// Compiles text to assembly, which is judged, and assembly to a code object, which is run.
+// Compiles the text to assembly, from which the facts are read, and the assembly to a code object, which is run.
 absl::StatusOr<GpuUnit> compile_clang(const std::string& clang, const Source& source, const std::string& architecture,
                                       const std::string& folder) {
   const std::string stem = absl::StrCat(folder, "/", source.entry, ".", architecture);
@@ -117,7 +117,7 @@ absl::StatusOr<GpuUnit> compile_clang(const std::string& clang, const Source& so
   return unit;
 }
 
-// The object of a kernel that calls a library is its text.
+// "Compiles" a kernel that calls a library: its object is its text.
 absl::StatusOr<GpuUnit> called(std::span<const Source> sources) {
   if (sources.size() != 1) return absl::InvalidArgumentError("a unit with the call of a library is one kernel");
   WL_RETURN_IF_ERROR(parse_matmul(sources[0].text).status());
@@ -131,7 +131,7 @@ struct Clang {
   std::string program, version;  // "clang++-22", "22.1.8"
 };
 
-// Numbers of a version, for comparing.
+// Returns the numbers of a version, for comparing versions.
 std::vector<int> numbers_of(const std::string& version) {
   std::vector<int> out;
   for (const absl::string_view part : absl::StrSplit(version, '.')) {
@@ -142,7 +142,7 @@ std::vector<int> numbers_of(const std::string& version) {
   return out;
 }
 
-// Whether a file's name is clang's: "clang++" or "clang++-22".
+// Whether a file name is that of a clang: "clang++" or "clang++-22".
 bool is_clang(std::string_view name) {
   constexpr std::string_view kClang = "clang++";
   if (!name.starts_with(kClang)) return false;
@@ -150,7 +150,7 @@ bool is_clang(std::string_view name) {
   return rest.empty() || (rest.size() > 1 && rest[0] == '-' && rest.find_first_not_of(kVersionDigits, 1) == rest.npos);
 }
 
-// The clangs on PATH, one of each version, the newest first.
+// Returns the clangs on PATH, one of each version, the newest first.
 std::vector<Clang> find_clangs() {
   std::set<std::string> names;
   const char* const path = std::getenv("PATH");
@@ -177,8 +177,8 @@ const std::vector<Clang>& clangs() {
   return *kClangs;
 }
 
-// Returns the newest clang that makes code for an architecture, with its linker; null: none does. Found out with an
-// empty file, once for every architecture.
+// Returns the newest clang that, with its linker, makes code for an architecture; null: none does. Tried with an empty
+// file, once for each architecture. Thread-safe.
 const Clang* clang_for(const std::string& architecture) {
   static std::mutex mutex;
   static auto* const kFound = new std::map<std::string, const Clang*>;

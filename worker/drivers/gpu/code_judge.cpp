@@ -8,9 +8,9 @@
 namespace wl {
 namespace {
 
-// Hardware allocates registers to waves, and shared memory to blocks, in these granules.
+// The hardware allocates registers per lane, and shared memory per block, in multiples of these numbers.
 constexpr int kRegisterPortion = 8, kSharedPortion = 128;
-// Memory-bound kernels have enough loads in flight with half of the threads resident.
+// Memory-bound kernels have enough loads in flight if half of the threads are resident.
 constexpr double kEnough = 0.5;
 
 int64_t round_up(int64_t n, int64_t portion) {

@@ -20,13 +20,14 @@ void note_access(int bytes, int& widest, int& narrowest) {
   narrowest = narrowest == 0 ? bytes : std::min(narrowest, bytes);
 }
 
-// Returns the number of the architecture: 80 for sm_80. Its position in the flags depends on the version of the tools.
+// Returns the number of the architecture: 80 for sm_80. Its position in the ELF flags depends on the version of the
+// toolkit.
 unsigned architecture_of(uint32_t flags) {
   const unsigned low = flags & 0xff;
   return low >= 0x30 ? low : flags >> 8 & 0xff;
 }
 
-// From sm_100 on the width of a copy has two bits.
+// From sm_100 on, the width of a copy has two bits.
 int copy_bytes(uint64_t high, unsigned architecture) {
   return architecture >= 100 ? 4 << (high >> 10 & 3) : kWidths[high >> 9 & 7];
 }

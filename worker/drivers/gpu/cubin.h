@@ -1,6 +1,7 @@
 // Reads the widths of a kernel's memory instructions from a cubin, without NVIDIA's tools, which many machines lack.
-// From sm_70 on an instruction has 16 bytes; the low 9 bits are the opcode, and three bits of the second half are the
-// width of a lane's access. tests/unit/worker/cubin_test.cpp compares with nvdisasm where that is installed.
+// From sm_70 on, an instruction has 16 bytes; the low 9 bits are the opcode, and three bits of the second half are the
+// width of a lane's access. tests/unit/worker/cubin_test.cpp compares the results with nvdisasm where that is
+// installed.
 #pragma once
 
 #include <string_view>
@@ -10,11 +11,11 @@
 
 namespace wl {
 
-// Fills in the widest and narrowest accesses and compare_and_swap of the kernel `entry`. InvalidArgument: the bytes are
+// Sets the widest and narrowest accesses, and compare_and_swap, of the kernel `entry`. InvalidArgument: the bytes are
 // not a cubin that contains it.
 absl::Status read_cubin(std::string_view binary, std::string_view entry, CodeFacts& code);
 
-// Records that a lane loads `bytes` at once from device memory.
+// Record that a lane loads or stores `bytes` at once in device memory.
 void note_load(int bytes, CodeFacts& code);
 void note_store(int bytes, CodeFacts& code);
 

@@ -1,5 +1,5 @@
-// The sections of a file of machine code in memory (ELF, 64 bits): a cubin, or a code object for AMD's GPUs. Any bytes
-// are harmless: what lies beyond their end is not there.
+// The sections of a 64-bit ELF file in memory: a cubin, or a code object for AMD's GPUs. Reads are bounds-checked, so
+// any bytes are safe; a section that extends beyond their end counts as empty.
 #pragma once
 
 #include <elf.h>
@@ -12,11 +12,12 @@ namespace wl {
 
 class ElfSections {
  public:
-  // nullopt: not such a file for `machine` (EM_*), or its sections have no names. The bytes must outlive the result.
+  // nullopt: the bytes are not an ELF file for `machine` (EM_*), or it has no section with names. The bytes must
+  // outlive the result.
   static std::optional<ElfSections> of(std::string_view bytes, uint16_t machine);
 
   uint32_t flags() const { return head_.e_flags; }
-  // Returns the bytes of the first section of this name; empty: there is none, or nothing in it.
+  // Returns the bytes of the first section of this name; empty: there is none, or it is empty.
   std::string_view named(std::string_view name) const;
 
  private:

@@ -24,7 +24,7 @@ struct RtcRow {
   const char* size_of_code;
   const char* code;
   const char* libraries[6];
-  std::vector<std::string> flags;  // flags besides that of the architecture
+  std::vector<std::string> flags;  // flags without that of the architecture
 };
 
 namespace {
@@ -40,7 +40,7 @@ const std::vector<RtcRow>& rows() {
        "GetCUBINSize",
        "GetCUBIN",
        {"libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so", "/usr/local/cuda/lib64/libnvrtc.so"},
-       // The kernels use no NVIDIA header; leaving out the built-in ones saves a tenth of the time.
+       // --minimal: the kernels use no NVIDIA header, and leaving out the built-in ones saves a tenth of the time.
        {"--std=c++17", "--device-as-default-execution-space", "--device-int128", "-w", "--ptxas-options=-v",
         "--minimal"}},
       {"hip",
@@ -57,7 +57,7 @@ const std::vector<RtcRow>& rows() {
   return *kRows;
 }
 
-// The functions that both libraries have under different prefixes.
+// The functions of a library; both libraries have them under different prefixes.
 struct Rtc {
   using Program = void*;
   int (*create)(Program*, const char* text, const char* name, int headers, const char* const*, const char* const*);
@@ -69,7 +69,7 @@ struct Rtc {
   int (*code)(Program, char*);
   int (*version)(int*, int*);
   const char* (*error_string)(int);
-  // Functions of NVRTC only.
+  // Functions that only NVRTC has; null for hipRTC.
   int (*ptx_size)(Program, size_t*);
   int (*ptx)(Program, char*);
   int (*architectures)(int*);
@@ -78,7 +78,7 @@ struct Rtc {
   std::vector<std::string> known;  // supported architectures ("sm_80", "gfx90a"); empty: not known
 };
 
-// Returns null when this machine does not have the library.
+// Returns null if this machine does not have the library.
 const Rtc* open_rtc(const RtcRow& row) {
   void* library = nullptr;
   for (const char* name : row.libraries)
@@ -130,7 +130,7 @@ std::string text_of(int (*size)(Rtc::Program, size_t*), int (*get)(Rtc::Program,
   return text;
 }
 
-// Returns the number before `words` in `text`; 0 if the words are missing.
+// Returns the number before `words` in `text`; 0: the words are missing.
 int64_t number_before(std::string_view text, std::string_view words) {
   const size_t at = text.find(words);
   if (at == std::string_view::npos || at == 0) return 0;
@@ -143,7 +143,8 @@ int64_t number_before(std::string_view text, std::string_view words) {
   return value;
 }
 
-// Returns the text from "...entry function 'NAME'" to the next such line.
+// Returns the part of `text` that begins with `head` followed by `name` and ends before the next `head`; empty: there
+// is none.
 std::string_view part_of(std::string_view text, std::string_view head, std::string_view name) {
   const std::string wanted = absl::StrCat(std::string(head), std::string(name));
   const size_t begin = text.find(wanted);
@@ -151,7 +152,7 @@ std::string_view part_of(std::string_view text, std::string_view head, std::stri
   return text.substr(begin, text.find(head, begin + wanted.size()) - begin);
 }
 
-// Reads the figures that ptxas reports for each kernel. The instructions themselves are in the cubin.
+// Reads the figures that ptxas logs for a kernel. Access widths are read from the cubin instead.
 void read_ptxas(std::string_view log, GpuCode& code) {
   code.registers = static_cast<int>(number_before(log, "registers"));
   code.stack_bytes = number_before(log, "bytes stack frame");
@@ -159,7 +160,8 @@ void read_ptxas(std::string_view log, GpuCode& code) {
   code.spill_bytes = number_before(log, "bytes spill stores") + number_before(log, "bytes spill loads");
 }
 
-// An AMD code object stores figures as MessagePack pairs: the number follows a key such as ".vgpr_count".
+// Returns the number after a key such as ".vgpr_count" in the notes of an AMD code object, which are MessagePack; 0:
+// the key is missing.
 int64_t note_after(std::string_view object, std::string_view key) {
   const size_t at = object.find(key);
   if (at == std::string_view::npos) return 0;
@@ -179,10 +181,11 @@ std::string rtc_missing(const std::string& family, const std::string& architectu
   const std::string name = family == "cuda" ? "NVRTC" : "hipRTC";
   if (library == nullptr)
     return absl::StrCat(name, " is not installed (no lib", family == "cuda" ? "nvrtc" : "hiprtc", ")");
-  // hipRTC ends the process for an architecture that it does not know.
+  // hipRTC ends the process if it does not know an architecture, so it is used only for those that the code object
+  // manager lists.
   if (library->known.empty())
     return family == "cuda" ? "" : absl::StrCat(name, " is installed, but no libamd_comgr says what it compiles for");
-  // NVRTC's names of architectures have no suffix.
+  // NVRTC reports architectures without suffix: "sm_90" also stands for "sm_90a".
   const std::string wanted =
       architecture.substr(0, family == "cuda" ? architecture.find_last_of(kDigits) + 1 : SIZE_MAX);
   const bool known = std::count(library->known.begin(), library->known.end(), wanted) != 0;
@@ -228,7 +231,7 @@ absl::StatusOr<GpuUnit> compile_rtc(std::span<const Source> sources, const std::
   }
   library.destroy(&program);
   if (result != 0) {
-    // The log ends with a zero byte, and may consist of it alone.
+    // The log ends with a zero byte, and may have nothing else.
     const std::string message = log.substr(0, std::min(log.find('\0'), kMaxRtcMessage));
     return absl::InvalidArgumentError(
         !message.empty() ? message : absl::StrCat(library.row->name, ": ", library.error_string(result)));
@@ -241,7 +244,7 @@ absl::StatusOr<GpuUnit> compile_rtc(std::span<const Source> sources, const std::
       read_ptxas(part_of(log, "Compiling entry function '", source.entry), code);
       WL_RETURN_IF_ERROR(read_cubin(unit.binary, source.entry, code));
     } else {
-      // The notes are sorted by kernel. Only the first kernel's would be found, so a unit has one kernel.
+      // The notes list the kernels one after another, and note_after() finds only the first, so a unit has one kernel.
       code.registers = static_cast<int>(note_after(unit.binary, ".vgpr_count"));
       code.spill_bytes = 4 * note_after(unit.binary, ".vgpr_spill_count");
       code.stack_bytes = note_after(unit.binary, ".private_segment_fixed_size");

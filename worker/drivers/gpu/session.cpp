@@ -14,7 +14,7 @@ namespace wl {
 namespace {
 
 constexpr size_t kMaxGpuClones = 16;
-constexpr int64_t kChunk = int64_t{4} << 20;  // bytes copied to or from the device at a time
+constexpr int64_t kChunk = int64_t{4} << 20;  // bytes copied to or from the device at once
 constexpr int64_t kMostFillers = 16;          // threads that generate inputs
 
 }  // namespace
@@ -49,7 +49,8 @@ absl::Status GpuSession::allocate() {
       if (extent < 0) return invalid("argument ", spec.name, " has a negative extent");
     bytes += spec.bytes() + 2 * static_cast<int64_t>(kGpuZone);
   }
-  // One round over all clones covers at least three times the L2, so that no launch finds its data there.
+  // One round over all clones covers three times the L2, so that no launch finds its data there; fewer if that takes
+  // more than kMaxGpuClones or half of the memory that is left.
   size_t clones = 1;
   const int64_t enough = 3 * device_->l2_bytes();
   if (problem_.cold && bytes < enough)
@@ -72,9 +73,9 @@ absl::Status GpuSession::allocate() {
   return absl::OkStatus();
 }
 
-// The host's threads generate a chunk each, and this one copies what they have made.
+// Each thread of the host generates a chunk, and the calling thread copies the chunks to the device.
 absl::Status GpuSession::fill() {
-  int64_t most = 1;  // chunks of an input
+  int64_t most = 1;  // chunks of the largest input
   for (const BufferSpec& spec : problem_.buffers)
     if (!spec.output) most = std::max(most, (spec.bytes() + kChunk - 1) / kChunk);
   const auto cpus = static_cast<int64_t>(allowed_cpus().size());
@@ -168,8 +169,8 @@ absl::Status GpuSession::poison_outputs() {
   return absl::OkStatus();
 }
 
-// Checks the red zones of all clones and the inputs of the first. On a CPU a write to an input is a fault at once; here
-// a few pages of the inputs are compared with what the generator gives.
+// Checks the red zones of all clones, and the inputs of the first clone. On a CPU a write to an input is a fault at
+// once; here some pages of the inputs are compared with the generator's values.
 absl::StatusOr<std::string> GpuSession::damage() {
   constexpr int64_t kPages = 32, kPage = 4096;
   for (const Arguments& arguments : clones_) {
@@ -205,7 +206,7 @@ absl::StatusOr<std::vector<CheckAnswer::Unwritten>> GpuSession::unwritten(Candid
   std::vector<char> chunk(kChunk);
   for (size_t i = 0; i < problem_.buffers.size(); ++i) {
     const BufferSpec& spec = problem_.buffers[i];
-    // An integer result may equal the poison. Unwritten integers show up in their sampled values instead.
+    // An integer result may equal the poison by chance. Unwritten integers are found by their sampled values instead.
     if (!spec.output || !is_float(spec.dtype)) continue;
     const int64_t step = kChunk / size_of(spec.dtype);
     CheckAnswer::Unwritten sum{static_cast<int64_t>(i), 0, -1};

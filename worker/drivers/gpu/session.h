@@ -1,6 +1,6 @@
-// A GPU's session, for CUDA and HIP alike. Candidates are kernels of modules, arguments lie in device memory between
-// red zones, and times are taken by events around graphs. An error that corrupts the context (an illegal address, a
-// trap, a failed launch) is returned from its command; the worker then starts a fresh process.
+// The session on a GPU, for CUDA and HIP. Candidates are kernels in loaded modules, arguments lie in device memory
+// between red zones, and events around captured graphs take the times. An error that corrupts the context (an illegal
+// address, a trap, a failed launch) is returned by its command; the worker then starts a fresh process.
 #pragma once
 
 #include <map>
@@ -32,7 +32,7 @@ class GpuSession final : public Session {
     int64_t grid = 1;
     int threads = 1, passes = 1;
     GpuGraph graph;           // captured graph of `graph_calls` launches
-    int64_t graph_calls = 0;  // the launches use the clones in turn; -1: this driver cannot capture
+    int64_t graph_calls = 0;  // launches in it, which use the clones in turn; -1: the driver cannot capture
   };
   using Arguments = std::vector<GpuBuffer>;
 
@@ -46,20 +46,20 @@ class GpuSession final : public Session {
   absl::Status launches(const Candidate& candidate, int64_t calls);
   absl::Status make_graph(Candidate& candidate, int64_t calls);
   absl::Status run_once(const Candidate& candidate, const std::string& doing);
-  // Returns the nanoseconds that `calls` calls take.
+  // Returns the nanoseconds that `calls` calls take on the device.
   absl::StatusOr<int64_t> timed(Candidate& candidate, int64_t calls);
   absl::Status ramp_clock();
   absl::Status read(const GpuBuffer& buffer, int64_t offset, int64_t bytes, void* to);
   absl::Status compute_canary();
 
   GpuSession() = default;
-  std::unique_ptr<GpuDevice> device_;  // outlives all members below
+  std::unique_ptr<GpuDevice> device_;  // must outlive all members below
   Alive alive_;
   SetupCommand problem_;
-  std::vector<Arguments> clones_;  // several when cold, so that no launch finds its data in the L2
+  std::vector<Arguments> clones_;  // several if runs are cold, so that no launch finds its data in the L2
   std::map<int64_t, Candidate> slots_;
   GpuTimer timer_;
-  GpuBuffer work_;  // workspace shared by the candidates that need one
+  GpuBuffer work_;  // one workspace for all candidates that need one
   GpuBuffer canary_;
   GpuKernel canary_kernel_;
   bool ramped_ = false;

@@ -1,4 +1,5 @@
-// The timed part of a GPU's session: graphs of launches between two events, raising the clock first, and the canary.
+// The timing part of a GPU's session: graphs of launches between two events, raising the clock beforehand, and the
+// canary.
 #include "worker/drivers/timing.h"
 
 #include <algorithm>
@@ -13,14 +14,14 @@ namespace wl {
 namespace {
 
 constexpr int64_t kMaxGraphCalls = 200;
-constexpr int64_t kRamp = 200'000'000;  // ns that an idle GPU takes to reach its full clock, approximately
+constexpr int64_t kRamp = 200'000'000;  // ns; about the time that an idle GPU takes to reach its full clock
 constexpr int64_t kCanaryBytes = int64_t{64} << 20;
 constexpr unsigned kWord = 0x3f800000;  // the bits of 1.0f
 constexpr int kCanarySteps = 1 << 16;
 constexpr int kCanaryBlocks = 64, kCanaryThreads = 128;
 
-// The canary: a kernel with a known result that every GPU's driver can compile from PTX. out[i] = i after a long chain
-// of multiply-adds with 1 and 0, values that a compiler cannot know.
+// The canary for CUDA: a kernel with a known result in PTX, which the driver compiles for every GPU from sm_70 on.
+// out[i] = i after a long chain of multiply-adds with 1 and 0, values that a compiler cannot know.
 constexpr char kCanaryPtx[] = R"(.version 6.4
 .target sm_70
 .address_size 64
@@ -59,7 +60,7 @@ absl::Status GpuSession::launches(const Candidate& candidate, int64_t calls) {
   return absl::OkStatus();
 }
 
-// Captures `calls` launches. If the driver cannot capture, plain launches are used from then on.
+// Captures `calls` launches in a graph. If the driver cannot capture, plain launches are used from then on.
 absl::Status GpuSession::make_graph(Candidate& candidate, int64_t calls) {
   if (candidate.graph_calls == -1 || candidate.graph_calls == calls) return absl::OkStatus();
   candidate.graph = {};
@@ -68,8 +69,8 @@ absl::Status GpuSession::make_graph(Candidate& candidate, int64_t calls) {
   return absl::OkStatus();
 }
 
-// When cold, launches go round all clones, so that each clone is used again only after all others. This may take a few
-// more calls than asked for; the time is scaled to those asked for.
+// If runs are cold, launches use the clones in turn, so that a clone is used again only after all others. That may need
+// a few more calls than asked for; the time is scaled to the number asked for.
 absl::StatusOr<int64_t> GpuSession::timed(Candidate& candidate, int64_t calls) {
   const auto clones = static_cast<int64_t>(clones_.size());
   const int64_t made = (calls + clones - 1) / clones * clones;
@@ -80,8 +81,8 @@ absl::StatusOr<int64_t> GpuSession::timed(Candidate& candidate, int64_t calls) {
   const auto once = [&] {
     return candidate.graph.empty() ? launches(candidate, length) : candidate.graph.launch(doing);
   };
-  // The first run is not timed. The timed ones are then submitted while the device is busy, so that no launch waits for
-  // the host.
+  // The first run is not timed. The timed runs are submitted while the device is still busy with it, so that no launch
+  // waits for the host.
   WL_RETURN_IF_ERROR(once());
   const auto all = [&]() -> absl::Status {
     for (int64_t i = 0; i < repeats; ++i) WL_RETURN_IF_ERROR(once());
@@ -113,7 +114,7 @@ absl::StatusOr<TimeAnswer> GpuSession::time(const TimeCommand& command) {
   absl::Status failure;
   const TimedRun run = [&](int index, int64_t calls) {
     const auto i = static_cast<size_t>(index);
-    // After the first failure nothing more is run. A constant time makes the stopping rules end soon.
+    // After the first failure nothing runs any more. The constant time of 1 s makes time_slots() stop soon.
     if (!failure.ok()) return int64_t{1'000'000'000};
     alive_(command.slots[i]);
     const absl::StatusOr<int64_t> ns = timed(*candidates[i], calls);
@@ -139,7 +140,8 @@ absl::Status GpuSession::compute_canary() {
   return canary_kernel_.launch(kCanaryBlocks, kCanaryThreads, arguments);
 }
 
-// HIP has no text that every device's driver can compile, so there only the fill is timed and checked.
+// HIP has no code that the driver of every device can compile, so there a fill is timed and checked in place of the
+// kernel.
 absl::StatusOr<CanaryAnswer> GpuSession::canary() {
   const GpuApi& api = device_->api();
   if (canary_.bytes() == 0) {
@@ -167,7 +169,7 @@ absl::StatusOr<CanaryAnswer> GpuSession::canary() {
     answer.compute_ns = std::min(answer.compute_ns, compute);
     answer.copy_ns = std::min(answer.copy_ns, copy);
   }
-  // Reading the copy checks both the kernel and the copy.
+  // The values of the copy check both the kernel (or fill) and the copy.
   std::vector<float> got(kElements);
   WL_RETURN_IF_ERROR(read(canary_, kHalf, kElements * int64_t{4}, got.data()));
   for (int i = 0; i < kElements; ++i) {
