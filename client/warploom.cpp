@@ -1,6 +1,6 @@
-// The composition root of `warploom`, and the only place that joins the three processes: without --server a coordinator
-// and a worker run in this process, and the client talks to them over an in-process channel, through the same services
-// as to a fleet.
+// The main program `warploom`, and the only file that joins client, coordinator and worker: without --server a
+// coordinator and a worker run in this process (embedded mode), and the client calls them over an in-process channel,
+// through the same services as those of a remote coordinator.
 #include <unistd.h>
 
 #include <chrono>
@@ -40,11 +40,11 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// For which other commands with the store are waited for, and how often it is looked whether they have ended.
+// How long this process waits for other processes that use the store, and the interval between its attempts to open it.
 constexpr std::chrono::hours kLongestTurn{1};
 constexpr std::chrono::milliseconds kLook{50};
 
-// Returns "" when there is no runner beside this program.
+// Returns the path of warploom-runner in this program's folder; "" if it is missing.
 std::string default_runner() {
   std::error_code error;
   const std::string runner = (fs::read_symlink("/proc/self/exe", error).parent_path() / "warploom-runner").string();
@@ -115,13 +115,13 @@ class ThisMachine final : public wl::Local {
       return absl::UnavailableError("no worker: neither g++ nor clang++ is on PATH; install one: apt-get install g++");
     }
     wl::AgentOptions options;
-    options.name = wl::kEmbeddedWorker;  // the store has one coordinator at a time, so the name is free
-    // GPUs were searched for only if the job is for one.
+    options.name = wl::kEmbeddedWorker;  // no other worker has this name: a store has one coordinator at a time
+    // found_ has GPUs only if device_for() was asked for one.
     options.devices = {device()};
     for (const wl::Gpus::Gpu& gpu : found_.found) options.devices.push_back(gpu.device);
     options.measure.gpus = found_.found;
     options.wait_s = 2;
-    options.end_together = true;  // the job's device has no other worker, so nobody should wait for one
+    options.end_together = true;  // all devices end if one does: the job's device has no other worker
     options.rates = rates;
     options.measure.runner = runner;
     options.measure.sandbox = sandbox();
@@ -130,7 +130,7 @@ class ThisMachine final : public wl::Local {
       absl::Status status = wl::run_agent(channel, options, stop);
       if (status.ok()) return;
       error_ = absl::UnavailableError(wl::cat("the worker has ended: ", status.message()));
-      ended_.request_stop();  // error_ is read by those who see this
+      ended_.request_stop();  // from now on worker_error() may read error_
     });
     return absl::OkStatus();
   }
@@ -162,21 +162,23 @@ class ThisMachine final : public wl::Local {
   }
 
  private:
-  // The machine is its user's own and so are the models, so a machine without namespaces is no reason to refuse.
+  // Returns how compilers and candidates are isolated. Machine and models belong to the user, so without namespaces
+  // they run without a sandbox.
   wl::Sandbox sandbox() {
     const absl::StatusOr<std::string> folder = wl::temporary_folder();
-    if (!folder.ok()) return wl::Sandbox::kNone;  // and nothing can be compiled
+    if (!folder.ok()) return wl::Sandbox::kNone;  // without a temporary folder nothing can be compiled
     if (!sandbox_) sandbox_ = wl::sandbox_serves(*folder).ok() ? wl::Sandbox::kBubblewrap : wl::Sandbox::kNone;
     return *sandbox_;
   }
 
-  // The GPUs of this machine; a child process finds them at the first call.
+  // Returns the GPUs of this machine, which a child process finds at the first call.
   const wl::Gpus& found() {
     if (!asked_) found_ = wl::find_gpus(default_runner(), sandbox());
     asked_ = true;
     return found_;
   }
 
+  // Starts the coordinator. Waits for other commands that use the store, since they end by themselves.
   absl::Status take_turn(const wl::CoordinatorOptions& options);
 
   std::optional<wl::Coordinator> coordinator_;
@@ -185,13 +187,13 @@ class ThisMachine final : public wl::Local {
   std::optional<wl::Device> device_;
   bool asked_ = false;
   wl::Gpus found_;
-  absl::Status error_;  // of the worker, once ended_ is requested
-  std::stop_source ended_;
+  absl::Status error_;      // why the worker ended; valid once ended_ is requested
+  std::stop_source ended_;  // requested when the worker has ended by itself
   std::jthread worker_;
 };
 
-// Other commands with the store end by themselves, or with their parents, so they are waited for; a coordinator that
-// serves is not.
+// in_use_by() names the process only if it is another command in embedded mode, which ends by itself or with its
+// parent. A store that a serving coordinator uses is an error at once.
 absl::Status ThisMachine::take_turn(const wl::CoordinatorOptions& options) {
   const auto until = std::chrono::steady_clock::now() + kLongestTurn;
   for (bool said = false;; said = true) {
@@ -235,8 +237,8 @@ std::vector<wl::Local::TargetRow> ThisMachine::targets() {
   return rows;
 }
 
-// Returns what the compiler made and how it is judged, then its text. Disassembling NVIDIA's machine code takes
-// NVIDIA's tools, so PTX is shown instead.
+// Compiles a GPU kernel and returns the facts about its code, whether a worker would accept it, and its assembly text.
+// Only NVIDIA's tools can disassemble NVIDIA's machine code, so PTX is shown instead.
 absl::StatusOr<std::string> assemble_gpu(const wl::Source& source, const std::string& folder) {
   WL_ASSIGN_OR_RETURN(const wl::GpuUnit unit, wl::compile_gpu({&source, 1}, folder));
   WL_ASSIGN_OR_RETURN(const wl::Target* row, wl::target_named(source.target));
@@ -262,7 +264,7 @@ absl::StatusOr<std::string> ThisMachine::assemble(const wl::Source& source) {
   if (compiled.size() != 1 || compiled[0].outcome != wl::Outcome::kCorrect) {
     return wl::invalid("the kernel does not compile: ", compiled.empty() ? "" : compiled[0].message);
   }
-  // The object is disassembled rather than compiled to text, so that the output is the code that runs.
+  // The object is disassembled, not the source compiled to assembly: the output is the code that runs.
   std::string command = wl::cat("objdump -d --no-show-raw-insn '", compiled[0].object, "' 2>&1");
   std::FILE* pipe = ::popen(command.c_str(), "r");
   if (pipe == nullptr) return absl::InternalError("cannot start objdump");
@@ -270,7 +272,7 @@ absl::StatusOr<std::string> ThisMachine::assemble(const wl::Source& source) {
   char chunk[4096];
   while (size_t n = std::fread(chunk, 1, sizeof chunk, pipe)) text.append(chunk, n);
   if (::pclose(pipe) != 0) return wl::invalid("objdump (package binutils) cannot read the kernel: ", text);
-  // The whole object is disassembled; only the kernel's own part is returned.
+  // Of the whole object's text, only the kernel's own function is returned.
   std::string title = wl::cat("<", source.entry, ">:\n");
   size_t begin = text.find(title), end = text.find("\nDisassembly of section", begin);
   if (begin == std::string::npos) return text;
@@ -287,8 +289,7 @@ int main(int argc, char** argv) {
   wl::explain_uncaught("warploom", wl::kExitInternal);
   auto options = wl::parse_options(argc, argv);
   if (const int* code = std::get_if<int>(&options)) return *code;
-  // Log lines of the coordinator and the worker in this process would appear between the lines of the display and the
-  // results.
+  // The coordinator and the worker in this process log no lines below warnings, which would mix with the display.
   spdlog::set_level(spdlog::level::warn);
   wl::open_log("warploom", wl::LogFormat::kText);
   ThisMachine machine;

@@ -1,6 +1,9 @@
-/* Runs a model with the kernels that a coordinator has for it:  fetch GRAPH|KEY SERVER [TRIALS [DEADLINE_MS [FALLBACK]]]
- * The first run of all asks the coordinator, and with TRIALS lets it search; later ones find the kernels in the user's cache. With
- * DEADLINE_MS it gives up after that, or takes the bundle FALLBACK. Weights and inputs are random. */
+/* Runs a model with the kernels that a coordinator has for it:
+ *
+ *     fetch GRAPH|KEY SERVER [TRIALS [DEADLINE_MS [FALLBACK]]]
+ *
+ * The first run asks the coordinator, and with TRIALS lets it search; later runs find the kernels in the user's cache.
+ * After DEADLINE_MS milliseconds it gives up, or loads the bundle FALLBACK. Weights are random, inputs are zeros. */
 #define _POSIX_C_SOURCE 200809L
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,5 +1,8 @@
-// Runs a bundle that `warploom tune MODEL --out DIR` wrote:  run_model DIR [WEIGHTS]
-// WEIGHTS is the ONNX file, an .npz or a folder of .npy files; without it the weights are random. The inputs are zeros.
+// Runs a bundle that `warploom tune MODEL --out DIR` wrote:
+//
+//     run_model DIR [WEIGHTS]
+//
+// WEIGHTS is the ONNX file, an .npz file or a folder of .npy files; without it weights are random. Inputs are zeros.
 #include <cstdio>
 #include <warploom.hpp>
 

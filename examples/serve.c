@@ -1,6 +1,10 @@
-/* Serves a bundle with several threads:  serve DIR [THREADS [REQUESTS [WEIGHTS]]]
- * Each thread has an executor of its own, with one thread, and its own inputs and outputs; the weights are there once. Prints how long a
- * request took. Without WEIGHTS they are random. */
+/* Runs a bundle in several threads, as a program that serves requests does:
+ *
+ *     serve DIR [THREADS [REQUESTS [WEIGHTS]]]
+ *
+ * Each thread creates an executor that runs on this one thread, with its own inputs and outputs; all share one copy of
+ * the weights. Prints the mean time of a request for each thread. WEIGHTS is a file with values of the weights, such as
+ * the ONNX file; without it they are random. */
 #define _POSIX_C_SOURCE 200809L
 #include <pthread.h>
 #include <stdio.h>
@@ -13,7 +17,7 @@ struct server {
   warploom_model* model;
   long requests;
   double ns_each;
-  const void* result; /* of its last request: the first output */
+  const void* result; /* the first output of the last request */
   warploom_executor* executor;
   warploom_status* status;
 };

@@ -43,7 +43,8 @@ absl::Status ask_lazily(const CoordinatorAddress& address, const BundleRequest& 
   return result;
 }
 
-// One that cannot be made is no reason for a program not to serve. One that others may write is.
+// Opens the cache in a folder, or a temporary one if `folder` is empty or cannot be used. A folder where others may
+// write is an error instead (FailedPrecondition): a temporary cache would hide that it is unsafe.
 absl::StatusOr<CacheFolder> cache_at(const std::string& folder) {
   if (folder.empty()) return temporary_cache();
   absl::StatusOr<CacheFolder> cache = open_cache(folder);
@@ -68,7 +69,7 @@ absl::StatusOr<ClientOptions> options_of(const warploom_client_options& given) {
                                    .trust_workers = given.trust_workers != 0};
   if (!address.token.empty() && !address.token_file.empty())
     return invalid("a token and a token_file are given; give one");
-  // Bundles that others signed are others' bundles.
+  // The keys of the signers are part of the cache's key, so a bundle is found only by clients that trust the same keys.
   std::string signers;
   if (!address.signers.empty()) {
     WL_ASSIGN_OR_RETURN(signers, read_file(address.signers, kMostSettings));
@@ -87,7 +88,7 @@ absl::StatusOr<ClientOptions> options_of(const warploom_client_options& given) {
   }
   std::string cache = text_of(given.cache);
   if (given.cache == nullptr) {
-    // Without a home there is one for this client alone.
+    // Without a home folder the path is empty, and the cache is a temporary folder of this client.
     cache = default_cache_folder().value_or("");
   }
   WL_ASSIGN_OR_RETURN(options.cache, cache_at(cache));

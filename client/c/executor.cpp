@@ -18,7 +18,7 @@ absl::Status no_such(const char* what, size_t index, size_t count) {
   return invalid("there is no ", what, " ", index, "; the model has ", count);
 }
 
-// Lets kernels use the memory in place if they can; otherwise runs copy.
+// Binds a side to the caller's memory: kernels use it in place if they can; otherwise every run copies.
 void bind(warploom_executor& executor, Side& side, void* data) {
   side.copied = nullptr;
   side.on_device = false;
@@ -27,7 +27,7 @@ void bind(warploom_executor& executor, Side& side, void* data) {
   side.copied = data;
 }
 
-// Whether an output is an input too, or another output.
+// Whether the buffer of an output is also that of an input or of another output.
 bool is_shared(const warploom_executor& executor, const Side& side) {
   const auto shares = [&](const Side& other) { return &other != &side && other.buffer == side.buffer; };
   return std::any_of(executor.inputs.begin(), executor.inputs.end(), shares) ||
@@ -35,14 +35,14 @@ bool is_shared(const warploom_executor& executor, const Side& side) {
 }
 
 absl::Status bind_device(warploom_executor& executor, Side& side, void* data, bool shared) {
-  // What a shared buffer is bound to is the other side's.
+  // A shared buffer keeps the binding of the other input or output; the result is copied to this one's memory.
   WL_RETURN_IF_ERROR(shared ? executor.replica.needs_gpu() : executor.replica.bind_device(side.buffer, data));
   side.copied = shared ? data : nullptr;
   side.on_device = data != nullptr;
   return absl::OkStatus();
 }
 
-// To where the caller wants results that kernels have not written there.
+// Copies outputs to the caller's memory where kernels did not write there. Without a stream, waits for copies on a GPU.
 absl::Status copy_results(const warploom_executor& executor, std::optional<void*> stream) {
   for (const Side& output : executor.outputs) {
     if (output.copied == nullptr) continue;

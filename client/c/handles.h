@@ -1,4 +1,4 @@
-// What the handles of the C library point to.
+// The structs that the opaque handles of the C library point to.
 #pragma once
 
 #include <memory>
@@ -22,13 +22,14 @@ struct warploom_model {
   std::vector<wl::TensorInfo> weights;
 };
 
-// Memory that is bound is used in place, or copied from and to by each run.
+// Kernels use bound memory in place if they can; otherwise each run copies from and to it.
 struct warploom_executor {
+  // An input or output.
   struct Side {
-    int buffer = -1;         // of the program
-    size_t bytes = 0;        // of its elements
-    void* copied = nullptr;  // the caller's memory, where a run copies
-    bool on_device = false;  // whether the caller's memory is the device's
+    int buffer = -1;         // number of the program's buffer
+    size_t bytes = 0;        // size of the buffer
+    void* copied = nullptr;  // the caller's memory from or to which each run copies; null: no copy
+    bool on_device = false;  // whether the caller's memory is on the GPU
   };
 
   wl::Replica replica;

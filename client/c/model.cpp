@@ -20,7 +20,7 @@ warploom_model::warploom_model(wl::Model loaded) : model(std::move(loaded)), wei
 namespace wl {
 namespace {
 
-// The tensors of a kind at a size that the model has; null: there is no such kind.
+// Returns the tensors of a kind at a size, which must be one of the model's; null if there is no such kind.
 const std::vector<TensorInfo>* tensors_of(const warploom_model& model, size_t size, warploom_kind kind) {
   switch (kind) {
     case WARPLOOM_INPUT:
@@ -51,7 +51,7 @@ extern "C" {
 
 const char* warploom_dtype_name(warploom_dtype dtype) {
   if (dtype < WARPLOOM_F64 || dtype > WARPLOOM_F8E5M2) return nullptr;
-  return wl::name_of(static_cast<wl::DType>(dtype - 1)).data();  // a literal
+  return wl::name_of(static_cast<wl::DType>(dtype - 1)).data();  // ends with a zero, since it is a literal
 }
 
 warploom_status* warploom_model_load(const char* folder, const void* options, warploom_model** model) {
@@ -111,7 +111,7 @@ warploom_status* warploom_model_set_weight(warploom_model* model, const char* na
   return wl::guarded([&]() -> absl::Status {
     const auto is_it = [&](const wl::TensorInfo& weight) { return weight.name == name; };
     const auto weight = std::find_if(model->weights.begin(), model->weights.end(), is_it);
-    if (weight == model->weights.end()) return model->model.set_weight(name, wl::Array());  // says which there are
+    if (weight == model->weights.end()) return model->model.set_weight(name, wl::Array());  // lists the weights
     return model->model.set_weight(name, weight->dtype, weight->shape, {static_cast<const char*>(data), bytes});
   });
 }

@@ -1,5 +1,5 @@
-// Reads ONNX files by a shared object that lies beside the library and is loaded when it is first needed, since it
-// needs the ONNX library and protobuf.
+// Reads ONNX files through a shared object (plugin.h) that is loaded at the first call, since it depends on the ONNX
+// library and protobuf.
 #pragma once
 
 #include <string>
@@ -8,7 +8,7 @@
 
 namespace wl {
 
-// An OnnxReader. FailedPrecondition: there is no such shared object, or it cannot be loaded.
+// The OnnxReader of the C library. FailedPrecondition: the shared object is missing or cannot be loaded.
 absl::Status visit_onnx_lazily(const std::string& path, const ArrayVisitor& visit);
 
 }  // namespace wl

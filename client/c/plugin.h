@@ -1,6 +1,6 @@
-// Parts of the library in shared objects of their own, which lie beside it and are loaded when they are first needed,
-// since they need libraries that others do not: warploom-NAME-VERSION. The name has the version: C++ types pass
-// between the two, so both are of one build.
+// Parts of the library in shared objects of their own, libwarploom-NAME-VERSION.so beside it, which are loaded when
+// they are first needed: they depend on libraries that most programs do not need. C++ types pass between such an object
+// and the library, so both must be of one build; therefore the file's name has the version.
 #pragma once
 
 #include <string>
@@ -12,8 +12,9 @@ namespace wl {
 
 class Plugin {
  public:
-  // Loads the object. FailedPrecondition: there is none, or it cannot be loaded; `what` it does is said.
+  // Loads the object NAME. An error is kept for symbol(). `what` begins its message, such as "ONNX files are read by".
   Plugin(const std::string& name, const char* what);
+  // Returns the address of a symbol. FailedPrecondition: the object is missing or could not be loaded.
   absl::StatusOr<void*> symbol(const char* name) const;
 
  private:

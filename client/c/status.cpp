@@ -10,10 +10,10 @@ warploom_status& no_memory() {
   return *kStatus;
 }
 
-// Made when the library is loaded, while there is memory.
+// Created when the library is loaded, since it reports that no memory is left.
 const warploom_status& kNoMemory = no_memory();
 
-// A code that the header does not name is an internal error.
+// Converts a code; one that the header does not name becomes WARPLOOM_INTERNAL.
 warploom_code code_of(absl::StatusCode code) {
   switch (static_cast<warploom_code>(code)) {
     case WARPLOOM_OK:

@@ -1,4 +1,4 @@
-// Statuses of the C library, and the wall that no exception passes.
+// The statuses of the C library, and guarded(), which turns every C++ exception into one of them.
 #pragma once
 
 #include <exception>
@@ -15,10 +15,12 @@ struct warploom_status {  // NOLINT(readability-identifier-naming): a name of C
 
 namespace wl {
 
-// NULL for OK. When there is no memory for a status, one that is never freed.
+// Converts a status to one that the caller frees; NULL for OK. Without memory for it, returns a static one for
+// RESOURCE_EXHAUSTED, which warploom_status_free() leaves alone.
 warploom_status* to_c(const absl::Status& status) noexcept;
 
-// What `body`, which returns an absl::Status, returns or throws.
+// Calls `body` and returns its absl::Status, or what it throws, as a C status: RESOURCE_EXHAUSTED for std::bad_alloc,
+// otherwise INTERNAL.
 template <typename Body>
 warploom_status* guarded(const Body& body) noexcept {
   try {

@@ -1,4 +1,5 @@
-// Structs of the C library, of which a caller that was built with an older header knows only the first members.
+// Copies structs of the C library from and to callers. A caller that was compiled with an older header knows only the
+// first members of a struct, as many as its `struct_size` covers.
 #pragma once
 
 #include <algorithm>
@@ -7,7 +8,7 @@
 
 namespace wl {
 
-// What the caller gave; members that it does not know, and all where it gave nothing, are zero.
+// Returns a copy of the caller's struct. Members that the caller does not know are zero; so are all if `given` is null.
 template <typename Struct>
 Struct taken(const Struct* given) {
   Struct out = {};
@@ -15,7 +16,7 @@ Struct taken(const Struct* given) {
   return out;
 }
 
-// Writes the members that the caller knows. Its struct_size stays.
+// Writes the members that the caller knows to its struct, and leaves its struct_size as it is.
 template <typename Struct>
 void give(Struct from, Struct* to) {
   from.struct_size = to->struct_size;

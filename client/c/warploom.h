@@ -1,5 +1,6 @@
-/* The C library of Warploom: runs what `warploom tune MODEL --out DIR` wrote, a bundle, in this process, or what a
- * coordinator has for a model (warploom_client). Needs no compiler and no store, and for bundles no coordinator.
+/* The C library of Warploom. It runs tuned models in the caller's process: a bundle, which is the folder that
+ * `warploom tune MODEL --out DIR` writes, or the kernels that a coordinator (`warploomd`) has for a model (see
+ * warploom_client). It needs no compiler and no store, and a coordinator only for warploom_client.
  *
  *     warploom_model* model = NULL;
  *     warploom_executor* executor = NULL;
@@ -13,16 +14,17 @@
  *
  * examples/serve.c and examples/fetch.c are complete programs; warploom.hpp wraps the same functions for C++.
  *
- * Errors. A function that can fail returns NULL on success, otherwise a status that the caller frees with
- * warploom_status_free(). Nothing that it should have returned is then written. No function throws or ends the process.
+ * Errors. A function that can fail returns NULL on success, and otherwise a status that the caller frees with
+ * warploom_status_free(). On failure it writes nothing to its result arguments. No function throws a C++ exception or
+ * ends the process. Pointer arguments must not be NULL unless their comment allows it.
  *
- * Threads. All functions of a model may be called from any thread at any time, but for those that set weights: no
- * executor of the model may run meanwhile. An executor is used by one thread at a time; executors of one model run at
- * the same time and share its weights.
+ * Threads. Functions of a model may be called from any thread at any time, with one exception: while a function sets
+ * weights, no executor of the model may run. An executor may be used by one thread at a time; executors of one model
+ * may run at the same time and share its weights. A handle must not be freed while another call uses it.
  *
- * Compatibility. Functions, their arguments and all numbers here stay as they are within an ABI number, which is the
- * version of the symbols (WARPLOOM_1) and of the library's name. Structs may get members at their end: a caller says in
- * `struct_size` which of them it knows. */
+ * Compatibility. Functions, their arguments and all numbers in this header stay unchanged within an ABI number, which
+ * is the version of the symbols (WARPLOOM_1) and of the library's name. Later versions may add members at the end of a
+ * struct, so the caller sets `struct_size` to the size of the struct that it was compiled with. */
 #ifndef WARPLOOM_H
 #define WARPLOOM_H
 
@@ -41,22 +43,22 @@ typedef struct warploom_status warploom_status;
 typedef struct warploom_model warploom_model;
 typedef struct warploom_executor warploom_executor;
 
-/* The canonical codes of gRPC and abseil, those that occur here. */
+/* The canonical codes of gRPC and abseil, as far as this library returns them. */
 typedef enum warploom_code {
   WARPLOOM_OK = 0,
-  WARPLOOM_CANCELLED = 1,           /* the client was freed, or the job was cancelled at the coordinator */
-  WARPLOOM_INVALID_ARGUMENT = 3,    /* the caller gave what cannot be; also: no bundle, a bundle of a newer format */
-  WARPLOOM_DEADLINE_EXCEEDED = 4,   /* a coordinator has not answered in time */
-  WARPLOOM_NOT_FOUND = 5,           /* no file of that name; a coordinator has no such kernel */
-  WARPLOOM_PERMISSION_DENIED = 7,   /* the coordinator does not serve this caller, or nobody trusted signed a kernel */
-  WARPLOOM_RESOURCE_EXHAUSTED = 8,  /* memory or the disk is short, or the coordinator is busy */
-  WARPLOOM_FAILED_PRECONDITION = 9, /* a weight has no value yet, or a library that a kernel calls is missing */
-  WARPLOOM_OUT_OF_RANGE = 11,       /* an index was outside the axis of which it selects an element */
-  WARPLOOM_UNIMPLEMENTED = 12,
-  WARPLOOM_INTERNAL = 13,
-  WARPLOOM_UNAVAILABLE = 14,    /* the kernels need a device that this machine lacks; the coordinator is not there */
-  WARPLOOM_DATA_LOSS = 15,      /* bytes of the bundle have changed since it was written */
-  WARPLOOM_UNAUTHENTICATED = 16 /* the coordinator does not know this caller */
+  WARPLOOM_CANCELLED = 1,           /* the job was cancelled at the coordinator */
+  WARPLOOM_INVALID_ARGUMENT = 3,    /* an argument is wrong, a file cannot be read, or a bundle has a newer format */
+  WARPLOOM_DEADLINE_EXCEEDED = 4,   /* the coordinator has not answered in time */
+  WARPLOOM_NOT_FOUND = 5,           /* neither the cache nor the coordinator has kernels for the request */
+  WARPLOOM_PERMISSION_DENIED = 7,   /* the coordinator refuses this caller, or a kernel is not trusted */
+  WARPLOOM_RESOURCE_EXHAUSTED = 8,  /* memory or disk space is short, or the coordinator is busy */
+  WARPLOOM_FAILED_PRECONDITION = 9, /* for example: a weight has no value, a library that a kernel calls is missing */
+  WARPLOOM_OUT_OF_RANGE = 11,       /* an index in an input is outside its axis; kernels for CPUs report this */
+  WARPLOOM_UNIMPLEMENTED = 12,      /* a file uses a feature that is not supported */
+  WARPLOOM_INTERNAL = 13,           /* a GPU failed, and this process cannot use it again; or a fault of the library */
+  WARPLOOM_UNAVAILABLE = 14,        /* this machine lacks the kernels' GPU, or no coordinator answers at the address */
+  WARPLOOM_DATA_LOSS = 15,          /* bytes of a bundle have changed, or a coordinator's answer is damaged */
+  WARPLOOM_UNAUTHENTICATED = 16     /* the coordinator does not know this caller */
 } warploom_code;
 
 typedef enum warploom_dtype {
@@ -77,163 +79,173 @@ typedef enum warploom_dtype {
   WARPLOOM_F8E5M2 = 15
 } warploom_dtype;
 
-/* Which tensors of a model are meant. Weights are not among the inputs. */
+/* The kinds of a model's tensors. Weights do not count as inputs. */
 typedef enum warploom_kind { WARPLOOM_INPUT = 1, WARPLOOM_OUTPUT = 2, WARPLOOM_WEIGHT = 3 } warploom_kind;
 
-/* The version of the library, such as "0.1.0". */
+/* Returns the version of the library, such as "0.1.0". */
 const char* warploom_version(void);
-/* Which CPU this is: its architecture and model, and a digest of what it can do. For the names of caches of bundles on
- * disks that several machines see. */
+/* Identifies this machine's CPU: its architecture, its model and a digest of its features, as text that is valid as
+ * long as the process lives. Bundles are machine code, so a cache of them on a shared disk needs it in its names. */
 const char* warploom_cpu(void);
-/* "f32" for WARPLOOM_F32; NULL for a number that is none. */
+/* Returns the name of a dtype, "f32" for WARPLOOM_F32; NULL if the number is not a dtype. */
 const char* warploom_dtype_name(warploom_dtype dtype);
 
-/* The code of a status; WARPLOOM_OK for NULL. */
+/* Returns the code of a status; WARPLOOM_OK for NULL. */
 warploom_code warploom_status_code(const warploom_status* status);
-/* What was wrong, where, and what to do; valid until the status is freed. "" for NULL. */
+/* Returns what failed and how to correct it, as text that is valid until the status is freed; "" for NULL. */
 const char* warploom_status_message(const warploom_status* status);
-/* NULL is allowed. */
+/* Frees a status. NULL is allowed. */
 void warploom_status_free(warploom_status* status);
 
 typedef struct warploom_tensor {
   size_t struct_size;   /* set by the caller: sizeof(warploom_tensor) */
-  const char* name;     /* as in the graph; valid as long as the model */
-  warploom_dtype dtype; /* of its elements */
-  int32_t rank;
+  const char* name;     /* name in the graph; valid as long as the model */
+  warploom_dtype dtype; /* dtype of the elements */
+  int32_t rank;         /* number of dimensions */
   const int64_t* shape; /* `rank` extents of a row-major array; valid as long as the model */
-  size_t bytes;         /* of all elements */
+  size_t bytes;         /* size of all elements */
 } warploom_tensor;
 
-/* Loads a bundle and verifies every byte of it. `options` is reserved: NULL. */
+/* Loads a bundle and verifies every byte of its first size; the files of other sizes are verified when an executor is
+ * first created for them. `options` is reserved and must be NULL. */
 warploom_status* warploom_model_load(const char* folder, const void* options, warploom_model** model);
-/* Executors of the model stay usable, and keep its weights. NULL is allowed. */
+/* Frees the caller's handle. Executors of the model stay usable and keep its weights. NULL is allowed. */
 void warploom_model_free(warploom_model* model);
 
-/* The number of sizes that the model was tuned for, at least one: more where the graph has symbolic dimensions. Tensors
- * of size s have the extents of that size; weights are the same in all. */
+/* Returns the number of sizes that the model was tuned for: one, or more if the graph has symbolic dimensions. `size`
+ * arguments are indices below this number. The extents of inputs and outputs depend on the size, those of weights do
+ * not. */
 size_t warploom_model_sizes(const warploom_model* model);
-/* The extents of the symbolic dimensions of a size, as "batch=8,n=64"; "" if there are none, NULL if there is no such
- * size. */
+/* Returns the extents of the symbolic dimensions at a size, as "batch=8,n=64", valid as long as the model; "" if there
+ * are no symbolic dimensions, NULL if there is no such size. */
 const char* warploom_model_size_text(const warploom_model* model, size_t size);
-/* The number of tensors of a kind, in the graph's order. */
+/* Returns the number of tensors of a kind. Their indices, from 0, follow the graph's order. */
 size_t warploom_model_count(const warploom_model* model, warploom_kind kind);
+/* Describes one tensor. The caller sets tensor->struct_size before the call. */
 warploom_status* warploom_model_tensor(const warploom_model* model, size_t size, warploom_kind kind, size_t index,
                                        warploom_tensor* tensor);
-/* The size whose inputs have these shapes: shapes[i] has the extents of input i, as many as its rank in the graph. */
+/* Finds the size whose inputs have these shapes: shapes[i] points to the extents of input i, as many as its rank in the
+ * graph. INVALID_ARGUMENT if no size fits. A model of a single size gives 0 for any shapes: they are not compared. */
 warploom_status* warploom_model_size_of(const warploom_model* model, const int64_t* const* shapes, size_t* size);
 
-/* Copies the values of a weight, `bytes` of them in row-major order. */
+/* Copies the values of a weight from `data`: a row-major array of `bytes` bytes, which must be the weight's size. */
 warploom_status* warploom_model_set_weight(warploom_model* model, const char* name, const void* data, size_t bytes);
 /* Sets every weight for which an .onnx, .npz or .npy file, or a folder of .npy files, has a value. */
 warploom_status* warploom_model_load_weights(warploom_model* model, const char* path);
-/* Gives every weight without a value random values, the same for the same seed; for tests and timing. */
+/* Fills every weight that has no value with random numbers, equal for equal seeds; for tests and timing. */
 warploom_status* warploom_model_generate_weights(warploom_model* model, uint64_t seed);
 
 typedef struct warploom_executor_options {
   size_t struct_size; /* sizeof(warploom_executor_options) */
-  int32_t threads;    /* at most so many, that of the caller among them; 0: as many as the kernels were tuned with */
-  int32_t pin;        /* not 0: the threads stay on CPUs of their own, that of the caller too; for benchmarks */
-  const char* device; /* of GPU kernels: "cuda:1"; NULL: the first device that runs them */
+  int32_t threads;    /* limit of CPU threads, including the calling one; 0: as many as the kernels were tuned with */
+  int32_t pin;        /* not 0: pins every thread, including the calling one, to a CPU of its own; for benchmarks */
+  const char* device; /* reserved for the name of a GPU ("cuda:1"), and ignored by this version: all executors of a
+                         model run on the first GPU that runs its kernels */
 } warploom_executor_options;
 
 typedef struct warploom_memory {
   size_t struct_size; /* sizeof(warploom_memory) */
-  size_t workspace;   /* bytes of all intermediate values, in one arena of this executor */
-  size_t inputs;      /* bytes of the inputs, weights among them, and of the outputs */
-  size_t outputs;
+  size_t workspace;   /* bytes of the one arena of this executor that holds all intermediate values */
+  size_t inputs;      /* bytes of the inputs and of the weights, which the executors of a model share */
+  size_t outputs;     /* bytes of the outputs */
 } warploom_memory;
 
-/* What one thread runs the model with at a size: its own threads, workspace, inputs and outputs; the weights are those
- * of the model. `options` may be NULL. Its inputs are zeros at first. */
+/* Creates an executor: what one thread needs to run the model at a size. It has its own worker threads, workspace,
+ * inputs and outputs, and uses the weights of the model. The inputs are zeros at first. `options` may be NULL. */
 warploom_status* warploom_executor_create(warploom_model* model, size_t size, const warploom_executor_options* options,
                                           warploom_executor** executor);
-/* NULL is allowed. */
+/* Frees an executor. Memory that was bound stays the caller's. NULL is allowed. */
 void warploom_executor_free(warploom_executor* executor);
+/* Says how much memory the executor uses. The caller sets memory->struct_size before the call. */
 warploom_status* warploom_executor_memory(const warploom_executor* executor, warploom_memory* memory);
-/* How many threads it runs kernels with; 0 on a GPU. */
+/* Returns the number of CPU threads that run the kernels, including the calling one; 0 on a GPU. */
 int32_t warploom_executor_threads(const warploom_executor* executor);
 
-/* The memory that a run reads an input from, or writes an output to: the executor's own, to be filled before a run and
- * read after it, or what is bound. NULL if there is no such tensor. */
+/* Returns the memory from which a run reads an input, or to which it writes an output: the caller's, if it is bound and
+ * used in place, otherwise the executor's own, which the caller fills before a run and reads after it. NULL if there is
+ * no such tensor. */
 void* warploom_executor_input(warploom_executor* executor, size_t index);
 const void* warploom_executor_output(const warploom_executor* executor, size_t index);
-/* Lets all runs from now on read an input from, or write an output to, memory of the caller's, as large as the tensor;
- * NULL: the executor's own. Kernels for CPUs use it in place where it begins at a multiple of 64 bytes; otherwise, on
- * GPUs, and where an output is also an input or another output, a run copies. Memories of inputs and outputs must not
- * overlap. */
+/* Binds an input or output to memory of the caller, as large as the tensor: each later run reads or writes it there, so
+ * it must stay valid until another binding. NULL: the executor's own memory again. Kernels for CPUs use memory in place
+ * if its address is a multiple of 64. A run copies if the address is another one, if the kernels are for a GPU, and if
+ * an output is also an input or another output. Memory of different inputs and outputs must not overlap. */
 warploom_status* warploom_executor_bind_input(warploom_executor* executor, size_t index, const void* data);
 warploom_status* warploom_executor_bind_output(warploom_executor* executor, size_t index, void* data);
 
-/* Computes all outputs, and returns when they are there. */
+/* Computes all outputs from the inputs, and returns when they are complete. */
 warploom_status* warploom_executor_run(warploom_executor* executor);
 
-/* The same for kernels for GPUs with memory of the device's that runs on it, in place; other kernels:
- * WARPLOOM_FAILED_PRECONDITION. It begins at a multiple of 64 bytes, as what drivers allocate does. What is bound so is
- * not copied from or to the host, and warploom_executor_input() and _output() are not of it. NULL, or binding memory of
- * the host's, ends it. */
+/* Binds an input or output to memory of the GPU that runs the kernels, which is used in place: runs copy it neither
+ * from nor to the host, and warploom_executor_input() and _output() do not return it. Its address must be a multiple of
+ * 64, as that of every allocation of a GPU driver is. NULL ends the binding, and so does warploom_executor_bind_input()
+ * or _bind_output(). WARPLOOM_FAILED_PRECONDITION: the kernels are for CPUs. */
 warploom_status* warploom_executor_bind_device_input(warploom_executor* executor, size_t index, const void* data);
 warploom_status* warploom_executor_bind_device_output(warploom_executor* executor, size_t index, void* data);
-/* Puts all kernels into a stream (CUstream, hipStream_t) of the device's primary context, and does not wait for them;
- * the stream may be one that is captured. All inputs and outputs are bound to memory of the device's. Launches of one
- * executor run one after the other: in one stream, or ordered by events. */
+/* Enqueues all kernels in a stream (CUstream, hipStream_t) of the device's primary context and returns without waiting;
+ * the stream may be in capture. All inputs and outputs must be bound to memory of the GPU (otherwise
+ * WARPLOOM_FAILED_PRECONDITION). Launches of one executor must not overlap: use one stream, or order them by events. */
 warploom_status* warploom_executor_launch(warploom_executor* executor, void* stream);
 
-/* Models from a coordinator. All functions of a client may be called from any thread at any time. */
+/* Loads models from a coordinator, with a cache. Its functions may be called from any thread at any time, except that
+ * warploom_client_free() must not run while another call uses the client. */
 typedef struct warploom_client warploom_client;
 
 typedef struct warploom_client_options {
   size_t struct_size;   /* sizeof(warploom_client_options) */
-  const char* server;   /* "HOST:PORT" or "unix:PATH"; NULL: none, only the caches are looked at */
-  const char* cache;    /* folder that keeps bundles for all processes of this machine; NULL: "warploom/bundles" in
-                           the user's cache folder; "": a temporary one, also where that cannot be written,
-                           which is said on stderr. Loading a bundle runs its code, so a folder where others may
-                           write is refused. */
-  uint64_t cache_bytes; /* those used least recently are removed beyond it; 0: 4 GiB */
-  const char* ca;       /* PEM files of TLS, as `warploom --help` describes them; NULL: none */
+  const char* server;   /* the coordinator's address, "HOST:PORT" or "unix:PATH"; NULL: only the cache is searched */
+  const char* cache;    /* folder that keeps bundles for all processes of the user; NULL: "warploom/bundles" in the
+                           user's cache folder; "": a temporary folder of this client. If the folder cannot be written,
+                           a temporary one is used and a line on stderr says so. A folder where other users may write
+                           is refused (WARPLOOM_FAILED_PRECONDITION), since loading a bundle runs its code. */
+  uint64_t cache_bytes; /* size limit of the cache, beyond which the least recently used bundles go; 0: 4 GiB */
+  const char* ca;       /* PEM files for TLS, as --tls-ca, --tls-cert and --tls-key of `warploom tune`; NULL: none */
   const char* cert;
   const char* key;
-  const char* token_file; /* has a token of `warploomd token`, and is read for every call; NULL: none; or: */
-  const char* token;
-  const char* signers;   /* file of the keys that may sign records; NULL: any */
-  int64_t fresh_seconds; /* what the cache on disk has is used at once, and asked for again in the background when it
-                            is older; 0: a day; -1: it is never too old */
-  int64_t trust_workers; /* not 0: objects are used for which nobody but the workers that sent them gives a word: no
-                            coordinator has built them too, and no worker of another caller agrees */
+  const char* token_file; /* file with a token made by `warploomd token`, read for every call; NULL: none */
+  const char* token;      /* the token itself, instead of token_file; NULL: none */
+  const char* signers;    /* file of public keys, one of which must have signed a record; NULL: not checked */
+  int64_t fresh_seconds;  /* a cached bundle that is older is still used at once, and requested again in the
+                             background; 0: a day; -1: no bundle is too old */
+  int64_t trust_workers;  /* not 0: also uses a compiled kernel for which only the worker that sent it vouches; 0: the
+                             coordinator must have built the same, or a worker of another caller must agree */
 } warploom_client_options;
 
 typedef struct warploom_request {
-  size_t struct_size;
-  const char* graph;    /* an .onnx or .graph file; or: */
-  const char* key;      /* the problem key of one kernel, 64 hexadecimal digits; the other is NULL */
-  const char* target;   /* as `warploom tune --target`; NULL: "cpu" */
+  size_t struct_size;   /* sizeof(warploom_request) */
+  const char* graph;    /* path of an .onnx or .graph file; NULL if `key` is given */
+  const char* key;      /* key of one kernel in the coordinator's store, 64 hex digits; NULL if `graph` is given */
+  const char* target;   /* as `warploom tune --target`; NULL: "cpu"; ignored for a key, which has its own */
   const char* bind;     /* extents of the graph's symbolic dimensions, as "batch=8,n=64"; NULL: none */
-  const char* weights;  /* of a .graph file: names of the inputs whose values stay the same, separated by commas; an
-                           .onnx file says it itself */
-  int64_t trials;       /* at most so many for each distinct group, where the coordinator has nothing; 1: verified
-                           default kernels; 0: nothing is searched */
+  const char* weights;  /* for a .graph file: names of the inputs that are weights, separated by commas; NULL: none. An
+                           .onnx file says itself what its weights are. */
+  int64_t trials;       /* limit of kernels that are tried for each distinct group of operations, if the coordinator has
+                           none for it; 1: the default kernels, verified; 0: no search */
   int64_t deadline_ms;  /* how long the call may wait for the coordinator; 0: not at all; -1: as long as it takes */
-  const char* fallback; /* a bundle to load where nothing could be had in time, or the coordinator has an error; NULL:
-                           the call fails */
-  int64_t allow_tf32;   /* not 0: products of f32 may have factors of tf32, as by `warploom tune --allow-tf32` */
+  const char* fallback; /* folder of a bundle that is loaded if no kernels arrive by the deadline or the coordinator
+                           fails; NULL: the call fails then */
+  int64_t allow_tf32;   /* not 0: products of f32 may round factors to tf32, as by `warploom tune --allow-tf32` */
 } warploom_request;
 
-/* Where a model came from. */
+/* The place that a model was loaded from. */
 typedef enum warploom_source {
-  WARPLOOM_FROM_PROCESS = 1, /* an earlier call of this client had loaded it */
-  WARPLOOM_FROM_DISK = 2,
-  WARPLOOM_FROM_COORDINATOR = 3,
-  WARPLOOM_FROM_FALLBACK = 4
+  WARPLOOM_FROM_PROCESS = 1,     /* an earlier call of this client had loaded it */
+  WARPLOOM_FROM_DISK = 2,        /* the cache on disk */
+  WARPLOOM_FROM_COORDINATOR = 3, /* the coordinator */
+  WARPLOOM_FROM_FALLBACK = 4     /* the bundle that the request names as its fallback */
 } warploom_source;
 
-/* `options` may be NULL. Connects when something is first asked. */
+/* Creates a client. It connects to the coordinator at its first request. `options` may be NULL. */
 warploom_status* warploom_client_open(const warploom_client_options* options, warploom_client** client);
-/* Stops what is being asked, and waits for that. Models stay usable. NULL is allowed. */
+/* Cancels the client's requests to the coordinator and waits until they have ended. Models that it loaded stay usable.
+ * NULL is allowed. */
 void warploom_client_free(warploom_client* client);
 
-/* Loads the model of a request from this process, the cache on disk, the coordinator, or the fallback: the first that
- * has it. Each call gives a model with weights of its own. Equal requests at the same time ask once; what is not there
- * by the deadline is asked on, for later calls; after an error the coordinator is left alone for five seconds, and
- * calls meanwhile get the same error. `source` may be NULL. */
+/* Loads the model of a request from the first of these that has it: this process, the cache on disk, the coordinator,
+ * the fallback. Each call returns a model with weights of its own. Equal requests at the same time share one request to
+ * the coordinator. A request that misses its deadline goes on in the background, for later calls. After a failure the
+ * coordinator gets no equal request for five seconds, and calls meanwhile fail with the same error. `source` may be
+ * NULL. */
 warploom_status* warploom_client_load(warploom_client* client, const warploom_request* request, warploom_model** model,
                                       warploom_source* source);
 

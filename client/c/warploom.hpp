@@ -1,4 +1,5 @@
-// The C library for C++17 and later: the functions of warploom.h with owners, strings and exceptions.
+// The C library for C++17 and later: the functions of warploom.h as classes that own their handles, with strings and
+// exceptions. It is a header alone and has no ABI of its own.
 //
 //     warploom::Model model("tuned");
 //     model.load_weights("model.onnx");
@@ -7,7 +8,8 @@
 //     executor.bind_output(0, y);
 //     executor.run();
 //
-// What may be called at the same time is said in warploom.h. Every function may throw warploom::Error.
+// warploom.h describes each function and says which may be called at the same time. Every function may throw
+// warploom::Error. The classes are movable. An Executor stays usable after its Model is destroyed.
 #pragma once
 
 #include <cstddef>
@@ -21,6 +23,7 @@
 
 namespace warploom {
 
+// What every function throws: the code and the message of a warploom_status.
 class Error : public std::runtime_error {
  public:
   Error(warploom_code code, const std::string& message) : std::runtime_error(message), code_(code) {}
@@ -30,13 +33,14 @@ class Error : public std::runtime_error {
   warploom_code code_;
 };
 
-// Throws what a function of warploom.h returned, unless it is NULL.
+// Throws the status that a function of warploom.h returned as an Error and frees it; does nothing for NULL.
 inline void check(warploom_status* status) {
   if (status == nullptr) return;
   const std::unique_ptr<warploom_status, void (*)(warploom_status*)> owner(status, warploom_status_free);
   throw Error(warploom_status_code(status), warploom_status_message(status));
 }
 
+// An input, output or weight: a copy of warploom_tensor.
 struct Tensor {
   std::string name;
   warploom_dtype dtype;
@@ -44,8 +48,10 @@ struct Tensor {
   std::size_t bytes;
 };
 
+// A loaded bundle with its weights (warploom_model).
 class Model {
  public:
+  // Loads the bundle in a folder, as warploom_model_load().
   explicit Model(const std::string& folder) : model_(nullptr, warploom_model_free) {
     warploom_model* model = nullptr;
     check(warploom_model_load(folder.c_str(), nullptr, &model));
@@ -71,7 +77,8 @@ class Model {
   std::vector<Tensor> inputs(std::size_t size = 0) const { return tensors(WARPLOOM_INPUT, size); }
   std::vector<Tensor> outputs(std::size_t size = 0) const { return tensors(WARPLOOM_OUTPUT, size); }
   std::vector<Tensor> weights() const { return tensors(WARPLOOM_WEIGHT); }
-  // The size whose inputs have these shapes, in the order of inputs().
+  // Returns the size whose inputs have these shapes, in the order of inputs(). A model of a single size returns 0 for
+  // any shapes of the right ranks.
   std::size_t size_of(const std::vector<std::vector<std::int64_t>>& shapes) const {
     const std::vector<Tensor> expected = inputs();
     std::vector<const std::int64_t*> extents;
@@ -101,11 +108,12 @@ class Model {
 };
 
 struct ExecutorOptions {
-  int threads = 0;     // at most so many; 0: as many as the kernels were tuned with
-  bool pin = false;    // whether threads stay on CPUs of their own
-  std::string device = {};  // of GPU kernels: "cuda:1"; empty: the first that runs them
+  int threads = 0;          // limit of CPU threads, the calling one included; 0: as many as the kernels were tuned with
+  bool pin = false;         // whether every thread is pinned to a CPU of its own; for benchmarks
+  std::string device = {};  // reserved for the name of a GPU; ignored, as in warploom_executor_options
 };
 
+// What one thread needs to run a model at a size (warploom_executor).
 class Executor {
  public:
   explicit Executor(Model& model, std::size_t size = 0, const ExecutorOptions& options = {})
@@ -132,7 +140,7 @@ class Executor {
   void bind_input(std::size_t index, const void* data) { check(warploom_executor_bind_input(get(), index, data)); }
   void bind_output(std::size_t index, void* data) { check(warploom_executor_bind_output(get(), index, data)); }
   void run() { check(warploom_executor_run(get())); }
-  // On GPUs.
+  // For kernels for GPUs only.
   void bind_device_input(std::size_t index, const void* data) {
     check(warploom_executor_bind_device_input(get(), index, data));
   }
@@ -147,30 +155,32 @@ class Executor {
   std::unique_ptr<warploom_executor, void (*)(warploom_executor*)> executor_;
 };
 
+// warploom_client_options with defaults. Empty texts mean NULL there, so no temporary cache can be asked for.
 struct ClientOptions {
-  std::string server = {};                    // empty: none, only the caches are looked at
-  std::string cache = {};                     // folder; empty: in the user's cache folder
-  std::uint64_t cache_bytes = 0;              // 0: 4 GiB
-  std::string ca = {}, cert = {}, key = {};   // PEM files of TLS
-  std::string token_file = {}, token = {};    // empty: none
-  std::string signers = {};                   // empty: any
-  std::int64_t fresh_seconds = 0;             // 0: a day; -1: kernels are never too old
-  bool trust_workers = false;                 // use objects that their workers alone give a word for
+  std::string server = {};                    // the coordinator's address; empty: only the cache is searched
+  std::string cache = {};                     // folder of the cache; empty: in the user's cache folder
+  std::uint64_t cache_bytes = 0;              // size limit of the cache; 0: 4 GiB
+  std::string ca = {}, cert = {}, key = {};   // PEM files for TLS
+  std::string token_file = {}, token = {};    // a token, in a file or as text; empty: none
+  std::string signers = {};                   // file of trusted public keys; empty: signatures are not checked
+  std::int64_t fresh_seconds = 0;             // age at which bundles are requested again; 0: a day; -1: never
+  bool trust_workers = false;                 // whether to use kernels for which only their workers vouch
 };
 
+// warploom_request with defaults. Empty texts mean NULL there.
 struct Request {
-  std::string graph = {};         // an .onnx or .graph file; or:
-  std::string key = {};           // the problem key of one kernel
-  std::string target = "cpu";
-  std::string bind = {};          // "batch=8,n=64"
-  std::string weights = {};       // of a .graph file: "w,b"
-  std::int64_t trials = 0;        // 0: nothing is searched
-  std::int64_t deadline_ms = -1;  // -1: as long as it takes
-  std::string fallback = {};      // a bundle; empty: none
-  bool allow_tf32 = false;        // factors of products of f32 may be of tf32
+  std::string graph = {};         // path of an .onnx or .graph file; empty if `key` is given
+  std::string key = {};           // key of one kernel in the coordinator's store
+  std::string target = "cpu";     // as `warploom tune --target`
+  std::string bind = {};          // extents of symbolic dimensions: "batch=8,n=64"
+  std::string weights = {};       // for a .graph file: names of the inputs that are weights, "w,b"
+  std::int64_t trials = 0;        // limit of kernels tried for each distinct group of operations; 0: no search
+  std::int64_t deadline_ms = -1;  // how long load() may wait for the coordinator; -1: as long as it takes
+  std::string fallback = {};      // folder of a bundle to load instead of an error; empty: none
+  bool allow_tf32 = false;        // whether products of f32 may round factors to tf32
 };
 
-// Models from a coordinator, with a cache.
+// Loads models from a coordinator, with a cache (warploom_client).
 class Client {
  public:
   explicit Client(const ClientOptions& options = {}) : client_(nullptr, warploom_client_free) {
@@ -192,7 +202,7 @@ class Client {
     client_.reset(client);
   }
 
-  // `source`: where the model came from; may be null.
+  // Loads the model of a request. `source` receives where it came from, and may be null.
   Model load(const Request& request, warploom_source* source = nullptr) {
     warploom_request given = {};
     given.struct_size = sizeof given;

@@ -46,7 +46,7 @@ double element(const Executor& executor, int buffer, int64_t index) {
   return load_element(executor.program().buffers[buffer].dtype, executor.data(buffer), static_cast<uint64_t>(index));
 }
 
-// Compares the queried elements of the buffers; there is one buffer for every query.
+// Compares the elements of queries[i] in buffers[i] with expected[i], and counts them in checks[i].
 void compare(const Executor& executor, const std::vector<Query>& queries,
              const std::vector<std::vector<Value>>& expected, const std::vector<int>& buffers,
              std::vector<OutputCheck>& checks) {
@@ -59,7 +59,7 @@ void compare(const Executor& executor, const std::vector<Query>& queries,
   }
 }
 
-// Lets the oracle read the program's inputs from its memory.
+// Returns a function by which the oracle reads the program's inputs from the executor's memory.
 absl::StatusOr<InputReader> inputs_in_memory(const Executor& executor, const Graph& graph) {
   const Program& program = executor.program();
   std::map<NodeId, int> buffer_of;
@@ -201,7 +201,7 @@ double work_of(const Graph& graph) {
   for (const Node& node : graph.nodes) {
     double each = 1;
     if (node.op == Op::contract) {
-      // Every element of an operand contributes to every output element whose letters agree with its own.
+      // An output element sums over the letters of the left operand that the output does not have.
       const auto einsum = parse_einsum(node.text);
       if (!einsum.ok()) continue;
       const Shape& left = graph.nodes[node.operands[0]].shape;

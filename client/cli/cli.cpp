@@ -20,11 +20,12 @@
 namespace wl {
 namespace {
 
-constexpr std::chrono::milliseconds kGrace{700};    // that a command is given to end by itself once it is interrupted
-constexpr std::chrono::seconds kCallPatience{120};  // with a call
-constexpr std::chrono::seconds kStarting{5};        // for which a coordinator that does not listen yet is waited for
+constexpr std::chrono::milliseconds kGrace{700};    // time that an interrupted command has to end by itself
+constexpr std::chrono::seconds kCallPatience{120};  // limit of a call
+constexpr std::chrono::seconds kStarting{5};        // limit of the wait for a coordinator that does not listen yet
 
-// Any error of a store that the user named is bad input, whatever its code means in a search.
+// Converts errors of opening the store to InvalidArgument where another code would say something about a search: the
+// user named the store.
 absl::Status store_error(const absl::Status& status) {
   if (absl::IsFailedPrecondition(status) || absl::IsNotFound(status)) {
     return absl::InvalidArgumentError(status.message());
@@ -32,8 +33,8 @@ absl::Status store_error(const absl::Status& status) {
   return status;
 }
 
-// While it lives, Ctrl-C or SIGTERM ends the command: calls of the coordinator return, which ends what is done on their
-// behalf in this process too. A command that is then still at work, as in a kernel, is not waited for.
+// While it lives, Ctrl-C or SIGTERM ends the command: calls of the coordinator return with Cancelled. If the command
+// has not ended after kGrace, for example since a kernel runs, the process ends with exit code 6.
 class Ending {
  public:
   Ending() : guard_([this] { end(); }) {}
@@ -60,14 +61,14 @@ class Ending {
   std::condition_variable changed_;
   bool over_ = false;
   std::jthread late_;
-  InterruptGuard guard_;  // the last, so that it ends first
+  InterruptGuard guard_;  // the last member, so that it is destroyed first: end() uses the others
 };
 
 absl::StatusOr<int> dispatch(Options options, Local& local, const std::stop_token& stop) {
   if (options.end_with != 0) WL_RETURN_IF_ERROR(end_with(options.end_with));
   if (options.command == "targets") return targets_command(options, local);
   bool embedded = options.server.empty();
-  // A bundle needs no coordinator.
+  // Commands that only read a bundle need no coordinator.
   const bool offline = options.command == "export" || (options.command == "run" && is_folder(options.input));
   std::shared_ptr<grpc::Channel> channel;
   if (embedded && !offline) {
@@ -85,7 +86,7 @@ absl::StatusOr<int> dispatch(Options options, Local& local, const std::stop_toke
       WL_ASSIGN_OR_RETURN(signers, read_signers(options.signers));
     }
     WL_ASSIGN_OR_RETURN(service, Service::at(options.server, options.dial, std::move(signers)));
-    // What a store has does not take longer, however slowly it comes.
+    // Commands that only read the store have a limit for all of their calls together.
     const bool only_asks = options.command == "get" || options.command == "run";
     service =
         service.limited(kCallPatience, stop,
@@ -125,7 +126,7 @@ absl::Status write_report(const std::string& where, const std::string& text) {
 
 int run_cli(Options options, Local& local) {
   std::signal(SIGPIPE, SIG_IGN);
-  std::signal(SIGXFSZ, SIG_IGN);  // a file that may not be so large is an error of its write
+  std::signal(SIGXFSZ, SIG_IGN);  // a write beyond the limit of file sizes returns EFBIG instead
   if (options.log_format == "json") open_log("warploom", LogFormat::kJson);
   options.dial.token = take_token_variable();
   const Ending ending;

@@ -1,4 +1,4 @@
-// The commands of `warploom`. They reach a coordinator through Service only. What only the composition root can provide
+// The commands of `warploom`. They call a coordinator through Service only. What only client/warploom.cpp can provide
 // (a coordinator and a worker in this process, the compilers of this machine) is passed in as Local.
 #pragma once
 
@@ -18,20 +18,20 @@
 
 namespace wl {
 
-// What a machine reaches at most.
+// The peak rates of a machine, for rooflines.
 struct Limits {
-  double gflops = 0;                                  // of f32; 0: nothing is known
-  std::vector<std::pair<std::string, double>> rates;  // GB/s by the name of the memory, the farthest first
-  bool measured = false;                              // by a worker; else they are the rates of the cost model
+  double gflops = 0;                                  // Gflop/s of f32; 0: nothing is known
+  std::vector<std::pair<std::string, double>> rates;  // name and GB/s of each memory, the farthest from the CPU first
+  bool measured = false;                              // whether a worker measured them; else the cost model has them
 };
 
-// This machine, used without a remote coordinator. Each part starts when it is first needed, so that an answer from the
-// store costs no more than opening the store.
+// This machine, for embedded mode. Each part starts when it is first needed, so that an answer from the store costs no
+// more than opening the store.
 class Local {
  public:
   virtual ~Local() = default;
-  // Starts a coordinator in this process on the store and returns a channel to it. Call it once. Waits while other
-  // commands use the store, for an hour at most.
+  // Starts a coordinator in this process on the store and returns a channel to it. Is called once. Waits up to an hour
+  // while other commands use the store.
   virtual absl::StatusOr<std::shared_ptr<grpc::Channel>> open(const std::string& store) = 0;
   // Describes this machine's CPU.
   virtual const Device& device() = 0;
@@ -39,34 +39,36 @@ class Local {
   // of the target's family. Unavailable: there is no such GPU; the message says why and what to do. Without `must_run`
   // a missing GPU is described by its target's row, so that the compiler's output for it can be shown.
   virtual absl::StatusOr<Device> device_for(const std::string& target, bool must_run) = 0;
-  // Columns of the panels in which products of a target find their weights; none: in their own order. `here`: "cpu" is
-  // this machine's CPU; otherwise nobody knows which machine will run a job, and the widest are taken.
+  // Returns the widths of the panels in which weights of products are stored for a target, as panels_for(). `here`:
+  // "cpu" is this machine's CPU; otherwise any machine may run the job, and the panels are those of AVX-512.
   virtual std::vector<int64_t> panels(const std::string& target, bool here) = 0;
-  // Starts a worker for the coordinator of open(), which measures first how fast this machine is if `rates` asks for
-  // it. Repeated calls do nothing.
+  // Starts a worker for the coordinator of open(). `rates`: whether it also measures the machine's peak rates. Further
+  // calls do nothing. Unavailable: the runner or a compiler is missing.
   virtual absl::Status start_worker(bool rates) = 0;
-  // Requested once that worker has ended by itself, since it cannot measure; worker_error() then says why.
+  // Returns a token that is requested when that worker has ended by itself, since it cannot measure; worker_error()
+  // then says why.
   virtual std::stop_token worker_ended() const { return {}; }
   virtual absl::Status worker_error() const { return absl::OkStatus(); }
   // Returns the assembly text of a kernel, compiled on this machine.
   virtual absl::StatusOr<std::string> assemble(const Source& source) = 0;
-  // Returns the object of a kernel, compiled on this machine as a worker compiles what is promoted: the same compiler
-  // makes the same bytes of it. InvalidArgument, Unavailable: it cannot be compiled here, and why.
+  // Returns the object of a kernel, compiled on this machine as a worker compiles kernels that are promoted, so the
+  // same compiler makes the same bytes. InvalidArgument or Unavailable: it cannot be compiled here.
   virtual absl::StatusOr<std::string> build(const Source& source) = 0;
-  // The compiler of this machine for a source, as compiler_of() finds it in an environment; empty: there is none.
+  // Returns the compiler of this machine for a source, in the form in which compiler_of() finds it in an environment;
+  // empty: there is none.
   virtual std::string compiler_for(const Source& source) = 0;
-  // The compilers' options for a target: those for the instructions of a CPU; for a GPU, all. InvalidArgument: kernels
-  // of this target are not compiled by options.
+  // Returns compiler options for a target: for a CPU those that select its instructions, for a GPU all.
+  // InvalidArgument: no options are known for this target.
   virtual absl::StatusOr<std::vector<std::string>> flags_of(const std::string& target) = 0;
-  // What a device reaches at most, by the cost model's rates.
+  // Returns the peak rates of a device in the cost model.
   virtual absl::StatusOr<Limits> limits_of(const Device& device) = 0;
-  // A row of the target table: what compiles and what runs code for it on this machine ("" when nothing does), and what
+  // A target: which compilers and which device of this machine compile and run code for it ("" if none does), and what
   // is missing.
   struct TargetRow {
     std::string name, compilers, runs_on, missing;
   };
   virtual std::vector<TargetRow> targets() = 0;
-  // The GPUs that this machine's drivers show, by name ("cuda:0"), and why a family has none.
+  // The GPUs of this machine, by name ("cuda:0"), and for each family without GPUs the reason.
   struct Gpus {
     std::vector<std::pair<std::string, Device>> found;
     std::vector<std::string> missing;
@@ -83,7 +85,7 @@ struct Context {
   Local& local;
   Service service;
   bool embedded = true;
-  GroupCurves curves = {};  // of what was followed
+  GroupCurves curves = {};  // of the jobs that this command has followed
 };
 absl::StatusOr<int> tune_command(Context& context);  // implements the commands tune and watch
 absl::StatusOr<int> get_command(Context& context);
@@ -97,39 +99,38 @@ absl::StatusOr<int> inspect_command(Context& context);
 absl::StatusOr<int> list_command(Context& context);  // implements the commands of operate.cpp
 absl::StatusOr<int> targets_command(const Options& options, Local& local);
 
-// The folder of the bundle in options.input that the bound extents or the given inputs select.
+// Returns the folder of the bundle in options.input whose size the options --bind or --input select.
 absl::StatusOr<std::string> folder_of_size(const Options& options);
 // Reads the graph in options.input, with these extents and as the options say.
 absl::StatusOr<GraphFile> read_input(const Context& context, const Bind& bind);
-// Where the objects of records come from: the coordinator or, with --build-locally or where nobody but its workers
-// gives a word for one (client/remote/trust.h), their sources. DataLoss: the same compiler made other bytes of a source
-// here. PermissionDenied: such an object cannot be built here, and --trust-workers was not said.
+// Returns a function that gets the objects of records: from the coordinator or, with --build-locally and for an object
+// that is not trusted (client/remote/trust.h), by compiling the source here. DataLoss: the same compiler made other
+// bytes of the source here. PermissionDenied: an object is not trusted, and its source cannot be compiled here.
 FetchObject objects_of(Context& context);
-// Creates the job of a graph and returns it when it is done. If `search` is false, only the store is asked, and the Job
-// may be kNotCached.
+// Creates the job of a graph and returns it when it is done. If `search` is false, only the store is searched, and the
+// Job may be kNotCached.
 absl::StatusOr<Job> ask(Context& context, const GraphFile& file, bool search);
-// How a job is awaited. A budget, which counts from `begun`, holds without a worker and without a coordinator too.
+// How a job is awaited.
 struct Await {
-  double budget_s = 0;  // 0: none
+  double budget_s = 0;  // limit of seconds since `begun`, also while no worker or no coordinator is there; 0: none
   std::chrono::system_clock::time_point begun = {};
   std::function<void(const Job&)> on_change;         // gets every state of the job
-  std::function<void(bool lost)> on_lost;            // the coordinator disappeared, or is back
-  std::function<void(const std::string&)> say = {};  // for people, why it takes so long; on another thread
+  std::function<void(bool lost)> on_lost;            // the coordinator is lost, or back
+  std::function<void(const std::string&)> say = {};  // shows why it takes so long; called on another thread
   std::stop_token stop = {};                         // ends the waiting, not the job
 };
-// Waits until a job is done and returns it. Unavailable: its budget is over and there was no worker, or the coordinator
-// did not come back, or no worker served it for as long as --wait-for-worker says. Cancelled: how.stop was requested.
+// Waits until a job is done and returns it. Unavailable: its budget was used up without a result, the coordinator did
+// not come back, or no worker served it for as long as --wait-for-worker allows. Cancelled: how.stop was requested.
 absl::StatusOr<Job> await_job(Context& context, const Job& job, const Await& how);
-// For embedded mode: cancels the other jobs of the store. Their processes have ended and nobody waits for their
-// results, and they would take the worker's time. Their trials stay, and searches that they share with the job `mine`
-// continue.
+// For embedded mode: cancels all jobs of the store but `mine`. The processes that waited for them have ended, and they
+// would take the worker's time. Their trials stay, and searches that they share with `mine` continue.
 absl::Status end_orphans(Context& context, const std::string& mine);
-// Writes a report of one size as a page of HTML to options.html, if that is not empty. Its picture is of what
-// `result`, which the report is of, launches.
+// Writes the report of `result`, of one size, as an HTML page to options.html, if that is not empty. The page has a
+// picture of the graph and the kernels that the result launches.
 absl::Status write_page(Context& context, const SizedReport& report, const JobResult& result);
 // Writes to a file, or to stdout if `where` is "-". Does nothing if `where` is empty.
 absl::Status write_report(const std::string& where, const std::string& text);
-// Returns a path in the user's cache folder. Error when neither XDG_CACHE_HOME nor HOME is set.
+// Returns the path of "store.db" in the user's cache folder. InvalidArgument: neither XDG_CACHE_HOME nor HOME is set.
 absl::StatusOr<std::string> default_store();
 
 }  // namespace wl

@@ -88,7 +88,7 @@ void print_check(const OutputCheck& check) {
               check.wrong, number_text(check.max_error).c_str(), number_text(check.bound).c_str());
 }
 
-// Prints a check by steps: the wrong values and the one that is closest to its bound.
+// Prints the outcome of a check; of one by steps only the wrong values, a summary and the value closest to its bound.
 void print_checks(const RunResult& result) {
   if (!result.by_steps) {
     for (const OutputCheck& check : result.checks) print_check(check);
@@ -115,7 +115,7 @@ void print_checks(const RunResult& result) {
   }
 }
 
-// Prints the kernels by the time of all their steps, and their share of the whole.
+// Prints a table of the kernels, sorted by the time of all their steps, with the share of each in the whole.
 void print_steps(const Program& program, const RunResult& result) {
   struct Row {
     size_t kernel = 0;
@@ -221,7 +221,7 @@ absl::StatusOr<int> run_command(Context& context) {
   WL_ASSIGN_OR_RETURN(Job job, ask(context, file, /*search=*/false));
   if (!job.result) return why_no_result(job);
   WL_ASSIGN_OR_RETURN(Program program, fetch_program(context.service, objects_of(context), *job.result, file));
-  // Loading needs kernels in files. The folder never gets its final name, so it disappears at the end.
+  // Kernels are loaded from files. The folder is never committed, so it is removed at the end.
   WL_ASSIGN_OR_RETURN(const std::string temporary, temporary_folder());
   WL_ASSIGN_OR_RETURN(PendingFolder folder, PendingFolder::create(temporary + "/warploom-run"));
   for (ProgramKernel& kernel : program.kernels) {
@@ -233,7 +233,7 @@ absl::StatusOr<int> run_command(Context& context) {
 
 namespace {
 
-// What a bundle launches is shown as it is: a new plan of its graph may be another.
+// Inspects the kernels that the bundle launches; planning its graph again could choose others.
 absl::StatusOr<Inspection> inspect_bundle(Context& context, const std::string& stage, bool why) {
   WL_ASSIGN_OR_RETURN(const std::string folder, folder_of_size(context.options));
   WL_ASSIGN_OR_RETURN(const Program program, load_bundle(folder));
@@ -242,7 +242,7 @@ absl::StatusOr<Inspection> inspect_bundle(Context& context, const std::string& s
   WL_ASSIGN_OR_RETURN(const std::string report, read_file(cat(folder, "/report.json")));
   WL_ASSIGN_OR_RETURN(Inspection out, context.service.inspect(result_of(program, report), stage, why));
   if (stage != "source") return out;
-  // Another version may have printed the plan in another way; what runs is what the bundle has.
+  // Another version may print the source of a plan in another way, so the bundle's own source is shown.
   for (size_t i = 0; i < program.kernels.size(); ++i) {
     WL_ASSIGN_OR_RETURN(std::string text, read_file(cat(folder, "/", source_path(program.kernels[i]))));
     Source& shown = out.groups[i].source;

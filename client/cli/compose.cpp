@@ -13,10 +13,10 @@
 namespace wl {
 namespace {
 
-constexpr int64_t kMostThreads = 1 << 16, kMostBytes = int64_t{1} << 40;  // of a device
+constexpr int64_t kMostThreads = 1 << 16, kMostBytes = int64_t{1} << 40;  // limits of what a report says of a device
 
-// Returns a text for each output that does not depend on the numbers of nodes or the order of commutative operands,
-// which simplification chooses by age.
+// Returns a hash of the expression of each output, in which neither the numbers of nodes nor the order of commutative
+// operands counts: simplification orders operands by their numbers.
 std::vector<std::string> meaning_of(const Graph& graph) {
   std::vector<std::string> meaning;
   int64_t inputs = 0;
@@ -49,7 +49,7 @@ int64_t count_in(const Json& json, const char* key) {
   return count > 0 && count <= kMostBytes ? count : 0;
 }
 
-// As far as prices and limits depend on it.
+// Returns the device of a program, as far as the cost model and limits of kernels need it.
 Device device_of(const Program& program, const Json& report) {
   Device device;
   device.target = program.target;
@@ -106,7 +106,7 @@ absl::StatusOr<bool> steps_make(const Program& program, const Graph& whole) {
   WL_ASSIGN_OR_RETURN(const Graph one, simplify(composed.graph));
   WL_ASSIGN_OR_RETURN(const Graph other, simplify(whole));
   if (meaning_of(one) == meaning_of(other)) return true;
-  // Its cover may store values between kernels in another order.
+  // The cover may store values between kernels channels last; then the graph is compared in that form.
   WL_ASSIGN_OR_RETURN(const Graph stored, channels_last(other));
   WL_ASSIGN_OR_RETURN(const Graph another, simplify(stored));
   return meaning_of(one) == meaning_of(another);

@@ -1,5 +1,5 @@
-// What a Program launches, as the result of the job that it was made of. If the graph that its steps make together is
-// the one that was tuned, then a program whose steps are all right is right as a whole.
+// Converts a Program back to a job's result, and compares the graph that its steps compute together with the whole
+// graph: if they are the same, a program whose steps are all correct is correct as a whole.
 #pragma once
 
 #include <string>
@@ -9,9 +9,9 @@
 
 namespace wl {
 
-// Of a result, what compose() and an inspection look at: groups with key, graph, plan and count, steps, buffers,
-// inputs, outputs and the device. `report`: of the bundle, as text, which says how large the device is; "": nobody
-// knows.
+// Returns those parts of a result that compose() and an inspection read: groups with key, graph, plan and count, steps,
+// buffers, inputs, outputs and the device. `report`: the bundle's report as JSON text, which has the device's threads
+// and cache sizes; "": these are unknown.
 JobResult result_of(const Program& program, const std::string& report = "");
 
 // Whether the composition of the steps and `whole` simplify to the same graph. False does not prove that they differ in

@@ -1,5 +1,5 @@
-// Exit codes of every command (docs/report.md lists them). Scripts rely on them, so a Status is mapped to a code in
-// this one place.
+// The exit codes of all commands (docs/report.md lists them). Scripts rely on them, so only exit_code_of() maps a
+// Status to a code.
 #pragma once
 
 #include <string>
@@ -21,7 +21,7 @@ enum ExitCode {
 
 int exit_code_of(const absl::Status& status);
 
-// Returns one line for a person: "error: MESSAGE", without the name of the status code.
+// Returns the line "warploom: error: MESSAGE", without the name of the status code.
 std::string error_line(const absl::Status& status);
 
 }  // namespace wl

@@ -28,7 +28,8 @@ void on_signal(int) {
   errno = saved;
 }
 
-// The guards that live, and the thread that tells the newest of them. It lives while there is one.
+// The list of guards, and a thread that calls the newest one's function. The signal handler wakes it through a pipe.
+// The thread exists while there are guards.
 class Signals {
  public:
   void add(const std::function<void()>* on_first) {
@@ -65,7 +66,7 @@ class Signals {
     while (::read(g_pipe[0], &byte, 1) < 0 && errno == EINTR) {
     }
     if (byte != 's') return;
-    // No guard ends while it is told.
+    // The lock keeps the guard from being destroyed while its function runs.
     const std::scoped_lock lock(mutex_);
     if (!guards_.empty()) (*guards_.back())();
   }

@@ -1,6 +1,6 @@
-// Ctrl-C and SIGTERM. They are the program's from the first guard on, also where it is the first process of a
-// container, which no signal ends by itself. The first signal runs what the newest guard says, the second ends this
-// process at once with exit code 6.
+// Handles SIGINT (Ctrl-C) and SIGTERM while an InterruptGuard lives, also in the first process of a container, which
+// has no default action for them. The first signal calls the function of the newest guard; the second ends the process
+// at once with exit code 6.
 #pragma once
 
 #include <functional>
@@ -9,14 +9,14 @@ namespace wl {
 
 class InterruptGuard {
  public:
-  // `on_first` is called on a thread of its own, or here if a signal has come already. Guards are nested: the newest is
-  // in charge while it lives.
+  // `on_first` is called on a thread of its own, or by this constructor if a signal has arrived before. Guards may be
+  // nested: only the function of the newest is called, and a guard must be destroyed before older ones.
   explicit InterruptGuard(std::function<void()> on_first);
   ~InterruptGuard();
   InterruptGuard(const InterruptGuard&) = delete;
   InterruptGuard& operator=(const InterruptGuard&) = delete;
 
-  // Whether a signal has come since the first guard.
+  // Whether a signal has arrived since the first guard was created.
   static bool interrupted();
 
  private:

@@ -1,4 +1,4 @@
-// The commands about what a coordinator has: jobs, records and workers, and what an operator does with them.
+// The commands that list jobs, records and workers of a coordinator, and those of its operator.
 #include <unistd.h>
 
 #include <cstdio>
@@ -19,7 +19,7 @@ std::string date_text(int64_t unix_ms) {
   return unix_ms <= 0 ? "-" : utc_text(unix_ms / 1000, "%Y-%m-%d %H:%M:%S");
 }
 
-// What a command prints, and what it writes for programs.
+// The output of a command: text for people, and JSON for programs.
 struct Listing {
   std::string text;
   Json json = {{"format", kReportFormat}};
@@ -235,7 +235,8 @@ absl::StatusOr<int> list_command(Context& context) {
   for (const Row& row : kRows) {
     if (options.command != row.command) continue;
     const absl::StatusOr<Listing> listing = row.run(context);
-    // Of a job it says that no candidate was right; here, that something has to be done first.
+    // FailedPrecondition has an exit code that means "no correct candidate". Here it means that the operator has to do
+    // something first, so it becomes InvalidArgument.
     if (absl::IsFailedPrecondition(listing.status())) return invalid(std::string(listing.status().message()));
     WL_RETURN_IF_ERROR(listing.status());
     WL_RETURN_IF_ERROR(write_report(options.json, text_of(listing->json)));

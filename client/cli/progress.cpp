@@ -66,7 +66,7 @@ void GroupCurves::add(const JobProgress& progress) {
     if (group.is_default || group.cached || !(group.best_ns > 0)) continue;
     auto curve = std::find_if(all_.begin(), all_.end(), [&](const Curve& each) { return each.key == group.key; });
     if (curve == all_.end()) curve = all_.insert(all_.end(), {group.key, group.name, {}});
-    // What is measured again side by side may be slower than what the search said; curves fall.
+    // The promotion measures finalists again, and may find them slower. A curve keeps decreasing values only.
     if (curve->best.empty() || group.best_ns < curve->best.back().second)
       curve->best.emplace_back(group.trials_done, group.best_ns);
   }

@@ -1,5 +1,5 @@
-// The display while a job runs. On a terminal it is a few lines that are redrawn in place, otherwise a plain line for
-// every group that ends, or for programs a line of JSON for every change. Everything goes to stderr.
+// Shows the progress of a job on stderr: on a terminal as a few lines that are redrawn in place, otherwise as a plain
+// line for every group that is done, or for programs as a line of JSON for every change.
 #pragma once
 
 #include <chrono>
@@ -17,10 +17,10 @@ enum class ProgressForm : uint8_t { kRedrawn, kLines, kJson };
 
 class ProgressDisplay {
  public:
-  // `form`: of --progress; "auto" is that of a terminal where stderr is one, and otherwise plain.
+  // `form`: the value of --progress; "auto" redraws lines if stderr is a terminal, and prints plain lines otherwise.
   explicit ProgressDisplay(const std::string& form);
   void show(const Job& job);
-  // Shows how a job that was followed has ended, to programs: they read the last line.
+  // Prints the last line of JSON, with the end of the job, unless show() has printed it.
   void end(const Job& job);
   // Prints a line that stays on the screen, above the redrawn lines.
   void say(const std::string& line);
@@ -35,14 +35,14 @@ class ProgressDisplay {
   int drawn_ = 0;  // number of redrawn lines on the screen
   std::set<std::string> finished_;
   std::string phase_;
-  bool ended_ = false;  // whether a line said so
+  bool ended_ = false;  // whether a line of JSON has shown the end of the job
   std::chrono::steady_clock::time_point last_{};
 };
 
-// The best time of a group by the number of its trials.
+// The best time of a group as a function of the number of its trials.
 struct Curve {
   std::string key, name;
-  std::vector<std::pair<int64_t, double>> best;  // trials, ns; the times fall
+  std::vector<std::pair<int64_t, double>> best;  // number of trials and best time in ns; the times decrease
 };
 
 // Collects the curves of a job from its changes.
@@ -55,11 +55,11 @@ class GroupCurves {
   std::vector<Curve> all_;  // in the order of the groups
 };
 
-// One object on one line, with its end: the job's name, its phase, trials done and in all, seconds gone and left,
-// workers, and its groups with their times in ns (0: none yet), but for those that are measured only for comparison.
+// Returns the state of a job as one line of JSON: its name, state and phase, trials done and in all, seconds elapsed
+// and left, number of workers, and those of its groups that are not only measured for comparison (ns; 0: no time yet).
 std::string progress_json(const Job& job);
 
-// Returns the lines of a terminal display: at most `rows` of at most `columns` characters. Pure, for tests.
+// Returns the lines of the display on a terminal: at most `rows` of at most `columns` characters. Pure, for tests.
 std::vector<std::string> progress_lines(const JobProgress& progress, int rows, int columns);
 
 }  // namespace wl

@@ -12,11 +12,11 @@
 namespace wl {
 namespace {
 
-constexpr double kBusy = 0.2;  // samples spread more than this were taken beside other load
+constexpr double kBusy = 0.2;  // a larger spread of samples shows that other programs used the machine
 
 std::string rate_text(const GroupResult& group) {
   if (!(group.best_ns > 0)) return "";
-  // Memory traffic bounds a group with little arithmetic per byte, arithmetic one with much.
+  // A group with many operations per byte is bound by arithmetic, the others by memory traffic.
   if (group.flops > 16.0 * static_cast<double>(group.bytes))
     return absl::StrFormat("%.1f GF/s", group.flops / group.best_ns);
   return absl::StrFormat("%.1f GB/s", static_cast<double>(group.bytes) / group.best_ns);
@@ -74,7 +74,7 @@ std::string report_table(const Job& job, bool colour, bool trust_workers) {
   for (const auto& [name, groups] : won)
     append(&text, name, ": was fastest for ", groups, "; whoever runs these kernels needs ",
            library_named(name)->package, "\n");
-  // A run in one process has nobody else to ask, and nothing to say.
+  // In embedded mode there is no second worker to confirm kernels, so there is no note about it.
   const auto confirmed = std::count_if(result.groups.begin(), result.groups.end(),
                                        [](const GroupResult& group) { return !group.confirmed_by.empty(); });
   const auto built =

@@ -7,7 +7,7 @@
 
 namespace wl {
 
-// `job` has a result.
+// Formats the table and the notes below it. `job` must have a result.
 std::string report_table(const Job& job, bool colour, bool trust_workers);
 
 }  // namespace wl

@@ -16,7 +16,7 @@
 namespace wl {
 namespace {
 
-// Up to this much work the oracle of the whole graph takes seconds. Larger programs are checked step by step.
+// Operations (work_of()) up to which the oracle of the whole graph takes seconds. Larger programs are checked by steps.
 constexpr double kWholeWork = 2e9;
 
 std::string input_names(const Program& program, const FoldedWeights& folded) {
@@ -30,7 +30,7 @@ std::string input_names(const Program& program, const FoldedWeights& folded) {
   return absl::StrJoin(names, ", ");
 }
 
-// The weights that neither the bundle nor a file has values for.
+// Returns the names of the weights that have a value neither in the bundle nor in a file.
 std::set<std::string> without_values(const Program& program, const FoldedWeights& folded,
                                      const std::set<std::string>& given) {
   std::set<std::string> names = folded.missing();
@@ -56,7 +56,8 @@ absl::Status save(const std::string& folder, const std::string& name, DType dtyp
   return write_file(cat(folder, "/", file, ".npy"), npy_bytes(dtype, shape, bytes));
 }
 
-// Saves the inputs under the names that the model gives them. A weight that is computed from several is saved itself.
+// Saves the inputs under the model's names: of a folded weight that only reorders one weight, that weight; of any other
+// folded weight, itself.
 absl::Status save_inputs(const Executor& executor, const std::string& folder) {
   const Program& program = executor.program();
   WL_RETURN_IF_ERROR(make_folders(folder));
@@ -108,7 +109,7 @@ absl::Status fill_inputs(Executor& executor, const RunOptions& options, RunResul
       WL_RETURN_IF_ERROR(executor.generate(buffer, 0));
   }
   std::set<std::string> given;
-  // Returns false if no input of the program has that name.
+  // Sets an input or a weight. Returns false if the program has none of that name.
   const auto set = [&](const std::string& name, DType dtype, const Shape& shape,
                        std::string_view bytes) -> absl::StatusOr<bool> {
     const auto found = buffer_of.find(name);

@@ -25,7 +25,7 @@ struct RunOptions {
   int repeat = 0;
   bool profile = false;  // whether to time each step in `repeat` more runs
   bool check = false;
-  CheckBy check_by = CheckBy::kAuto;  // auto: by steps if the oracle of the whole graph would take long
+  CheckBy check_by = CheckBy::kAuto;  // kAuto: by steps if the oracle of the whole graph would take long
 };
 
 struct RunResult {
@@ -38,14 +38,14 @@ struct RunResult {
   std::vector<int64_t> samples_ns;             // times of the whole program, one per repeat
   std::vector<std::vector<int64_t>> steps_ns;  // times of every step, one per repeat; filled with --profile
   std::vector<std::string> given;              // names of the inputs that came from files
-  std::vector<std::string> generated;          // names of the weights, then inputs, whose values were made up
+  std::vector<std::string> generated;          // names of the weights, then inputs, that got random values
   bool correct() const;
 };
 
 absl::StatusOr<RunResult> run_program(const Program& program, const RunOptions& options);
 
-// Gives every input of an executor its value: from the files that the options name, or else a generated one. Sets
-// `given` and `generated` of the result. InvalidArgument: a file is wrong, or an input has no value.
+// Fills every input of an executor, from the files that the options name or else with generated values, and sets
+// `given` and `generated` of the result. InvalidArgument: a file is wrong, or inputs are given but not all weights.
 absl::Status fill_inputs(Executor& executor, const RunOptions& options, RunResult& result);
 
 }  // namespace wl

@@ -31,7 +31,7 @@ inline constexpr const char* kGreen = "\x1b[32m";
 inline constexpr const char* kRed = "\x1b[31m";
 inline constexpr const char* kPlain = "\x1b[0m";
 
-// Whether the descriptor is a terminal and colour is wanted: NO_COLOR (no-color.org) and TERM=dumb are respected.
+// Whether a file descriptor is a terminal that shows colour: not if NO_COLOR (no-color.org) is set or TERM is "dumb".
 bool wants_colour(int fd);
 
 // Returns the number of terminal columns of the text: a UTF-8 sequence counts once.

@@ -1,4 +1,4 @@
-// The commands tune, watch and get: a job from its creation to its report.
+// The commands tune, watch and get: they create a job, follow it, and write its report and bundle.
 #include <unistd.h>
 
 #include <algorithm>
@@ -31,11 +31,11 @@ namespace {
 
 using Clock = std::chrono::system_clock;
 
-// A coordinator ends a job at its budget by itself. It is given this long to do so, this long if a worker still
-// measures, and this long once it was told to.
+// A coordinator ends a job by itself when its budget is used up. The client waits for this longer: kSettle, then
+// kFinish if a worker still measures. Then it cancels the job, and waits kEnd for its end.
 constexpr auto kSettle = std::chrono::seconds(3), kFinish = std::chrono::seconds(60), kEnd = std::chrono::seconds(10);
 
-// Why a job that the client itself ended has no result.
+// Returns the error for a job that the client cancelled at its budget and that has no result.
 absl::Status budget_is_over(const Context& context, const Job& job, double budget_s) {
   const std::string who = job.progress.workers > 0
                               ? "its workers did not finish"
@@ -45,17 +45,17 @@ absl::Status budget_is_over(const Context& context, const Job& job, double budge
                                     "; what was measured is kept: the same command continues from here"));
 }
 
-// What the first Ctrl-C does while a job is followed: it ends the job, or only that it is followed.
+// What the first Ctrl-C ends while a job is followed: the job, or only this command.
 enum class OnInterrupt { kEndJob, kEndWatch };
 
-// Follows a job to its end, on the terminal. Cancelled: it was left by an interrupt.
+// Shows a job's progress on the terminal until it is done. Cancelled: an interrupt has ended the watch, not the job.
 absl::StatusOr<Job> follow(Context& context, const Job& job, Clock::time_point begun, OnInterrupt on_interrupt) {
   ProgressDisplay display(context.options.progress);
   std::stop_source left;
   const std::stop_callback worker_ended(context.local.worker_ended(), [&] { left.request_stop(); });
-  // The job is told although the command's other calls may have ended.
+  // A Service without a stop token: an interrupt ends the command's other calls, but must still cancel the job.
   Service teller = context.service.limited(kEnd, {});
-  std::mutex showing;  // of the display
+  std::mutex showing;  // guards `display` and context.curves
   InterruptGuard guard([&] {
     if (on_interrupt == OnInterrupt::kEndWatch) {
       left.request_stop();
@@ -87,7 +87,7 @@ absl::StatusOr<Job> follow(Context& context, const Job& job, Clock::time_point b
                      },
                  .stop = left.get_token()});
   display.clear();
-  // Without the worker of this process nobody measures. What was measured is kept.
+  // If the worker of this process has ended, its error explains why the job did not finish.
   if (!done.ok()) WL_RETURN_IF_ERROR(context.local.worker_error());
   if (absl::IsCancelled(done.status()) && on_interrupt == OnInterrupt::kEndWatch)
     return absl::CancelledError(
@@ -122,7 +122,7 @@ absl::StatusOr<int> conclude(Context& context, const std::vector<Tuned>& all) {
         {std::move(program), report_json(job, bind, options.input, /*stable=*/true, options.trust_workers)});
   }
   WL_RETURN_IF_ERROR(write_report(options.json, reports_json(reports)));
-  // A page is of one size: the last, which the curves are of.
+  // The page shows the last size; --html is refused for several.
   WL_RETURN_IF_ERROR(write_page(context, reports.back(), *all.back().job.result));
   std::FILE* notes = options.json == "-" ? stderr : stdout;
   if (!programs.empty()) {
@@ -140,7 +140,8 @@ absl::StatusOr<int> conclude(Context& context, const std::vector<Tuned>& all) {
   return kExitDone;
 }
 
-// Creates one job for every size that --bind names. An interrupt ends the running job and starts no further one.
+// Creates one job for every size that --bind names, one after the other. After an interrupt, which ends the running
+// job, no further one is created.
 absl::StatusOr<int> ask_all(Context& context, bool search) {
   std::vector<GraphFile> files;
   for (const Bind& bind : combinations(context.options.bind)) {
@@ -166,7 +167,7 @@ absl::StatusOr<Job> await_job(Context& context, const Job& job, const Await& how
   Job seen = job;
   std::stop_source stop;
   const std::stop_callback told(how.stop, [&] { stop.request_stop(); });
-  std::optional<Lonely> lonely;  // not with a worker in this process
+  std::optional<Lonely> lonely;  // absent in embedded mode, which has its own worker
   if (!context.embedded && how.say) {
     lonely.emplace(&context.service, LonelyOptions{.server = context.options.server,
                                                    .bound_s = context.options.wait_for_worker_s,
@@ -230,7 +231,7 @@ absl::StatusOr<Job> ask(Context& context, const GraphFile& file, bool search) {
   return follow(context, job, begun, OnInterrupt::kEndJob);
 }
 
-// The object of a record as this machine makes it of the source. DataLoss: the same compiler makes other bytes here.
+// Compiles a record's source on this machine. DataLoss: the same compiler makes other bytes than the record's object.
 absl::StatusOr<std::string> object_built_here(Context& context, const KernelRecord& record) {
   WL_ASSIGN_OR_RETURN(std::string object, context.local.build(record.source));
   const std::string here = context.local.compiler_for(record.source);

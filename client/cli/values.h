@@ -1,4 +1,4 @@
-// Values of the command line and of batch files.
+// Parses values of the command line and of batch files.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace wl {
 
-// Parse "90", "90s", "5m" or "1h" to seconds, and "batch=8". Errors quote the text.
+// Parse a time such as "90", "90s", "5m" or "1h" to seconds, and an assignment "batch=8". Errors quote the text.
 absl::StatusOr<double> parse_seconds(const std::string& text);
 absl::StatusOr<std::pair<std::string, std::string>> parse_assignment(const std::string& text);
 // Parses a list of extents such as "64,128": distinct whole numbers. Error messages quote `text`.

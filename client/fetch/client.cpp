@@ -17,7 +17,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// What the files of an entry need.
+// What keeps the files of an entry from removal: its lock, and the folder of a temporary cache.
 struct Hold {
   std::shared_ptr<const void> entry, folder;
 };
@@ -38,7 +38,8 @@ Client::~Client() {
   for (auto& [key, slot] : slots_) threads.push_back(std::move(slot.thread));
 }
 
-// What decides which kernels are right for the request: the bytes of its graph, not their path.
+// Returns the cache key of a request: a hash of all that decides which kernels are right for it, such as the bytes of
+// the graph's file, not its path.
 absl::StatusOr<std::string> Client::key_of(const BundleRequest& request) {
   if (request.graph.empty() == request.key.empty())
     return invalid("a request has either a graph file or the key of a kernel; found ",
@@ -63,7 +64,7 @@ absl::StatusOr<std::string> Client::key_of(const BundleRequest& request) {
     }
   }
   Encoder encoder("warploom.bundle", 3);
-  // Machines of several kinds may see one disk.
+  // The CPU is part of the key since machines with different CPUs may share the disk.
   encoder.text(WARPLOOM_VERSION)
       .text(cpu_identity())
       .text(options_.identity)
@@ -88,17 +89,18 @@ absl::StatusOr<Client::Found> Client::take(const std::string& key, const DiskCac
 }
 
 std::optional<Client::Found> Client::from_disk(const std::string& key) {
-  // A damaged entry is removed, and one before it may do.
+  // An entry that cannot be loaded is damaged: it is removed, and the next older one is tried.
   while (const auto entry = disk_.find(key)) {
     absl::StatusOr<Found> found = take(key, *entry);
     if (found.ok()) return *std::move(found);
-    // Where memory is short the entry is none the worse for it.
+    // A lack of memory says nothing about the entry, which stays.
     if (absl::IsResourceExhausted(found.status()) || !DiskCache::remove(*entry)) break;
   }
   return {};
 }
 
-// Adds an entry to the cache or, where that cannot be written, to a folder of this client alone, which is said once.
+// Adds an entry to the cache. If the cache cannot be written, adds it to a temporary folder of this client, whose path
+// a line on stderr tells once. `write` then runs a second time.
 absl::StatusOr<DiskCache::Entry> Client::add(const std::string& key, const DiskCache::Write& write) {
   absl::StatusOr<DiskCache::Entry> entry = disk_.add(key, write);
   const std::string why = entry.ok() ? "" : disk_.why_not_writable();
@@ -123,11 +125,13 @@ absl::Status Client::asked(const std::string& key, const BundleRequest& request)
   return absl::InternalError(error.what());
 }
 
-// Needs the lock. Does nothing while it is being asked, or was in vain a moment ago.
+// Starts a thread that asks the coordinator for the bundle of a key. The caller holds mutex_. Does nothing while such a
+// request is under way, or in the pause after one.
 void Client::begin_asking(const std::string& key, const BundleRequest& request) {
   Slot& slot = slots_[key];
   if (options_.ask == nullptr || slot.asking || Clock::now() < slot.again) return;
-  // A thread that has asked before does not take the lock any more, so it is joined at once.
+  // The assignment joins the thread of an earlier request. That thread has released mutex_ for the last time, so this
+  // does not wait for a lock that is held here.
   slot.thread = std::jthread([this, key, request, &slot] {
     const absl::Status status = asked(key, request);
     const std::lock_guard lock(mutex_);
@@ -165,7 +169,7 @@ absl::StatusOr<Client::Found> Client::load(const BundleRequest& request, std::op
   {
     const std::lock_guard lock(mutex_);
     const Slot& slot = slots_[key];
-    // What another thread has asked for may have come since the first look.
+    // A request of another thread may have ended since the first look.
     if (!found && slot.bundle != nullptr) found = {slot.bundle, BundleFrom::kProcess};
     const bool old = options_.fresh && std::chrono::system_clock::now() - slot.made > *options_.fresh;
     if (!found || old) begin_asking(key, request);

@@ -1,5 +1,5 @@
-// Bundles for programs that serve: from this process, from a cache on disk, from a coordinator, or a fallback, in this
-// order, and never later than the caller allows.
+// Finds bundles for programs that serve models: in this process, in a cache on disk, at a coordinator, or a fallback,
+// in this order, and by a deadline.
 #pragma once
 
 #include <chrono>
@@ -22,22 +22,23 @@ namespace wl {
 enum class BundleFrom { kProcess, kDisk, kCoordinator, kFallback };
 
 struct ClientOptions {
-  Ask ask = nullptr;     // null: there is no coordinator, and only the caches are looked at
-  std::string identity;  // distinguishes coordinators and whom they are trusted to be; part of the key of the cache
+  Ask ask = nullptr;     // null: there is no coordinator, and only the caches are searched
+  std::string identity;  // hash of the coordinator's address, credentials and signers; part of the cache's keys
   CacheFolder cache;
   int64_t cache_bytes = int64_t{4} << 30;
-  // A bundle that is older is used, and asked for again in the background; absent: it is never too old.
+  // A bundle that is older is used, and requested again in the background; absent: no bundle is too old.
   std::optional<std::chrono::seconds> fresh = std::chrono::hours(24);
-  // After an error, a request is not asked again for so long: calls meanwhile get the same error at once.
+  // Pause after a request that failed, in which no equal request is made: calls return the same error at once.
   std::chrono::milliseconds pause = std::chrono::seconds(5);
 };
 
-// Thread-safe. What is asked for several times at once is asked once.
+// Thread-safe, except that no other call may run during the destructor. Equal requests at the same time are one request
+// to the coordinator, on a thread of its own.
 class Client {
  public:
   using Clock = std::chrono::steady_clock;
   explicit Client(ClientOptions options);
-  // Ends what is still being asked, and waits for that.
+  // Cancels the requests to the coordinator, and waits until they have ended.
   ~Client();
   Client(const Client&) = delete;
   Client& operator=(const Client&) = delete;
@@ -46,27 +47,31 @@ class Client {
     std::shared_ptr<const LoadedBundle> bundle;
     BundleFrom from = BundleFrom::kProcess;
   };
-  // Returns by the deadline, but for the time that reading files takes; without one it waits for the coordinator. What
-  // is not there in time goes on in the background, and a later call has it. `fallback`: a bundle to return instead of
-  // an error of the coordinator or of a deadline; empty: none. InvalidArgument: the request or the fallback cannot be.
-  // NotFound: no coordinator to ask, or its store has no kernels and may not search. DeadlineExceeded: as it says.
-  // Otherwise what the coordinator said.
+  // Finds or requests a bundle. Waits for the coordinator until the deadline (the time for reading files comes on top),
+  // or without one until it answers. A request that misses the deadline goes on in the background, for later calls.
+  // `fallback`: folder of a bundle that is returned instead of an error of the coordinator or a missed deadline; empty:
+  // none. InvalidArgument: the request is wrong, or the fallback is no bundle. NotFound: there is no coordinator, or
+  // its store has no kernels and the request allows no search. DeadlineExceeded: the deadline was missed. Other errors
+  // are the coordinator's.
   absl::StatusOr<Found> load(const BundleRequest& request, std::optional<Clock::time_point> deadline,
                              const std::string& fallback = "");
 
  private:
+  // What is known of one key.
   struct Slot {
-    std::shared_ptr<const LoadedBundle> bundle;
-    std::chrono::system_clock::time_point made;
-    bool asking = false;
-    std::jthread thread;      // that asks, or has asked
-    absl::Status error;       // of the last time that it was asked
-    Clock::time_point again;  // not to be asked before
+    std::shared_ptr<const LoadedBundle> bundle;  // null: not loaded
+    std::chrono::system_clock::time_point made;  // when the bundle was requested
+    bool asking = false;                         // whether a request is under way
+    std::jthread thread;                         // makes, or has made, the request
+    absl::Status error;                          // result of the last request
+    Clock::time_point again;                     // no request is made before this time
   };
   absl::StatusOr<std::string> key_of(const BundleRequest& request);
+  // Loads an entry of a cache and keeps it for later calls.
   absl::StatusOr<Found> take(const std::string& key, const DiskCache::Entry& entry);
   std::optional<Found> from_disk(const std::string& key);
   absl::StatusOr<DiskCache::Entry> add(const std::string& key, const DiskCache::Write& write);
+  // Asks the coordinator, on the calling thread, and keeps the answer.
   absl::Status asked(const std::string& key, const BundleRequest& request);
   void begin_asking(const std::string& key, const BundleRequest& request);
   absl::StatusOr<Found> await(const std::string& key, const BundleRequest& request,
@@ -74,17 +79,18 @@ class Client {
 
   ClientOptions options_;
   const DiskCache disk_;
-  std::mutex spare_mutex_;
-  std::optional<CacheFolder> spare_;  // where the cache cannot be written
-  std::stop_source stop_;
-  std::mutex mutex_;
-  std::condition_variable changed_;
+  std::mutex spare_mutex_;             // guards spare_
+  std::optional<CacheFolder> spare_;   // temporary folder that replaces a cache that cannot be written
+  std::stop_source stop_;              // ends requests
+  std::mutex mutex_;                   // guards slots_ and digests_
+  std::condition_variable changed_;    // a request has ended
   std::map<std::string, Slot> slots_;  // by key
+  // Digest of a graph's file, valid while its size and its time of change stay the same.
   struct Digest {
     int64_t bytes = 0, changed_ns = 0;
     std::string sha256;
   };
-  std::map<std::string, Digest> digests_;  // of files that were read, by path
+  std::map<std::string, Digest> digests_;  // by path
 };
 
 }  // namespace wl

@@ -22,9 +22,10 @@ namespace {
 namespace fs = std::filesystem;
 using Clock = std::chrono::system_clock;
 
-// What a process that has ended left half-written is removed after this time.
+// Age at which a folder that is no entry is removed: a process that ended while it wrote has left it.
 constexpr auto kAbandoned = std::chrono::hours(1);
 
+// Owner of a file descriptor. Closing it releases its flock.
 struct Lock {
   explicit Lock(int of) : fd(of) {}
   Lock(const Lock&) = delete;
@@ -33,19 +34,20 @@ struct Lock {
   int fd;
 };
 
-// A shared or an exclusive lock on a folder, while it lives; null: others have it, or the folder is gone.
+// Locks a folder without waiting. `how`: LOCK_SH or LOCK_EX. The result holds the lock while it lives; null: another
+// process holds a lock that excludes this one, or the folder is gone.
 std::shared_ptr<const void> locked(const fs::path& folder, int how) {
   const int fd = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (fd < 0) return nullptr;
   std::shared_ptr<const void> hold = std::make_shared<const Lock>(fd);
   if (::flock(fd, how | LOCK_NB) != 0) return nullptr;
-  // Another process may have renamed it before it was locked.
+  // Another process may have renamed the folder between open() and flock().
   struct stat of_lock = {}, of_path = {};
   if (::fstat(fd, &of_lock) != 0 || ::stat(folder.c_str(), &of_path) != 0) return nullptr;
   return of_lock.st_ino == of_path.st_ino && of_lock.st_dev == of_path.st_dev ? hold : nullptr;
 }
 
-// When an entry was made, by its name; nothing for a folder that is no entry.
+// Returns when an entry was requested, from its name; nullopt for a folder that is no entry.
 std::optional<Clock::time_point> made_at(const fs::path& folder) {
   const std::string name = folder.filename().string();
   int64_t ns = 0;
@@ -80,7 +82,7 @@ Kept kept_at(const fs::path& folder) {
   return kept;
 }
 
-// Removes a folder; others see all of it or nothing. Returns whether it is gone.
+// Removes a folder in one step for other processes, by renaming it first. Returns whether it is gone.
 bool removed(const fs::path& folder) {
   const fs::path aside = folder.parent_path() / cat(".", folder.filename().string(), ".gone");
   std::error_code error;
@@ -100,7 +102,7 @@ std::optional<DiskCache::Entry> DiskCache::find(const std::string& key) const {
   for (const auto& [made, folder] : entries) {
     const std::shared_ptr<const void> hold = locked(folder, LOCK_SH);
     if (hold == nullptr) continue;
-    ::utimensat(AT_FDCWD, folder.c_str(), nullptr, 0);  // it was used now; a cache that cannot be written serves too
+    ::utimensat(AT_FDCWD, folder.c_str(), nullptr, 0);  // last use; may fail in a cache that is read-only
     return Entry{folder.string(), hold, made};
   }
   return {};

@@ -1,9 +1,10 @@
-// Bundles that were had from coordinators, kept in a folder that several processes use at the same time:
+// A cache of bundles from coordinators, in a folder that several processes use at the same time:
 //
-//   CACHE/KEY/MADE-PROCESS     a bundle; MADE: when it was asked for, in ns since 1970
+//   CACHE/KEY/MADE-PROCESS     a bundle; MADE: when it was requested, in ns since 1970; PROCESS: id of the process
 //
-// An entry never changes. A newer one of the same key is another folder. A lock on the folder of an entry keeps others
-// from removing it. The folder is as trustworthy as its owner: loading a bundle runs its code.
+// An entry never changes; a newer bundle of the same key is another entry. A process that uses an entry holds a shared
+// lock (flock) on its folder, so that no other process evicts it. Loading a bundle runs its code, so only its user may
+// write to the cache.
 #pragma once
 
 #include <chrono>
@@ -21,43 +22,44 @@ class DiskCache {
  public:
   struct Entry {
     std::string folder;
-    std::shared_ptr<const void> hold;  // while it lives, nobody removes the folder
-    std::chrono::system_clock::time_point made;
+    std::shared_ptr<const void> hold;            // the shared lock; the folder is not evicted while it lives
+    std::chrono::system_clock::time_point made;  // when it was requested
   };
 
-  // Uses, and makes if need be, `folder`. Of the entries that nobody uses, those that were used least recently are
-  // removed when all together have more than `most_bytes`.
+  // Uses `folder`, which add() creates if it is missing. When all entries together have more than `most_bytes` bytes,
+  // the least recently used of those that no process uses are removed.
   DiskCache(std::string folder, int64_t most_bytes) : folder_(std::move(folder)), most_bytes_(most_bytes) {}
 
-  // Returns the newest entry of a key.
+  // Returns the newest entry of a key, and marks it as used now.
   std::optional<Entry> find(const std::string& key) const;
-  // Adds an entry that `write` makes, which is given the path of a folder that does not exist. Errors are those of
-  // `write`, or that the cache cannot be written.
+  // Adds an entry: `write` writes a bundle to a folder that does not exist yet. Errors are those of `write`, or that
+  // the cache cannot be written.
   using Write = std::function<absl::Status(const std::string& folder)>;
   absl::StatusOr<Entry> add(const std::string& key, const Write& write) const;
-  // Why nothing can be added now, as found by writing a file of a megabyte; "" if it can.
+  // Writes and removes a file of a mebibyte, and returns why that fails; "" if it succeeds.
   std::string why_not_writable() const;
-  // Removes an entry whatever its use is: it is damaged. False: it cannot be removed.
+  // Removes a damaged entry, even while it is in use. Returns whether it is gone.
   static bool remove(const Entry& entry);
 
  private:
+  // Removes entries beyond the limit, and folders that a process left unfinished.
   void evict() const;
   std::string folder_;
   int64_t most_bytes_;
 };
 
-// The folder of a cache, and what it needs to stay.
+// The folder of a cache. A temporary one is removed when the last copy of `hold` is gone.
 struct CacheFolder {
   std::string folder;
   std::shared_ptr<const void> hold = nullptr;
 };
-// Makes the folder of a cache, which nobody but its user may enter, if there is none. FailedPrecondition: it belongs to
-// another user, or others may write there. InvalidArgument: it cannot be made.
+// Opens the folder of a cache, and creates it with access for its user alone if it is missing. FailedPrecondition: it
+// belongs to another user, or others may write there. InvalidArgument: it cannot be created, or is no folder.
 absl::StatusOr<CacheFolder> open_cache(const std::string& folder);
-// A new folder, which is removed when nobody holds it any more. Unavailable: it cannot be made.
+// Creates a temporary folder. Unavailable: it cannot be created.
 absl::StatusOr<CacheFolder> temporary_cache();
 
-// "bundles" in the user's cache folder. FailedPrecondition: neither XDG_CACHE_HOME nor HOME is set.
+// Returns the path of "bundles" in the user's cache folder. FailedPrecondition: neither XDG_CACHE_HOME nor HOME is set.
 absl::StatusOr<std::string> default_cache_folder();
 
 }  // namespace wl

@@ -1,4 +1,4 @@
-// What a program wants to run, and the coordinator that it may be had from.
+// A program's request for kernels, and the address of the coordinator that may have them.
 #pragma once
 
 #include <chrono>
@@ -13,27 +13,28 @@
 namespace wl {
 
 struct BundleRequest {
-  std::string graph;                 // path of an .onnx or .graph file; or:
-  std::string key;                   // the problem key of one kernel
-  std::string target = "cpu";        // as `tune --target`; a key has its own
+  std::string graph;                 // path of an .onnx or .graph file; empty if `key` is given
+  std::string key;                   // problem key of one kernel; empty if `graph` is given
+  std::string target = "cpu";        // as `tune --target`; ignored for a key, which has its own
   Bind bind;                         // extents of the graph's symbolic dimensions
-  std::vector<std::string> weights;  // inputs of a .graph file whose values stay the same
-  int64_t trials = 0;                // per distinct group; 0: only what the coordinator's store has
-  bool allow_tf32 = false;           // products of f32 may have factors of tf32
+  std::vector<std::string> weights;  // for a .graph file: names of the inputs that are weights
+  int64_t trials = 0;                // limit for each distinct group; 0: no search, only kernels of the store
+  bool allow_tf32 = false;           // whether products of f32 may round factors to tf32
 };
 
 struct CoordinatorAddress {
-  std::string server;         // "HOST:PORT" or "unix:PATH"
-  std::string ca, cert, key;  // PEM files of TLS; empty: none
-  std::string signers;        // file of the keys that may sign records; empty: any
-  std::string token_file;     // has the token, and is read for every call; empty: none; or:
-  std::string token;
-  bool trust_workers = false;                  // objects are used for which nobody but their workers gives a word
-  std::chrono::milliseconds patience{60'000};  // with what a store has, to arrive in all; and a second for each kernel
+  std::string server;          // "HOST:PORT" or "unix:PATH"
+  std::string ca, cert, key;   // PEM files for TLS; empty: none
+  std::string signers;         // file of public keys, one of which must have signed a record; empty: not checked
+  std::string token_file;      // file with a token, read for every call; empty: none
+  std::string token;           // the token itself, instead of token_file; empty: none
+  bool trust_workers = false;  // whether to use objects for which only the workers that sent them vouch
+  // Limit of the time in which kernels of the store arrive; a second is added for each kernel.
+  std::chrono::milliseconds patience{60'000};
 };
 
-// Asks a coordinator and writes the answer as a bundle to a folder that does not exist yet. Takes as long as a search;
-// Cancelled soon after a stop is requested.
+// A function that asks a coordinator and writes the answer as a bundle to `folder`, which does not exist yet. It may
+// take as long as a search, and returns Cancelled soon after a stop is requested.
 using Ask = std::function<absl::Status(const BundleRequest& request, const std::string& folder, std::stop_token stop)>;
 
 }  // namespace wl

@@ -1,5 +1,5 @@
-// A shared object with visit_onnx() alone. The C library loads it when it is given an ONNX file, so that programs which
-// give no such file need neither the ONNX library nor protobuf. Both are of one build: C++ types pass between them.
+// The shared object libwarploom-onnx, which exports visit_onnx(). The C library loads it when it is given an ONNX file,
+// so that other programs need neither the ONNX library nor protobuf. C++ types pass between: both are of one build.
 #include "client/onnx_weights/visit.h"
 
 extern "C" void warploom_visit_onnx(const std::string& path, const wl::ArrayVisitor& visit, absl::Status& result) {

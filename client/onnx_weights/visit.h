@@ -7,7 +7,7 @@
 
 namespace wl {
 
-// An OnnxReader. The file is never read as a whole, since it is as large as the weights, which have their own memory.
+// An OnnxReader. It reads the file in parts, since a whole copy would need as much memory again as the weights.
 absl::Status visit_onnx(const std::string& path, const ArrayVisitor& visit);
 
 }  // namespace wl

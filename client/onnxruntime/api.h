@@ -1,5 +1,6 @@
-// What a custom operator calls of onnxruntime's C interface. These are facts of onnxruntime_c_api.h, of which Debian 12
-// has no package: functions are in a table that newer versions only append to, and the structs have version numbers.
+// The part of onnxruntime's C interface that a custom operator needs. It is declared here since Debian 12 has no
+// package with onnxruntime_c_api.h. It is stable: newer versions only append to the table of functions, and structs
+// have version numbers.
 #pragma once
 
 #include <cstddef>
@@ -16,7 +17,7 @@ struct KernelContext;
 struct Value;
 struct TensorInfo;
 
-// OrtErrorCode.
+// OrtErrorCode, as far as it is used.
 enum Code : int { kFail = 1, kInvalidArgument = 2, kNoSuchFile = 3, kNotImplemented = 9 };
 // ONNXTensorElementDataType, the numbers of ONNX's TensorProto.
 enum Element : int {
@@ -40,7 +41,7 @@ enum Element : int {
 
 struct CustomOp;
 
-// OrtApi, by the places of its functions.
+// OrtApi: a table of function pointers, of which unused ones only fill their places.
 struct Api {
   Status* (*create_status)(int code, const char* message);
   void* unused1[25];
@@ -57,7 +58,7 @@ struct Api {
   Status* (*tensor_info)(const Value* tensor, TensorInfo** info);
   void* unused66[20];
   Status* (*integer_attribute)(const KernelInfo* info, const char* name, int64_t* value);
-  // The size counts a zero behind the text; without `text` the function sets it.
+  // Copies a text and the zero that ends it; `*size` counts both. With a null `text` it only sets `*size`.
   Status* (*text_attribute)(const KernelInfo* info, const char* name, char* text, size_t* size);
   Status* (*input_count)(const KernelContext* context, size_t* count);
   Status* (*output_count)(const KernelContext* context, size_t* count);
@@ -76,11 +77,11 @@ static_assert(offsetof(Api, create_domain) == 26 * sizeof(void*) && offsetof(Api
 
 // OrtApiBase.
 struct ApiBase {
-  const Api* (*get)(uint32_t version);  // NULL: the library is older
+  const Api* (*get)(uint32_t version);  // returns NULL if onnxruntime is older than that version
   const char* (*library_version)();
 };
 
-// OrtCustomOp of version 16: the first whose functions may return a Status.
+// OrtCustomOp of version 16, the first with creation and computation functions that return a Status.
 inline constexpr uint32_t kVersion = 16;
 enum Characteristic : int { kRequired = 0, kOptional = 1, kVariadic = 2 };
 struct CustomOp {

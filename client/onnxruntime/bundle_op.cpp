@@ -1,11 +1,11 @@
-// A library of onnxruntime's custom operators, with one: warploom::Bundle runs a bundle inside an InferenceSession.
+// A library of custom operators for onnxruntime. Its operator warploom::Bundle runs a bundle in an InferenceSession.
 //
 //     options.register_custom_ops_library("libwarploom-onnxruntime.so")
 //
-// Its inputs and outputs are those of the bundle, in the graph's order. Attributes:
-//   bundle   the folder, which every session verifies and loads
-//   weights  a file with values of weights, as warploom_model_load_weights() reads it; none: ""
-//   threads  at most so many; 0 or none: as many as the kernels were tuned with
+// Its inputs and outputs are those of the bundle, in the graph's order. Attributes of a node:
+//   bundle   the bundle's folder, which every session verifies and loads
+//   weights  a file or folder with values of weights, as warploom_model_load_weights() reads it; "" or absent: none
+//   threads  limit of threads; 0 or absent: as many as the kernels were tuned with
 #include <exception>
 #include <map>
 #include <memory>
@@ -20,7 +20,8 @@
 namespace wl::ort {
 namespace {
 
-// What a function of onnxruntime returned.
+// The exception for a status that a function of onnxruntime returned. guarded() hands it back to onnxruntime, which
+// then owns it.
 struct Failed {
   Status* status;
 };
@@ -43,7 +44,8 @@ int code_of(warploom_code code) {
   }
 }
 
-// What `body` throws, as onnxruntime has it: no exception passes between the libraries.
+// Calls `body` and returns what it throws as a status of onnxruntime, since no exception may leave this library; null
+// if it throws nothing.
 template <typename Body>
 Status* guarded(const Api& api, const Body& body) noexcept {
   try {
@@ -60,7 +62,7 @@ Status* guarded(const Api& api, const Body& body) noexcept {
   }
 }
 
-// The element of onnxruntime that is the same as ours.
+// Returns onnxruntime's number of an element type; kUndefined if it has none.
 int element_of(warploom_dtype dtype) {
   static const std::map<warploom_dtype, Element> kElements = {
       {WARPLOOM_F64, kF64},   {WARPLOOM_F32, kF32},       {WARPLOOM_F16, kF16},          {WARPLOOM_BF16, kBf16},
@@ -75,7 +77,7 @@ warploom::Error wrong(const std::string& what) {
   return {WARPLOOM_INVALID_ARGUMENT, "warploom::Bundle: " + what};
 }
 
-// A text attribute; "" where the node has none and it is not needed.
+// Returns a text attribute of a node. An absent one is "", or an exception if it is `needed`.
 std::string text_of(const Api& api, const KernelInfo* info, const char* name, bool needed) {
   size_t size = 0;
   if (Status* status = api.text_attribute(info, name, nullptr, &size); status != nullptr) {
@@ -85,7 +87,7 @@ std::string text_of(const Api& api, const KernelInfo* info, const char* name, bo
   }
   std::string text(size, '\0');
   check(api.text_attribute(info, name, text.data(), &size));
-  return text.c_str();  // without the zero behind it
+  return text.c_str();  // cuts off the terminating zero, which `size` counts
 }
 
 int threads_of(const Api& api, const KernelInfo* info) {
@@ -95,7 +97,8 @@ int threads_of(const Api& api, const KernelInfo* info) {
   return static_cast<int>(threads);
 }
 
-// A node of a session. Sessions may be run by several threads at once: each run has an executor of its own.
+// A node of a session. Several threads may run a session at once, so each run uses an executor of its own, which is
+// kept for later runs.
 class Kernel {
  public:
   Kernel(const Api& api, const KernelInfo* info)
@@ -111,6 +114,7 @@ class Kernel {
   }
 
  private:
+  // An input as onnxruntime gives it.
   struct Given {
     const void* data;
     std::vector<int64_t> shape;
@@ -138,11 +142,11 @@ class Kernel {
     return out;
   }
 
-  // A value for an output with its type and shape.
+  // Allocates the value of an output and returns its memory; null if nothing reads the output.
   void* taken(KernelContext* context, size_t index, const warploom::Tensor& tensor) const {
     Value* value = nullptr;
     check(api_.output(context, index, tensor.shape.data(), tensor.shape.size(), &value));
-    if (value == nullptr) return nullptr;  // nobody reads it
+    if (value == nullptr) return nullptr;
     TensorInfo* info = nullptr;
     check(api_.tensor_info(value, &info));
     const std::unique_ptr<TensorInfo, void (*)(TensorInfo*)> owner(info, api_.release_tensor_info);
@@ -175,7 +179,7 @@ class Kernel {
     for (size_t i = 0; i < inputs; ++i) executor.bind_input(i, all[i].data);
     for (size_t i = 0; i < outputs; ++i) executor.bind_output(i, taken(context, i, outputs_[size][i]));
     executor.run();
-    // An executor that failed is not kept, so none is bound to memory that is gone.
+    // The memory belongs to onnxruntime, so the executor is unbound before it is kept; after a failed run it is freed.
     for (size_t i = 0; i < inputs; ++i) executor.bind_input(i, nullptr);
     for (size_t i = 0; i < outputs; ++i) executor.bind_output(i, nullptr);
     const std::lock_guard lock(mutex_);
@@ -197,10 +201,10 @@ class Kernel {
   const Api& api_;
   warploom::Model model_;
   const int threads_;
-  std::vector<warploom::Tensor> inputs_;                // of the first size
-  std::vector<std::vector<warploom::Tensor>> outputs_;  // by size
+  std::vector<warploom::Tensor> inputs_;                // inputs at the first size
+  std::vector<std::vector<warploom::Tensor>> outputs_;  // outputs by size
   std::mutex mutex_;
-  std::map<size_t, std::vector<warploom::Executor>> idle_;  // by size: those that no run uses
+  std::map<size_t, std::vector<warploom::Executor>> idle_;  // executors that no run uses, by size
 };
 
 Status* create(const CustomOp*, const Api* api, const KernelInfo* info, void** kernel) {
@@ -232,7 +236,7 @@ constexpr CustomOp kBundle = {.version = kVersion,
                               .compute_or_fail = compute,
                               .infer_shapes = nullptr};
 
-// The domain that all sessions share, and that lives as long as the process: they may end in any order.
+// Returns the domain of the operator. All sessions share it, and it is never freed, since they may end in any order.
 CustomOpDomain* domain(const Api& api) {
   static std::mutex mutex;
   static CustomOpDomain* made = nullptr;
@@ -247,7 +251,7 @@ CustomOpDomain* domain(const Api& api) {
 }  // namespace
 }  // namespace wl::ort
 
-// What onnxruntime looks for in a library of custom operators. NULL on success.
+// The entry point that onnxruntime looks up in a library of custom operators. Returns NULL on success.
 // NOLINTNEXTLINE(readability-identifier-naming): a name of onnxruntime
 extern "C" wl::ort::Status* RegisterCustomOps(wl::ort::SessionOptions* options, const wl::ort::ApiBase* base) {
   const wl::ort::Api* api = base->get(wl::ort::kVersion);

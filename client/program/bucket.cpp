@@ -16,7 +16,8 @@ absl::Status changed(std::string_view what) {
   return bundle_changed("buckets.json", what);
 }
 
-// Throws exceptions of the JSON library when the text is malformed.
+// Reads buckets.json, without inputs and outputs. Throws exceptions of the JSON library for members that are missing or
+// of another type.
 absl::StatusOr<std::vector<Bucket>> read_index(const std::string& folder, const std::string& text) {
   Json json = Json::parse(text, nullptr, /*allow_exceptions=*/false);
   if (json.is_discarded() || !json.is_object()) return changed("it is not JSON");
@@ -143,7 +144,7 @@ absl::StatusOr<size_t> pick_bucket(const std::vector<Bucket>& buckets, const Bin
     if (fits(buckets[i], bind, inputs)) fitting.push_back(i);
   }
   if (fitting.size() == 1) return fitting[0];
-  // A single bucket is always chosen, so that a later error names the input that does not fit.
+  // A single bucket is chosen even if it does not fit, so that a later error names the input that does not.
   if (buckets.size() == 1 && bind.empty()) return 0;
   if (!fitting.empty()) {
     return invalid("the bundle was tuned for ", sizes_text(buckets), "; choose one: --bind ",

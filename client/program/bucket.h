@@ -1,5 +1,5 @@
-// One graph at several sizes: a bundle whose sub-folders are bundles, each tuned for other extents of the graph's
-// symbolic dimensions. A plan serves exactly the sizes it was tuned for.
+// One graph at several sizes: a bundle whose sub-folders, called buckets, are bundles that were each tuned for other
+// extents of the graph's symbolic dimensions. Kernels serve exactly the extents that they were tuned for.
 //
 //   buckets.json       extents, sub-folder and manifest digest of each bucket; its own digest is its last key
 //   n=64/, n=128/ ...  bundles (client/program/bundle.h)
@@ -41,8 +41,8 @@ struct Bucket {
 // Reads the manifests only. Errors are those of load_bundle().
 absl::StatusOr<std::vector<Bucket>> list_buckets(const std::string& folder);
 
-// Returns the bucket of exactly these extents and input shapes; a single bucket is returned for any. InvalidArgument
-// lists the tuned sizes when none fits, or more than one.
+// Returns the index of the bucket with exactly these extents and input shapes. Without extents in `bind`, a single
+// bucket is returned for any shapes. InvalidArgument lists the tuned sizes if no bucket fits, or more than one.
 absl::StatusOr<size_t> pick_bucket(const std::vector<Bucket>& buckets, const Bind& bind,
                                    const std::map<std::string, Shape>& inputs);
 

@@ -59,7 +59,7 @@ absl::StatusOr<Program> load_bundle(const std::string& folder) {
   WL_ASSIGN_OR_RETURN(Manifest manifest, parse_manifest(*text));
   Program& program = manifest.program;
   const auto wrong = [](const auto&... what) { return invalid("manifest.json: ", what...); };
-  std::map<std::string, std::string> texts;  // by path; no objects, which are large
+  std::map<std::string, std::string> texts;  // files by path; "" for objects, which are large and not needed here
   std::set<std::string> objects;
   for (const ProgramKernel& kernel : program.kernels) objects.insert(object_path(kernel));
   for (const BundleFile& file : manifest.files) {
@@ -82,7 +82,7 @@ absl::StatusOr<Program> load_bundle(const std::string& folder) {
   }
   if (const absl::Status sound = check_sound(program); !sound.ok())
     return wrong("it contradicts its kernels: ", std::string(sound.message()));
-  // Where intermediates are follows from the calls.
+  // The offsets of intermediates are computed from the calls again, not taken from the manifest.
   if (const absl::Status placed = lay_out(program); !placed.ok()) return wrong(std::string(placed.message()));
   return manifest.program;
 }

@@ -1,4 +1,4 @@
-// A Program on disk: a folder that runs anywhere without a compiler.
+// A Program on disk: a folder that any machine with the right CPU or GPU can run without a compiler.
 //
 //   manifest.json     buffers, kernels, calls and the SHA-256 of every other file; its own digest is its last key
 //   graph.txt         canonical text of the graph
@@ -23,8 +23,8 @@ absl::Status may_become_bundle(const std::string& folder);
 // Replaces a bundle; refuses to replace anything else that is not an empty folder (InvalidArgument).
 absl::Status write_bundle(const std::string& folder, const Program& program, const std::string& report);
 
-// Verifies every file and every number in the manifest. InvalidArgument: the folder is not a bundle, or has a newer
-// format. DataLoss names the file whose bytes have changed.
+// Reads a bundle and verifies every file and every number in the manifest. InvalidArgument: the folder is no bundle,
+// has a newer format, or its launches contradict its kernels (sound.h). DataLoss names a file whose bytes have changed.
 absl::StatusOr<Program> load_bundle(const std::string& folder);
 
 }  // namespace wl

@@ -8,7 +8,7 @@
 
 namespace wl {
 
-constexpr uintptr_t kArgumentAlignment = 64;  // of a kernel's args (Source in compiler/base/records.h)
+constexpr uintptr_t kArgumentAlignment = 64;  // alignment in bytes of a kernel's args (compiler/base/records.h)
 
 std::string type_text(const ProgramBuffer& buffer) {
   return type_text(buffer.dtype, buffer.shape);
@@ -38,7 +38,7 @@ absl::Status Executor::load_objects(const ExecutorOptions& options, Shared* shar
   return pool_->reserve_work(work);
 }
 
-// Gives memory to the weights of a program that have none.
+// Allocates memory for those weights of a program that have none yet.
 static absl::Status add_weights(const Program& program, std::map<std::string, Shared::Weight>& weights) {
   std::vector<Lifetime> sizes;
   std::vector<Shared::Weight*> added;
@@ -55,8 +55,8 @@ static absl::Status add_weights(const Program& program, std::map<std::string, Sh
     }
   }
   if (added.empty()) return absl::OkStatus();
-  // They are neighbours, so that large pages hold them. In small ones, each page that a kernel reads from memory is
-  // looked up first.
+  // All new weights share one allocation, so that large pages can hold them: with small pages, kernels that read
+  // weights from memory would spend time on TLB misses.
   const Arena arena = plan_arena(sizes);
   WL_ASSIGN_OR_RETURN(Buffer made, Buffer::create(arena.bytes));
   const auto memory = std::make_shared<Buffer>(std::move(made));
@@ -122,7 +122,7 @@ absl::StatusOr<Executor> Executor::create(const Program& program, const Executor
     call.launch = {executor.entries_[step.kernel], source.grid,   source.threads,
                    source.scratch_bytes,           source.passes, executor.outside_[step.kernel]};
     for (int buffer : step.args) call.args.push_back(executor.arguments_[buffer]);
-    call.args.push_back(nullptr);  // the workspace; it moves when another executor of this pool needs a larger one
+    call.args.push_back(nullptr);  // the workspace, set at each run: it moves when an executor of this pool enlarges it
     executor.calls_.push_back(std::move(call));
   }
   return executor;
@@ -215,7 +215,8 @@ absl::Status Executor::run() {
   }
   WL_RETURN_IF_ERROR(gpu_->run());
   for (const ProgramOutput& output : program_->outputs) {
-    // What is an input too is there already, unless it is in the device's memory alone.
+    // Outputs in the executor's own memory are copied to the host. An output that is also an input is there already,
+    // unless the input is bound to device memory.
     const bool is_input = program_->buffers[output.buffer].place == Place::kInput;
     if (is_input == gpu_->is_bound(output.buffer))
       WL_RETURN_IF_ERROR(gpu_->read(output.buffer, arguments_[output.buffer]));

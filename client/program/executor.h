@@ -15,13 +15,13 @@
 
 namespace wl {
 
-// What the executors of one model share: threads or a device, and the memory of the weights. The first executor that
+// What the executors of one model share: CPU threads or a GPU, and the memory of the weights. The first executor that
 // needs one of them creates it.
 struct Shared {
   struct Weight {
     char* data = nullptr;
     int64_t bytes = 0;
-    std::shared_ptr<Buffer> memory;  // of this weight and others
+    std::shared_ptr<Buffer> memory;  // allocation that holds this weight and others
   };
   std::shared_ptr<Pool> pool;
   GpuShared gpu;
@@ -44,16 +44,16 @@ class Executor {
   // GPU.
   static absl::StatusOr<Executor> create(const Program& program, const ExecutorOptions& options,
                                          Shared* shared = nullptr);
-  // One with memory alone, for its inputs: no kernel is loaded, so no code of the program's runs and no device is
-  // needed. Runs are refused (FailedPrecondition). ResourceExhausted: memory is short.
+  // Creates an executor that has memory but no kernels, to fill inputs: no code of the program runs, and no device is
+  // needed. Its runs fail (FailedPrecondition). ResourceExhausted: memory is short.
   static absl::StatusOr<Executor> without_kernels(const Program& program);
 
   const Program& program() const { return *program_; }
-  // The memory of a buffer: its own, or what is bound.
+  // Returns the host memory of a buffer: the executor's own, or memory that bind() has bound.
   void* data(int buffer) const { return arguments_[static_cast<size_t>(buffer)]; }
-  // number of CPU threads; 0 on a GPU
+  // Returns the number of CPU threads; 0 on a GPU.
   int threads() const { return pool_ ? pool_->threads() : 0; }
-  // "cpu", or the name of the GPU such as "cuda:0"
+  // Returns "cpu", or the name of the GPU such as "cuda:0".
   std::string device() const { return gpu_ ? gpu_->device() : std::string("cpu"); }
 
   // Fills an input from the generator, or with an array of the buffer's dtype and shape. Here and below, an Internal
@@ -62,38 +62,39 @@ class Executor {
   absl::Status set(int buffer, const Array& array);
   // Fills an input with row-major bytes of the buffer's dtype and shape.
   absl::Status set(int buffer, DType dtype, const Shape& shape, std::string_view bytes);
-  // Lets runs use this memory for an input or output, in place of the executor's own; nullptr: its own again. False,
-  // and nothing has changed, where kernels cannot use it in place: it does not begin at a multiple of 64 bytes, the
-  // buffer is a weight or an intermediate, or kernels run on a GPU.
+  // Binds an input or output to memory of the caller, which runs then use in place of the executor's own; nullptr: its
+  // own again. Returns false, and keeps the present binding, if kernels cannot use the memory in place: it does not
+  // begin at a multiple of 64 bytes, the buffer is a weight or an intermediate, or kernels run on a GPU. Device memory
+  // is unbound in any case.
   bool bind(int buffer, void* memory);
-  // Copies an input's memory in the host to the GPU's, as set() does; nothing on CPUs, and where device memory is
-  // bound.
+  // Copies an input from host memory to the GPU, as set() does. Does nothing on CPUs, and if device memory is bound.
   absl::Status send(int buffer) {
     return gpu_ && !gpu_->is_bound(buffer) ? gpu_->write(buffer, data(buffer)) : absl::OkStatus();
   }
-  // FailedPrecondition: kernels run on CPUs.
+  // OK if kernels run on a GPU; otherwise FailedPrecondition.
   absl::Status needs_gpu() const;
-  // Lets runs use memory of the GPU's for an input or output, in place of the executor's own; nullptr: its own again.
-  // FailedPrecondition: kernels run on CPUs. InvalidArgument: it does not begin at a multiple of 64 bytes.
+  // Binds an input or output to memory of the GPU, which runs then use in place of the executor's own; nullptr: its own
+  // again. FailedPrecondition: kernels run on CPUs. InvalidArgument: it does not begin at a multiple of 64 bytes.
   absl::Status bind_device(int buffer, void* memory);
-  // Puts all kernels into a stream of the GPU's (CUstream, hipStream_t) without waiting. Nothing is copied from or to
+  // Enqueues all kernels in a stream of the GPU (CUstream, hipStream_t) without waiting, and copies nothing from or to
   // the host. Errors are those of bind_device() and run().
   absl::Status launch(void* stream) const;
-  // Puts a copy of a buffer to memory of the GPU's into a stream; without one, waits until it is there.
+  // Enqueues a copy of a buffer to memory of the GPU in a stream; without a stream, waits until the copy is complete.
   absl::Status copy_on_device(int buffer, void* to, std::optional<void*> stream) const;
-  // Poisons everything that the kernels should write, so that unwritten elements are found.
+  // Fills intermediates, outputs, scratch and workspace with poison, which shows elements that kernels do not write.
   absl::Status poison_results();
-  // Poisons only the buffers that this step should write.
+  // Fills the buffers that this step writes with poison.
   absl::Status poison_step(int step);
-  // OutOfRange: an index was outside its axis; the nearest element was taken. On a GPU nobody says so.
+  // Run all steps, or one, and wait for them. OutOfRange: an index was outside its axis, and the nearest element was
+  // taken; kernels for GPUs do not report this.
   absl::Status run();
   absl::Status run_step(int step);
   // Returns the ns of each of `repeats` runs, after two untimed ones. On a GPU its own clock is used and copies are not
   // included.
   absl::StatusOr<std::vector<int64_t>> time(int repeats);
   // Returns the ns of every step in each of `repeats` runs, after two untimed ones, as [step][run]. Unlike a kernel
-  // that is timed alone, a step finds in the caches what the steps before it left there. On a GPU the launches of steps
-  // do not overlap here.
+  // that is timed alone, a step finds in the caches what the steps before it left there. On a GPU steps are launched
+  // one by one, so their launches do not overlap as in run().
   absl::StatusOr<std::vector<std::vector<int64_t>>> profile(int repeats);
 
  private:
@@ -101,12 +102,13 @@ class Executor {
   absl::Status load_objects(const ExecutorOptions& options, Shared* shared);
   absl::Status place_buffers(std::map<std::string, Shared::Weight>& weights);
   absl::Status poison(int buffer);
+  // The OutOfRange error for an index that a step's kernel reported.
   absl::Status told_of(const OutsideIndex& outside, int step) const;
   const Program* program_ = nullptr;
   std::vector<SharedObject> objects_;
   std::vector<std::shared_ptr<Buffer>> buffers_;  // memory that arguments_ points to
-  std::vector<void*> own_;                        // addresses of all buffers, by number
-  std::vector<void*> arguments_;                  // the same, or what is bound
+  std::vector<void*> own_;                        // addresses of the executor's own buffers, by number
+  std::vector<void*> arguments_;                  // addresses that kernels get, by number: own or bound memory
   struct Call {
     Launch launch;
     std::vector<void*> args;

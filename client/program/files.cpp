@@ -32,7 +32,7 @@ struct OpenFile {
   }
 };
 
-// The folders of PendingFolder that exist.
+// The temporary folders of all PendingFolders that exist; g_mutex guards them.
 std::mutex g_mutex;
 std::set<std::string> g_temporaries;
 
@@ -118,8 +118,7 @@ absl::Status PendingFolder::commit() {
     temporary_.clear();
     return absl::OkStatus();
   }
-  // The name belongs to a folder that is not empty. The two folders are exchanged, and the destructor removes the old
-  // one.
+  // A folder that is not empty has the name already. The two are exchanged, and the destructor removes the old one.
   if (errno != ENOTEMPTY && errno != EEXIST) return failed("create", final_, errno);
   if (::renameat2(AT_FDCWD, temporary_.c_str(), AT_FDCWD, final_.c_str(), RENAME_EXCHANGE) == 0)
     return absl::OkStatus();

@@ -1,5 +1,5 @@
-// Files of the client: files/read.h reads them; writes of whole files whose errors name path and reason, and folders
-// that appear completely or not at all.
+// Writes files and folders of the client (files/read.h reads them): whole files, with errors that name path and reason,
+// and folders that appear completely or not at all.
 #pragma once
 
 #include <string>
@@ -15,7 +15,7 @@ absl::Status write_file(const std::string& path, std::string_view bytes);
 
 bool is_folder(const std::string& path);
 
-// The folder of Warploom in the user's cache folder; "" if neither XDG_CACHE_HOME nor HOME is set.
+// Returns the path of "warploom" in the user's cache folder; "" if neither XDG_CACHE_HOME nor HOME is an absolute path.
 std::string user_cache_folder();
 
 // Creates a folder and its parents.
@@ -31,9 +31,10 @@ class PendingFolder {
   ~PendingFolder();
 
   const std::string& path() const { return temporary_; }  // returns the folder in which to write
-  // Removes what all folders that were not committed hold, for a program that ends without destructors. Any thread.
+  // Removes all folders that were not committed, for a program that ends without destructors. Any thread may call it.
   static void remove_all();
-  // Replaces the folder of the final name. A reader sees either the complete old folder or the complete new one.
+  // Gives the folder its final name, and removes the folder that had it. A reader sees either the complete old folder
+  // or the complete new one; on file systems that cannot exchange folders, for a moment neither.
   absl::Status commit();
 
  private:

@@ -43,7 +43,7 @@ absl::Status FoldedWeights::set(const std::string& name, DType dtype, const Shap
   }
   if (static_cast<int64_t>(bytes.size()) != elements(shape) * size_of(dtype))
     return invalid("weight ", name, " is ", type_text(dtype, shape), ", the given array has ", bytes.size(), " bytes");
-  // What only puts one weight in another order needs no copy of it.
+  // A folded weight that only reorders one operand is written from the caller's bytes, without a copy of the operand.
   std::vector<size_t> collecting;
   for (size_t reader : readers) {
     Folded& folded = all_[reader];
@@ -80,8 +80,8 @@ absl::Status FoldedWeights::finish(Executor& executor) {
   return absl::OkStatus();
 }
 
-// Whether a weight may still be computed from an operand. Small ones are always kept, since the bundle has a value for
-// them that may be outdated.
+// Whether the value of an operand must be kept for a weight: other operands of it are still missing, or the operand is
+// small, so that the bundle has a value for it, which a value that was set must override in later computations.
 bool FoldedWeights::is_needed(const Folded& folded, const std::string& operand) {
   const Graph& from = folded.weight->from;
   const std::vector<NodeId> inputs = from.inputs();
@@ -91,7 +91,7 @@ bool FoldedWeights::is_needed(const Folded& folded, const std::string& operand) 
   });
 }
 
-// Forgets operands that no weight needs.
+// Frees the copies of operands that no weight needs any more.
 void FoldedWeights::forget() {
   std::erase_if(held_, [&](const auto& held) {
     const std::vector<size_t>& readers = operands_.at(held.first);

@@ -1,6 +1,6 @@
-// Weights that a model computes from others before its first run (ir/fold_weights.h). Operands are collected until all
-// are known; then the weight is computed in double precision, and large operands are freed. The last operand is not
-// copied, so memory is least where small ones are set first.
+// Folded weights: weights that a model computes from other weights, their operands, before its first run
+// (compiler/ir/weights/fold_weights.h). Operands are kept until all of a weight are known; then it is computed in
+// double precision, and large operands are freed. Since the last one is not copied, set small ones first.
 #pragma once
 
 #include <map>
@@ -23,17 +23,17 @@ class FoldedWeights {
   bool is_folded(const std::string& name) const;
   // Whether the name is that of a folded weight or of an operand of one.
   bool reads(const std::string& name) const { return operands_.contains(name) || is_folded(name); }
-  // Keeps the value of an operand, and stores every folded weight whose operands have all been set since it was last
-  // computed to `executor`, which runs a program with these weights. InvalidArgument: dtype or shape differ from the
-  // weight's.
+  // Sets an operand, or a folded weight itself. Computes every folded weight whose operands have all been set since it
+  // was last computed, and stores it in `executor`, which runs a program with these weights. InvalidArgument: dtype,
+  // shape or size differ from the weight's.
   absl::Status set(const std::string& name, DType dtype, const Shape& shape, std::string_view bytes,
                    Executor& executor);
-  // Ends a round of set(): computes the weights of which only some operands were set, if the others are known.
+  // Ends a series of set(): computes the weights of which only some operands were set anew, if the others are known.
   absl::Status finish(Executor& executor);
-  // Gives operands without a value random values, as their own fills say.
+  // Fills the folded weights that have no value, or only some operands, with random numbers, as their own fills say.
   absl::Status generate(uint64_t seed, Executor& executor);
-  // Returns the operands without a value that folded weights still need; if `begun`, only those of weights of which
-  // some operand was set.
+  // Returns the names of operands that have no value and that a folded weight needs. `begun`: only for weights of which
+  // another operand has been set.
   std::set<std::string> missing(bool begun = false) const;
   // Returns names, dtypes and shapes of all operands of folded weights.
   std::vector<TensorInfo> operands() const;
@@ -42,17 +42,17 @@ class FoldedWeights {
   struct Folded {
     const FoldedWeight* weight = nullptr;
     int buffer = -1;
-    bool computed = false;      // whether it was ever computed; the bundle has small ones computed
+    bool computed = false;      // whether it has a value: small ones have one in the bundle
     std::set<std::string> set;  // operands that were set since it was last computed
   };
-  // Values that are somebody else's.
+  // A view of the caller's array.
   struct Given {
     DType dtype = DType::f32;
     const char* bytes = nullptr;
   };
-  // Computes a weight all operands of which are known, or given by name.
+  // Computes a weight whose operands are all known, either kept or in `given`, by name.
   absl::Status compute(Folded& folded, Executor& executor, const std::map<std::string, Given>& given = {}) const;
-  // Its value is in the executor's memory.
+  // Marks a weight, whose value is in the executor's host memory, as computed, and sends it to the GPU if there is one.
   static absl::Status done(Folded& folded, Executor& executor);
   bool is_known(const Node& operand) const;
   static bool is_needed(const Folded& folded, const std::string& operand);
@@ -61,7 +61,7 @@ class FoldedWeights {
   std::vector<Folded> all_;  // the program's folded weights, in its order
   // for each operand, the indices of the folded weights that read it
   std::map<std::string, std::vector<size_t>> operands_;
-  std::map<std::string, Array> held_;
+  std::map<std::string, Array> held_;  // copies of operands that are still needed, by name
 };
 
 }  // namespace wl

@@ -8,7 +8,8 @@
 namespace wl {
 namespace {
 
-// Returns the device to use and its API's name, or an error that lists the devices there are.
+// Returns the name of the device to use, such as "cuda:0". `wanted`: this device only; empty: the first that runs the
+// kernels. Unavailable: there is none; the message lists the devices.
 absl::StatusOr<std::string> choose(const Program& program, const std::string& wanted) {
   const std::string& target = program.kernels[0].source.target;
   const std::string family = target.substr(0, target.find(':'));
@@ -128,7 +129,7 @@ void GpuProgram::bind(int buffer, void* memory) {
   void* const now = memory != nullptr ? memory : own_[buffer];
   if (now == addresses_[buffer]) return;
   addresses_[buffer] = now;
-  graph_ = GpuGraph();  // which has the addresses of before
+  graph_ = GpuGraph();  // the captured graph contains the previous address
   runs_ = 0;
 }
 
@@ -137,7 +138,7 @@ absl::Status GpuProgram::launch_all_on(void* stream) const {
   return absl::OkStatus();
 }
 
-// Not by a graph of ours: the caller may be capturing one.
+// Launches kernel by kernel, not by the captured graph: the caller's stream may be in capture.
 absl::Status GpuProgram::launch_on(void* stream) const {
   WL_RETURN_IF_ERROR(shared_.device->use());
   return launch_all_on(stream);
@@ -153,7 +154,7 @@ absl::Status GpuProgram::copy(int buffer, void* to, std::optional<void*> into) c
   return into ? absl::OkStatus() : device.wait(nullptr, doing);
 }
 
-// Capturing a graph pays from the second run on.
+// The first run launches kernel by kernel. The second captures a graph, which pays if there are several runs.
 absl::Status GpuProgram::launch_all() {
   const auto plainly = [&] { return launch_all_on(stream()); };
   if (++runs_ == 2) {

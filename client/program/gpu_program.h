@@ -23,24 +23,26 @@ struct GpuShared {
   std::map<std::string, std::shared_ptr<GpuBuffer>> weights;  // device memory of each weight, by name
 };
 
-// Any thread may call it, one at a time. Its Program must outlive it.
+// May be called from any thread, by one at a time. Its Program must outlive it.
 class GpuProgram {
  public:
-  // `device`: "cuda:1", or "": the first whose driver runs the kernels. `shared` may be null. Unavailable: there is no
-  // such device, or none for these kernels; the message lists the devices. ResourceExhausted: memory is short.
+  // Loads the kernels and allocates device memory. `device`: "cuda:1", or "": the first that runs the kernels.
+  // `shared`: the device and weights of the model, to which this adds what is missing; may be null. A device in it is
+  // used whatever `device` says. Unavailable: there is no such device, or none for these kernels; the message lists the
+  // devices. ResourceExhausted: memory is short.
   static absl::StatusOr<std::unique_ptr<GpuProgram>> load(const Program& program, const std::string& device,
                                                           GpuShared* shared);
 
   const std::string& device() const { return shared_.name; }
-  // Copy all bytes of a buffer from and to the host.
+  // Copy all bytes of a buffer from host memory (write) or to it (read), and wait.
   absl::Status write(int buffer, const void* from) const;
   absl::Status read(int buffer, void* to) const;
-  // Lets launches from now on use device memory of the caller's for a buffer; null: its own again.
+  // Makes later launches use the caller's device memory for a buffer; null: its own memory again.
   void bind(int buffer, void* memory);
   bool is_bound(int buffer) const { return addresses_[buffer] != own_[buffer]; }
-  // Puts all steps into a stream of the device's context without waiting.
+  // Enqueues all steps in a stream of the device's context without waiting.
   absl::Status launch_on(void* stream) const;
-  // Puts a copy of a buffer to device memory into a stream; without one, waits until it is there.
+  // Enqueues a copy of a buffer to device memory in a stream; without a stream, waits until the copy is complete.
   absl::Status copy(int buffer, void* to, std::optional<void*> stream) const;
   // Launch all steps, or one, and wait until they are done.
   absl::Status run();
@@ -56,13 +58,13 @@ class GpuProgram {
   absl::Status allocate();
   absl::Status launch(int step, void* stream) const;
   absl::Status launch_all_on(void* stream) const;
-  absl::Status launch_all();
+  absl::Status launch_all();  // in this program's stream, by the captured graph if there is one
 
   const Program* program_ = nullptr;
   GpuShared shared_;
   std::vector<std::shared_ptr<GpuBuffer>> buffers_;  // owners of the device memory that addresses_ points to
   std::vector<void*> own_;                           // device addresses of all buffers, by number
-  std::vector<void*> addresses_;                     // the same, or what is bound
+  std::vector<void*> addresses_;                     // addresses that kernels get, by number: own or bound memory
   GpuBuffer work_;                                   // the workspace of kernels with several passes
   std::vector<GpuKernel> kernels_;
   GpuTimer timer_;

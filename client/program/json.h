@@ -9,9 +9,9 @@ namespace wl {
 
 using Json = nlohmann::ordered_json;
 
-// One line per member, and a final newline. Bytes that are not UTF-8 are replaced.
+// Formats JSON with one line per member and a final newline. Bytes that are not UTF-8 are replaced.
 std::string text_of(const Json& json);
-// The whole on one line, with a final newline. The same of other bytes.
+// Formats JSON on one line, with a final newline. Bytes that are not UTF-8 are replaced.
 std::string line_of(const Json& json);
 
 }  // namespace wl

@@ -1,4 +1,4 @@
-// A bundle, or one for several sizes, that is read and verified once for any number of models.
+// A bundle of one or several sizes that is read and verified once and may serve any number of models.
 #pragma once
 
 #include <memory>
@@ -14,22 +14,24 @@ namespace wl {
 // Thread-safe.
 class LoadedBundle {
  public:
-  // Verifies the bundle of the first size; the others when they are first needed. `hold` lives as long as this: kernels
-  // are loaded from the files when an executor is made, so the files must stay. Errors are those of load_bundle().
+  // Loads and verifies the bundle of the first size; program() does so for others. Executors load kernels from the
+  // files when they are created, so the files must stay: `hold` is what keeps them, and lives as long as the
+  // LoadedBundle. Errors are those of load_bundle().
   static absl::StatusOr<std::shared_ptr<const LoadedBundle>> load(const std::string& folder,
                                                                   std::shared_ptr<const void> hold = nullptr);
 
   const std::vector<Bucket>& buckets() const { return buckets_; }
   const Program& first() const { return *programs_[0]; }
-  // The program of a size, an index of buckets(). It lives as long as this.
+  // Returns the program of a size, an index of buckets(), which is loaded and verified at the first call. It lives as
+  // long as the LoadedBundle.
   absl::StatusOr<const Program*> program(size_t size) const;
 
  private:
   LoadedBundle() = default;
   std::vector<Bucket> buckets_;
   std::shared_ptr<const void> hold_;
-  mutable std::mutex mutex_;
-  mutable std::vector<std::unique_ptr<const Program>> programs_;  // one per bucket; null: not needed yet
+  mutable std::mutex mutex_;                                      // guards programs_
+  mutable std::vector<std::unique_ptr<const Program>> programs_;  // one per bucket; null: not loaded yet
 };
 
 }  // namespace wl

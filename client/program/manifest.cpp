@@ -90,7 +90,7 @@ Fill fill_of(const Json& json) {
   return fill;
 }
 
-// Reads the texts of a manifest, and keeps the first error of a text that its kind does not allow.
+// Reads the texts of a manifest, and keeps the error of the first one that is not allowed for its kind.
 class TextReader {
  public:
   std::string check(std::string value, const std::string& member, TextKind kind, size_t most = 1024) {

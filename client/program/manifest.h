@@ -1,5 +1,5 @@
-// The manifest of a bundle, and the only reader of one: what it returns has names that are no paths and have no control
-// characters, and numbers that the executor may rely on.
+// The manifest of a bundle, with its writer and its only reader. The reader guarantees that names are no paths and have
+// no control characters, and that the executor may rely on the numbers.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@
 namespace wl {
 
 // Format 2 of bundles added folded weights, format 3 kernels of several passes, format 4 kernels that call a library,
-// format 5 what launch_text() says at the end of each kernel's source.
+// format 5 the text of launch_text() at the end of each kernel's source.
 inline constexpr int kBundleFormat = 5, kFirstWithLaunches = 5;
 
 struct BundleFile {
@@ -29,7 +29,8 @@ struct Manifest {
 
 std::string manifest_text(const Program& program, const std::vector<BundleFile>& files);
 
-// InvalidArgument: a name or a number that no bundle has, or a newer format. DataLoss: the text has changed.
+// Reads a manifest. InvalidArgument: it has a newer format, or a name or number that is not allowed. DataLoss: its
+// bytes have changed since it was written.
 absl::StatusOr<Manifest> parse_manifest(const std::string& text);
 
 // Paths of a kernel's files, relative to the bundle's folder.
@@ -37,7 +38,7 @@ std::string source_path(const ProgramKernel& kernel);
 std::string object_path(const ProgramKernel& kernel);
 std::string graph_path(const ProgramKernel& kernel);
 
-// DataLoss: what to say of a file whose bytes have changed.
+// Returns the DataLoss error for a file of a bundle whose bytes have changed; `how` says in which way.
 absl::Status bundle_changed(std::string_view file, std::string_view how);
 
 }  // namespace wl

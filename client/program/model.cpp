@@ -17,8 +17,8 @@ namespace wl {
 struct Model::Impl {
   ModelOptions options;
   std::shared_ptr<const LoadedBundle> bundle;
-  std::mutex mutex;
-  std::vector<std::optional<Executor>> executors;  // one per size, made at its first use, the first with the model
+  std::mutex mutex;                                // guards the rest
+  std::vector<std::optional<Executor>> executors;  // one per size, created at its first use; the first with the model
   Shared shared;
   std::set<std::string> missing;  // weights of the program that have no value
   std::optional<FoldedWeights> folded;
@@ -26,7 +26,7 @@ struct Model::Impl {
 
   // FailedPrecondition names a weight that has no value.
   absl::Status check_complete() const;
-  // Ends a round of setting weights.
+  // Ends a series of set(): computes folded weights and updates `complete`.
   absl::Status finish();
   absl::Status set(const std::string& name, DType dtype, const Shape& shape, std::string_view bytes);
 
@@ -95,7 +95,7 @@ absl::StatusOr<Model> Model::of(std::shared_ptr<const LoadedBundle> bundle, cons
   impl->bundle = std::move(bundle);
   impl->executors.resize(impl->bundle->buckets().size());
   WL_RETURN_IF_ERROR(impl->open(0));
-  // The bundle contains the values of small weights.
+  // The bundle contains the values of small weights; all others are missing until they are set.
   const Program& first = impl->bundle->first();
   impl->folded.emplace(first);
   for (size_t i = 0; i < first.buffers.size(); ++i) {
@@ -209,7 +209,7 @@ absl::Status Replica::launch(void* stream) {
 
 absl::Status Replica::run() {
   WL_RETURN_IF_ERROR(check_weights());
-  if (executor_.threads() == 0) {  // a GPU's inputs are copied when they are sent
+  if (executor_.threads() == 0) {  // on a GPU: copies the inputs from host memory to the device
     for (size_t i = 0; i < program().buffers.size(); ++i) {
       const ProgramBuffer& buffer = program().buffers[i];
       if (buffer.place == Place::kInput && !model_->is_weight(buffer.name))

@@ -29,15 +29,15 @@ struct ModelOptions {
   std::string device = {};  // for GPU bundles: "cuda:1"; empty: the first device that runs the kernels
 };
 
-// Thread-safe: every function may be called from any thread at any time. Calls of run() on one Model take turns, and
-// each uses all of its threads. Concurrent runs have a Replica each.
+// Thread-safe: every function may be called from any thread at any time. Calls of run() on one Model run one after the
+// other, each with all of its threads. For runs at the same time, each thread needs a Replica.
 class Model {
  public:
   // Errors are those of load_bundle(). ResourceExhausted: memory is short. Unavailable: the kernels need a GPU that
   // this machine lacks.
   static absl::StatusOr<Model> load(const std::string& folder, const ModelOptions& options = {});
-  // A model of a bundle that others may have too. It has weights of its own. Errors are those of load(), but for what
-  // is wrong with the bundle.
+  // Creates a model with weights of its own from a bundle that other models may share. Errors are those of load(),
+  // except those of the bundle's files.
   static absl::StatusOr<Model> of(std::shared_ptr<const LoadedBundle> bundle, const ModelOptions& options = {});
   Model(Model&&) noexcept;
   Model& operator=(Model&&) noexcept;
@@ -64,10 +64,11 @@ class Model {
   // the message lists them. FailedPrecondition names a weight that has no value.
   absl::StatusOr<std::map<std::string, Array>> run(const std::map<std::string, Array>& inputs);
 
-  // The size whose inputs have these shapes. InvalidArgument lists the sizes where none has.
+  // Returns the size whose inputs have these shapes. A model of a single size returns 0 for any shapes.
+  // InvalidArgument: no size fits; the message lists them.
   absl::StatusOr<size_t> size_of(const std::map<std::string, Shape>& shapes) const;
-  // Another executor at a size, with threads of its own and the weights of this model (replica.h). Errors are those of
-  // load(). Weights must not be set while replicas run.
+  // Creates another executor at a size, with threads of its own and the weights of this model (replica.h). A GPU is
+  // that of this model, whatever `options` say. Errors are those of load(). Weights must not be set while replicas run.
   absl::StatusOr<Replica> replica(size_t size, const ExecutorOptions& options);
 
  private:

@@ -80,7 +80,8 @@ absl::StatusOr<std::string> inflate_raw(std::string_view bytes, size_t size, std
   return out;
 }
 
-// An entry of a zip file: where it begins, and where its bytes are.
+// An entry of a zip file: its compression method (0: stored, 8: deflated), the offsets of its header and of its data in
+// the file, and the numbers of bytes before and after unpacking.
 struct ZipEntry {
   std::string name;
   size_t method = 0;
@@ -91,7 +92,7 @@ absl::Status damaged_directory(std::string_view name) {
   return invalid(name, ": the zip directory is damaged");
 }
 
-// Reads the entry at `*at` of the central directory, and moves on to the next.
+// Reads the entry at offset `*at`, in the central directory, and advances `*at` to the next one.
 absl::StatusOr<ZipEntry> zip_entry(std::string_view bytes, size_t* at, std::string_view name) {
   constexpr std::string_view kCentral("PK\x01\x02", 4), kLocal("PK\x03\x04", 4);
   if (bytes.size() < 46 || *at > bytes.size() - 46 || bytes.substr(*at, 4) != kCentral) return damaged_directory(name);
@@ -106,7 +107,7 @@ absl::StatusOr<ZipEntry> zip_entry(std::string_view bytes, size_t* at, std::stri
   entry.name = std::string(bytes.substr(*at + 46, name_size));
   std::string_view extra = bytes.substr(*at + 46 + name_size, extra_size);
   if (entry.packed == 0xffffffff || entry.size == 0xffffffff || entry.local == 0xffffffff) {
-    // Zip64: extra field 1 has the fields that do not fit, in this order.
+    // Zip64: extra field 1 has the numbers that do not fit into 32 bits, in the order of the loop.
     while (extra.size() >= 4 && little_endian(extra, 0, 2) != 1) {
       extra.remove_prefix(std::min<size_t>(extra.size(), 4 + little_endian(extra, 2, 2)));
     }
@@ -131,7 +132,8 @@ absl::StatusOr<ZipEntry> zip_entry(std::string_view bytes, size_t* at, std::stri
   return entry;
 }
 
-// The entries of a zip file. No two have bytes in common, as a small file could otherwise hold any number of arrays.
+// Reads the entries of a zip file. Entries that overlap are an error (InvalidArgument): with them, a small file could
+// unpack to any amount of memory.
 absl::StatusOr<std::vector<ZipEntry>> zip_entries(std::string_view bytes, std::string_view name) {
   // The central directory is found from its end record; see PKWARE's APPNOTE 4.3.
   constexpr std::string_view kEnd("PK\x05\x06", 4);

@@ -1,6 +1,7 @@
-// NumPy's file formats, as far as arrays of our dtypes need them: .npy versions 1 to 3, and .npz (a zip of .npy, stored
-// or deflated). bf16 and float8 have no NumPy type. They are written as ml_dtypes saves them: bf16 as "|V2", f8e4m3fn
-// as "|V1", f8e5m2 as "|f1". The format is at numpy.org/doc/stable/reference/generated/numpy.lib.format.html
+// Reads and writes NumPy's file formats, as far as arrays of Warploom's dtypes need them: .npy versions 1 to 3, and
+// .npz (a zip of .npy, stored or deflated). NumPy has no type for bf16 and float8; they are written as ml_dtypes saves
+// them: bf16 as "|V2", f8e4m3fn as "|V1", f8e5m2 as "|f1".
+// numpy.org/doc/stable/reference/generated/numpy.lib.format.html describes the format.
 #pragma once
 
 #include <cstdint>
@@ -20,11 +21,12 @@ struct Array {
   std::string bytes;  // row-major elements in little endian
 };
 
-// Accepts any bytes without crashing. `name` appears in error messages. Fortran order and big endian are Unimplemented.
+// Reads a .npy file, from any bytes without a crash. `name` begins error messages. InvalidArgument: it is damaged.
+// Unimplemented: Fortran order, big endian, or another type of elements.
 absl::StatusOr<Array> parse_npy(std::string_view bytes, std::string_view name);
 std::string npy_bytes(DType dtype, const std::vector<int64_t>& shape, std::string_view bytes);
 
-// Returns arrays by name, without the ".npy" of the zip's entries.
+// Reads an .npz file. Returns arrays by name, without the ".npy" of the zip's entries. Errors are as of parse_npy().
 absl::StatusOr<std::map<std::string, Array>> parse_npz(std::string_view bytes, std::string_view name);
 
 }  // namespace wl

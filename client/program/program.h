@@ -1,5 +1,5 @@
-// A tuned graph at run time: buffers, and kernels that are called on them one after the other. Inputs and outputs are
-// the caller's memory and are never copied; intermediates share one arena. A bundle is a Program on disk (bundle.h).
+// A tuned graph at run time: buffers, and steps that call kernels on them one after the other. Intermediate values
+// share one arena. An Executor runs a Program (executor.h); a bundle is a Program on disk (bundle.h).
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@ namespace wl {
 enum class Place { kInput, kOutput, kArena };  // the kind of memory in which a buffer is placed
 
 struct ProgramBuffer {
-  std::string name;  // of the input or output; "%12" for an intermediate
+  std::string name;  // name of the input or output; "%12" for an intermediate
   DType dtype = DType::f32;
   Shape shape;
   Place place = Place::kArena;
@@ -43,7 +43,7 @@ struct ProgramStep {
 
 struct ProgramOutput {
   std::string name;
-  int buffer = 0;  // two outputs may be one buffer, and an output may be an input's buffer
+  int buffer = 0;  // may also be the buffer of another output or of an input
 };
 
 struct Program {
@@ -60,14 +60,15 @@ struct Program {
   int64_t arena_bytes = 0;
 };
 
-// Whether an input of that name is a weight; folded ones count too.
+// Whether the input with that name is a weight, folded or not.
 bool is_weight(const Program& program, const std::string& name);
 
-// The number of the buffer of an input, weights among them; -1: there is none of that name.
+// Returns the number of the buffer of an input, which may be a weight; -1 if no input has that name.
 int input_buffer(const Program& program, const std::string& name);
 
-// Assigns offsets in the arena to the intermediates, after checking the steps: argument counts must be the kernels',
-// every value must be stored before it is read, and every non-empty output must be stored; else InvalidArgument.
+// Checks the steps, and assigns offsets in the arena to the intermediates. InvalidArgument: a step has another number
+// of arguments than its kernel, stores to an input or reads a value before a step has stored it, or no step stores an
+// output that has elements.
 absl::Status lay_out(Program& program);
 
 // Sizes of a program's memory in bytes.

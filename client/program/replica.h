@@ -1,5 +1,5 @@
-// What one thread runs a model with, at one size: its own threads, intermediates, inputs and outputs. Weights are those
-// of the Model, which may be destroyed before its replicas.
+// What one thread needs to run a model at one size: CPU threads, intermediates, inputs and outputs of its own. The
+// weights are shared with the Model, which may be destroyed before its replicas.
 #pragma once
 
 #include <memory>
@@ -15,9 +15,9 @@ class Replica {
  public:
   const Program& program() const { return executor_.program(); }
   int threads() const { return executor_.threads(); }
-  // As Executor::bind(). The memories that kernels use at the same time must not overlap.
+  // As Executor::bind(). Memory that is bound to different buffers must not overlap.
   bool bind(int buffer, void* memory) { return executor_.bind(buffer, memory); }
-  // The memory that a run reads an input from, or writes an output to.
+  // Returns the host memory from which a run reads an input, or to which it writes an output.
   void* data(int buffer) const { return executor_.data(buffer); }
   // As Executor::needs_gpu(), bind_device() and copy_on_device().
   absl::Status needs_gpu() const { return executor_.needs_gpu(); }
@@ -27,10 +27,11 @@ class Replica {
   }
   // Computes the outputs from the inputs. FailedPrecondition names a weight that has no value.
   absl::Status run();
-  // The same in a stream, as Executor::launch().
+  // Enqueues the kernels in a stream of the GPU, as Executor::launch(). Errors are those of run().
   absl::Status launch(void* stream);
 
  private:
+  // OK if every weight has a value; otherwise FailedPrecondition.
   absl::Status check_weights() const;
   friend class Model;
   Replica(std::shared_ptr<Model::Impl> model, Executor executor)

@@ -1,5 +1,6 @@
-// Whether what is said of a program's launches is what its kernels are: a launch touches what the graph of its group
-// says, in the blocks, scratch and workspace that its kernel was made for. Nothing of a program runs before that.
+// Checks that the launches of a program fit its kernels, before any of its code runs: check_sound() compares arguments
+// with the graphs of the kernels' groups; load_bundle() compares blocks, threads, scratch and workspace with the lines
+// that launch_text() wrote into each kernel's source.
 #pragma once
 
 #include <string>
@@ -8,12 +9,12 @@
 
 namespace wl {
 
-// InvalidArgument, which names the call and the argument: a kernel's graph has other arguments than its calls, or of
-// another type or number of elements; a result is an argument of its own call; inputs or outputs are not those of the
-// whole graph, or that is not the graph of the program's hash. One kernel may serve shapes of the same bytes.
+// Compares calls with the graphs of their kernels, and inputs and outputs with the whole graph. InvalidArgument, with
+// the call and the argument: they differ in number, dtype or number of elements (not in shape: a kernel may serve
+// several); a result is another argument of the same call too; or the graph has another hash than the program says.
 absl::Status check_sound(const Program& program);
 
-// The lines with which the source of a kernel ends in a bundle: how it is launched, and on which buffers.
+// Returns the comments at the end of a kernel's source in a bundle: how it is launched, and on which buffers.
 std::string launch_text(const Program& program, int kernel);
 
 }  // namespace wl

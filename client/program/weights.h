@@ -1,4 +1,4 @@
-// Reads arrays by name from any file of weights: an ONNX file, an .npz, a folder of .npy files or one .npy.
+// Reads arrays by name from files of weights: an ONNX file, an .npz file, a folder of .npy files, or one .npy file.
 #pragma once
 
 #include <functional>
@@ -13,11 +13,11 @@ namespace wl {
 using ArrayVisitor =
     std::function<absl::Status(const std::string& name, DType dtype, const Shape& shape, std::string_view bytes)>;
 
-// Reads ONNX files: visit_onnx() in client/onnx_weights/visit.h, or what loads it when it is first needed.
+// A reader of ONNX files: visit_onnx() (client/onnx_weights/visit.h) or visit_onnx_lazily() (client/c/onnx.h).
 using OnnxReader = absl::Status (*)(const std::string& path, const ArrayVisitor& visit);
 
-// Calls `visit` once for every array. Its bytes are valid during the call. Errors name the file: InvalidArgument,
-// Unimplemented (also for an ONNX file without `onnx`), or the error of `visit`.
+// Calls `visit` once for every array. The bytes it gets are valid during the call. Errors are those of parse_npy(), of
+// `onnx` (Unimplemented if that is null and the file is ONNX) or of `visit`.
 absl::Status visit_arrays(const std::string& path, const ArrayVisitor& visit, OnnxReader onnx = nullptr);
 
 }  // namespace wl

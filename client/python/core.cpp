@@ -1,5 +1,5 @@
-// The module warploom._core: the C library for Python. Arrays come and go by DLPack, so NumPy's, PyTorch's and others'
-// are used where they are. What a user sees is in warploom/*.py.
+// The module warploom._core: a binding of the C library. It exchanges arrays by DLPack, so those of NumPy, PyTorch and
+// others are used in place. The interface for users is in warploom/*.py.
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/optional.h>
@@ -24,7 +24,7 @@ using Taken = nb::ndarray<nb::c_contig, nb::device::cpu>;
 struct Element {
   warploom_dtype dtype;
   nb::dlpack::dtype as;
-  nb::dlpack::dtype in_numpy;  // which has neither bf16 nor floats of eight bits
+  nb::dlpack::dtype in_numpy;  // unsigned integers for bf16 and 8-bit floats, which NumPy does not have
 };
 
 constexpr nb::dlpack::dtype type(nb::dlpack::dtype_code code, uint8_t bits) {
@@ -36,7 +36,7 @@ constexpr Element element(warploom_dtype dtype, Code code, uint8_t bits, bool nu
   return {dtype, type(code, bits), numpy ? type(code, bits) : type(Code::UInt, bits)};
 }
 
-// In the order of their numbers.
+// In the order of the numbers of warploom_dtype, which begin at 1.
 constexpr Element kElements[] = {
     element(WARPLOOM_F64, Code::Float, 64),  element(WARPLOOM_F32, Code::Float, 32),
     element(WARPLOOM_F16, Code::Float, 16),  element(WARPLOOM_BF16, Code::Bfloat, 16, false),
@@ -82,7 +82,7 @@ void check_array(const Array& array, const warploom::Tensor& tensor) {
 struct Run {
   warploom::Executor executor;
   std::vector<warploom::Tensor> inputs, outputs;
-  // Arrays that are bound, so that they live as long.
+  // The arrays that are bound, which this keeps alive.
   std::vector<std::optional<Given>> given;
   std::vector<std::optional<Taken>> taken;
 };
@@ -94,7 +94,8 @@ const warploom::Tensor& at(const std::vector<warploom::Tensor>& tensors, size_t 
   return tensors[index];
 }
 
-// Lets the executor use an array for a tensor of its, by `to`, and keeps it as long; none: the executor's own memory.
+// Binds a tensor to an array by calling `to`, and keeps the array alive in `held`. Without an array, the executor's own
+// memory is used again. Throws if the array has another dtype or shape than the tensor.
 template <typename Array, typename Bind>
 void bind(const warploom::Tensor& tensor, std::vector<std::optional<Array>>& held, size_t index,
           std::optional<Array> array, const Bind& to) {
@@ -103,8 +104,8 @@ void bind(const warploom::Tensor& tensor, std::vector<std::optional<Array>>& hel
   held[index] = std::move(array);
 }
 
-// Runs with inputs and outputs at these addresses, whose memory has the tensors' sizes, types and order: nothing of
-// that is checked. Binds none of them for longer.
+// Runs with inputs and outputs at these addresses, and unbinds them afterwards. The caller guarantees that the memory
+// at each is a contiguous row-major array of the tensor's dtype and shape, which is not checked.
 void run_at(Run& run, const std::vector<uintptr_t>& inputs, const std::vector<uintptr_t>& outputs) {
   if (inputs.size() != run.inputs.size() || outputs.size() != run.outputs.size())
     throw warploom::Error(WARPLOOM_INVALID_ARGUMENT,
@@ -247,7 +248,7 @@ void define_executor(nb::module_& m) {
       .def("run_at", &run_at, "inputs"_a, "outputs"_a, nb::call_guard<nb::gil_scoped_release>());
 }
 
-// The 128 bits of a product, folded: both factors decide all of them.
+// Multiplies to 128 bits and returns the exclusive or of the two halves. Every bit of it depends on both factors.
 uint64_t fold(uint64_t a, uint64_t b) {
   __extension__ using Wide = unsigned __int128;
   const Wide product = static_cast<Wide>(a) * b;
@@ -260,11 +261,12 @@ uint64_t word_at(const unsigned char* at) {
   return word;
 }
 
+// Returns a 64-bit hash of some bytes, in the manner of wyhash.
 uint64_t mark_of(const unsigned char* at, size_t bytes) {
-  constexpr uint64_t kOdd = 0xa0761d6478bd642f;  // of wyhash, as the others
+  constexpr uint64_t kOdd = 0xa0761d6478bd642f;  // a constant of wyhash, as the following ones
   uint64_t lanes[4] = {0xe7037ed1a0b428db, 0x8ebc6af09c88c6e3, 0x589965cc75374cc3, 0x1d8e4e27c47d124f};
   const uint64_t length = bytes;
-  for (; bytes >= 64; at += 64, bytes -= 64)  // lanes do not wait for each other
+  for (; bytes >= 64; at += 64, bytes -= 64)  // the four lanes are independent, so the CPU computes them in parallel
     for (size_t i = 0; i < 4; ++i) lanes[i] = fold(word_at(at + 16 * i) ^ kOdd, word_at(at + 16 * i + 8) ^ lanes[i]);
   unsigned char rest[64] = {};
   if (bytes > 0) std::memcpy(rest, at, bytes);
@@ -272,11 +274,11 @@ uint64_t mark_of(const unsigned char* at, size_t bytes) {
   return fold(fold(lanes[0], lanes[1] ^ kOdd) ^ length, fold(lanes[2], lanes[3] ^ kOdd) ^ kOdd);
 }
 
-// The mark of several pieces of memory, in their order: a number that tells whether memory has changed. Any change of
-// bytes changes it, but for one in 2^64; it is no defence against those who look for two contents with one mark. Reads
-// by at most `threads` threads.
+// Returns the mark of several ranges of memory, in their order: a 64-bit hash by which changes of the memory are
+// noticed. A change goes unnoticed with a probability of 2^-64. It is no cryptographic hash: contents with equal marks
+// can be constructed. Uses at most `threads` threads.
 uint64_t mark_of(const std::vector<uintptr_t>& addresses, const std::vector<size_t>& sizes, size_t threads) {
-  constexpr size_t kPiece = size_t{1} << 20;  // of one thread's turn
+  constexpr size_t kPiece = size_t{1} << 20;  // bytes that one thread reads at a time
   struct Piece {
     const unsigned char* at;
     size_t bytes;

@@ -18,7 +18,7 @@ namespace {
 
 using Clock = std::chrono::system_clock;
 
-// How much longer what a store has may take to arrive, for each kernel of it; and one call at most.
+// The time that each kernel adds to the limit for kernels of the store, and the limit of one call.
 constexpr std::chrono::seconds kEachArrives{1}, kCallPatience{120};
 
 absl::StatusOr<Service> service_at(const CoordinatorAddress& address, std::stop_token stop) {
@@ -34,7 +34,7 @@ absl::StatusOr<Service> service_at(const CoordinatorAddress& address, std::stop_
   return service.limited(kCallPatience, std::move(stop), Clock::now() + address.patience);
 }
 
-// A search takes as long as it takes; what the store has is there at once.
+// Returns a finished job for the graph. A search has no time limit; for kernels of the store, address.patience is one.
 absl::StatusOr<Job> job_for(Service& service, const CoordinatorAddress& address, const BundleRequest& request,
                             const GraphFile& file, std::stop_token stop) {
   TuneOptions options;
@@ -51,7 +51,7 @@ absl::StatusOr<Job> job_for(Service& service, const CoordinatorAddress& address,
   return job;
 }
 
-// A record as the result of a job for its group alone.
+// Converts a record to the result of a job whose graph is the record's group.
 JobResult result_of(const KernelRecord& record, const GraphFile& file) {
   JobResult result;
   result.device = record.device;
@@ -65,7 +65,7 @@ JobResult result_of(const KernelRecord& record, const GraphFile& file) {
   result.bytes = group.bytes;
   result.kernels = result.kernels_default = group.kernels_default = 1;
   Step& step = result.steps.emplace_back();
-  // Its buffers are the inputs of the graph in its order, then the outputs.
+  // The buffers of a record are the inputs of its graph, in the graph's order, then the outputs.
   const std::vector<NodeId> inputs = file.graph.inputs();
   for (size_t i = 0; i < record.problem.buffers.size(); ++i) {
     const BufferSpec& buffer = record.problem.buffers[i];

@@ -1,4 +1,4 @@
-// Asks a coordinator for what a program wants to run, and keeps the answer as a bundle.
+// Asks a coordinator for the kernels of a program's request, and writes the answer as a bundle.
 #pragma once
 
 #include <stop_token>
@@ -9,9 +9,9 @@
 
 namespace wl {
 
-// As `get --out` or, with trials, `tune --out`, without a display. InvalidArgument: the request or the graph cannot be.
-// NotFound: the store lacks a kernel and the request has no trials. Cancelled: a stop was requested; a search goes on.
-// Other errors are those of Service.
+// Does what `warploom get --out` does or, with trials, `warploom tune --out`, without a display. InvalidArgument: the
+// request or the graph is wrong. NotFound: the store lacks a kernel and the request has no trials. PermissionDenied: a
+// kernel is not trusted. Cancelled: a stop was requested (a search goes on at the coordinator). Else as of Service.
 absl::Status ask_coordinator(const CoordinatorAddress& address, const BundleRequest& request, const std::string& folder,
                              std::stop_token stop);
 

@@ -21,22 +21,23 @@ struct GraphFile {
   std::map<std::string, int64_t> bind;  // extents given to the symbolic dimensions, by name
 };
 
-// Reads .onnx, or canonical text (.graph, or a file that begins like it), which does not say itself which of its inputs
-// are weights. Products find their weights in panels of so many columns (panels_for()), none: in their own order.
-// `tf32`: products of f32 may have factors of tf32. Error messages name the file.
+// Reads an .onnx file or canonical text (.graph, or a file that begins like it). `bind`: extents of symbolic
+// dimensions. `panels`: widths, in columns, of the panels in which weights of products may be stored (panels_for());
+// empty: weights keep their order. `weights`: names of the inputs of canonical text that are weights, which the text
+// does not say. `tf32`: products of f32 may round factors to tf32. Error messages name the file.
 absl::StatusOr<GraphFile> read_graph(const std::string& path, const std::map<std::string, int64_t>& bind,
                                      const std::vector<int64_t>& panels, const std::vector<std::string>& weights = {},
                                      bool tf32 = false);
 
-// The widths of panels for read_graph(): of a target, or of CPUs of a kind that is not known yet ("cpu"). None for a
-// target that there is not.
+// Returns the widths of panels for read_graph() on a target; for "cpu", a CPU that is not known yet, those of AVX-512.
+// Empty if there is no such target.
 std::vector<int64_t> panels_for(const std::string& target);
 
-// Returns the object of a record.
+// A function that returns the compiled object of a record.
 using FetchObject = std::function<absl::StatusOr<std::string>(const KernelRecord& record)>;
 
-// Fetches the records and objects that the result names, and lays out its buffers. Deterministic: the same result gives
-// the same program.
+// Fetches the records and objects that a result names, and makes a Program of them. Equal results give equal programs.
+// DataLoss: the result does not fit the graph, or its records. Other errors are those of `service` and `object_of`.
 absl::StatusOr<Program> fetch_program(Service& service, const FetchObject& object_of, const JobResult& result,
                                       const GraphFile& file);
 

@@ -23,7 +23,7 @@ std::string new_request_id() {
 std::string trace_of_job(const std::string& given) {
   if (!given.empty()) return given;
   const char* parent = std::getenv("TRACEPARENT");
-  // What cannot be read is as if it were not there, as the standard says.
+  // A TRACEPARENT that is not valid is ignored, as the W3C standard requires.
   const absl::StatusOr<std::string> trace = parse_trace(parent == nullptr ? "" : parent);
   return trace.ok() ? *trace : new_trace();
 }

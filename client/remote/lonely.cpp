@@ -10,7 +10,7 @@ namespace {
 
 using SteadyClock = std::chrono::steady_clock;
 
-// When it is said for the first time, and how much longer it is silent after each time.
+// Time until the first message. Each later pause is kGrowth - 1 times the time waited so far, but kMost at most.
 constexpr auto kFirst = std::chrono::seconds(3), kMost = std::chrono::seconds(60);
 constexpr int kGrowth = 3;
 constexpr size_t kMostNamed = 8;

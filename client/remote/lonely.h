@@ -1,5 +1,4 @@
-// A job that no worker serves: what it waits for is said, at growing intervals, and for how long it may wait is
-// bounded.
+// Watches a job for times in which no worker serves it: reports them at growing intervals, and gives up after a limit.
 #pragma once
 
 #include <chrono>
@@ -14,10 +13,10 @@
 namespace wl {
 
 struct LonelyOptions {
-  std::string server;                           // as the user names the coordinator
-  double bound_s = 0;                           // of waiting without a worker; 0: none
-  std::function<void(const std::string&)> say;  // on a thread of its own
-  std::function<void()> give_up;                // likewise, once, when the bound is reached
+  std::string server;                           // the coordinator's address, as the user gave it
+  double bound_s = 0;                           // limit of seconds without a worker; 0: none
+  std::function<void(const std::string&)> say;  // shows a message to the user; called on a thread of Lonely
+  std::function<void()> give_up;                // called once, on the same thread, when the limit is reached
 };
 
 class Lonely {
@@ -28,9 +27,9 @@ class Lonely {
   Lonely(const Lonely&) = delete;
   Lonely& operator=(const Lonely&) = delete;
 
-  void seen(const Job& job);  // the state of the job changed; any thread
+  void seen(const Job& job);  // is to be called with each state of the job, on any thread
   bool gave_up() const;
-  std::string message() const;  // what is waited for, and which workers there are; asks the coordinator
+  std::string message() const;  // for which target no worker is there, and which workers are; asks the coordinator
 
  private:
   void watch();
@@ -40,13 +39,12 @@ class Lonely {
   mutable std::mutex mutex_;  // guards the rest
   std::condition_variable changed_;
   std::string target_;
-  bool alone_ = false, over_ = false, gave_up_ = false;
-  std::chrono::steady_clock::time_point since_;
+  bool alone_ = false, over_ = false, gave_up_ = false;  // no worker serves the job; the thread is to end; it gave up
+  std::chrono::steady_clock::time_point since_;          // when alone_ changed
   std::thread thread_;
 };
 
-// The workers of a fleet in a sentence: "2 workers are there: node1 (cpu:avx2), node2 (cuda:sm_90, lost)". Pure, for
-// tests.
+// Describes the workers of a fleet: "2 workers are there: node1 (cpu:avx2), node2 (cuda:sm_90, lost)". Pure, for tests.
 std::string workers_text(const std::vector<WorkerSummary>& workers);
 
 }  // namespace wl

@@ -1,5 +1,5 @@
-// A shared object with ask_coordinator() alone. The C library loads it when it is to ask a coordinator, so that
-// programs which ask none need neither gRPC nor protobuf. Both are of one build: C++ types pass between them.
+// The shared object libwarploom-client, which exports ask_coordinator(). The C library loads it when it is to ask a
+// coordinator, so that other programs need neither gRPC nor protobuf. C++ types pass between: both are of one build.
 #include "client/remote/ask.h"
 
 extern "C" void warploom_ask(const wl::CoordinatorAddress& address, const wl::BundleRequest& request,

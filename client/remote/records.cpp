@@ -1,4 +1,4 @@
-// What the client asks of a coordinator's records and objects.
+// The calls of a Service about records and objects.
 #include "client/remote/seen.h"
 #include "client/remote/service.h"
 #include "client/remote/unary.h"
@@ -11,7 +11,8 @@
 
 namespace wl {
 
-// What the coordinator says of old records is asked for once, before the first record is used.
+// Checks that a record is not older than its signer allows (seen.h). Before the first record is used, this asks the
+// coordinator once for the signers' heads, which say which generations of records are still right.
 absl::Status Service::check_age(const KernelRecord& record) {
   if (peer_.seen == nullptr) return absl::OkStatus();
   if (!peer_.seen->has_heard()) {

@@ -17,7 +17,7 @@ Json outcomes_json(const OutcomeCounts& outcomes) {
   return json;
 }
 
-// Where the device's worker ran compilers and candidates.
+// Returns the sandbox in which the device's worker ran compilers and candidates.
 std::string sandbox_of(const Device& device) {
   const std::string sandbox = device.detail(kSandboxDetail);
   return sandbox.empty() ? "unknown" : sandbox;
@@ -209,7 +209,7 @@ absl::Status why_no_result(const Job& job) {
   switch (job.state) {
     case JobState::kFailed:
       if (job.error.ok()) return absl::InternalError("the job failed without a reason");
-      // No correct kernel was found; the status must not look like a record that the store lacks.
+      // NotFound means here that no correct kernel was found; as a command's result it would mean a missing record.
       if (absl::IsNotFound(job.error)) return absl::FailedPreconditionError(job.error.message());
       return job.error;
     case JobState::kCancelled:

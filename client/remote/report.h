@@ -1,4 +1,4 @@
-// The report of a tuning job as JSON (docs/report.md documents every key), and what the tables and pages say alike.
+// The report of a tuning job as JSON (docs/report.md documents every key), and the texts that tables and pages share.
 #pragma once
 
 #include <set>
@@ -10,22 +10,22 @@
 
 namespace wl {
 
-// The name of the worker of a run in one process.
+// The name of the worker in embedded mode.
 inline constexpr const char* kEmbeddedWorker = "embedded";
 inline constexpr int kReportFormat = 1;
 
 // Returns the report of a job with a result. `bind`: the extents given to symbolic dimensions. `file` is the path that
 // the user named. `stable` leaves out everything that is not stored (file, wall clock, whether the answer was cached),
-// so that the same records give the same bytes. `trust_workers`: whether objects were to be used for which nobody but
-// their workers gives a word (trust.h).
+// so that the same records give the same bytes. `trust_workers`: whether objects were allowed for which only their
+// workers vouch (trust.h).
 std::string report_json(const Job& job, const Bind& bind, const std::string& file, bool stable, bool trust_workers);
 
-// The keys of the groups whose records were in the store, and where a group's record came from: as in GroupResult, or
-// "cached".
+// Returns the keys of the groups whose records were in the store when the job began.
 std::set<std::string> cached_keys(const Job& job);
+// Returns where a group's record came from: "cached" if its key is in `cached`, otherwise GroupResult::source.
 std::string source_of(const Job& job, const GroupResult& group, const std::set<std::string>& cached);
 
-// The report of one graph at one size. A single report stays as it is; several become one report with a list.
+// The report of one graph at one size. reports_json() returns a single report as it is, and several as one with a list.
 struct SizedReport {
   Bind bind;
   std::string report;
@@ -36,13 +36,13 @@ std::string reports_json(const std::vector<SizedReport>& reports);
 std::string record_json(const KernelRecord& record);
 
 std::string time_text(double ns);   // formats a time, e.g. "1.23 ms"
-std::string number_text(double x);  // formats a number with three digits, e.g. "1.2e-06"
+std::string number_text(double x);  // formats a number with two significant digits, e.g. "1.2e-06"
 
-// Returns how much the median sample of the chosen kernels exceeds the fastest, weighted by time: 0.02 to 0.1 on an
-// idle CPU. A larger spread shows that other work ran meanwhile.
+// Returns by which fraction the median samples of the chosen kernels exceed the fastest ones, weighted by time: 0.02 to
+// 0.1 on an idle CPU. A larger spread shows that other programs used the machine.
 double spread_of(const JobResult& result);
 
-// The Status of a job that is done and has no result; it decides the exit code of `warploom`.
+// Returns why a job that is done has no result; the status decides the exit code of `warploom`.
 absl::Status why_no_result(const Job& job);
 
 }  // namespace wl

@@ -17,7 +17,7 @@ namespace wl {
 namespace {
 
 constexpr size_t kMostFile = 64 << 20, kShort = 16;
-constexpr size_t kSpareLines = 4096;  // so many more lines than scopes: the file is written anew
+constexpr size_t kSpareLines = 4096;  // the file is rewritten once it has 2 * scopes + kSpareLines lines
 
 int64_t now_ms() {
   return std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::system_clock::now().time_since_epoch())
@@ -49,7 +49,7 @@ std::shared_ptr<SeenGenerations> SeenGenerations::of_user(std::string_view as) {
   return std::make_shared<SeenGenerations>(folder.empty() ? "" : folder + "/generations", as);
 }
 
-// A line that a crash cut off is left out.
+// Reads the file. Leaves out lines that are malformed, such as one that a crash cut off.
 void SeenGenerations::read() {
   const absl::StatusOr<std::string> text = read_file(file_, kMostFile);
   if (!text.ok()) return;
@@ -67,7 +67,7 @@ void SeenGenerations::read() {
   if (lines < 2 * floors_.size() + kSpareLines) return;
   std::string all;
   for (const auto& [scope, generation] : floors_) all += line_of(scope, generation);
-  // What another process adds meanwhile may be lost, and is seen again.
+  // Lines that another process appends meanwhile may be lost; their numbers are learned again.
   const std::string made = cat(file_, ".", getpid());
   if (!write_file(made, all).ok() || std::rename(made.c_str(), file_.c_str()) != 0) unlink(made.c_str());
 }
@@ -84,7 +84,7 @@ std::string SeenGenerations::raise(const std::string& scope, int64_t generation)
   return line_of(scope, generation);
 }
 
-// In one call, so that lines of several processes do not mix.
+// Writes all lines in one call of write(), so that lines of several processes do not mix.
 void SeenGenerations::write(const std::string& lines) {
   if (file_.empty() || lines.empty()) return;
   const int fd = ::open(file_.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);

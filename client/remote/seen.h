@@ -1,5 +1,6 @@
-// What a client has seen of the generations of signed records (docs/design/trust.md#generations): of every signer, of
-// a key, and of a key in an environment. A record below what was seen is one of yesterday, whoever gives it.
+// Remembers the generations of signed records that a client has seen (docs/design/trust.md#generations): the least that
+// is allowed for a signer, for a key, and for a key in an environment. A record of a lower generation was replaced,
+// revoked or invalidated since, whichever coordinator delivers it, and is refused.
 #pragma once
 
 #include <cstdint>
@@ -16,32 +17,35 @@
 
 namespace wl {
 
-// Any thread.
+// Thread-safe.
 class SeenGenerations {
  public:
-  // Reads the file, and adds a line to it for what is new: one process after another remembers, several at once as
-  // well. What cannot be written is remembered by this object alone, and so is everything if `file` is empty. `as`:
-  // whom the coordinator answers, since a team may be served another record of a key than everybody.
+  // Reads `file` now, and later appends a line for each new number, for processes that start then. If `file` is empty
+  // or cannot be written, only this object remembers. `as`: the caller's credentials, by which generations of a key in
+  // an environment are kept apart, since a team may be served a record of its own.
   SeenGenerations(std::string file, std::string_view as);
-  // With the file "generations" in the user's cache folder, if there is one.
+  // Uses the file "generations" in the user's cache folder; none if there is no such folder.
   static std::shared_ptr<SeenGenerations> of_user(std::string_view as);
 
-  bool has_heard() const;                          // whether hear() was called
-  void hear(const std::vector<StoreHead>& heads);  // sound ones (proto/trust/signing.h), of signers
-  // Whether a record may be used that one of the signers signed; then it is what was seen. PermissionDenied: no, and
-  // what to do.
+  bool has_heard() const;  // whether hear() was called
+  // Takes the heads of signers, the least generations that they allow. They must be sound (proto/trust/signing.h).
+  void hear(const std::vector<StoreHead>& heads);
+  // Checks that a record that one of the signers signed may be used, and remembers its generation. PermissionDenied: it
+  // is too old, or its signer's head is missing or too old. `where`: the coordinator's name for the message.
   absl::Status admit(const KernelRecord& record, const std::vector<Signer>& signers, const std::string& where);
 
  private:
   void read();
-  std::string raise(const std::string& scope, int64_t generation);  // with the lock held; the line to write
-  void write(const std::string& lines);                             // likewise
+  // Raises the least generation of a scope, and returns the line to write; "" if it was as high. mutex_ is held.
+  std::string raise(const std::string& scope, int64_t generation);
+  void write(const std::string& lines);  // appends lines to the file; mutex_ is held
 
   const std::string file_, as_;
   mutable std::mutex mutex_;  // guards the rest
   bool heard_ = false;
-  std::map<std::string, int64_t, std::less<>> floors_;  // by scope: "SIGNER", "SIGNER KEY" or "SIGNER KEY ENVIRONMENT"
-  std::map<std::string, int64_t> said_;                 // by signer, when its head was said, in Unix milliseconds
+  // Least allowed generations by scope: "SIGNER", "SIGNER KEY" or "SIGNER KEY HASH", of as_ and the environment.
+  std::map<std::string, int64_t, std::less<>> floors_;
+  std::map<std::string, int64_t> said_;  // by signer: when its newest head was signed, in Unix milliseconds
 };
 
 }  // namespace wl

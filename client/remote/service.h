@@ -1,5 +1,5 @@
-// The coordinator as the client sees it: its services as functions over plain data. The channel may lead to another
-// machine, to a local socket, or into this process (embedded mode), without any difference here.
+// The coordinator as the client sees it: its gRPC services as functions over plain data. The channel may lead to
+// another machine, to a local socket, or into this process (embedded mode).
 #pragma once
 
 #include <algorithm>
@@ -29,7 +29,7 @@ struct InspectedGroup {
   std::string space;   // for the stages "space" and "plan"
   std::string kernel;  // for stage "kernel"
   int64_t count = 0;
-  bool tuned = false;  // whether the plan is a result's or the store's rather than the default schedule
+  bool tuned = false;  // whether the plan is that of a result or of the store, not the default schedule
   Source source;       // for stage "source"
 };
 struct Inspection {
@@ -38,13 +38,13 @@ struct Inspection {
   std::string why, picture;  // explanation and picture of the cover, if they were requested
 };
 
-// A lease of a worker.
+// A lease that a worker holds.
 struct LeaseSummary {
   std::string target;
   std::string step;    // "compile", "check" or "measure"; empty: not known yet
-  int64_t phase = 0;   // what it is for, as in Batch
-  int candidates = 0;  // of its batch
-  double seconds = 0;  // since it was given out
+  int64_t phase = 0;   // search, promotion or confirmation, as in Batch
+  int candidates = 0;  // number of candidates in its batch
+  double seconds = 0;  // time since it was given out
 };
 
 struct WorkerSummary {
@@ -54,7 +54,7 @@ struct WorkerSummary {
   bool alive = false;
   int64_t last_seen_unix_ms = 0;
   int leases = 0;
-  std::string team;  // empty: it measures for all
+  std::string team;  // the only team that it measures for; empty: for all
   std::vector<LeaseSummary> doing = {};
 };
 
@@ -80,36 +80,36 @@ struct ServerSummary {
   bool draining = false;
   std::string signing_key;                     // public key that it signs records with; empty: it signs none
   int64_t heap_bytes = 0, resident_bytes = 0;  // 0: not known
-  std::string upstream, upstream_problem;      // its address, empty: none; and why it cannot be asked now
+  std::string upstream, upstream_problem;      // address of its upstream, and why it cannot be asked now; empty: none
 };
 
 struct WatchLimits {
-  double patience_s = 60;  // seconds to wait for a coordinator that has disappeared, each time
-  // When to end although the job is not done; absent: never.
+  double patience_s = 60;  // seconds to wait for a coordinator that cannot be reached, each time that this happens
+  // When to stop waiting although the job is not done; absent: never.
   std::optional<std::chrono::system_clock::time_point> until = {};
-  std::stop_token stop = {};  // requested: end at once, whatever the job does
+  std::stop_token stop = {};  // a stop request ends the waiting at once, not the job
 };
 
-// Whom a Service calls.
+// The coordinator that a Service calls, and the limits of its calls.
 struct Peer {
-  std::string where;  // names it in error messages
+  std::string where;  // its name in error messages
   DialOptions dialled = {};
-  std::vector<Signer> signers = {};  // one of them must have signed what it gives; empty: anybody, or nobody
-  // What is known of the generations that the signers gave, and is told of them; null: nothing is asked of that.
+  std::vector<Signer> signers = {};  // one of them must have signed a record; empty: records need no signature
+  // The generations of records that were seen before; null: generations are not checked.
   std::shared_ptr<SeenGenerations> seen = {};
-  std::chrono::seconds patience = std::chrono::seconds(120);  // with a call, unless that says another
-  std::stop_token stop = {};                                  // requested: calls end at once, with Cancelled
-  // When every call ends, whatever arrives meanwhile; absent: never. A peer may send a little for ever.
+  std::chrono::seconds patience = std::chrono::seconds(120);  // limit of a call that has none of its own
+  std::stop_token stop = {};                                  // a stop request ends calls at once, with Cancelled
+  // When all calls end; absent: never. A limit of each call would not bound a sequence of them.
   std::optional<std::chrono::system_clock::time_point> until = {};
 
-  // When a call that is made now ends.
+  // Returns the deadline of a call that begins now and may take `allowed`.
   std::chrono::system_clock::time_point end_of_call(std::chrono::system_clock::duration allowed) const {
     const auto end = std::chrono::system_clock::now() + allowed;
     return until ? std::min(end, *until) : end;
   }
 };
 
-// What it means that a call has failed, and what to do; OK if it has not.
+// Converts the status of a call; an error says what it means and what to do.
 absl::Status status_of(const grpc::Status& status, const Peer& peer);
 
 // Every call returns the coordinator's error, or Unavailable with the address when it cannot be reached. Safe to use
@@ -120,10 +120,10 @@ class Service {
   // Connects to "HOST:PORT" or "unix:PATH" at the first call.
   static absl::StatusOr<Service> at(const std::string& address, const DialOptions& options,
                                     std::vector<Signer> signers = {});
-  // Waits until the coordinator is connected, and for `patience` at most: one that was started a moment ago, as in a
-  // script, does not listen yet. Calls say what is wrong.
+  // Waits until the coordinator is connected, but no longer than `patience`: one that was started a moment ago, as in a
+  // script, does not listen yet. If it stays unreachable, the next call returns the error.
   void await_connection(std::chrono::milliseconds patience) const;
-  // The same coordinator, with another Peer::patience, Peer::stop and Peer::until.
+  // Returns a Service for the same coordinator with another Peer::patience, Peer::stop and Peer::until.
   Service limited(std::chrono::seconds patience, std::stop_token stop,
                   std::optional<std::chrono::system_clock::time_point> until = {}) const {
     Service out = *this;
@@ -135,28 +135,30 @@ class Service {
 
   const std::vector<Signer>& signers() const { return peer_.signers; }
 
-  // Returns at once. The same request_id with the same body gives the same job. `trace`: its trace id.
+  // Creates a job and returns at once. The same request_id with the same arguments gives the same job. `trace`: the
+  // job's trace id.
   absl::StatusOr<Job> create_job(const std::string& request_id, const std::string& graph, const TuneOptions& options,
                                  const std::string& label, const std::string& trace);
-  // Calls on_change with every state of the job until it is done, and returns the last. If the coordinator disappears,
-  // tries again with growing delays; on_lost is called with true when it is lost and with false when it is back.
-  // Unavailable: it did not come back in time. DeadlineExceeded: it is there, but the job is not done by limits.until.
-  // Cancelled: limits.stop was requested.
+  // Calls on_change with every state of the job until it is done, and returns the last. If the coordinator cannot be
+  // reached, tries again with growing delays, and calls on_lost with true, and with false when it is back. Unavailable:
+  // it did not come back in time. DeadlineExceeded: it is there, but the job is not done by limits.until. Cancelled:
+  // limits.stop was requested.
   absl::StatusOr<Job> watch_job(const std::string& name, const std::function<void(const Job&)>& on_change,
                                 const std::function<void(bool lost)>& on_lost, const WatchLimits& limits = {});
   absl::StatusOr<Job> get_job(const std::string& name);
   // DeadlineExceeded when there is no answer within `patience`.
   absl::StatusOr<Job> cancel_job(const std::string& name, std::chrono::seconds patience = std::chrono::seconds(120));
-  // The newest first, without their results. `unfinished`: only those that are not done.
+  // Returns jobs without their results, newest first. `unfinished`: only those that are not done.
   absl::StatusOr<std::vector<Job>> list_jobs(int most, bool unfinished = false);
 
   absl::StatusOr<Inspection> inspect(const std::string& graph, const TuneOptions& options, const std::string& stage,
                                      bool simplify_only, bool why = false);
-  // Of what a result launches, which is shown as it is. DataLoss also: the coordinator's version inspects graphs only.
+  // Inspects the kernels that a result launches, without a new plan of its graph. DataLoss also: the coordinator is of
+  // a version that only inspects graphs.
   absl::StatusOr<Inspection> inspect(const JobResult& result, const std::string& stage, bool why);
 
-  // NotFound means that the coordinator's store has no record of the key. DataLoss, PermissionDenied: a record may not
-  // be used, by its signature (proto/trust/signing.h) or its age (client/remote/seen.h).
+  // NotFound: the coordinator's store has no record of the key. For all records: DataLoss or PermissionDenied if its
+  // signature (proto/trust/signing.h) or its generation (client/remote/seen.h) forbids its use.
   absl::StatusOr<KernelRecord> get_record(const std::string& key);
   // Returns records in the order of the digests; NotFound when the store lacks one.
   absl::StatusOr<std::vector<KernelRecord>> get_records(const std::vector<std::string>& digests);
@@ -170,37 +172,40 @@ class Service {
 
   absl::StatusOr<std::vector<WorkerSummary>> list_workers();
   absl::StatusOr<ServerSummary> server();
-  // Whether workers get no new leases; what they have they may finish.
+  // Sets whether workers get no new leases; they may finish the leases that they have.
   absl::Status set_drained(bool drained);
-  // Makes a backup of the coordinator's store and returns its file there. Takes up to an hour.
+  // Makes a backup of the coordinator's store, which may take up to an hour, and returns its path on that machine.
   struct Backup {
     std::string file;
     int64_t bytes = 0;
   };
   absl::StatusOr<Backup> make_backup();
-  // Forgets whatever the workers of a producer measured, confirmed or reported: its records are served no more.
-  // FailedPrecondition: it may still call the coordinator, and what to do about it.
+  // Deletes all records and trials that the workers of a producer measured, confirmed or reported, and returns their
+  // numbers. FailedPrecondition: the producer may still call the coordinator; the message says how to forbid it first.
   struct Revoked {
     int64_t records = 0, trials = 0;
   };
   absl::StatusOr<Revoked> revoke(const std::string& producer);
-  // The records of a problem key are no longer served. Returns how many these were; NotFound: none.
+  // Stops serving the records of a problem key. Returns their number; NotFound: there are none.
   absl::StatusOr<int64_t> invalidate(const std::string& key);
-  // Keeps the served records of a problem key, or the record of a digest, whatever the bounds of the store are. Returns
-  // how many records these are; NotFound: none.
+  // Pins or unpins the served records of a problem key, or the record with a digest: pinned ones stay whatever the size
+  // limits of the store are. Returns their number; NotFound: there are none.
   absl::StatusOr<int64_t> set_pinned(const std::string& key_or_digest, bool pinned);
 
-  // client/cli/reverify: kernels that other compilers or another driver made are verified again. Returns the new jobs.
+  // Verifies kernels again that were made with other compilers or another driver (client/cli/reverify/calls.cpp).
+  // `target`: only of this target or family; `again`: also those whose verification failed or was cancelled. Returns
+  // the names of the new jobs.
   absl::StatusOr<std::vector<std::string>> reverify(const std::string& target, bool again);
   struct Reverification {
     std::string job, digest, key, environment_before, environment, outcome, plan_before, plan;
     double before_ns = 0, ns = 0;
     std::string message;
   };
-  // What became of them, newest jobs first. `job`: of this one; empty: of all.
+  // Returns the outcomes of such verifications, those of the newest jobs first. `job`: of this job only; empty: of all.
   absl::StatusOr<std::vector<Reverification>> list_reverified(const std::string& job, int most);
 
  private:
+  // PermissionDenied: a record is older than its signer allows, or than one that was seen (SeenGenerations::admit()).
   absl::Status check_age(const KernelRecord& record);
 
   std::shared_ptr<grpc::Channel> channel_;

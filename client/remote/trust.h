@@ -1,4 +1,5 @@
-// Whose objects a client loads: loading one runs its code, and the worker that sent it may be anybody.
+// Decides whether a client may load the compiled object of a record: loading it runs its code, and the worker that sent
+// it need not be trustworthy.
 #pragma once
 
 #include <string>
@@ -9,12 +10,12 @@
 
 namespace wl {
 
-// Why nobody but its workers gives a word for the object of a record, for people; empty: a coordinator (one of
-// `signers`, if there are any) built the same object of the source itself, two workers agree on it whose callers are
-// known, or it was made in the coordinator's own process.
+// Returns why the object of a record is not to be trusted, as a message for people. Empty: a coordinator (one of
+// `signers`, if there are any) has built the same object from the source, two workers of different known callers agree
+// on it, or the embedded worker made it.
 std::string doubt_about(const KernelRecord& record, const std::vector<Signer>& signers);
 
-// The same of a result, for reports; what a coordinator says of itself is not checked.
+// Whether doubt_about() would have a reason, from a result alone and without signatures; for reports.
 bool is_doubted(const GroupResult& group);
 
 }  // namespace wl

@@ -1,8 +1,9 @@
-// The command batch: the jobs of a batch file, some of them at once, each with a bundle at its end.
+// The command batch: runs the jobs of a batch file, several at the same time, and writes a bundle for each model and
+// each of its targets.
 //
-// A batch that was interrupted goes on: its jobs have request ids that depend on what they ask for and on the id of the
-// batch, which stays in a file among the bundles until every job has succeeded. So the coordinator answers with the
-// jobs that it had been asked for.
+// The same command continues a batch that was interrupted. The request id of a job is a hash of what the job asks for
+// and of the batch's id, which stays in a file beside the bundles until every job has succeeded. So the coordinator
+// answers the repeated requests with the jobs that it has already.
 #include <fcntl.h>
 #include <sys/file.h>
 #include <unistd.h>
@@ -38,12 +39,12 @@ namespace wl {
 namespace {
 
 using Clock = std::chrono::system_clock;
-constexpr auto kPatience = std::chrono::seconds(60);   // with a coordinator that does not answer yet
-constexpr auto kPlanning = std::chrono::seconds(120);  // with a coordinator that plans a job
-constexpr int kMostAgain = 100;                        // jobs that ended without a result, of one run
+constexpr auto kPatience = std::chrono::seconds(60);   // how long a job's creation is retried without a coordinator
+constexpr auto kPlanning = std::chrono::seconds(120);  // limit of a call: the coordinator plans a job while it lasts
+constexpr int kMostAgain = 100;                        // limit of earlier jobs of a run that ended without a result
 constexpr auto kFirstRetry = std::chrono::milliseconds(100), kLastRetry = std::chrono::milliseconds(2000);
 
-// The file with the id of a batch that is not done. It is locked while the batch runs.
+// The file with the id of a batch that is not done, locked (flock) while the batch runs.
 class Unfinished {
  public:
   static absl::StatusOr<Unfinished> open(const std::string& folder) {
@@ -52,7 +53,7 @@ class Unfinished {
     out.path_ = folder + "/.unfinished-batch";
     out.fd_ = ::open(out.path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
     if (out.fd_ < 0) return invalid("cannot write ", out.path_, ": ", std::strerror(errno));
-    // A file system without locks gives no protection against a second batch, and no other harm.
+    // On a file system without locks, only the protection against a second batch is missing.
     if (::flock(out.fd_, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)
       return invalid("another `warploom batch` writes to ", folder, "; wait for it, or name another folder as out");
     char id[kIdSize];
@@ -60,7 +61,7 @@ class Unfinished {
       out.id_.assign(id, sizeof id);
       return out;
     }
-    // There was no batch, or it ended before it had asked for anything.
+    // The file is new, or its batch ended before it created a job.
     out.id_ = new_request_id();
     if (::pwrite(out.fd_, out.id_.data(), kIdSize, 0) != kIdSize || ::fsync(out.fd_) != 0)
       return absl::ResourceExhaustedError(cat("cannot write ", out.path_, ": ", std::strerror(errno)));
@@ -74,7 +75,7 @@ class Unfinished {
   }
 
   const std::string& id() const { return id_; }
-  // The batch is done: the next one asks anew.
+  // Removes the file when the batch is done, so that the next batch creates new jobs.
   void remove() { ::unlink(path_.c_str()); }
 
  private:
@@ -84,7 +85,7 @@ class Unfinished {
   int fd_ = -1;
 };
 
-// One job: a model for a target at a size.
+// One job: a model for a target at one size.
 struct Sized {
   GraphFile file;
   std::optional<Job> job;  // once it is done
@@ -95,8 +96,8 @@ struct Run {
   absl::Status status = absl::UnknownError("not begun");
 };
 
-// Returns a UUID that depends on the batch and on all that a job asks for. `again`: how many jobs of the same ended
-// without a result.
+// Returns a UUID that is a hash of the batch's id and of all that a job asks for. `again`: how many earlier jobs of the
+// same request ended without a result.
 std::string request_id_of(const std::string& batch, const BatchRun& run, const TuneOptions& options,
                           const GraphFile& file, int again) {
   Encoder encoder("warploom.batch", 1);
@@ -125,7 +126,7 @@ class BatchWork {
         runs_(runs),
         service_(context.service.limited(kPlanning, stop_.get_token())) {}
 
-  // Takes every run to its end, `at_once` of them at the same time.
+  // Performs every run, `at_once` of them at the same time, each on a thread.
   void run(int at_once) {
     InterruptGuard guard([this] {
       say("stopping; the same command goes on from here (again: stop at once)");
@@ -167,13 +168,13 @@ class BatchWork {
     return write_buckets(run.asked->out, programs);
   }
 
-  // With --build-locally this machine compiles, for one thread at a time.
+  // One thread at a time, since --build-locally compiles on this machine.
   absl::StatusOr<Program> program_of(const JobResult& result, const GraphFile& file) {
     const std::scoped_lock lock(building_);
     return fetch_program(context_.service, objects_of(context_), result, file);
   }
 
-  // Asks for a job, also while the coordinator is not there yet, and returns it when it is done.
+  // Creates a job, with retries while the coordinator cannot be reached, and returns it when it is done.
   absl::StatusOr<Job> job_of(const BatchRun& run, const GraphFile& file) {
     TuneOptions options = run.options;
     if (context_.embedded) {
@@ -194,7 +195,7 @@ class BatchWork {
       WL_RETURN_IF_ERROR(job.status());
       if (job->state == JobState::kSucceeded) return job;
       if (!is_done(job->state)) return wait_for(run, *job, begun);
-      // It ended without a result before this command began.
+      // An earlier command had this job, which ended without a result: the next id asks for a new one.
       if (++again > kMostAgain) return job;
     }
   }
@@ -242,10 +243,10 @@ class BatchWork {
   Service service_;   // calls end when the batch is stopped
   std::mutex mutex_;  // guards next_ and the lines on stderr
   size_t next_ = 0;
-  std::mutex building_;  // of programs
+  std::mutex building_;  // held while a program is fetched or compiled
 };
 
-// Reads the graphs of a run and looks at its folder.
+// Reads the graphs of a run, one for each size, and checks that its folder may become a bundle.
 absl::Status prepare(Run& run, const Context& context) {
   const BatchRun& asked = *run.asked;
   WL_RETURN_IF_ERROR(may_become_bundle(asked.out));
@@ -258,7 +259,7 @@ absl::Status prepare(Run& run, const Context& context) {
   return absl::OkStatus();
 }
 
-// Every run of a file. Those that cannot begin have failed; the others go on.
+// Prepares every run of a file. A run that cannot begin gets an error as its status; the others are performed.
 std::vector<Run> prepared(const BatchFile& batch, const Context& context) {
   std::vector<Run> runs;
   for (const BatchRun& asked : batch.runs) {
@@ -334,7 +335,7 @@ absl::StatusOr<int> batch_command(Context& context) {
   std::vector<Run> runs = prepared(file, context);
   WL_ASSIGN_OR_RETURN(Unfinished unfinished, Unfinished::open(file.out));
   BatchWork work(context, unfinished.id(), runs);
-  // This machine measures one job at a time; others would only wait for it.
+  // In embedded mode jobs run one after the other, since this machine measures one at a time.
   work.run(context.embedded ? 1 : std::min(options.jobs_at_once, static_cast<int>(runs.size())));
 
   WL_RETURN_IF_ERROR(write_report(options.json, text_of(json_of(runs, options.trust_workers))));

@@ -19,7 +19,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// What one [[model]] says, on top of what stands before all of them.
+// The values of one [[model]], or the values before all models, which each of them starts from.
 struct ModelRow {
   std::string file, name;
   std::map<std::string, std::vector<int64_t>> bind;
@@ -69,7 +69,7 @@ absl::Status read_name(const toml::node& node, std::string* out) {
   return invalid("expected at most 128 letters, digits, '_', '-' and '.', of which '.' is not the first");
 }
 
-// The folder of a target: "cuda:sm_90a" has "cuda-sm_90a".
+// Returns the name of a target's folder: "cuda-sm_90a" for "cuda:sm_90a".
 std::string folder_of(const std::string& target) {
   std::string folder = target;
   std::replace(folder.begin(), folder.end(), ':', '-');
@@ -132,7 +132,7 @@ absl::Status read_measure(const toml::node& node, bool* cold) {
 
 struct Key {
   const char* name;
-  bool of_all;  // whether it may stand before the models, for all of them
+  bool of_all;  // whether the key may stand before the models, for all of them
   absl::Status (*read)(const toml::node& node, ModelRow& row);
 };
 constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
@@ -163,7 +163,7 @@ constexpr Key kKeys[] = {
     {"retune", true, [](const toml::node& node, ModelRow& row) { return read_flag(node, &row.options.retune); }},
 };
 
-// Reads a file's tables; every error of it begins with the file and the line.
+// Converts the parsed tables of a file. Its error messages begin with the file and the line.
 class FileReader {
  public:
   FileReader(const toml::table& table, std::string path) : table_(table), path_(std::move(path)) {}

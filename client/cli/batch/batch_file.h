@@ -1,13 +1,13 @@
-// What a batch file says: models, the sizes and targets to tune them for, and where their bundles go.
+// Reads batch files: TOML that lists models, the sizes and targets to tune them for, and the folder of their bundles.
 //
 //   out = "bundles"               the folder of all bundles; relative paths begin at the folder of the batch file
-//   targets = ["cpu"]             any key of a model but file, name and bind may stand here, for all models
+//   targets = ["cpu"]             any key of a model except file, name and bind may stand here, for all models
 //   trials = 64
 //
 //   [[model]]
 //   file = "bert.onnx"
-//   name = "bert"                 default: the file without its folder and ending
-//   bind = { batch = [1, 8] }     as --bind of `warploom tune`: one bundle with a plan for each size
+//   name = "bert"                 default: the file's name without folder and extension
+//   bind = { batch = [1, 8] }     as --bind of `warploom tune`: one bundle with kernels for each size
 //   targets = ["cpu:avx2", "cuda:sm_90a"]
 #pragma once
 
@@ -24,10 +24,10 @@ namespace wl {
 // One model for one target.
 struct BatchRun {
   std::string name;                                  // MODEL/TARGET, such as "bert/cuda-sm_90a"
-  std::string file;                                  // the graph
-  std::string out;                                   // the folder of its bundle
+  std::string file;                                  // path of the graph
+  std::string out;                                   // folder of its bundle
   std::map<std::string, std::vector<int64_t>> bind;  // extents, by symbolic dimension
-  bool allow_tf32 = false;                           // as of read_graph()
+  bool allow_tf32 = false;                           // whether products of f32 may round factors to tf32
   TuneOptions options;
 };
 
@@ -36,8 +36,8 @@ struct BatchFile {
   std::vector<BatchRun> runs;
 };
 
-// Reads a batch file from its text; `path` is where it was found. InvalidArgument names the file, the line and the key,
-// and says what was expected there.
+// Parses the text of a batch file. `path`: the file, to which its relative paths refer. InvalidArgument names the file,
+// the line and the key, and says what was expected there.
 absl::StatusOr<BatchFile> parse_batch(const std::string& text, const std::string& path);
 
 }  // namespace wl

@@ -14,9 +14,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char* kAbout = "export.json";  // by which a folder is known as an export
+constexpr const char* kAbout = "export.json";  // a folder with this file is an export
 
-// Only an export and an empty folder are replaced.
+// InvalidArgument: the folder is neither an export, which is replaced, nor empty or missing.
 absl::Status may_become_export(const std::string& folder) {
   std::error_code error;
   if (!fs::exists(folder, error)) return absl::OkStatus();
@@ -35,10 +35,10 @@ absl::Status write_export(const std::string& folder, const ExportedFiles& files)
   return pending.commit();
 }
 
-// Up to this much work the oracle of the whole graph takes a minute or less.
+// Operations (work_of()) up to which the oracle of the whole graph takes a minute or less.
 constexpr double kMostWork = 2e10;
 
-// What the self-test expects, by the oracle. Nothing of the bundle is run.
+// Computes what the self-test expects with the oracle. No kernel of the bundle runs.
 absl::StatusOr<std::vector<ExpectedOutput>> by_the_oracle(const Executor& executor, const Graph& graph, uint64_t seed) {
   if (const double work = work_of(graph); work > kMostWork)
     return invalid("the self-test of so large a graph would take long to make (", static_cast<int64_t>(work / 1e9),
@@ -47,7 +47,7 @@ absl::StatusOr<std::vector<ExpectedOutput>> by_the_oracle(const Executor& execut
   return expected_outputs(executor, graph, seed);
 }
 
-// The same from the kernels of the bundle, each of which is compared with the oracle of its group.
+// Computes what the self-test expects with the kernels of the bundle, and compares each with the oracle of its group.
 absl::StatusOr<std::vector<ExpectedOutput>> by_the_kernels(Executor& executor, const Graph& graph, uint64_t seed) {
   WL_RETURN_IF_ERROR(executor.poison_results());
   WL_ASSIGN_OR_RETURN(const std::vector<OutputCheck> checks, check_steps(executor, seed));

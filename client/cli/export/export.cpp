@@ -7,7 +7,7 @@
 namespace wl {
 namespace {
 
-// What cannot name a library, its functions and its files: words of C++, and what the export itself uses.
+// Names that a library and its files cannot have: keywords of C++, and targets and files of the export itself.
 constexpr char kTaken[] =
     " alignas alignof and asm auto bitand bitor bool break case catch char class compl concept const consteval "
     "constexpr constinit "

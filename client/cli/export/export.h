@@ -1,4 +1,4 @@
-// `warploom export`: a bundle as sources of C++, CUDA or HIP that build with nothing of ours.
+// `warploom export`: converts a bundle to C++, CUDA or HIP sources that build without anything of Warploom.
 #pragma once
 
 #include <string>
@@ -13,21 +13,21 @@ namespace wl {
 // A file of the export: its path below the folder, and its text or bytes.
 using ExportedFiles = std::vector<std::pair<std::string, std::string>>;
 
-// How the kernels of a target are compiled (Local::flags_of).
 struct ExportOptions {
-  std::string name;                // an identifier: of the files and of every function
-  std::vector<std::string> flags;  // of the compiler
+  std::string name;                // a C identifier: the name of the library, with which its files and functions begin
+  std::vector<std::string> flags;  // options of the kernels' compiler (Local::flags_of)
 };
 
-// Unimplemented: the program has a kernel that calls a library.
+// OK if the program may be exported. Unimplemented: it has a kernel that calls a library.
 absl::Status may_be_exported(const Program& program);
 
-// Returns the files for a program whose inputs and weights `executor` has in memory: sources, weights, and as the
-// self-test those inputs and what is expected of them, for every output.
+// Returns the files for a program whose inputs and weights `executor` has in memory: sources, weights, and for the
+// self-test those inputs with the `expected` elements of every output.
 absl::StatusOr<ExportedFiles> exported_files(const Executor& executor, const std::vector<ExpectedOutput>& expected,
                                              const ExportOptions& options);
 
-// Returns a C identifier that is like the last part of a path: "build/bert-base" gives "bert_base".
+// Converts the last part of a path to a C identifier: "build/bert-base" gives "bert_base". One that the export could
+// not use, such as a keyword, is prefixed with "model_".
 std::string identifier_of(const std::string& path);
 
 }  // namespace wl

@@ -1,4 +1,4 @@
-// The files of client/cli/export/files, by name.
+// The files of client/cli/export/files, which are built into the program: name and text of each.
 #pragma once
 
 #include <span>

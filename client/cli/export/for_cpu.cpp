@@ -1,4 +1,4 @@
-// Exports for CPUs: each kernel is a file of C++, and threads of the export's own call their blocks.
+// Exports for CPUs: each kernel is a C++ file, and a thread pool that is part of the export calls its blocks.
 #include <algorithm>
 
 #include "absl/strings/match.h"
@@ -14,7 +14,8 @@ int threads_of(const Program& program) {
   return most;
 }
 
-// Some systems give a thread the registers of tiles only when it asks (Linux, arch_prctl).
+// Returns the function that an export calls when a model is created. For kernels with AMX it requests the permission to
+// use tile registers, which Linux gives a process only on request (arch_prctl).
 std::string prepare_thread(const std::vector<std::string>& flags) {
   const bool tiles =
       std::any_of(flags.begin(), flags.end(), [](const std::string& flag) { return absl::StrContains(flag, "amx"); });

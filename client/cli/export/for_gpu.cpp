@@ -1,5 +1,5 @@
-// Exports for GPUs: each kernel is a file of CUDA or HIP, which the build compiles with the compiler and the options
-// that it was timed with and puts into the library. The driver is opened at run time.
+// Exports for GPUs: each kernel is a CUDA or HIP file, which the export's build compiles with the options that it was
+// timed with and puts into the library as bytes. The library opens the driver at run time.
 #include <algorithm>
 #include <span>
 
@@ -12,15 +12,15 @@ namespace wl {
 namespace {
 
 struct Family {
-  const char* name;  // of targets: "cuda:sm_90a"
+  const char* name;  // first part of its targets: "cuda" of "cuda:sm_90a"
   const char* driver;
-  std::span<const char* const> libraries;  // of the driver
-  const char* stream;                      // types of streams
-  const char* needs;                       // of who builds
-  const char* cmake;                       // how a kernel is compiled: what comes before the commands
-  const char* commands;                    // of CMake
-  const char* error_name;                  // members of the class Driver that name errors,
-  const char* shared;                      // and one that lets a function have so much shared memory
+  std::span<const char* const> libraries;  // file names of the driver's library
+  const char* stream;                      // types of streams, for comments
+  const char* needs;                       // what the build and a run need, for the README
+  const char* cmake;                       // CMake text before the commands that compile a kernel
+  const char* commands;                    // COMMANDs of CMake that compile a kernel
+  const char* error_name;                  // members of the class Driver that return the name of an error
+  const char* shared;                      // its member that sets the limit of a kernel's shared memory
 };
 
 constexpr Family kFamilies[] = {
@@ -49,7 +49,7 @@ constexpr Family kFamilies[] = {
      "  int allow_shared(void*, std::size_t) const { return 0; }  // AMD's GPUs give all that a block can have"},
 };
 
-// Names of the driver's functions by what gpu_tables.h calls them: "@to_host@".
+// Returns the names of the driver's functions by the placeholders for them, such as "@to_host@" (runtime/gpu_tables.h).
 std::map<std::string, std::string> functions(bool cuda) {
   std::map<std::string, std::string> names;
 #define WL_NAME(member, of_cuda, of_hip, needed) names["@" #member "@"] = cuda ? #of_cuda : #of_hip;
@@ -58,7 +58,8 @@ std::map<std::string, std::string> functions(bool cuda) {
   return names;
 }
 
-// What the library says of each kernel, and the kernels as bytes of the library.
+// Texts with a part for each kernel: the declaration of its code and its row in kCode, in C++; the assembly that
+// includes its code; and its files, for CMake.
 struct Code {
   std::string declared, rows, assembly, listed;
 };

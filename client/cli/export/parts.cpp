@@ -19,7 +19,7 @@
 namespace wl {
 namespace {
 
-constexpr int64_t kAlignment = 64;  // of every value, as kernels want it
+constexpr int64_t kAlignment = 64;  // alignment in bytes that kernels need of every value
 
 std::string_view file_named(std::string_view name) {
   for (const auto& [each, text] : export_files())
@@ -65,7 +65,7 @@ void ExportParts::place() {
       inputs_.push_back(i);
     }
   }
-  // Of outputs that share a buffer the first one is computed, and the others are copied.
+  // Of outputs that share a buffer, kernels write the first, and the others are copied; so are outputs that are inputs.
   for (int o = 0; o < static_cast<int>(program_.outputs.size()); ++o) {
     const int at = program_.outputs[static_cast<size_t>(o)].buffer;
     const bool first = std::none_of(program_.outputs.begin(), program_.outputs.begin() + o,
@@ -90,10 +90,10 @@ absl::Status ExportParts::add_kernels(bool includes) {
     const std::string& entry = kernel.source.entry;
     const std::string path = source_path(kernel), folder = kernel.object_path.substr(0, kernel.object_path.rfind('/'));
     WL_ASSIGN_OR_RETURN(std::string text, read_file(cat(folder, path.substr(path.rfind('/')))));
-    // An export says itself how it launches what.
+    // The bundle's comments on launches are left out: an export has a table of its own.
     if (const std::string launch = launch_text(program_, i); text.ends_with(launch))
       text.resize(text.size() - launch.size());
-    // Every symbol that a kernel defines begins with its name.
+    // Every symbol of a kernel begins with its name, so the prelude ends before the line of the first one.
     const size_t first = text.find(entry), line = text.rfind('\n', first);
     if (first == std::string::npos || line == std::string::npos)
       return invalid("the source of kernel ", entry, " does not define it");
@@ -122,7 +122,7 @@ ExportedFiles ExportParts::finish() {
   return std::move(files_);
 }
 
-// Of every output a count, then so many records (`Expected` in files/test.cpp.in).
+// Returns the bytes of test/expected.bin: for every output a count and as many records `Expected` (files/test.cpp.in).
 std::string ExportParts::expected_file() const {
   std::string out;
   const auto put = [&out](auto word) {
@@ -136,7 +136,8 @@ std::string ExportParts::expected_file() const {
     put(expected.indices.size());
     for (size_t i = 0; i < expected.indices.size(); ++i) {
       put(expected.indices[i]);
-      put(saturates(dtype) ? 1.0 : expected.bounds[i]);  // of eight-bit floats the bits are compared: a neighbour
+      // The self-test compares 8-bit floats as integers: 1 allows a neighbouring value.
+      put(saturates(dtype) ? 1.0 : expected.bounds[i]);
       uint64_t element = 0;
       std::memcpy(&element, expected.elements.data() + i * bytes, bytes);
       put(element);
@@ -149,7 +150,7 @@ std::string ExportParts::title() const {
   return cat(options_.name, ", exported by Warploom ", WARPLOOM_VERSION, " for ", program_.target);
 }
 
-// "x: f32[1,3]" for each input and output, as lines that begin with `before`.
+// Returns a line for each input and output, such as "inputs[0]: x, f32[1,3]", after `before`.
 std::string ExportParts::signature(const std::string& before) const {
   std::string out;
   for (size_t i = 0; i < inputs_.size(); ++i)

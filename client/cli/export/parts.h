@@ -1,5 +1,5 @@
-// What the exports for all targets have in common: where values lie, the files of kernels, and the texts that the files
-// of client/cli/export/files are filled with.
+// The common parts of exports for all targets: the places of values, the files of kernels, and the texts that replace
+// placeholders in the files of client/cli/export/files.
 #pragma once
 
 #include <functional>
@@ -15,38 +15,38 @@ namespace wl {
 
 class ExportParts {
  public:
-  // The arguments must outlive it.
+  // The arguments must outlive the ExportParts.
   ExportParts(const Executor& executor, const std::vector<ExpectedOutput>& expected, const ExportOptions& options);
 
   const Program& program() const { return program_; }
   const ExportOptions& options() const { return options_; }
 
   void add(std::string path, std::string text) { files_.emplace_back(std::move(path), std::move(text)); }
-  // Adds a file of client/cli/export/files. `more`: texts by what they replace, such as "@STEPS@", besides those that
-  // all exports have.
+  // Adds a file of client/cli/export/files with its placeholders replaced. `more`: texts by placeholder, such as
+  // "@STEPS@", besides those that all exports have.
   void add_filled(std::string path, std::string_view file, const std::map<std::string, std::string>& more);
-  // Adds the sources of the kernels, and the texts that precede them, each of which several may share. `includes`: a
-  // kernel's file begins with the directive that includes that text. InvalidArgument: a source lacks its kernel.
+  // Adds the sources of the kernels, and as headers the preludes that precede them; several kernels may share one.
+  // `includes`: whether a kernel's file includes its header. InvalidArgument: a source does not define its kernel.
   absl::Status add_kernels(bool includes);
-  // Adds the tables, the weights and what all self-tests have. Returns all files.
+  // Adds the tables, the weights and the files of the self-test. Returns all files.
   ExportedFiles finish();
 
-  // The file of what precedes a kernel, in the folder kernels/.
+  // Returns the name of a kernel's header in the folder kernels/.
   const std::string& header_of(size_t kernel) const { return headers_[kernel]; }
-  // Whether a kernel leaves word of an index outside its axis; known once the sources are added.
+  // Whether a kernel reports an index that is outside its axis. Valid after add_kernels().
   bool tells(const std::string& entry) const { return telling_.contains(entry); }
-  // A row of every step: how the kernel is named, what is launched, and its arguments.
+  // Returns a row of the table of steps for every step: the kernel as `named` returns it, its launch and its arguments.
   std::string steps(const std::function<std::string(int kernel)>& named) const;
 
  private:
-  // Where a buffer of the program lies in the exported one.
+  // The place of a buffer in the exported program.
   struct Placed {
-    const char* place = "kTemporary";  // of the enumeration Place
+    const char* place = "kTemporary";  // a value of the enumeration Place in files/tables.h.in
     int64_t at = 0;                    // number of the input or output, or offset in bytes
   };
 
   const ProgramBuffer& buffer(int index) const { return program_.buffers[static_cast<size_t>(index)]; }
-  // What a kernel computes, as the text of a comment.
+  // Describes what a kernel computes, for a comment.
   std::string describe(int kernel) const;
   std::string_view bytes_of(int index) const;
   void place();
@@ -66,18 +66,18 @@ class ExportParts {
   const Program& program_;
   const ExportOptions& options_;
   std::vector<Placed> placed_;               // by buffer
-  std::vector<int> inputs_;                  // buffers
-  std::vector<std::pair<int, int>> copies_;  // of a buffer to an output
+  std::vector<int> inputs_;                  // buffers of the inputs
+  std::vector<std::pair<int, int>> copies_;  // output, and buffer that is copied to it at the end of a run
   std::vector<std::string> headers_;         // by kernel
-  std::set<std::string> telling_;            // entries
-  std::string weights_;                      // the file
+  std::set<std::string> telling_;            // entry points of kernels that report indices outside their axes
+  std::string weights_;                      // bytes of the file weights.bin
   ExportedFiles files_;
 };
 
-// Names are chosen by whoever made the model, so nothing of them may end a comment or a string.
+// Replaces characters that could end a C string or comment by '_': the authors of a model choose its names.
 std::string quoted(const std::string& name);
 
-// The exports by kind of target.
+// Return the files of an export for a kind of target.
 absl::StatusOr<ExportedFiles> exported_for_cpu(ExportParts parts);
 absl::StatusOr<ExportedFiles> exported_for_gpu(ExportParts parts);
 

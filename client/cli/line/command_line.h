@@ -1,4 +1,4 @@
-// The commands and their options, as CLI11 has them. Parsing, completion and the manual pages are made of this.
+// The commands and their options as a CLI11 application, from which parsing, completion and manual pages are made.
 #pragma once
 
 #include "CLI/CLI.hpp"
@@ -6,7 +6,7 @@
 
 namespace wl {
 
-// Adds every command to `app`. What is parsed goes into `options`, which must outlive it.
+// Adds every command to `app`. Parsing sets `options`, which must outlive `app`.
 void add_commands(CLI::App& app, Options& options);
 
 }  // namespace wl

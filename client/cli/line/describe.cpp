@@ -15,7 +15,7 @@ std::vector<const CLI::App*> commands_of(const CLI::App& app) {
   return app.get_subcommands([](const CLI::App* sub) { return !sub->get_name().empty(); });
 }
 
-// "--json"; empty for a positional argument.
+// Returns the long name of an option, such as "--json"; empty for a positional argument.
 std::string flag_of(const CLI::Option& option) {
   return option.get_lnames().empty() ? "" : "--" + option.get_lnames()[0];
 }
@@ -28,13 +28,13 @@ bool takes_value(const CLI::Option& option) {
   return option.get_items_expected_max() > 0;
 }
 
-// The type as help shows it, without the values that are allowed: "FORM" of "FORM:{auto,plain,json}".
+// Returns the name of an option's type without its allowed values: "FORM" of "FORM:{auto,plain,json}".
 std::string type_of(const CLI::Option& option) {
   const std::string type = option.get_type_name();
   return type.substr(0, type.find_first_of(": "));
 }
 
-// The values that an option may have, if they are few: what stands in braces in its type.
+// Returns the allowed values of an option, which its type lists in braces; empty: any value is allowed.
 std::vector<std::string> choices_of(const CLI::Option& option) {
   const std::string type = option.get_type_name();
   const size_t open = type.find('{'), close = type.find('}');
@@ -56,7 +56,8 @@ std::string flag_words(const CLI::App& app) {
                        [](std::string* out, const CLI::Option* each) { append(out, flag_of(*each)); });
 }
 
-// The values of the options of one command. An option without a known set is left to files if it takes one.
+// Appends, for each option of a command that takes a value, the bash case that completes it: with its allowed values,
+// or with files if it takes a path.
 void append_values(std::string* out, const CLI::App& app, const std::string& name) {
   for (const CLI::Option* option : flags_of(app)) {
     if (!takes_value(*option)) continue;
@@ -105,7 +106,7 @@ std::string zsh_completion(const CLI::App& app) {
   return cat("#compdef ", app.get_name(), "\nautoload -U +X bashcompinit && bashcompinit\n", bash_completion(app));
 }
 
-// The first line of a description; fish shows one.
+// Returns the first line of a description, quoted for fish, which shows one line.
 std::string fish_text(const std::string& text) {
   return absl::StrReplaceAll(text.substr(0, text.find('\n')), {{"\\", "\\\\"}, {"'", "\\'"}});
 }
@@ -132,7 +133,7 @@ std::string fish_completion(const CLI::App& app) {
   return out;
 }
 
-// Text for the man macros: no character of it is an instruction.
+// Escapes a text for man macros.
 std::string man_text(const std::string& text) {
   std::string out = absl::StrReplaceAll(text, {{"\\", "\\e"}, {"-", "\\-"}, {"\n", "\n.br\n"}});
   absl::StrReplaceAll({{"\n.br\n.", "\n.br\n\\&."}, {"\n.br\n'", "\n.br\n\\&'"}}, &out);

@@ -1,4 +1,4 @@
-// What shells and people learn of the command line, made of its description: completion and manual pages.
+// Completion scripts for shells and manual pages, made from the description of the command line.
 #pragma once
 
 #include <string>
@@ -12,8 +12,8 @@ namespace wl {
 // or fish.
 std::string completion_for(const CLI::App& app, const std::string& shell);
 
-// Returns a manual page of section 1 in the man macros: of the program, or of the command that is named. Fails if there
-// is no such command.
+// Returns a manual page of section 1 in man macros, of a command or, if `command` is empty, of the program.
+// InvalidArgument: there is no such command.
 absl::StatusOr<std::string> manual_page(const CLI::App& app, const std::string& command);
 
 }  // namespace wl

@@ -9,7 +9,7 @@
 namespace wl {
 namespace {
 
-// Whose objects are used. Either flag needs `with`, if that is not null.
+// Adds the flags that say whose objects are used. If `with` is not null, each of them needs that option.
 void add_trust(CLI::App* sub, Options& options, CLI::Option* with = nullptr) {
   CLI::Option* build = sub->add_flag("--build-locally", options.build_locally,
                                      "compile the kernels here, instead of using objects that others compiled");
@@ -26,7 +26,7 @@ void add_out(CLI::App* sub, Options& options, const std::string& says) {
   add_trust(sub, options, sub->add_option("--out", options.out, says)->type_name("DIR"));
 }
 
-// Adds an option whose value one of our own functions parses. Its error message is shown as the command line's.
+// Adds an option whose values `parse`, which returns an absl::Status, reads. Its error becomes one of the command line.
 template <typename Parse>
 CLI::Option* add_parsed(CLI::App* sub, const std::string& name, const std::string& says, const std::string& type,
                         Parse parse) {
@@ -141,7 +141,7 @@ void add_search(CLI::App* sub, Options& options) {
   sub->add_flag("--retune", options.tune.retune, "search again although the store has an answer")->excludes(cached);
 }
 
-// What a program runs on.
+// Adds the options for the values of a program's inputs and weights.
 void add_given(CLI::App* sub, Options& options) {
   RunOptions& run = options.run;
   add_parsed(sub, "--input", "a .npy file for one input; repeatable", "NAME=FILE",
@@ -185,7 +185,7 @@ void add_run(CLI::App* sub, Options& options) {
       ->type_name("N");
 }
 
-// Commands about a bundle.
+// Adds the commands about a bundle: run, export and report.
 void add_bundle_commands(CLI::App& app, Options& options) {
   CLI::App* run = command(app, options, "run", "run a tuned bundle, or a graph with what the store has",
                           "warploom run tuned --check --repeat 20");

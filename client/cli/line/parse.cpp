@@ -10,7 +10,7 @@
 namespace wl {
 namespace {
 
-// Prints what `completion` and `manual` ask for, which is made of the commands themselves.
+// Performs the commands `completion` and `manual`, which need the description of the commands. Returns the exit code.
 int describe(const CLI::App& app, const Options& options) {
   if (options.command == "completion") {
     std::cout << completion_for(app, options.input);
@@ -25,7 +25,7 @@ int describe(const CLI::App& app, const Options& options) {
   return kExitDone;
 }
 
-// What may have been meant by the first argument that no command has; "" if nothing is near.
+// Returns a suggestion for the first unknown argument that resembles an option or command; "" if none does.
 std::string meant_by(const CLI::App& app) {
   const CLI::App* at = &app;
   while (!at->get_subcommands().empty()) at = at->get_subcommands()[0];

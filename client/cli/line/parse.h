@@ -1,4 +1,4 @@
-// From the arguments of the program to Options. Accesses only the arguments.
+// Parses the program's arguments. It has no effect but its output, and reads no files.
 #pragma once
 
 #include <variant>

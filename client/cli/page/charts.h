@@ -1,4 +1,4 @@
-// The charts of a page, as SVG whose colours are the page's. What a chart shows is also in a table.
+// The charts of a page, as SVG that takes its colours from the page's style. Tables of the page have the same values.
 #pragma once
 
 #include <string>
@@ -9,18 +9,18 @@
 
 namespace wl {
 
-std::string html_text(std::string_view text);  // for HTML and SVG: no character of it is markup
+std::string html_text(std::string_view text);  // escapes a text for HTML and SVG
 
-// Values of a report, which may lack what later versions add: 0 and "" where there is none. What is not text is shown
-// as JSON.
+// Return a member of a report; 0 or "" if it is missing, as in reports of older versions. text_in() formats a member
+// that is not text as JSON.
 double number_in(const Json& json, const char* key);
 std::string text_in(const Json& json, const char* key);
 
-// A bar for the default kernels of each group and one for the tuned ones, of all its occurrences.
+// Draws two bars for each group: the times of its default kernels and of its tuned ones, summed over its occurrences.
 std::string bars_svg(const Json& groups);
-// The best time of each group over its last, by trials.
+// Draws, for each group, its best time divided by its last best time, as a function of the number of trials.
 std::string curves_svg(const std::vector<Curve>& curves);
-// Operations a byte and operations a second of every group, below what the machine reaches.
+// Draws the roofline: every group by its operations per byte and per second, below the lines of the machine's limits.
 std::string roofline_svg(const Json& groups, const Limits& limits);
 
 }  // namespace wl

@@ -1,4 +1,4 @@
-// The command report, and the option --html of others.
+// The command report, and the option --html of other commands.
 #include <cstdio>
 
 #include "client/cli/cli.h"
@@ -19,7 +19,7 @@ absl::Status write_page(Context& context, const SizedReport& report, const JobRe
             .curves = context.curves.all()};
   if (!page.report.is_object()) return absl::DataLossError(cat("the report of ", options.input, " is no report"));
   page.limits = measured_limits(page.report);
-  // A target of a later version has no rates here; its page has no limits.
+  // The cost model has no rates for a target that this version does not know; the page then has no limits.
   if (!page.limits.measured)
     if (const auto limits = context.local.limits_of(result.device); limits.ok()) page.limits = *limits;
   auto inspection = context.service.inspect(result, "graph", /*why=*/true);

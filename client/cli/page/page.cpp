@@ -155,7 +155,7 @@ std::string graph_section(const Page& page) {
   return section("The graph", out);
 }
 
-// What the lines of the roofline are, and which marks may be above one.
+// Returns the paragraph that explains the lines of the roofline, and which marks may lie above them.
 std::string roof_text(const Limits& limits) {
   std::string out = "<p>";
   if (limits.gflops <= 0)

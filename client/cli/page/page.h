@@ -1,5 +1,5 @@
-// A report as one page of HTML that needs nothing else: no script, no file beside it. It is made of the report
-// (docs/report.md), and of what was seen while a search ran.
+// Formats a report (docs/report.md) as one HTML page without scripts and further files, with the curves of a search
+// that was followed.
 #pragma once
 
 #include <string>
@@ -13,18 +13,18 @@ namespace wl {
 
 struct Page {
   std::string title;
-  Json report;                     // of one size
-  std::vector<Curve> curves = {};  // none: nobody watched the search
+  Json report;                     // the report of one size
+  std::vector<Curve> curves = {};  // empty: the search was not followed
   Limits limits = {};
   std::string picture = {},
-              why = {};  // of the graph with its groups, SVG, and why they are what they are; may be empty
+              why = {};  // picture of the graph with its groups, as SVG, and their explanation; may be empty
 };
 
-// What the report says that a worker has measured of its device; not `measured` if it says nothing of use.
+// Returns the peak rates that a worker measured, from a report; without `measured` if it has none.
 Limits measured_limits(const Json& report);
 
-// Everything in a report that others have named is text here, never markup; only `picture`, which the compiler draws,
-// is taken as it is.
+// Formats the page. All texts of the report are escaped, since others chose the names in it; `picture`, which the
+// compiler draws, is not.
 std::string page_html(const Page& page);
 
 }  // namespace wl

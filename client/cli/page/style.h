@@ -1,4 +1,4 @@
-// The style of a page: client/cli/page/style.css.in.
+// The style sheet of a page: the text of client/cli/page/style.css.in, built into the program.
 #pragma once
 
 #include <string_view>

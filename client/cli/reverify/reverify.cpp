@@ -1,5 +1,4 @@
-// The command reverify: kernels that other compilers or another driver made are verified again, and what became of
-// them.
+// The command reverify: verifies kernels of other compilers or another driver again, and shows the outcomes.
 #include <unistd.h>
 
 #include <cstdio>
@@ -20,7 +19,8 @@ using Outcomes = std::vector<Service::Reverification>;
 
 constexpr size_t kShownKey = 12;  // characters of a key in the table
 
-// The oldest job with a kernel that waits, of those that were not followed yet; "": there is none.
+// Returns the oldest job that has a waiting kernel and was not followed yet; "" if there is none. `rows` have the
+// newest jobs first.
 std::string oldest_waiting(const Outcomes& rows, const std::set<std::string>& followed) {
   std::string oldest;
   for (const Service::Reverification& row : rows)
@@ -28,7 +28,7 @@ std::string oldest_waiting(const Outcomes& rows, const std::set<std::string>& fo
   return oldest;
 }
 
-// Follows the jobs that are not done, and those that come after them, on the terminal.
+// Shows the progress of jobs that are not done, one after the other, and of those that the coordinator creates next.
 absl::Status follow(Context& context) {
   const Options& options = context.options;
   std::set<std::string> followed;
@@ -37,7 +37,7 @@ absl::Status follow(Context& context) {
     const std::string next = oldest_waiting(rows, followed);
     if (next.empty() && asked) return absl::OkStatus();
     if (next.empty()) {
-      // A job has some hundred kernels at most. The next one may not be there yet.
+      // A job has a few hundred kernels at most, so more may be left: this asks for the next job.
       WL_RETURN_IF_ERROR(context.service.reverify(options.reverify.target, /*again=*/false).status());
       asked = true;
       continue;

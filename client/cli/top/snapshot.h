@@ -1,4 +1,4 @@
-// What a coordinator has to do and who does it, at one moment, and how fast it goes from one moment to the next.
+// The state of a coordinator at one moment, its jobs and workers, and the rates of its jobs between such moments.
 #pragma once
 
 #include <cstdint>
@@ -15,8 +15,8 @@ struct Snapshot {
   int64_t unix_ms = 0;  // when it was taken, by this machine's clock
   std::string server;   // the address, as the user gave it
   ServerSummary about;
-  std::vector<Job> open;   // the jobs that are not done, the newest first
-  std::vector<Job> ended;  // of the newest jobs those that are done
+  std::vector<Job> open;   // the jobs that are not done, newest first
+  std::vector<Job> ended;  // those of the newest jobs that are done
   std::vector<WorkerSummary> workers;
 };
 
@@ -26,8 +26,7 @@ absl::StatusOr<Snapshot> take_snapshot(Service& service, const std::string& serv
 // Trials per second by the name of a job.
 using Rates = std::map<std::string, double>;
 
-// Finds the rates of snapshots that follow each other: over the last ten seconds or, of a job that is seen for the
-// first time, since it began.
+// Computes rates from successive snapshots: over the last ten seconds or, for a job that is new, since it began.
 class RateMeter {
  public:
   Rates add(const Snapshot& snapshot);
@@ -40,11 +39,11 @@ class RateMeter {
   std::deque<Sample> samples_;  // the oldest first
 };
 
-// One line of JSON: a snapshot, or why there is none.
+// Return one line of JSON: a snapshot, or why there is none.
 std::string json_line(const Snapshot& snapshot, const Rates& rates);
 std::string json_line(const std::string& server, const absl::Status& error);
 
-// What a lease is for: "search", "promotion 1", "confirmation of 1".
+// Returns the purpose of a lease: "search", "promotion 1" or "confirmation of 1".
 std::string purpose_text(int64_t phase);
 
 }  // namespace wl

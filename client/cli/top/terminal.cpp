@@ -17,7 +17,7 @@
 namespace wl {
 namespace {
 
-// ECMA-48 and xterm: the alternate screen, the cursor, and whether long lines wrap.
+// Escape sequences of ECMA-48 and xterm for the alternate screen, the cursor, and the wrapping of long lines.
 constexpr std::string_view kEnter = "\x1b[?1049h\x1b[?25l\x1b[?7l\x1b[2J", kLeave = "\x1b[?7h\x1b[?25h\x1b[?1049l";
 constexpr int kSignals[] = {SIGINT, SIGTERM, SIGHUP, SIGWINCH, SIGTSTP};
 constexpr char kWoken = 0;
@@ -31,7 +31,7 @@ void tell_terminal(int number) {
   errno = saved;
 }
 
-// False: nobody sees it any more.
+// Writes to stdout. Returns false if that fails, since the terminal is gone.
 bool write_out(std::string_view text) {
   while (!text.empty()) {
     const ssize_t n = ::write(STDOUT_FILENO, text.data(), text.size());
@@ -57,8 +57,8 @@ winsize size_of_terminal() {
 
 struct Terminal::Impl {
   termios before{};
-  bool keys = false;  // stdin is a terminal
-  bool lost = false;  // nobody reads what is drawn
+  bool keys = false;  // whether stdin is a terminal
+  bool lost = false;  // whether stdout could not be written
   struct sigaction old[std::size(kSignals)] = {};
 
   void enter() {
@@ -75,12 +75,12 @@ struct Terminal::Impl {
     (void)write_out(kLeave);
     if (keys) ::tcsetattr(STDIN_FILENO, TCSADRAIN, &before);
   }
-  // What a byte of the pipe means; kTime: nothing.
+  // Handles a byte of the pipe: the number of a signal, or kWoken.
   Event on_signal(char number) {
     if (number == SIGTSTP) {
       leave();
       ::raise(SIGSTOP);
-      // Here the program goes on; another one may have set the terminal up anew.
+      // The program continues here. The shell may have changed the terminal's settings meanwhile.
       if (keys) ::tcgetattr(STDIN_FILENO, &before);
       enter();
     }

@@ -1,5 +1,5 @@
-// The terminal while a program draws on all of it: the other screen, no cursor, keys without Enter. What was there
-// before comes back at the end, by whatever signal that can be caught it comes.
+// The terminal in full-screen mode: the alternate screen, no cursor, keys without Enter. Signals that can be caught end
+// wait(), so that the destructor restores the terminal.
 #pragma once
 
 #include <chrono>
@@ -11,24 +11,24 @@ namespace wl {
 
 class Terminal {
  public:
-  // Whether stdout is a terminal that one can draw on.
+  // Whether stdout is a terminal that can be drawn on.
   static bool here();
 
-  Terminal();   // Takes the terminal of stdout, and stdin if that is one. Only one may exist at a time.
-  ~Terminal();  // Gives it back.
+  Terminal();   // Enters full-screen mode, and reads keys if stdin is a terminal. Only one may exist at a time.
+  ~Terminal();  // Restores the terminal and the signal handlers.
   Terminal(const Terminal&) = delete;
   Terminal& operator=(const Terminal&) = delete;
 
-  // Waits for `most` or until something happens: kQuit is the key q, Ctrl-C, Ctrl-D, SIGTERM or a terminal that went
-  // away; kDraw is wake(), a new size, or the program that goes on after Ctrl-Z.
+  // Waits for an event, but no longer than `most`. kTime: the time is over. kDraw: wake() was called, the terminal has
+  // a new size, or the program continues after Ctrl-Z. kQuit: q, Ctrl-C, Ctrl-D, SIGTERM, or the terminal is gone.
   enum class Event { kTime, kDraw, kQuit };
   Event wait(std::chrono::milliseconds most);
-  // Makes wait() return kDraw. Any thread.
+  // Makes wait() return kDraw. May be called from any thread.
   void wake();
 
   int rows() const;
   int columns() const;
-  // Replaces what is on the screen. Lines longer than the screen is wide are cut by the terminal.
+  // Replaces the contents of the screen. The terminal cuts lines that are too long.
   void draw(const std::vector<std::string>& lines);
 
  private:

@@ -1,4 +1,4 @@
-// The command top: what a coordinator has to do and who does it, again and again.
+// The command top: shows the jobs and workers of a coordinator, again and again.
 #include <chrono>
 #include <condition_variable>
 #include <cstdio>
@@ -17,18 +17,18 @@ namespace {
 
 using Steady = std::chrono::steady_clock;
 
-constexpr auto kLookPatience = std::chrono::seconds(10);  // with one call
+constexpr auto kLookPatience = std::chrono::seconds(10);  // limit of one call
 constexpr auto kRedraw = std::chrono::milliseconds(1000);
 
-// Whether the same question may be answered later: the coordinator is away or has too much to do. Another error stays.
+// Whether the same call may succeed later, since the coordinator is unreachable or busy. Other errors end the command.
 bool may_pass_later(const absl::Status& status) {
   return absl::IsUnavailable(status) || absl::IsDeadlineExceeded(status) || absl::IsResourceExhausted(status);
 }
 
-// Asks again and again on a thread of its own, so that keys are obeyed while the coordinator does not answer.
+// Takes snapshots on a thread of its own, so that keys work while the coordinator does not answer.
 class Looker {
  public:
-  // `told` is called on the thread after every answer.
+  // `told` is called on that thread after every snapshot or error.
   Looker(const Service& service, std::string server, std::chrono::milliseconds interval, std::function<void()> told)
       : server_(std::move(server)),
         interval_(interval),
@@ -43,10 +43,10 @@ class Looker {
   Looker& operator=(const Looker&) = delete;
 
   struct Seen {
-    Snapshot snapshot;                            // the last one
-    absl::Status error;                           // of what was asked after it
-    int64_t answers = 0;                          // how many there were, errors too
-    Steady::time_point answered = Steady::now();  // when the last one was no error; at first: when asking began
+    Snapshot snapshot;                            // the last snapshot
+    absl::Status error;                           // the error of the last attempt; OK: it gave `snapshot`
+    int64_t answers = 0;                          // number of attempts that ended
+    Steady::time_point answered = Steady::now();  // time of the last snapshot; before the first: of the construction
   };
   Seen seen() {
     const std::lock_guard lock(mutex_);
@@ -83,7 +83,7 @@ class Looker {
   Service service_;
   std::mutex mutex_;
   Seen seen_;
-  std::thread thread_;  // Last: it uses the rest.
+  std::thread thread_;  // the last member: it uses the others
 };
 
 absl::Status append_line(const std::string& file, const std::string& line) {
@@ -114,7 +114,7 @@ absl::StatusOr<int> draw_until_quit(Context& context) {
       }
       if (!seen.error.ok() && !may_pass_later(seen.error)) wrong = seen.error;
       Snapshot shown = seen.snapshot;
-      shown.server = options.server;  // before the first answer too
+      shown.server = options.server;  // the snapshot has none before the first answer
       TopTrouble trouble;
       trouble.message = std::string(seen.error.message());
       trouble.since_s = std::chrono::duration_cast<std::chrono::seconds>(Steady::now() - seen.answered).count();
@@ -129,7 +129,7 @@ absl::StatusOr<int> draw_until_quit(Context& context) {
   return kExitDone;
 }
 
-// Lines of JSON for programs, until the end of the world or, with `once`, one.
+// Writes a line of JSON for each snapshot until the process is ended, or one line if `once`.
 absl::StatusOr<int> write_lines(Context& context, bool once) {
   const Options& options = context.options;
   Service service = context.service.limited(kLookPatience, {});

@@ -15,13 +15,13 @@ namespace {
 constexpr size_t kMostCell = 4096;  // bytes
 constexpr size_t kLeastFlexible = 10;
 constexpr int kBar = 10;
-constexpr size_t kShownEnded = 5;  // of the jobs that are done, while there is room
+constexpr size_t kShownEnded = 5;  // number of finished jobs that are shown if there is room
 
 struct Column {
   std::string title;
-  int leave_out;          // where columns are few, the greatest go first; 0 stays
-  bool right = false;     // aligned right
-  bool flexible = false;  // may be cut to kLeastFlexible characters
+  int leave_out;          // if the width does not suffice, columns with greater numbers go first; 0: always stays
+  bool right = false;     // whether it is aligned right
+  bool flexible = false;  // whether it may be cut to kLeastFlexible characters
 };
 using Rows = std::vector<std::vector<std::string>>;
 
@@ -29,7 +29,7 @@ std::string printable(const std::string& text) {
   return fitted(text, TextKind::kName, kMostCell);
 }
 
-// The first characters of a text in UTF-8, with a mark where it was cut.
+// Cuts a UTF-8 text to a number of columns; the last one is '~' then.
 std::string cut_to(const std::string& text, size_t columns) {
   if (width_of(text) <= columns) return text;
   size_t at = 0;
@@ -40,7 +40,7 @@ std::string cut_to(const std::string& text, size_t columns) {
   return columns == 0 ? "" : text.substr(0, at) + "~";
 }
 
-// The columns that fit, with their widths.
+// The indices and widths of the columns that fit.
 struct Fit {
   std::vector<size_t> columns, widths;
 };
@@ -87,7 +87,7 @@ class Lines {
     lines_.push_back(colour_ && *style != '\0' ? style + text + kPlain : std::move(text));
   }
 
-  // The titles and at most `most` lines of rows.
+  // Adds the titles, and at most `most` lines for the rows: the last one counts the rows that do not fit.
   void table(const std::vector<Column>& columns, const Rows& rows, size_t most) {
     const Fit fitting = fit(columns, rows, size_.columns);
     std::vector<std::string> titles;
@@ -191,7 +191,7 @@ Rows worker_rows(const Snapshot& snapshot) {
   return rows;
 }
 
-// How the lines that are left are divided between jobs and workers.
+// Divides `room` lines between jobs and workers: workers get a third of them, or what the jobs leave.
 std::pair<size_t, size_t> divided(size_t room, size_t jobs, size_t workers) {
   if (jobs + workers <= room) return {jobs, workers};
   const size_t for_workers = std::min(workers, std::max(room / 3, room - std::min(room, jobs)));
@@ -218,7 +218,7 @@ std::vector<std::string> top_lines(const Snapshot& snapshot, const Rates& rates,
             kBold);
   lines.add(cat("jobs: ", running, " running, ", snapshot.open.size() - running, " queued  workers: ", busy, " busy, ",
                 alive - busy, " idle, ", snapshot.workers.size() - alive, " lost  trials/s: ", rate_text_of(rate)));
-  size_t fixed = 6;  // these two, two titles and two empty lines
+  size_t fixed = 6;  // lines besides the rows: two headers, two lines of titles and two empty lines
   if (!trouble.message.empty()) {
     lines.add(cat("no answer for ", trouble.since_s, " s, trying again: ", printable(trouble.message)), kRed);
     ++fixed;

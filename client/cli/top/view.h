@@ -1,4 +1,4 @@
-// What `warploom top` shows of a snapshot, as lines of text.
+// Formats a snapshot as the lines of text that `warploom top` shows.
 #pragma once
 
 #include <string>
@@ -9,18 +9,18 @@
 namespace wl {
 
 struct TopSize {
-  int rows = 0, columns = 0;  // 0: as many as there are
+  int rows = 0, columns = 0;  // 0: no limit
 };
 
-// Why a snapshot is not a new one.
+// Why the snapshot that is shown is old.
 struct TopTrouble {
-  std::string message;  // empty: there is none
-  int64_t since_s = 0;  // how long there was no answer
+  std::string message;  // empty: it is not
+  int64_t since_s = 0;  // seconds since the last answer
 };
 
-// At most size.rows lines of at most size.columns characters. Where the columns do not suffice, those that matter least
-// are left out; where the rows do not, a line says how many jobs or workers are not shown. Text of others has no
-// control characters. `colour`: with escape sequences for it, which take no columns. Pure, for tests.
+// Returns at most size.rows lines of at most size.columns characters. If the width does not suffice, the least
+// important columns are left out; if the rows do not, a line says how many jobs or workers are not shown. Control
+// characters in names are replaced. `colour`: adds escape sequences, which take no columns. Pure, for tests.
 std::vector<std::string> top_lines(const Snapshot& snapshot, const Rates& rates, const TopTrouble& trouble,
                                    TopSize size, bool colour);
 

@@ -1,4 +1,4 @@
-"""A coordinator, for programs: jobs, records and workers."""
+"""The class Client: a coordinator's jobs, records and workers, for programs."""
 
 import threading
 
@@ -12,7 +12,7 @@ _MISS = 3  # exit code
 
 
 def _unless_missing(ask):
-    """The answer, or None where the store lacks what was asked for."""
+    """The result of `ask`, or None if the store lacks what it asks for."""
     try:
         return ask()
     except ProgramError as error:
@@ -22,11 +22,12 @@ def _unless_missing(ask):
 
 
 class Client:
-    """A coordinator, called as a client or an operator. Every method makes calls of its own, so threads may share one.
+    """A coordinator, called as a client or as an operator. Threads may share one Client, since each method makes calls of its own.
 
-    server: "HOST:PORT" or "unix:PATH". tls_ca, tls_cert and tls_key are files in PEM, signers a file of the keys that may have signed
-    records, token a token from `warploomd token`, cache the folder of what fetch() keeps (none: in the user's cache folder),
-    trust_workers whether objects are used for which nobody but the workers that sent them gives a word. Errors are ProgramError, with the words of the command line.
+    server: "HOST:PORT" or "unix:PATH". tls_ca, tls_cert, tls_key: PEM files for TLS. signers: a file of public keys, one of which must have
+    signed a record (None: not checked). token: a token from `warploomd token`; token_file: a file with one. cache: the folder in which
+    fetch() keeps bundles (None: in the user's cache folder). trust_workers: whether to use compiled kernels for which only the workers that
+    sent them vouch. Errors are ProgramError, with the message of the command line.
     """
 
     def __init__(self, server, *, tls_ca=None, tls_cert=None, tls_key=None, signers=None, token=None, token_file=None, cache=None, trust_workers=False):
@@ -38,12 +39,12 @@ class Client:
         self._trust = {"trust_workers": True} if trust_workers else {}
 
     def tune(self, model, *, out=None, threads=0, progress=None, **options):
-        """As warploom.tune(), by this coordinator's workers."""
+        """Tunes a model on this coordinator's workers; arguments and result are those of warploom.tune()."""
         options |= self._options | self._trust | {"progress": progress}
         return open_bundle(model, out, threads=threads, make=lambda folder: run_tune_with_page(model, folder, **options))
 
     def get(self, model, *, out=None, threads=0, **options):
-        """The model with the kernels that the coordinator has, or None where it lacks one. Searches nothing."""
+        """The model with the kernels that the coordinator's store has, or None if it lacks one. Starts no search."""
 
         def make(folder):
             return Report(call("get", model, out=folder, **options, **self._options, **self._trust))
@@ -54,12 +55,13 @@ class Client:
         self, model=None, *, key=None, target="cpu", bind=None, weights=(), trials=0, deadline=None, fallback=None, threads=0,
         allow_tf32=False,
     ):
-        """The model with the kernels that this process, the cache on disk or the coordinator has, for programs that serve.
+        """The model with the kernels that this process, the cache on disk or the coordinator has, for programs that serve models.
 
-        model: an .onnx or .graph file; or key: that of one kernel. trials: of a search where the coordinator has nothing; 1: verified
-        default kernels; 0: none. deadline: seconds that the call may wait for the coordinator; None: as long as it takes. What is not
-        there in time is asked on in the background, for later calls. fallback: the folder of a bundle to load instead of an
-        error. allow_tf32: products of f32 may have factors of tf32. The model says in `source` which it was. Weights are to be set. Errors are warploom.Error.
+        model: the path of an .onnx or .graph file; or key: the key of one kernel. trials: limit of kernels tried for each group of operations
+        that the coordinator has no kernel for; 1: the default kernels, verified; 0: no search. deadline: seconds that the call may wait for
+        the coordinator; None: as long as it takes. A request that misses the deadline goes on in the background, for later calls. fallback:
+        the folder of a bundle to load instead of an error. allow_tf32: whether products of f32 may round factors to tf32. The model's `source`
+        says where it came from. The caller sets its weights. Errors are warploom.Error.
         """
         request = {
             "graph": str(model or ""),
@@ -83,7 +85,7 @@ class Client:
         return self._core
 
     def record(self, key):
-        """The record that is served for a key, as a dict, or None."""
+        """The record that the coordinator serves for a kernel's key, as a dict; None if there is none."""
         return _unless_missing(lambda: call("get", key, **self._options))
 
     def jobs(self, limit=100):
@@ -99,22 +101,22 @@ class Client:
         return call("workers", **self._options)["workers"]
 
     def status(self):
-        """What the coordinator is, as a dict: its version, its store, whether it is drained."""
+        """The coordinator's state as a dict: its version, its store, whether it is drained, and so on."""
         return call("status", **self._options)
 
     def watch(self, job):
-        """Yields a dict for every change of a job, given by name, until it ends; see `--progress json`."""
+        """Yields a dict, as `--progress json` prints it, for every change of the job with this name, until it ends."""
         with Call("watch", job, progress=True, **self._options) as running:
             yield from running.progress()
             running.result()
 
     def wait(self, job, *, progress=None):
-        """Waits for a job, given by name, and returns its Report. An interrupt ends the job early, with the best so far."""
+        """Waits for the job with this name, and returns its Report. KeyboardInterrupt ends the waiting; the job goes on."""
         with Call("watch", job, progress=True, **self._options) as running:
             return follow(running, progress)
 
     def cancel(self, job):
-        """Ends a job, given by name; the best so far is kept. Returns its `name` and `state`."""
+        """Ends the job with this name; its best kernels so far are kept. Returns a dict with its `name` and `state`."""
         return call("cancel", job, **self._options)
 
     def __repr__(self):

@@ -1,4 +1,4 @@
-"""A bundle as a function of arrays."""
+"""The class Model: a bundle as a function of arrays."""
 
 import atexit
 import functools
@@ -9,27 +9,27 @@ import numpy as np
 
 from . import _core
 
-# NumPy's types by the names of ours; eight-bit floats and bf16, which NumPy has not, are views of integers there.
+# NumPy's types by Warploom's dtypes. NumPy lacks 8-bit floats and bf16; their arrays have unsigned integers of the same bits.
 _NUMPY = {
     "f64": np.float64, "f32": np.float32, "f16": np.float16, "bf16": np.uint16, "i64": np.int64, "i32": np.int32,
     "i16": np.int16, "i8": np.int8, "u64": np.uint64, "u32": np.uint32, "u16": np.uint16, "u8": np.uint8,
     "b1": np.bool_, "f8e4m3fn": np.uint8, "f8e5m2": np.uint8,
 }  # fmt: skip
-# The names of PyTorch's types by those of ours.
+# The names of PyTorch's types by Warploom's dtypes.
 TORCH = {
     "f64": "float64", "f32": "float32", "f16": "float16", "bf16": "bfloat16", "i64": "int64", "i32": "int32",
     "i16": "int16", "i8": "int8", "u64": "uint64", "u32": "uint32", "u16": "uint16", "u8": "uint8", "b1": "bool",
     "f8e4m3fn": "float8_e4m3fn", "f8e5m2": "float8_e5m2",
 }  # fmt: skip
-_ALIGNMENT = 64  # kernels use memory in place where it begins at a multiple of it
+_ALIGNMENT = 64  # kernels use memory in place if its address is a multiple of this
 
 
-_OWNERS = weakref.WeakSet()  # of models and executors of the library
+_OWNERS = weakref.WeakSet()  # objects that hold models, executors or clients of the library
 
 
 def owns(owner):
-    """Has an object's attributes cleared when Python ends. A daemon thread, say, may hold it then, and what it has of the library has
-    to end before the module that knows how."""
+    """Clears an object's attributes when Python exits. Something, such as a daemon thread, may keep the object alive then, but the library's
+    objects in it must be freed before the extension module is."""
     _OWNERS.add(owner)
 
 
@@ -40,7 +40,7 @@ def _let_go():
 
 
 def _empty(tensor):
-    """A NumPy array for a tensor, which kernels use in place."""
+    """A new NumPy array for a tensor, aligned so that kernels use it in place."""
     dtype = np.dtype(_NUMPY[tensor.dtype])
     memory = np.empty(tensor.nbytes + _ALIGNMENT, np.uint8)
     begin = -memory.ctypes.data % _ALIGNMENT
@@ -48,7 +48,7 @@ def _empty(tensor):
 
 
 def maker_of(tensor):
-    """Makes a PyTorch tensor for a tensor at each call. They begin at multiples of 64 bytes."""
+    """A function that returns a new PyTorch tensor for a tensor at each call. PyTorch aligns its memory to 64 bytes."""
     import torch  # noqa: PLC0415: only callers that have it use it
 
     return functools.partial(torch.empty, tensor.shape, dtype=getattr(torch, TORCH[tensor.dtype]))
@@ -59,13 +59,13 @@ def torch_empty(tensor):
 
 
 class Executors:
-    """The executors of a model: calls at the same time use one each, which share the weights."""
+    """The executors of a model. Each call takes one that is idle, or creates one; all share the weights. Thread-safe."""
 
     def __init__(self, core, **options):
         owns(self)
         self._core, self._options = core, options
         self._lock = threading.Lock()
-        self._idle = {}  # by size: executors that nobody uses
+        self._idle = {}  # executors that no call uses, by size
 
     def _taken(self, size):
         with self._lock:
@@ -78,12 +78,12 @@ class Executors:
             self._idle[size].append(executor)
 
     def prepare(self, size=0):
-        """Makes an executor, which shows whether the kernels can be loaded."""
+        """Creates an executor, and so raises an error if the kernels cannot be loaded."""
         self._give_back(size, self._taken(size))
 
     def run_at(self, size, inputs, outputs):
-        """Computes what is at addresses from what is at addresses, both in the graph's order: contiguous memory of the tensors'
-        types and sizes, which the caller vouches for."""
+        """Runs with inputs and outputs at addresses, which are lists in the graph's order. The memory at each must be a contiguous array of
+        the tensor's dtype and shape, which is not checked."""
         executor = self._taken(size)
         try:
             executor.run_at(inputs, outputs)
@@ -91,7 +91,7 @@ class Executors:
             self._give_back(size, executor)
 
     def run(self, size, given, results):
-        """Computes arrays from arrays, both in the graph's order. None of them is kept."""
+        """Computes the arrays `results` from the arrays `given`, both in the graph's order. Keeps no reference to them."""
         executor = self._taken(size)
         try:
             for index, array in enumerate(given):
@@ -112,24 +112,25 @@ def _is_torch(value):
 
 
 class Model:
-    """A tuned model: a function of its inputs, in the graph's order or by name.
+    """A tuned model: a function of its inputs, which are given in the graph's order or by name.
 
-    Thread-safe: calls at the same time use an executor each, which share the weights. Arrays are NumPy's or anything with
-    DLPack, on the CPU. They are used in place where they are contiguous and begin at a multiple of 64 bytes, as PyTorch's do.
+    Thread-safe: each call uses an executor of its own, and all share the weights. Arrays are those of NumPy or any that support DLPack, on
+    the CPU. They are used in place if they are contiguous and their address is a multiple of 64, as that of PyTorch's tensors is.
     """
 
     def __init__(self, folder, *, threads=0, pin=False, device="", source=""):
-        """Loads the bundle in `folder`, of at most `threads` threads (0: as many as it was tuned with)."""
+        """Loads the bundle in `folder`. threads: limit of threads; 0: as many as the kernels were tuned with. pin: whether threads are pinned
+        to CPUs; for benchmarks."""
         owns(self)
         self._core = folder if isinstance(folder, _core.Model) else _core.Model(str(folder))
-        self.source = source  # of Client.fetch(): "process", "disk", "coordinator" or "fallback"
+        self.source = source  # where Client.fetch() found it: "process", "disk", "coordinator" or "fallback"; "" otherwise
         self._executors = Executors(self._core, threads=threads, pin=pin, device=device or "")
         self._inputs = [self._core.inputs(size) for size in range(len(self._core.sizes))]
         self._outputs = [self._core.outputs(size) for size in range(len(self._core.sizes))]
 
     @property
     def sizes(self):
-        """What it was tuned for: the extents of symbolic dimensions, such as "batch=8"; [""] if there are none."""
+        """The extents of symbolic dimensions for which the model was tuned, such as ["batch=8"]; [""] if there are none."""
         return self._core.sizes
 
     def inputs(self, size=0):
@@ -137,11 +138,11 @@ class Model:
         return self._inputs[size]
 
     def outputs(self, size=0):
-        """The same for outputs."""
+        """Name, dtype and shape of every output at a size."""
         return self._outputs[size]
 
     def weights(self):
-        """The same for weights, which are not among the inputs."""
+        """Name, dtype and shape of every weight. Weights are not among the inputs."""
         return self._core.weights()
 
     def load_weights(self, path):
@@ -149,11 +150,11 @@ class Model:
         self._core.load_weights(str(path))
 
     def set_weight(self, name, array):
-        """Copies the values of a weight."""
+        """Sets a weight to a copy of the array."""
         self._core.set_weight(name, array)
 
     def generate_weights(self, seed=1):
-        """Gives every weight without a value random values; for tests and timing."""
+        """Fills every weight that has no value with random numbers; for tests and timing."""
         self._core.generate_weights(seed)
 
     def _in_order(self, arrays, by_name):
@@ -170,7 +171,7 @@ class Model:
         return self._core.size_of([list(array.shape) for array in arrays])
 
     def __call__(self, *arrays, **by_name):
-        """Computes the outputs: one array, or a tuple of them, PyTorch's if the first input is."""
+        """Computes the outputs: one array, or a tuple of several. They are PyTorch tensors if the first input is one, else NumPy arrays."""
         arrays = self._in_order(arrays, by_name)
         if arrays and _is_torch(arrays[0]):
             given, made = [array.detach().contiguous() for array in arrays], torch_empty

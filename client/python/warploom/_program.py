@@ -1,4 +1,4 @@
-"""The program `warploom`, which tunes in processes of its own, and what it says meanwhile."""
+"""Runs the program `warploom` as a child process, and reads its progress and its report."""
 
 import contextlib
 import json
@@ -14,7 +14,7 @@ log = logging.getLogger("warploom")
 
 
 class ProgramError(RuntimeError):
-    """The program's message; `code` is its exit code, as docs/report.md lists them."""
+    """An error of the program, with its message. `code`: its exit code, as docs/report.md lists them."""
 
     def __init__(self, message, code):
         super().__init__(message)
@@ -22,13 +22,13 @@ class ProgramError(RuntimeError):
 
 
 def program():
-    """The path of the program `warploom`: WARPLOOM_BIN_DIR, the package's own, the build tree's, or that of PATH."""
+    """The path of the program `warploom`: in WARPLOOM_BIN_DIR, in this package, in the build tree, or on PATH, in this order."""
     package = pathlib.Path(__file__).parent
     for folder in filter(None, [os.environ.get("WARPLOOM_BIN_DIR"), package / "bin", package.parent.parent / "bin"]):
         found = shutil.which("warploom", path=str(folder))
         if found:
             return found
-    # The script that pip installs calls this function, so it is not what is looked for.
+    # Scripts are skipped: the one that pip installs as `warploom` calls this function.
     for folder in os.environ.get("PATH", "").split(os.pathsep):
         found = shutil.which("warploom", path=folder)
         if found and pathlib.Path(found).read_bytes()[:2] != b"#!":
@@ -49,20 +49,20 @@ def _words(options):
 
 
 _ERROR = "warploom: error: "
-_LONGEST_END = 0.8  # seconds that the program has to end by itself: it may take 0.7 to tidy up
+_LONGEST_END = 0.8  # seconds from SIGTERM to SIGKILL; the program itself allows 0.7 s for its end (kGrace in client/cli/cli.cpp)
 
 
 class Call:
-    """A run of the program with `--json`, which may be followed. It ends with this process."""
+    """A run of the program with `--json`, whose progress can be followed. The program ends when this process ends."""
 
     def __init__(self, *words, token=None, progress=False, **options):
-        # The report goes to memory, so that a process that is killed leaves no file.
+        # The report is written to a file in memory (memfd), so that nothing is left if this process is killed.
         self._report = os.fdopen(os.memfd_create("report", os.MFD_CLOEXEC), "r+b")
         command = [program(), "--end-with", str(os.getpid()), *map(str, words), "--json", "-", *_words(options)]
         if progress:
             command += ["--progress", "json"]
         environment = os.environ | {"WARPLOOM_TOKEN": token} if token else None
-        # In a session of its own, so that an interrupt reaches it once, from here.
+        # The child has a session of its own: Ctrl-C on the terminal does not reach it; interrupt() passes it on.
         self._child = subprocess.Popen(
             command, stdin=subprocess.DEVNULL, stdout=self._report, stderr=subprocess.PIPE,
             text=True, errors="replace", env=environment, start_new_session=True,
@@ -83,7 +83,7 @@ class Call:
         self._report.close()
 
     def progress(self):
-        """Yields what `--progress json` says, a dict for every change, until the program ends."""
+        """Yields a dict, as `--progress json` prints it, for every change, until the program ends. Logs and keeps all other lines."""
         for line in self._child.stderr:
             if line.startswith("{"):
                 change = json.loads(line)
@@ -95,17 +95,17 @@ class Call:
             log.info("%s", self._said[-1])
 
     def interrupt(self):
-        """Ends a search early; the best kernels so far are kept. The second time it ends at once."""
+        """Sends SIGINT: the first ends a search early and keeps its best kernels so far, the second ends the program at once."""
         self._child.send_signal(signal.SIGINT)
 
     def wait(self):
-        """Waits for the program's end, and returns its exit code."""
+        """Waits until the program has ended, and returns its exit code."""
         for _ in self.progress():
             pass
         return self._child.wait()
 
     def result(self):
-        """Waits for the report. Raises ProgramError if the program failed."""
+        """Waits until the program has ended, and returns its report. Raises ProgramError if the exit code is not 0."""
         code = self.wait()
         if code != 0:
             said = [line for line in self._said if line]

@@ -1,4 +1,4 @@
-"""How far a search is, as a bar of tqdm: in a terminal and in a notebook."""
+"""Shows the progress of a search as a tqdm bar, in terminals and notebooks."""
 
 import contextlib
 import sys
@@ -6,7 +6,7 @@ import time
 
 
 class _Lines:
-    """A bar of tqdm's as lines on stderr, at most one a second and one for each phase."""
+    """A replacement of a tqdm bar: prints lines to stderr, one for each phase and otherwise at most one a second."""
 
     total, n, _phase, _next = 0, 0, "", 0.0
 
@@ -39,8 +39,8 @@ def _bar(progress):
 
 @contextlib.contextmanager
 def shown(progress):
-    """Gives a function that is called with every change. `progress`: such a function; False shows nothing; None shows a bar where
-    somebody looks, if tqdm is installed; True shows one anywhere, or lines without tqdm."""
+    """A context with a function that is to be called with every change. `progress`: that function; False: nothing is shown; None: a bar
+    in terminals and notebooks, if tqdm is installed; True: a bar everywhere, or lines if tqdm is not installed."""
     if callable(progress):
         yield progress
         return

@@ -1,4 +1,4 @@
-"""The report of a search: a dict with the keys that docs/report.md describes, which notebooks show as a table and a page."""
+"""The report of a search: a dict with the keys of docs/report.md, which notebooks show as a table and an HTML page."""
 
 import html
 
@@ -22,30 +22,30 @@ def _row(cells, tag="td"):
 
 
 class Report(dict):
-    """What `warploom tune --json` writes. With several sizes it has `sizes`, and a report for each.
+    """The report that `warploom tune --json` writes. With several sizes, `sizes` is a list with a report for each.
 
-    page: the page that `--html` writes, with search curves, roofline and the fused graph; None for several sizes, and for what no
-    search of this process made.
+    page: the HTML page that `--html` writes, with search curves, roofline and the fused graph; None for several sizes, and if the report is
+    not of a search that this process ran.
     """
 
     page = None
 
     @property
     def speed_up(self):
-        """How many times as fast the tuned kernels are as one kernel for each operation; of the first size."""
+        """The time of one kernel for each operation, divided by the time of the tuned kernels; for the first size."""
         totals = self.sizes()[0][1]["totals"]
         return totals["default_ns"] / totals["best_ns"]
 
     def sizes(self):
-        """The extents that were tuned for, as text, and the report of each."""
+        """A list of pairs: the extents of a size as text, such as "batch=8" (for a single size ""), and its report."""
         if "sizes" not in self:
             return [("", self)]
         text = [", ".join(f"{name}={extent}" for name, extent in one["bind"].items()) for one in self["sizes"]]
         return list(zip(text, (one["report"] for one in self["sizes"])))
 
     def rows(self):
-        """What a notebook shows: for every group and then for the whole, what it is, how often it occurs, the number of kernels,
-        times before and after, and the speed-up. All are text."""
+        """The rows of the table, as lists of text: for every group, and then for the whole, what it computes, how often it occurs, the
+        number of kernels, the times before and after, and the speed-up."""
         out = []
         for size, report in self.sizes():
             for group in report["groups"]:
@@ -63,6 +63,6 @@ class Report(dict):
         table = f"<table>{heads}{''.join(map(_row, self.rows()))}</table>"
         if self.page is None:
             return table
-        # A document of its own, whose styles are not the notebook's.
+        # The frame makes the page a document of its own, so that its style sheet does not change the notebook.
         frame = f'<iframe srcdoc="{html.escape(self.page)}" title="Report" style="width: 100%; height: 60em; border: 1px solid #8886"></iframe>'
         return f"{table}<details><summary>Search, roofline and graph</summary>{frame}</details>"

@@ -1,4 +1,4 @@
-"""Tuning, by the program `warploom`: it measures in processes of its own."""
+"""Tuning, by the program `warploom`, which compiles and measures in processes of its own."""
 
 import pathlib
 import tempfile
@@ -10,8 +10,8 @@ from ._report import Report
 
 
 def follow(running, progress, patient=True):
-    """Shows the progress of a call until it ends, and returns its report. An interrupt ends a search early; of one who is not patient,
-    at once, with nothing kept."""
+    """Shows the progress of a Call until it ends, and returns its report. The first KeyboardInterrupt is passed on to the program, which
+    ends a search early and keeps its best kernels; it is raised again at the end. If not `patient`, it is raised at once."""
     interrupted = False
     with shown(progress) as show:
         changes = running.progress()
@@ -40,7 +40,7 @@ def run_tune(path, out, *, progress=None, token=None, patient=True, **options):
 
 
 def run_tune_with_page(path, out, **options):
-    """The same; the report has a page too, unless several sizes are tuned, of which there is none."""
+    """Does what run_tune() does, and gives the report its HTML page, unless several sizes are tuned: these have no page."""
     if "," in str(options.get("bind", "")) or options.get("html"):
         return run_tune(path, out, **options)
     with tempfile.TemporaryDirectory(prefix="warploom-") as folder:
@@ -51,8 +51,8 @@ def run_tune_with_page(path, out, **options):
 
 
 def open_bundle(path, out, *, threads, make):
-    """Has `make(folder)` write a bundle of the graph in `path` into `out`, or into a folder that lives as long as the model, and loads
-    it. Its weights are those of an .onnx file. make's result is the model's `report`."""
+    """Calls `make(folder)`, which writes a bundle of the graph in `path`, and loads the bundle as a Model. The folder is `out`, or a
+    temporary one that lives as long as the model. Weights are loaded if `path` is an .onnx file. The model's `report` is what make returns."""
     path = pathlib.Path(path)
     keep = None if out is not None else tempfile.TemporaryDirectory(prefix="warploom-")
     folder = pathlib.Path(out) if out is not None else pathlib.Path(keep.name) / "bundle"
@@ -65,12 +65,12 @@ def open_bundle(path, out, *, threads, make):
 
 
 def tune(model, *, out=None, target=None, server=None, trials=None, store=None, threads=0, progress=None, **options):
-    """Tunes an ONNX model and returns it, loaded, with its weights.
+    """Tunes a model and returns it, loaded; an ONNX model also has its weights.
 
-    model: the path of an .onnx or .graph file. out: where the bundle is written; a temporary folder if None. progress: a function
-    that gets what `--progress json` says, True or False; None shows a bar of tqdm in terminals and notebooks. Further options are those
-    of `warploom tune`, such as effort="quick" or bind="batch=8". The result's `report` is a Report. Interrupted, the best kernels so
-    far are kept, and KeyboardInterrupt is raised.
+    model: the path of an .onnx or .graph file. out: the folder for the bundle; None: a temporary one. progress: a function that is called
+    with each dict of `--progress json`, or True or False; None shows a tqdm bar in terminals and notebooks. Further options are those of
+    `warploom tune`, such as effort="quick" or bind="batch=8". The result's `report` is a Report. On an interrupt the best kernels so far are
+    kept, and KeyboardInterrupt is raised.
     """
     options |= {"target": target, "server": server, "trials": trials, "store": store, "progress": progress}
     return open_bundle(model, out, threads=threads, make=lambda folder: run_tune_with_page(model, folder, **options))

@@ -1,9 +1,9 @@
-"""Bundles in sessions of onnxruntime, as nodes of its graphs. Needs the packages onnx and onnxruntime (1.16 or newer).
+"""Runs bundles in sessions of onnxruntime, as nodes of ONNX graphs. Needs the packages onnx and onnxruntime (1.16 or newer).
 
     session = warploom.onnxruntime.session("tuned", weights="model.onnx")
     y = session.run(None, {"x": x})
 
-In a model of your own, `node()` stands for the part that was tuned; sessions of it need register(options).
+In a larger ONNX model, `node()` replaces the part that was tuned; its sessions need register(options).
 """
 
 import pathlib
@@ -23,20 +23,20 @@ _TYPES = {
 
 
 def library():
-    """The library of custom operators, for SessionOptions.register_custom_ops_library()."""
+    """The path of the library of custom operators, for SessionOptions.register_custom_ops_library()."""
     return str(pathlib.Path(__file__).parent / "lib" / "libwarploom-onnxruntime.so")
 
 
 def register(options):
-    """Lets sessions with these SessionOptions run nodes of bundles. Returns the options."""
+    """Registers the custom operator in SessionOptions, so that their sessions can run nodes of bundles. Returns the options."""
     options.register_custom_ops_library(library())
     return options
 
 
 def node(bundle, inputs, outputs, *, weights=None, threads=0, name=""):
-    """An onnx.NodeProto that runs the bundle in a folder: `inputs` and `outputs` name values in the bundle's order. weights: a file with
-    the values of its weights, as warploom.Model.load_weights() reads it. The graph's outputs or value_info must have the types of all
-    `outputs`."""
+    """An onnx.NodeProto that runs the bundle in a folder. inputs, outputs: names of ONNX values, in the bundle's order. weights: a file with
+    the values of its weights, as warploom.Model.load_weights() reads it. threads: limit of threads; 0: as many as the kernels were tuned
+    with. The ONNX graph must state the types of all `outputs`, among its outputs or in value_info."""
     attributes = {"bundle": str(pathlib.Path(bundle).absolute()), "threads": threads}
     if weights is not None:
         attributes["weights"] = str(pathlib.Path(weights).absolute())
@@ -44,7 +44,7 @@ def node(bundle, inputs, outputs, *, weights=None, threads=0, name=""):
 
 
 def _infos(by_size):
-    """Values of ONNX for the tensors at every size; extents that differ have no number."""
+    """ONNX value infos for the tensors, which are given for every size; extents that differ between sizes are left open."""
     return [
         helper.make_tensor_value_info(
             each[0].name, _TYPES[each[0].dtype], [extents[0] if len(set(extents)) == 1 else None for extents in zip(*(t.shape for t in each))]

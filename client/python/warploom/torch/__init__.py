@@ -1,4 +1,4 @@
-"""PyTorch: torch.compile(model, backend="warploom"), and a report of what it took."""
+"""The PyTorch backend torch.compile(model, backend="warploom"), and a report of which operators became kernels."""
 
 from ._backend import backend, report
 

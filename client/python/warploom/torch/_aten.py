@@ -1,5 +1,6 @@
-"""Core ATen operators as graph text: a row of TABLE each, elementwise ones here, others in _views.py and _sums.py. A function gets
-the text, the FX node and the node's arguments, in which tensors are Values, and returns the Value of the node, or a tuple of them."""
+"""TABLE: for each operator of core ATen a function that writes it as graph text. Elementwise ones are here, others in _math.py, _views.py,
+_sums.py and _scatter.py. A function gets the text, the FX node and the node's arguments, in which tensors are Values, and returns the Value
+of the node, or a tuple of Values. It raises Unsupported for what the text cannot express."""
 
 import math
 
@@ -22,13 +23,13 @@ def row(*overloads):
 
 
 def result_of(node):
-    """Dtype and shape of a node's result, as PyTorch knows them."""
+    """Dtype and shape of a node's result, from its metadata."""
     value = node.meta["val"]
     return dtype_name(value.dtype), tuple(int(extent) for extent in value.shape)
 
 
 def prepared(g, operand, dtype, shape):
-    """A tensor or a number as a Value of that dtype and shape."""
+    """A tensor or a number, converted to a Value of this dtype and shape."""
     if isinstance(operand, Value):
         return g.broadcast(g.cast(operand, dtype), shape)
     if operand is True or operand is False or isinstance(operand, (int, float)):
@@ -37,12 +38,13 @@ def prepared(g, operand, dtype, shape):
 
 
 def wide(dtype):
-    """The dtype in which eager computes what is several operations of narrower floats, and what has numbers as operands."""
+    """The dtype in which eager computes operators of this dtype that consist of several operations, or have numbers as operands."""
     return "f32" if dtype in NARROW else dtype
 
 
 def pointwise(g, name, node, operands, dtype=None):
-    """One operation. A number is rounded to the dtype of narrow floats that it is combined with, but in products and quotients, as by eager."""
+    """One elementwise operation. As in eager, a number that is combined with narrow floats is first rounded to their dtype, except in products
+    and quotients. `dtype`: that of the operation; None: that of the result."""
     result, shape = result_of(node)
     if dtype is None and any(isinstance(operand, float) for operand in operands):
         dtype = wide(result)
@@ -54,7 +56,8 @@ def pointwise(g, name, node, operands, dtype=None):
 
 
 def compared_dtype(node):
-    """The dtype in which PyTorch compares operands: numbers, and tensors without axes, count for less than others of their kind."""
+    """The dtype in which PyTorch compares operands. By its rules of promotion, numbers and tensors without axes do not widen tensors of their
+    kind."""
     given = [operand.meta["val"] if isinstance(operand, torch.fx.Node) else operand for operand in node.args[:2]]
     return dtype_name(elementwise_dtypes(*given, type_promotion_kind=ELEMENTWISE_TYPE_PROMOTION_KIND.DEFAULT)[1])
 
@@ -74,7 +77,7 @@ for _name, _op in UNARY.items():
 
 
 def checked_divisor(node, y):
-    """Raises Unsupported where eager would look for a 0 in a divisor of integers, and raise."""
+    """Raises Unsupported for integer divisions whose divisor may be 0: eager raises an error for a 0, and kernels could not."""
     if result_of(node)[0] not in FLOATS and (isinstance(y, Value) or y == 0):
         raise Unsupported("a division of integers whose divisor may be 0")
 
@@ -173,7 +176,7 @@ def power(g, node, x, y):
 
 
 def power_of_integers(g, node, x, y):
-    """By squares, which wrap as PyTorch's do."""
+    """A power of integers by repeated squaring; overflow wraps, as PyTorch's does."""
     result, square = g.constant(1, *result_of(node)), prepared(g, x, *result_of(node))
     while y:
         if y & 1:

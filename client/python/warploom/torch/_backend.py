@@ -1,4 +1,4 @@
-"""torch.compile(model, backend="warploom")."""
+"""The entry point of torch.compile(model, backend="warploom")."""
 
 import functools
 
@@ -29,8 +29,8 @@ def _compile(gm, example_inputs, *, is_inference, options):
 
 
 def backend(gm, example_inputs, *, options=None, mode=None):
-    """A backend of torch.compile. Its options are those of `warploom tune`: torch.compile(m, backend="warploom",
-    options={"trials": 32}). Also "progress", as of warploom.tune(). Raises TypeError and ValueError for options that are wrong."""
+    """The backend of torch.compile. Its options are those of `warploom tune`, as in torch.compile(m, backend="warploom",
+    options={"trials": 32}), and "progress", as of warploom.tune(). Raises TypeError for an unknown option and ValueError for a wrong value."""
     options = checked(options, mode)
     compiler = functools.partial(_compile, is_inference=False, options=options)
     with in_place_of_theirs():
@@ -42,4 +42,4 @@ def backend(gm, example_inputs, *, options=None, mode=None):
         )(gm, example_inputs)
 
 
-backend._dynamo_backend_init = listen  # which Dynamo calls when torch.compile looks the backend up
+backend._dynamo_backend_init = listen  # Dynamo calls this when torch.compile looks up the backend

@@ -1,4 +1,5 @@
-"""Views where kernels end: which are PyTorch's, of what kernels compute, so that strides and storage are those of eager."""
+"""Views at the borders of kernels. A view that leaves the kernels is made by PyTorch, of the kernels' result, so that its strides and storage
+are those of eager."""
 
 import operator
 
@@ -19,10 +20,10 @@ def _elements(node):
 
 
 def views_outside(graph, taken):
-    """Gives every user that kernels do not have (`taken` says so of a node) a view of its own, outside of them, in place of one inside.
-    A kernel that computed the view would give it a storage of its own. It does so only where the views that leave show less than is
-    computed otherwise, as the last of many rows."""
-    leaving = {}  # by what is viewed: the views that leave
+    """Gives each user outside the kernels (`taken` says whether a node is in one) a view outside of them in place of one inside. A kernel that
+    computed the view would give it a storage of its own. Views stay in the kernels if all views that leave show fewer elements than the
+    tensor that they are of, such as the last of many rows, and nothing else needs that tensor outside."""
+    leaving = {}  # by tensor: its views that are used outside the kernels
     for node in graph.nodes:
         if taken(node) and _is_view(node) and not _is_tuple(node) and any(not taken(user) for user in node.users):
             leaving.setdefault(_viewed(node, taken), []).append(node)
@@ -40,14 +41,14 @@ def _is_tuple(node):
 
 
 def _viewed(node, taken):
-    """What a view shows in the end."""
+    """The node that a chain of views in kernels begins with."""
     while taken(node) and _is_view(node):
         node = node.args[0]
     return node
 
 
 def _copied(graph, view, taken, copies):
-    """A view as another node, of what it shows."""
+    """A copy of the chain of views up to `view`, as nodes outside the kernels. `copies`: those made before, by view."""
     if not (taken(view) and _is_view(view)):
         return view
     if view not in copies:

@@ -1,4 +1,4 @@
-"""What Dynamo hands over to no backend, such as nn.LSTM: said once, as what stays with eager is."""
+"""Reports code that Dynamo gives to no backend, such as nn.LSTM: one warning for each reason, as for operators that stay with eager."""
 
 import re
 
@@ -11,7 +11,7 @@ _KNOWN = set()
 
 
 def _look(_arguments=None):
-    """Says why Dynamo ended graphs, or began none, since it was last asked. It counts that by message."""
+    """Reports the new reasons for which Dynamo ended a graph or began none. Its counter "graph_break" has them as messages."""
     for message in set(counters["graph_break"]) - _KNOWN:
         _KNOWN.add(message)
         found = re.search(r"Explanation: (.*)", message)
@@ -19,7 +19,7 @@ def _look(_arguments=None):
 
 
 def listen():
-    """Looks whenever Dynamo has compiled something."""
+    """Makes Dynamo call _look() after each compilation."""
     if _look not in callback_handler.end_callbacks:
         _KNOWN.update(counters["graph_break"])
         callback_handler.register_end_callback(_look)

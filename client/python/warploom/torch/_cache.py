@@ -1,4 +1,4 @@
-"""The bundles of graphs: folders of the user's cache, which other processes find."""
+"""The cache of bundles: folders in the user's cache folder, which all processes of the user share."""
 
 import atexit
 import contextlib
@@ -19,20 +19,20 @@ from .._program import ProgramError
 from .._tune import run_tune
 
 log = logging.getLogger("warploom")
-LONGEST_TURN = 3600  # seconds for which processes that tune before this one are waited for
-_LOOK = 0.05
-_SHORT = 8  # the code of _core.Error where memory is short, as in warploom.h
+LONGEST_TURN = 3600  # seconds to wait for other processes that tune
+_LOOK = 0.05  # seconds between attempts to lock
+_SHORT = 8  # WARPLOOM_RESOURCE_EXHAUSTED, the code of a _core.Error when memory is short
 _SILENT = {"progress", "token"}  # options on which no kernel depends
-FAULTS = (ProgramError, _core.Error, OSError)
+FAULTS = (ProgramError, _core.Error, OSError)  # errors that leave a part of a graph to eager
 
 
 def passes(fault):
-    """Whether the same may succeed later: nothing is wrong with the graph or its options, and no kernel was found wrong."""
+    """Whether the same attempt may succeed later: the error is not of the graph, of the options, or of a wrong kernel."""
     return fault.code == _SHORT if isinstance(fault, _core.Error) else getattr(fault, "code", 7) not in (1, 2, 5)
 
 
 class _Unusable(OSError):
-    """A folder whose bundles cannot be loaded although they were made just now."""
+    """The bundles in a folder cannot be loaded although they were made just now."""
 
 
 def _user_home():
@@ -45,13 +45,13 @@ def _user_home():
 
 @functools.cache
 def _own_home():
-    """The folder of this process alone, for as long as it lives."""
+    """A temporary cache folder of this process, which is removed at its exit."""
     folder, owner = tempfile.mkdtemp(prefix="warploom-"), os.getpid()
     atexit.register(lambda: os.getpid() == owner and shutil.rmtree(folder, ignore_errors=True))
     return pathlib.Path(folder)
 
 
-@functools.cache  # so that it is said once
+@functools.cache  # so that each message is logged once
 def _warn(said):
     log.warning("%s", said)
 
@@ -97,7 +97,7 @@ def _remove(path):
 
 
 def _made(folder, text, weights, options):
-    """Makes the bundle in a folder; others see all of it or nothing."""
+    """Tunes a graph into the bundle of a folder, which appears complete or not at all."""
     folder.mkdir(parents=True, exist_ok=True)
     graph, made = folder / "model.graph", folder / f"bundle.{os.getpid()}"
     graph.write_text(text)
@@ -109,7 +109,7 @@ def _made(folder, text, weights, options):
 
 
 def _sound(bundle, load):
-    """What `load` makes of a bundle; None if there is none, or it is damaged."""
+    """The result of `load` for a bundle; None if the bundle is missing or damaged."""
     if not bundle.exists():
         return None
     try:
@@ -122,7 +122,7 @@ def _sound(bundle, load):
 
 
 def _from(home, key, load, make):
-    """What `load` makes of the bundle of a key in a home. A damaged one is made again."""
+    """The result of `load` for the bundle of a key in the cache folder `home`. `make` makes a bundle that is missing or damaged."""
     bundle = home / key / "bundle"
     found = _sound(bundle, load)
     while found is None:
@@ -142,10 +142,10 @@ def _from(home, key, load, make):
 
 
 def cached(text, weights, options, load):
-    """What `load` makes of the folder of the bundle for a graph's text: one that was made before by any process on such a CPU, or a
-    new one. Where the user's cache cannot be used, the bundle is in a folder that this process alone has."""
+    """The result of `load` for the bundle of a graph's text: one that any process on such a CPU has made before, or a new one. If the user's
+    cache folder cannot be used, the bundle is in a temporary one of this process."""
     decides = sorted((name, value) for name, value in options.items() if name not in _SILENT)
-    # Bundles are machine code, and a home may be on a disk that machines with other CPUs see.
+    # The key has the CPU: bundles are machine code, and machines with other CPUs may share the home folder.
     words = (_core.version(), _core.cpu(), text, weights, decides, torch.get_num_threads())
     key = hashlib.sha256(repr(words).encode()).hexdigest()[:32]
     try:
@@ -155,6 +155,6 @@ def cached(text, weights, options, load):
             raise
         _warn(f"the cache cannot be used, and this process has one of its own: {error}")
     home = _own_home()
-    # The store of the program is beside the cache, so it is replaced too.
+    # The program's default store is in the same unusable cache folder, so it needs another place too.
     own = options if {"store", "server"} & options.keys() else options | {"store": home / "store.db"}
     return _from(home / "torch", key, load, lambda folder: _made(folder, text, weights, own))

@@ -1,4 +1,4 @@
-"""What PyTorch takes apart before the rows of TABLE see it."""
+"""Decompositions: functions that take operators without a row in TABLE apart before the graph is lowered."""
 
 import functools
 import math
@@ -13,7 +13,7 @@ from ._aten import TABLE
 
 aten = torch.ops.aten
 
-# Operators of core ATen that are sums of others here.
+# Operators of core ATen that have no row of their own; PyTorch's decompositions of them are used.
 _FURTHER = [
     aten.native_layer_norm, aten.native_group_norm, aten.native_batch_norm, aten._native_batch_norm_legit,
     aten._native_batch_norm_legit_no_training, aten._softmax, aten._log_softmax,
@@ -25,9 +25,10 @@ _FURTHER = [
 ]  # fmt: skip
 
 
-# Attention of nn.MultiheadAttention and nn.TransformerEncoderLayer in eval, which are one operator each there.
+# nn.MultiheadAttention and nn.TransformerEncoderLayer in eval mode, which PyTorch computes by one operator each.
 def _mask_of(mask, mask_type, scores):
-    """What scores of batch, heads, queries and keys are masked by: 0: queries and keys; 1: batch and keys; 2: all four."""
+    """The mask, broadcast to scores of [batch, heads, queries, keys]. mask_type says which axes it has: 0: queries and keys; 1: batch and
+    keys; 2: all four."""
     mask = mask.to(torch.bool)
     return mask[:, None, None, :] if mask_type == 1 else mask.expand(scores.shape)
 
@@ -72,17 +73,17 @@ _OWN = {
     aten.grid_sampler_2d.default: _resize.grid_sampler_2d,
 } | _resize.OVERLOADS  # fmt: skip
 
-# Whose first result is contiguous, or channels last where the first operand is, which what PyTorch takes them apart into is not.
+# Operators whose first result in eager is contiguous, or channels last if the first operand is. PyTorch's decompositions lose this layout.
 _IN_FORMAT = {
     aten.native_batch_norm, aten._native_batch_norm_legit, aten._native_batch_norm_legit_no_training, aten._native_batch_norm_legit_functional,
     aten._batch_norm_with_update, aten._batch_norm_with_update_functional, aten._batch_norm_no_update, aten._adaptive_avg_pool2d,
     aten.channel_shuffle,
 }  # fmt: skip
 
-# Whose results are contiguous in eager: the second one of the first is for the gradient, and empty on GPUs.
+# Operators whose first result is contiguous in eager.
 _CONTIGUOUS = {aten.log_sigmoid_forward.default, aten.pow.Scalar}
 
-# Whose result eager lays out as any that has an element for each pair, which PyTorch's definitions in Python do not.
+# Binary operators whose result has the layout of any elementwise one in eager. PyTorch's decompositions lose this layout.
 _OF_PAIRS = {
     aten.copysign.Tensor, aten.div.Tensor_mode, aten.floor_divide.default, aten.heaviside.default, aten.logaddexp.default, aten.logaddexp2.default,
     aten.logical_and.default, aten.logical_or.default, aten.logical_xor.default, aten.xlogy.Tensor, aten.special_xlog1py.default,
@@ -107,15 +108,15 @@ def _of_pairs(made, x, y, **__):
 
 
 def _rolled(made, x, shifts, dims=()):
-    """Channels last where the operand is, as in eager, which joins two parts; contiguous where all elements are rolled as one axis, and where a part is
-    empty."""
+    """The layout of aten.roll in eager: that of the operand, since two parts of it are concatenated; contiguous if all elements are rolled as
+    one axis, or if a part is empty."""
     if not dims or any(shift % max(x.shape[axis], 1) == 0 for shift, axis in zip(shifts, dims)):
         return made.contiguous()
     return _in_format(made, x)
 
 
 def _laid_out(function, lay):
-    """A function that takes an operator apart, whose first result is laid out by `lay`, which gets that result and the arguments."""
+    """A decomposition whose first result is passed, with the arguments, to `lay`, which returns it in another layout."""
 
     @functools.wraps(function)
     def laid(*arguments, **named):
@@ -130,7 +131,7 @@ def _laid_out(function, lay):
 
 
 def _itself(operator):
-    """An operator that has a row, as a function that takes it apart: the call that it makes is left whole."""
+    """A decomposition of an operator that has a row: it calls the operator itself, and leaves that inner call as it is (NotImplemented)."""
     inside = []
 
     def call(*arguments, **named):
@@ -145,14 +146,15 @@ def _itself(operator):
     return call
 
 
-# Random numbers are those of eager: its kernels draw them, from its generators.
+# Operators that draw random numbers. They are not taken apart, so that eager's kernels draw the same numbers from its generators.
 _RANDOM = {overload for name in ("bernoulli", "native_dropout", "normal_functional", "uniform", "rrelu_with_noise", "rrelu_with_noise_functional")
            if hasattr(aten, name) for overload in map(getattr(aten, name).__getattr__, getattr(aten, name).overloads())}  # fmt: skip
 
 
 @functools.cache
 def decompositions():
-    """PyTorch's definitions of operators that have no row, and those of this file. PyTorch takes a tenth of a second to list them."""
+    """The decompositions by operator: PyTorch's, for operators without a row, and those of this file. Cached, since PyTorch takes a tenth of a
+    second to list its own."""
     known = dict(core_aten_decompositions().items()) | get_decompositions([*_FURTHER, aten.log_sigmoid_forward]) | _OWN
     known = {operator: function for operator, function in known.items() if operator not in TABLE and operator not in _RANDOM}
     lays = {operator: _in_format for operator in known if operator.overloadpacket in _IN_FORMAT} | {aten.roll.default: _rolled}

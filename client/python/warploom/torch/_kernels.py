@@ -1,4 +1,4 @@
-"""The kernels of a part of a graph, as a module."""
+"""The class Kernels: a module that runs the kernels of a part of a graph."""
 
 import functools
 import operator
@@ -14,28 +14,28 @@ _ADDRESS = torch.Tensor.data_ptr
 
 
 def picker(places):
-    """A function that picks what is at these places of a tuple: a tuple, also of one."""
+    """A function that returns the elements of a tuple at these indices, always as a tuple."""
     if len(places) > 1:
         return operator.itemgetter(*places)
     return lambda given: tuple(given[place] for place in places)
 
 
 def _reader(order):
-    """A function that makes of a tensor of any strides one whose elements lie side by side, with its axes in this order."""
+    """A function that permutes a tensor's axes to this order and makes it contiguous, with a copy only if needed."""
     if order == list(range(len(order))):
         return torch.Tensor.contiguous
     return lambda tensor: tensor.permute(order).contiguous()
 
 
 def _maker(result):
-    """A function that makes the memory of a result at each call. It begins at a multiple of 64 bytes."""
-    if result.order is None:  # what has gaps, or elements that are one, is written from a copy
+    """A function that allocates the memory of a result at each call, at an address that is a multiple of 64."""
+    if result.order is None:  # strides with gaps or of 0: kernels write a dense array, which _spread() copies
         return functools.partial(torch.empty, result.shape, dtype=result.dtype)
     return functools.partial(torch.empty_strided, result.shape, result.stride, dtype=result.dtype)
 
 
 def _spread(result, dense):
-    """A result of strides that are not those of elements side by side, from one of those."""
+    """A result with gaps or strides of 0, copied from a dense one."""
     made = torch.empty_strided(result.shape, result.stride, dtype=result.dtype)
     once = tuple(slice(0, 1) if step == 0 else slice(None) for step in result.stride)
     made[once].copy_(dense[once])
@@ -43,7 +43,7 @@ def _spread(result, dense):
 
 
 class _Loaded:
-    """The kernels with copies of weights of their own, and the mark of what was copied."""
+    """A loaded model with its own copies of one set of weights, and the mark (hash) of the weights that were copied."""
 
     def __init__(self, folder, weights):
         owns(self)
@@ -53,26 +53,26 @@ class _Loaded:
         self._storages = [StorageWeakRef(weight.untyped_storage()) for weight in weights]
 
     def is_left(self):
-        """Whether a weight that was copied is no more."""
+        """Whether PyTorch has freed a weight that was copied."""
         return any(storage.expired() for storage in self._storages)
 
 
 class Kernels(torch.nn.Module):
-    """The kernels of a part of a graph, in place of its nodes."""
+    """A module that runs the kernels of a part of a graph, in place of the part's nodes."""
 
     def __init__(self, folder, part, static):
-        """folder: the bundle. part: its Text. static: places of the arguments that are weights."""
+        """folder: the bundle. part: the Text of the part. static: indices of the arguments that are weights."""
         super().__init__()
         self._folder, self._lock, self._loaded = str(folder), threading.Lock(), {}
         first = _Loaded(self._folder, ())
         first.executors.prepare()
         weights = {tensor.name: tensor.nbytes for tensor in first.model.weights()}
-        # The inputs of the text are arguments, "i0" the first that is read. Those in `static` are weights.
+        # Input "iN" of the text is argument part.used[N]. Those in `static` may be weights of the bundle.
         readers = [_reader(order) for order in part.orders]
         inputs = [int(tensor.name[1:]) for tensor in first.model.inputs()]
         self._inputs, self._readers = picker([part.used[n] for n in inputs]), [readers[n] for n in inputs]
         taken = [n for n, argument in enumerate(part.used) if argument in static and f"i{n}" in weights]
-        # Small ones first: a large one that is multiplied with a small one is not kept until that is there.
+        # Weights are set from small to large, since the model keeps a copy of an operand until a folded weight has all of them.
         taken.sort(key=lambda n: weights[f"i{n}"])
         self._names, self._weights = [f"i{n}" for n in taken], picker([part.used[n] for n in taken])
         self._weight_readers, self._bytes = [readers[n] for n in taken], [weights[name] for name in self._names]
@@ -83,8 +83,8 @@ class Kernels(torch.nn.Module):
             self._loaded[()] = first
 
     def _with_weights(self, arguments):
-        """The kernels with the weights of a call. All are copied again if the bytes of any are others: what is computed from
-        several needs all of them. Versions of tensors do not tell, since `.data` and NumPy write without a new one."""
+        """The kernels with the weights of a call. If the bytes of any weight have changed, all are copied again, since folded weights are
+        computed from several. Tensor versions cannot be used: `.data` and NumPy write without a new version."""
         tensors = self._weights(arguments)
         where = tuple(map(_ADDRESS, tensors))
         lying = [read(tensor.detach()) for read, tensor in zip(self._weight_readers, tensors)]
@@ -103,7 +103,7 @@ class Kernels(torch.nn.Module):
     def forward(self, *arguments):
         loaded = self._with_weights(arguments) if self.weights else self._loaded[()]
         results = [make() for make in self._outputs]
-        # Guards of the compiled graph have checked shapes and types. Copies are kept until the run has ended.
+        # The guards of the compiled graph have checked shapes and dtypes. `given` keeps copies alive until the run has ended.
         given = [read(tensor) for read, tensor in zip(self._readers, self._inputs(arguments))]
         loaded.executors.run_at(0, [*map(_ADDRESS, given)], [*map(_ADDRESS, results)])
         for i, result in self._spread:

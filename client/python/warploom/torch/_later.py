@@ -1,16 +1,16 @@
-"""Parts of graphs that a passing fault has left to eager."""
+"""Parts of graphs that stay with eager after a temporary error, until an attempt succeeds."""
 
 import threading
 import time
 
 import torch
 
-_FIRST_PAUSE, _LONGEST_PAUSE = 1.0, 600.0  # seconds between two tries, twice as long each time
+_FIRST_PAUSE, _LONGEST_PAUSE = 1.0, 600.0  # seconds between two attempts; each pause is twice as long as the one before
 
 
 class Later(torch.nn.Module):
-    """A part as eager, until `attempt()` gives a module in its place; None: the fault has not passed. It raises nothing. A call that
-    finds the pause over makes the next attempt, and waits for it as the first call did."""
+    """Runs a part with eager until `attempt()` returns a module for it. `attempt` returns None if the error persists, and raises nothing. The
+    first call after a pause makes the next attempt and waits for it, as the first compilation did; other calls meanwhile use eager."""
 
     def __init__(self, eager, attempt):
         super().__init__()

@@ -1,4 +1,4 @@
-"""FX graphs of core ATen operators as graph text: which nodes can be said in it, and the text of those."""
+"""Lowers FX graphs of core ATen operators to canonical graph text: decides which nodes it can express, and writes their text."""
 
 import operator
 from typing import NamedTuple, Optional
@@ -11,14 +11,14 @@ from ._text import GraphText, Unsupported, Value, dtype_name
 
 
 def _tensors(value):
-    """The tensors that a node results in, as PyTorch knows them."""
+    """The tensors among a node's results, from its metadata."""
     found = value if isinstance(value, (tuple, list)) else [value]
     return [tensor for tensor in found if isinstance(tensor, torch.Tensor)]
 
 
 class Result(NamedTuple):
-    """A result of a part: PyTorch's shape, strides and dtype, and its axes in the order in which its elements lie side by side, None
-    if there is no such order."""
+    """A result of a part: PyTorch's shape, strides and dtype. order: its axes from the slowest to the fastest, as order_of() returns them;
+    None: its elements are not contiguous in any order."""
 
     shape: tuple
     stride: tuple
@@ -27,8 +27,8 @@ class Result(NamedTuple):
 
 
 class Text(NamedTuple):
-    """The text of a part. used: places of the arguments that are inputs, i0, i1, .. of the text; orders: of each of these, the order of
-    its axes in the text; results: what the outputs are."""
+    """The text of a part. used: indices of the arguments that are the inputs i0, i1, .. of the text; orders: for each of these, the order of
+    its axes in the text; results: a Result for each output."""
 
     text: str
     used: list
@@ -37,7 +37,7 @@ class Text(NamedTuple):
 
 
 def order_of(tensor):
-    """The axes of a tensor from the slowest to the fastest, if its elements lie side by side in that order, once each; else None."""
+    """The axes of a tensor from the slowest to the fastest, if its elements are contiguous in that order, without repetition; else None."""
     axes = list(range(tensor.dim()))
     if tensor.is_contiguous():
         return axes
@@ -51,7 +51,7 @@ def order_of(tensor):
 
 
 def _check(node):
-    """Raises Unsupported for results that kernels cannot have, whatever computes them."""
+    """Raises Unsupported if a node has a result that no kernel can have, whatever its operator."""
     for tensor in _tensors(node.meta.get("val")):
         if tensor.layout != torch.strided or tensor.is_quantized:
             raise Unsupported("a sparse, nested or quantised tensor")
@@ -67,7 +67,8 @@ def _check(node):
 
 
 class Lowering:
-    """The text of some nodes of a graph; what other nodes compute are its inputs."""
+    """Builds the text of some nodes of a graph; results of other nodes become its inputs. values: the Value of each node; inputs, orders: the
+    nodes of the inputs and the orders of their axes."""
 
     def __init__(self):
         self.text, self.values, self.inputs, self.orders = GraphText(), {}, [], []
@@ -86,14 +87,14 @@ class Lowering:
         return self.values[node]
 
     def output(self, name, node):
-        """Adds an output, and returns what it is."""
+        """Adds an output, and returns its Result."""
         value, tensor = self.values[node], node.meta["val"]
         order = order_of(tensor)
         self.text.output(name, value if order is None else self.text.transpose(value, order))
         return Result(value.shape, tensor.stride(), tensor.dtype, order)
 
     def add(self, node):
-        """Adds a node. Raises Unsupported, with the reason."""
+        """Adds a node. Raises Unsupported, with the reason, if the text cannot express it."""
         if node.target is operator.getitem:
             results = self.values.get(node.args[0])
             if not isinstance(results, tuple) or node.args[1] >= len(results):
@@ -131,7 +132,7 @@ def support_of(graph):
 
 
 def text_of(graph):
-    """The Text of a whole graph, whose inputs are its placeholders in order (those that nothing reads are none)."""
+    """The Text of a whole graph. Its inputs are the placeholders in order, without those that nothing reads."""
     lowering = Lowering()
     placeholders = [node for node in graph.nodes if node.op == "placeholder"]
     for node in placeholders:

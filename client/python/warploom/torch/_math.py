@@ -1,4 +1,4 @@
-"""Rows of TABLE: functions that are sums of others, and positions of extremes."""
+"""Rows of TABLE: functions that are written with several ops, and positions of extremes."""
 
 import functools
 import math
@@ -13,8 +13,8 @@ aten, prims = torch.ops.aten, torch.ops.prims
 
 
 class Formula:
-    """Elementwise ops by name on operands of one dtype and shape; numbers are constants of these. What compares gives b1, which
-    `select` takes."""
+    """Elementwise ops as methods, on operands of one dtype and shape. Operands may be Values, which are converted, or numbers. Comparisons
+    return Values of b1, which are the conditions of `select`."""
 
     def __init__(self, g, dtype, shape):
         self._g, self._dtype, self._shape = g, dtype, shape
@@ -33,7 +33,7 @@ class Formula:
         return self._g.constant(number, self._dtype, self._shape)
 
     def is_negative(self, x):
-        """Whether a number is less than 0, or is -0: 1 / -0 is -inf."""
+        """Whether x is less than 0, or is the float -0: that is found by 1 / -0 = -inf."""
         return self.lt(self.select(self.eq(x, 0), self.div(1, x), x), 0) if self._dtype in FLOATS else self.lt(x, 0)
 
     def __getattr__(self, name):
@@ -47,8 +47,8 @@ class Formula:
 
 
 def formula(name):
-    """The row of a function of ATen, and of the primitive of that name, that gets a Formula and operands of the result's dtype, of f32
-    if that is narrower: the result is rounded once."""
+    """A decorator that makes a function of a Formula and operands the row of the ATen operator and of the primitive with this name. The
+    operands have the result's dtype, or f32 if that is narrower; the result is rounded once."""
 
     def add(function):
         def lowered(g, node, *operands):
@@ -62,7 +62,7 @@ def formula(name):
     return add
 
 
-# No part of a formula overflows unless its result does, and none is NaN unless its result is.
+# Formulas avoid intermediate values that overflow, or are NaN, unless the result does or is too.
 @formula("tan")
 def tan(m, x):
     return m.div(m.sin(x), m.cos(x))
@@ -74,14 +74,15 @@ def signed(m, size, x):
 
 
 def squared(m, x):
-    """Half of a square, which does not overflow before its half does; a factor 0.5 would be moved past the product."""
+    """Half of the square of x, without overflow of the whole square: 0.625 * 0.8 is 0.5. (A single factor 0.5 would be moved behind the
+    product.)"""
     return m.mul(m.mul(x, 0.625), m.mul(x, 0.8))
 
 
 @formula("sinh")
 def sinh(m, x):
     a = m.abs(x)
-    e, half = m.expm1(a), m.exp(m.mul(a, 0.5))  # exact near 0, where exp(x) - exp(-x) is not
+    e, half = m.expm1(a), m.exp(m.mul(a, 0.5))  # accurate near 0, where exp(x) - exp(-x) cancels
     return signed(m, m.select(m.gt(a, 20), squared(m, half), m.mul(m.add(e, m.div(e, m.add(e, 1))), 0.5)), x)
 
 
@@ -123,7 +124,7 @@ def atanh(m, x):
 
 
 def quotient_of_sizes(m, a, b):
-    """The lesser of two sizes by the greater, and the greater: 1 where both are infinite, 0 where both are 0."""
+    """The smaller of two magnitudes divided by the greater (1 if both are infinite, 0 if both are 0), and the greater one."""
     greater, lesser = m.max(a, b), m.min(a, b)
     equal = m.select(m.eq(greater, 0), 0.0, 1.0)
     return m.select(m.eq(lesser, greater), equal, m.div(lesser, greater)), greater
@@ -152,7 +153,7 @@ def hypot(m, x, y):
 
 @formula("erfc")
 def erfc(m, x):
-    """By W. J. Cody's kind of fit, from Numerical Recipes (erfcc): a relative error of 1.2e-7 at most."""
+    """The Chebyshev fit of Numerical Recipes (erfcc), in f64: its relative error is at most 1.2e-7."""
     if m.dtype == "f64":
         raise Unsupported("erfc as f64")
     d = m.of("f64")
@@ -209,7 +210,7 @@ def ldexp(g, node, x, y):
 
 
 def rounded_once(g, node, function, *operands):
-    """A function of a Formula and operands, of f32 if the result is narrower, as eager computes it."""
+    """Applies a function of a Formula and operands in the result's dtype, or in f32 if that is narrower, and rounds the result, as eager does."""
     dtype, shape = result_of(node)
     at = wide(dtype)
     return g.cast(function(Formula(g, at, shape), *(prepared(g, operand, at, shape) for operand in operands)), dtype)
@@ -226,7 +227,8 @@ def addcdiv(g, node, x, a, b, value=1):
 
 
 def floor_divided(m, x, y):
-    """From the remainder, since the rounded quotient may lie above a whole number that the exact one lies below."""
+    """The quotient of floats, rounded down. It is computed from the remainder, since the rounded quotient may lie above a whole number that
+    the exact quotient lies below."""
     rest = m.fmod(x, y)
     quotient = m.div(m.sub(x, rest), y)
     below = m.select(m.lt(m.mul(m.sign(rest), m.sign(y)), 0), m.sub(quotient, 1), quotient)
@@ -235,7 +237,8 @@ def floor_divided(m, x, y):
 
 
 def whole_quotient(m, x, y):
-    """Of integers, whose division rounds towards zero: one less where a remainder has the other sign than the divisor."""
+    """The quotient of integers, rounded down. Their division rounds towards zero, so 1 is subtracted if the remainder is not 0 and its sign
+    differs from the divisor's."""
     rest, quotient = m.fmod(x, y), m.div(x, y)
     below = m.select(m.ne(m.lt(rest, 0), m.lt(y, 0)), m.sub(quotient, 1), quotient)
     return m.select(m.eq(rest, 0), quotient, below)
@@ -255,7 +258,7 @@ def div_mode(g, node, x, y, rounding_mode=None):
 
 @row(aten.lerp.Scalar, aten.lerp.Tensor)
 def lerp(g, node, x, y, weight):
-    """From the nearer end, so that each end is exact."""
+    """Interpolates from the nearer end, so that both ends are exact."""
 
     def between(m, x, y, w):
         far = m.sub(y, x)
@@ -266,7 +269,7 @@ def lerp(g, node, x, y, weight):
 
 # Positions of extremes.
 def found(g, how, x, axis):
-    """The extreme along an axis, and where it first is; both without the axis."""
+    """The extreme along an axis, and the position of its first occurrence; both without the axis."""
     value = g.reduce(how, x, [axis])
     return value, g.cast(first_place(g, x, value, [axis], g.iota(axis, "i32", x.shape), x.shape[axis] - 1), "i64")
 
@@ -290,7 +293,7 @@ for _how in ("max", "min"):
         return g.reduce(_how, x, axes_of(x, None))
 
 
-# Primitives that PyTorch's decompositions are made of, and that ATen has by the same name.
+# Primitives of PyTorch's decompositions whose rows are those of the ATen operators with the same names.
 _SAME = (
     "abs", "neg", "exp", "exp2", "expm1", "log", "log2", "log1p", "sqrt", "rsqrt", "reciprocal", "sin", "cos", "tanh", "erf", "atan",
     "floor", "ceil", "round", "sign", "trunc", "add", "sub", "mul", "div", "pow", "fmod", "remainder", "maximum", "minimum", "eq", "ne", "lt", "le",

@@ -1,4 +1,4 @@
-"""The options of torch.compile: those of `warploom tune`. What is wrong with them is raised."""
+"""Checks the options of torch.compile, which are those of `warploom tune`, and raises errors for wrong ones."""
 
 import difflib
 import functools
@@ -9,29 +9,29 @@ import tempfile
 
 from .._program import ProgramError, call, program
 
-# What the backend says to the program itself.
+# Options that the backend sets itself, or that do not apply.
 _TAKEN = {"out", "json", "html", "weight", "bind", "help", "trace"}
-# The least graph; what the program does not like about a call with it are the options.
+# A minimal graph: if the program refuses a call with it, the options are wrong.
 _PROBE = 'graph {\n  %0 = input "x" : f32[1] normal(0,1)\n  %1 = neg %0 : f32[1]\n  output "y" %1\n}\n'
 
 
 @functools.cache
 def _known():
-    """The names of options in the program's help."""
+    """The names of the allowed options, from the program's help."""
     said = subprocess.run([program(), "tune", "--help"], stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60, check=True)
     names = re.findall(r"^\s+(?:-\w,)?--([a-z0-9-]+)", said.stdout, re.MULTILINE)
     return sorted({name.replace("-", "_") for name in names} - _TAKEN | {"progress", "token"})
 
 
 def checked(options, mode=None):
-    """The options with their defaults. Raises TypeError for what is none, with what may have been meant."""
+    """The options with defaults for "effort" and "progress". Raises TypeError for an unknown option, with a suggestion."""
     if mode not in (None, "default"):
         raise TypeError(f'the backend "warploom" has no mode "{mode}"; options={{"effort": "thorough"}} searches longer')
     given = {str(name).replace("-", "_"): value for name, value in (options or {}).items()}
     try:
         wrong = next((name for name in given if name not in _known()), None) if given else None
     except (ProgramError, OSError, subprocess.SubprocessError):
-        wrong = None  # without the program nothing is tuned, which is said there
+        wrong = None  # the program is missing; tuning will report that
     if wrong in _TAKEN:
         raise TypeError(f'the backend "warploom" says --{wrong.replace("_", "-")} itself; it is no option here')
     if wrong is not None:
@@ -45,7 +45,7 @@ def checked(options, mode=None):
 
 
 def raise_if_wrong(fault, options):
-    """Raises ValueError if the program failed for the values of these options, and not for the graph."""
+    """Raises ValueError if the program failed because of the values of these options, not because of the graph."""
     code = fault.code if isinstance(fault, ProgramError) else 0
     if code == 1:
         raise ValueError(f'options of the backend "warploom": {fault}') from fault

@@ -1,4 +1,4 @@
-"""Which parts of a graph become kernels."""
+"""Cuts a graph into parts that become kernels and operators that stay with eager."""
 
 import functools
 import logging
@@ -19,9 +19,9 @@ from ._text import Unsupported
 
 log = logging.getLogger("warploom")
 aten = torch.ops.aten
-_REPORT = []  # of every graph that was compiled
-_SAID = set()  # reasons
-_LOCK = threading.Lock()
+_REPORT = []  # an entry for every graph that was compiled
+_SAID = set()  # reasons that were logged
+_LOCK = threading.Lock()  # guards both
 
 
 class _Taken(OperatorSupportBase):
@@ -33,9 +33,9 @@ class _Taken(OperatorSupportBase):
 
 
 def _slices(graph, static):
-    """Slices of arguments that PyTorch makes as views, for nothing: of tensors that are cut into several whose elements lie side
-    by side, as the layers of a cache do. Kernels that read the whole would differ in where they begin, and be tuned one by one.
-    Weights are left out: what is cut of them is cut once, when they are set."""
+    """Slices of arguments that stay PyTorch's views, which cost nothing: those of tensors that are cut into several contiguous slices, such as
+    the layers of a cache of keys. Kernels that read the whole tensor would differ in their offsets, and each would need a search. Weights are
+    left out, since their slices are cut once, when the weights are set."""
     views = set()
     for i, argument in enumerate(node for node in graph.nodes if node.op == "placeholder"):
         cuts = [user for user in argument.users if user.target in (aten.select.int, aten.slice.Tensor)]
@@ -46,14 +46,14 @@ def _slices(graph, static):
 
 
 def left_to_eager(reason):
-    """Says, and reports, what no graph was made of."""
+    """Logs, and adds to the report, code of which no graph was made."""
     log.warning("code stays with eager: %s", reason)
     with _LOCK:
         _REPORT.append({"nodes": 0, "kernels": 0, "weights": 0, "eager": {reason: 1}})
 
 
 def _say(entry):
-    """Reports what was taken of a graph, and says why operators stay with eager, each reason once in a process."""
+    """Adds an entry to the report, and logs why operators stay with eager, each reason once in a process."""
     with _LOCK:
         _REPORT.append(entry)
         new = [reason for reason in entry["eager"] if reason not in _SAID]
@@ -64,7 +64,7 @@ def _say(entry):
 
 
 def _attempt(entry, make, reason, count):
-    """Another attempt at kernels of a part of `count` operators that a fault has left to eager: they are in the report then."""
+    """A function for Later that tries again to make the kernels of a part of `count` operators, and on success updates the report."""
 
     def attempt():
         try:
@@ -84,14 +84,14 @@ def _attempt(entry, make, reason, count):
 
 
 def _without(entry, part, error):
-    """Reports that a part stays with eager. Returns the reason and its number of operators."""
+    """Records in an entry of the report that a part stays with eager. Returns the reason and the part's number of operators."""
     count = sum(one.op == "call_function" for one in part.graph.nodes)
     entry["eager"][str(error)] = entry["eager"].get(str(error), 0) + count
     return str(error), count
 
 
 def with_kernels(gm, static, options):
-    """A graph with kernels in place of the operators that have them. `static`: places of the arguments that are weights."""
+    """A graph module with kernels in place of the operators that can have them. `static`: indices of the arguments that are weights."""
     graph = gm.graph
     reasons = support_of(graph)
     entry = {"nodes": len(reasons), "kernels": 0, "weights": 0, "eager": {}}
@@ -103,7 +103,7 @@ def with_kernels(gm, static, options):
     graph.eliminate_dead_code()
     partitioner = CapabilityBasedPartitioner(gm, taken, allows_single_node_partition=True)
     fused = partitioner.fuse_partitions(partitioner.propose_partitions())
-    # Of the graph once it has been fused: PyTorch may put other nodes in place of its arguments then.
+    # Placeholders are looked up after the fusion, in which PyTorch may replace the nodes of arguments.
     placeholders = {node: i for i, node in enumerate(n for n in fused.graph.nodes if n.op == "placeholder")}
     for node in list(fused.graph.nodes):
         if node.op != "call_module" or not str(node.target).startswith("fused_"):
@@ -134,7 +134,7 @@ def with_kernels(gm, static, options):
 
 
 def report():
-    """What was taken of every graph since the process began: its number of operators, of parts that are kernels, of arguments
-    of those that are weights, and why others stayed with eager."""
+    """A list with a dict for every graph that this process compiled: `nodes`, its number of operators; `kernels`, of parts that became kernels;
+    `weights`, of their arguments that are weights; `eager`, the number of operators that stayed with eager, by reason."""
     with _LOCK:
         return [dict(entry) for entry in _REPORT]

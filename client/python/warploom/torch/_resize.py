@@ -1,5 +1,5 @@
-"""Resizing of images in place of PyTorch's own definitions, which are not what eager computes: they subtract two infinities where eager
-weighs them, multiply a pixel that is not meant by zero, and lose the layout of the image."""
+"""Decompositions that resize images. They replace PyTorch's own, which differ from eager: those subtract two infinities where eager weights
+them, multiply pixels outside the image by zero (so NaN results from infinities), and lose the layout of the image."""
 
 import contextlib
 import itertools
@@ -12,7 +12,7 @@ aten = torch.ops.aten
 
 
 def _sources(extent, count, align_corners, scale, dtype):
-    """For each of `count` places along an axis: its two neighbours among `extent` pixels, and the weight of the second."""
+    """For each of `count` positions along an axis: the indices of its two neighbours among `extent` pixels, and the weight of the second."""
     step = theirs._compute_scale(extent, count, align_corners, scale)
     at = theirs._compute_source_index(step, torch.arange(count).to(dtype), align_corners).clamp(min=0)
     first = at.to(torch.int64).clamp(max=extent - 1)
@@ -21,14 +21,14 @@ def _sources(extent, count, align_corners, scale, dtype):
 
 
 def _for_each(scales, output_size):
-    """A scale, or None, for each axis: those at the end may be left out."""
+    """A list with a scale, or None, for each axis; None for those that `scales` leaves out at its end."""
     return [*scales, *[None] * (len(output_size) - len(scales))]
 
 
 def _linear(x, output_size, align_corners, *scales):
     rank = len(output_size)
     if not x.is_floating_point():
-        return NotImplemented  # eager has weights of few bits for bytes
+        return NotImplemented  # eager resizes images of bytes with weights of few bits
     dtype = get_computation_dtype(x.dtype)
     axes = []
     for axis, (extent, count, scale) in enumerate(zip(x.shape[2:], output_size, _for_each(scales, output_size))):
@@ -40,7 +40,7 @@ def _linear(x, output_size, align_corners, *scales):
 
 
 def _or_eager(function, overload):
-    """The function where it has a result, and otherwise the operator."""
+    """A function that calls `function`, and the operator itself if that returns NotImplemented."""
 
     def resized(*arguments):
         made = function(*arguments)
@@ -53,7 +53,7 @@ def _or_eager(function, overload):
 
 
 def _of_factors(function):
-    """The function that is given a size or factors for the one that is given both."""
+    """Adapts a function of a size and scales to the overload `vec`, which gets a size or scale factors."""
 
     def resized(x, output_size, *options):
         *options, factors = options
@@ -71,7 +71,7 @@ def _nearest(exact):
 
 
 def _reflected(at, low, high):
-    """Places that run back and forth between two borders, which are given as twice their value."""
+    """Reflects positions at two borders, low / 2 and high / 2, until they lie between them."""
     if low == high:
         return torch.zeros_like(at)
     span = (high - low) / 2
@@ -85,7 +85,8 @@ def grid_sampler_2d(x, grid, mode=0, padding=0, align_corners=False):
 
 
 def _sampled(x, grid, mode, padding, align_corners):
-    """Eager counts a pixel outside as 0 with its weight, so that a place that is NaN has NaN, and moves it to 0 where places are clamped."""
+    """Samples the image as eager does: pixels outside count as 0 with their weights, so a position that is NaN gives NaN; where positions are
+    clamped, one that is NaN becomes 0."""
     images, channels, height, width = x.shape
     grid = grid.view(images, 1, *grid.shape[1:3], 2)
     numbers = [torch.arange(count).view(shape) for count, shape in ((images, (-1, 1, 1, 1)), (channels, (1, -1, 1, 1)))]
@@ -132,8 +133,9 @@ _SHOWN_FIRST |= {overload.overloadpacket.vec: _of_factors(function) for overload
 
 @contextlib.contextmanager
 def in_place_of_theirs():
-    """PyTorch takes these operators apart before it looks for decompositions, wherever it traces for a backend: meanwhile this file does.
-    Dynamo compiles one graph at a time, and nothing but tracing asks for these."""
+    """A context in which this file's functions replace PyTorch's Python kernels for these operators. When it traces for a backend, PyTorch takes
+    the operators apart by those kernels before it looks for decompositions. Dynamo compiles one graph at a time, and only tracing uses the
+    kernels, so no other code is affected."""
     keys = (torch._C.DispatchKey.Autograd, torch._C.DispatchKey.CompositeImplicitAutograd)
     kept = {overload: {key: overload.py_kernels[key] for key in keys if key in overload.py_kernels} for overload in _SHOWN_FIRST}
 

@@ -1,4 +1,4 @@
-"""Graphs whose extents vary: kernels for each size."""
+"""Graphs with symbolic extents: kernels for each size with which they are called."""
 
 import logging
 import threading
@@ -15,7 +15,7 @@ MOST_SIZES = 16  # of one graph whose extents vary
 
 
 def dynamic_arguments(graph):
-    """Places of the arguments that are extents, or tensors with extents that are not known."""
+    """Indices of the arguments that are symbolic numbers, or tensors with symbolic extents."""
 
     def is_dynamic(value):
         return isinstance(value, (torch.SymInt, torch.SymFloat, torch.SymBool)) or (isinstance(value, torch.Tensor) and not all(isinstance(e, int) for e in value.shape))
@@ -25,14 +25,14 @@ def dynamic_arguments(graph):
 
 
 class ManySizes:
-    """A graph whose extents are known when it is called: kernels for each of the sizes that are seen first, eager for more."""
+    """A graph with symbolic extents, as a function: kernels for each of the first MOST_SIZES sizes with which it is called, eager for others."""
 
     def __init__(self, gm, dynamic, static, options):
         self._gm, self._dynamic, self._static, self._options = gm, picker(dynamic), static, options
         self._lock, self._known, self._full = threading.Lock(), {}, False
 
     def _specialised(self, arguments):
-        """The graph with the extents of these arguments. What it makes of nothing is fake too, as its arguments are."""
+        """The graph with the extents of these arguments, traced with fake tensors."""
         mode = FakeTensorMode(allow_non_fake_inputs=True)
         given = [mode.from_tensor(a, static_shapes=True) if isinstance(a, torch.Tensor) else a for a in arguments]
         with torch.no_grad(), mode:
@@ -41,7 +41,7 @@ class ManySizes:
     def _made(self, arguments):
         try:
             specialised = self._specialised(arguments)
-        except Exception as error:  # noqa: BLE001: such as an extent that only values decide
+        except Exception as error:  # noqa: BLE001: for example, an extent that depends on values
             first = (str(error).strip() or "no reason").splitlines()[0]
             log.warning("a graph whose extents vary stays with eager: %s: %s", type(error).__name__, first)
             return self._gm

@@ -72,7 +72,7 @@ def var_mean(g, node, x, dims=None, correction=1, keepdim=False):
 
 
 def variance(g, result, x, dims, correction):
-    """The variance and the mean, of narrow floats in f32."""
+    """The variance and the mean; those of narrow floats are computed in f32."""
     axes = axes_of(x, dims)
     dtype, x = x.dtype, g.cast(x, wide(x.dtype))
     count = math.prod(x.shape[axis] for axis in axes)
@@ -114,7 +114,7 @@ def addbmm(g, node, x, a, b, beta=1, alpha=1):
 
 @row(aten._scaled_dot_product_flash_attention_for_cpu.default)
 def attention(g, node, q, k, v, dropout=0.0, is_causal=False, attn_mask=None, scale=None):
-    """The result, and the logarithms of the sums that a backward pass divides by."""
+    """The result, and for each row the logarithm of the sum of exponentials, which the backward pass uses."""
     if dropout:
         raise Unsupported("attention with dropout")
     if q.shape[:2] != k.shape[:2]:
@@ -137,7 +137,7 @@ def attention(g, node, q, k, v, dropout=0.0, is_causal=False, attn_mask=None, sc
     total = g.reduce("sum", weights, [3])
     value = g.contract(g.op("div", weights, along(total)), v, "bhmn,bhne->bhme")
     logarithm = g.op("add", greatest, g.op("log", total))
-    # A row whose scores are all -inf, as one that may see no key, is 0, and so is its logarithm.
+    # If all scores of a row are -inf, since a mask hides every key, its result and its logarithm are 0.
     none = g.op("eq", greatest, g.constant(-math.inf, greatest.dtype, greatest.shape))
     logarithm = g.op("select", none, g.constant(0, logarithm.dtype, logarithm.shape), logarithm)
     rows_without = g.broadcast(g.reshape(none, each), value.shape)
@@ -146,12 +146,12 @@ def attention(g, node, q, k, v, dropout=0.0, is_causal=False, attn_mask=None, sc
 
 
 def each_axis(values, rank):
-    """A number for each of `rank` axes, of which one may stand for all."""
+    """A list with a number for each of `rank` axes; a single number stands for all of them."""
     return [values[0]] * rank if len(values) == 1 else list(values)
 
 
 def spread(g, x, stride):
-    """Elements of an image apart, with zeros between them."""
+    """An image with stride - 1 zeros between neighbouring elements of each axis, as a transposed convolution needs it."""
     for axis, step in enumerate(stride, 2):
         if step > 1:
             extent, rank = x.shape[axis], len(x.shape)
@@ -163,7 +163,7 @@ def spread(g, x, stride):
 
 
 def turned(g, w, groups):
-    """The weight with which a plain convolution of what is spread is a transposed one: taps in turned order, outputs first."""
+    """The weight of the convolution of a spread image that equals a transposed convolution with w: taps reversed, output channels first."""
     inputs, outputs, *taps = w.shape
     w = g.transpose(g.reshape(w, [groups, inputs // groups, outputs, *taps]), [0, 2, 1, *range(3, len(taps) + 3)])
     w = g.reshape(w, [groups * outputs, inputs // groups, *taps])
@@ -205,8 +205,8 @@ def convolution(g, node, x, w, bias, stride, padding, dilation, transposed, outp
 
 
 def first_place(g, x, extreme, axes, places, last, pick="min"):
-    """Where an extreme along some axes first is: the least of the places of elements that equal it, and NaN does not; `last` if there is
-    none. pick: "max" finds where a NaN last is."""
+    """The position of the first occurrence of an extreme along some axes: the least of the `places` of elements that equal it or, since an
+    extreme is NaN if an element is, that are NaN; `last` if there are none. pick="max": the position of the last NaN."""
     kept = [1 if axis in axes else n for axis, n in enumerate(x.shape)]
     spread = g.broadcast(g.reshape(extreme, kept), x.shape)
     is_it = g.op("eq", x, spread) if pick == "min" else g.op("ne", x, x)
@@ -217,8 +217,8 @@ def first_place(g, x, extreme, axes, places, last, pick="min"):
 
 # Pools.
 def windows(g, x, size, stride, padding, dilation, out, number):
-    """The windows of a pool over the last axes, of which `out` are the results' extents, with a number around them, and the axes of
-    their taps."""
+    """The windows of a pool over the last axes of x, which is padded with a number, and the axes of the windows' taps. `out`: the extents of
+    the pool's result."""
     rank = len(size)
     lead = len(x.shape) - rank
     high = [(n - 1) * step + (tap - 1) * far + 1 - extent - low
@@ -239,9 +239,9 @@ def max_pool(g, node, x, rank, kernel_size, stride=(), padding=(0,), dilation=(1
     greatest = g.reduce("max", value, axes)
     if all(user.args[1] == 0 for user in node.users):
         return (greatest,)
-    image = x.shape[-rank:]  # over whose axes places are counted
+    image = x.shape[-rank:]  # positions are counted over these axes
     steps = [0] * (len(x.shape) - rank) + [math.prod(image[axis + 1 :]) for axis in range(rank)]
-    # What lies outside of the image counts as after it, since it may equal the extreme.
+    # Padding gets the last position, since it may equal the extreme.
     places, _ = windows(g, places_at(g, x.shape, steps), *pool, math.prod(image) - 1)
     first = first_place(g, value, greatest, axes, places, math.prod(image) - 1)
     if x.dtype in FLOATS:  # PyTorch's pools say where the last NaN is
@@ -267,7 +267,7 @@ def avg_pool(g, node, x, rank, kernel_size, stride=(), padding=(0,), ceil_mode=F
 
 
 def adaptive(g, node, x, rank, output_size, pool):
-    """A pool whose results' number is given: as a plain one, where its windows are equal."""
+    """A pool whose result's extents are given, as a plain pool. Raises Unsupported if its windows differ in size."""
     image, out = x.shape[-rank:], each_axis(output_size, rank) if not isinstance(output_size, int) else [output_size] * rank
     if any(extent % count for extent, count in zip(image, out)):
         raise Unsupported("an adaptive pool of windows that differ")

@@ -1,4 +1,4 @@
-"""Canonical graph text, which `warploom tune` reads, built op by op."""
+"""Builds canonical graph text, which `warploom tune` reads, op by op."""
 
 import math
 from typing import NamedTuple, Optional
@@ -11,7 +11,7 @@ NARROW = FLOATS - {"f64", "f32"}
 LOGICAL = {"eq", "ne", "lt", "le", "gt", "ge"}
 
 
-# What elementwise ops take, as compiler/ir/ops.def has it; others take numbers: anything but b1.
+# The dtypes that elementwise ops take, as in compiler/ir/ops.def: any, or floats. Other ops take any dtype but b1.
 _ANYTHING = LOGICAL | {"select", "cast"}
 _OF_FLOATS = {
     "sqrt", "rsqrt", "rcp", "exp", "exp2", "expm1", "log", "log2", "log1p", "sin", "cos", "tanh", "sigmoid", "erf", "atan", "floor", "ceil", "round",
@@ -19,14 +19,14 @@ _OF_FLOATS = {
 
 
 class Unsupported(Exception):
-    """What the text cannot say, with the reason."""
+    """The graph text cannot express an operator; the message is the reason."""
 
 
 class Value(NamedTuple):
     id: int
     dtype: str
     shape: tuple
-    source: Optional[str] = None  # the input that it is, but for its shape and dtype
+    source: Optional[str] = None  # name of the input of which it is a view or a cast; None: it is computed
 
 
 def takes(name, dtype):
@@ -48,7 +48,7 @@ def dtype_name(dtype):
 
 
 def _range(dtype):
-    """The least and the greatest value of integers."""
+    """The least and the greatest value of an integer dtype."""
     bits = int(dtype[1:])
     return (-(1 << bits - 1), (1 << bits - 1) - 1) if dtype[0] == "i" else (0, (1 << bits) - 1)
 
@@ -58,7 +58,7 @@ def lowest(dtype):
 
 
 def in_range(number, dtype):
-    """Whether a dtype has an integer; of floats it may be rounded."""
+    """Whether an integer is in the range of a dtype; always true for floats, which may round it."""
     if dtype in FLOATS or dtype == "b1":
         return True
     low, high = _range(dtype)
@@ -66,7 +66,7 @@ def in_range(number, dtype):
 
 
 def saturated(number, dtype):
-    """The nearest number that a dtype of integers has; floats stay."""
+    """A number, clamped to the range of an integer dtype; unchanged for floats."""
     if dtype in FLOATS or dtype == "b1":
         return number
     low, high = _range(dtype)
@@ -74,7 +74,7 @@ def saturated(number, dtype):
 
 
 def _number(value, dtype):
-    """The text of a number as an element. Integers wrap, as PyTorch's do."""
+    """The text of a number as an element of a dtype. Integers that are out of range wrap, as in PyTorch."""
     if dtype == "b1":
         return str(int(value != 0))
     if dtype not in FLOATS and isinstance(value, (int, float)) and math.isfinite(value):
@@ -104,7 +104,7 @@ class GraphText:
         return self._add(f'input "{name}"', dtype, shape, name)
 
     def bound(self, value, extent):
-        """Says that values of an input are indices below `extent`, so that those that are made for tuning are."""
+        """Notes that the elements of an input are indices below `extent`, so that tuning generates such values for it."""
         if value.source is not None:
             self._bounds[value.source] = min(extent, self._bounds.get(value.source, extent))
 
@@ -118,7 +118,7 @@ class GraphText:
         return self._add(f"iota axis=[{axis}]", dtype, shape)
 
     def op(self, name, *operands):
-        """An elementwise op of operands of one shape and dtype."""
+        """Adds an elementwise op. Its operands have one shape and dtype (a condition of `select` is b1)."""
         dtype = "b1" if name in LOGICAL else operands[-1].dtype
         if not takes(name, operands[-1].dtype):
             raise Unsupported(f"{name} of {operands[-1].dtype}")
@@ -138,7 +138,7 @@ class GraphText:
         return value if shape == value.shape else self._add(f"reshape %{value.id}", value.dtype, shape, value.source)
 
     def broadcast(self, value, shape):
-        """As NumPy does it: axes of extent 1 are repeated, and new ones come first."""
+        """Broadcasts by NumPy's rules: axes of extent 1 are repeated, and new axes come first."""
         shape = tuple(int(extent) for extent in shape)
         if value.shape == shape:
             return value

@@ -1,4 +1,4 @@
-"""Rows of TABLE: copies, views, tensors that are made of nothing, and gathers."""
+"""Rows of TABLE: copies, views, tensors without operands (such as constants), and gathers."""
 
 import math
 
@@ -64,7 +64,7 @@ def repeat(g, node, x, times):
 
 
 def places_at(g, size, stride, offset=0):
-    """Where elements of that shape are in what lies side by side, with a stride for each axis."""
+    """A Value of shape `size` with the offset of each element in flat memory: `offset` plus its indices times `stride`."""
     places = g.constant(offset, "i64", size)
     for axis, step in enumerate(stride):
         places = g.op("add", places, g.op("mul", g.iota(axis, "i64", size), g.constant(step, "i64", size)))
@@ -72,7 +72,7 @@ def places_at(g, size, stride, offset=0):
 
 
 def at_strides(g, x, size, stride, offset):
-    """Elements of x, whose own lie side by side, at strides."""
+    """The elements of x, as a flat array, at the offsets of places_at()."""
     listed = g.reshape(places_at(g, size, stride, offset), [math.prod(size)])
     return g.reshape(g.take_along(g.reshape(x, [math.prod(x.shape)]), listed, 0), size)
 
@@ -104,7 +104,7 @@ def unfold(g, node, x, axis, size, step):
 
 
 def start_in(extent, start):
-    """Where a slice begins on an axis: at 0 unless said, counted from the end if negative, and inside."""
+    """The first index of a slice: None is 0, a negative one counts from the end, and the result is clamped to the axis."""
     start = start or 0
     return min(max(start + (extent if start < 0 else 0), 0), extent)
 
@@ -156,7 +156,7 @@ def cat(g, node, tensors, dim=0):
 
 
 def padded(g, x, low, high, number):
-    """With a number around it; where there should be less than nothing around it, cut."""
+    """x with a number around it, `low` elements before and `high` after each axis; negative ones cut elements off."""
     for axis in range(len(x.shape)):
         if low[axis] < 0 or high[axis] < 0:
             cut = max(-low[axis], 0)
@@ -218,7 +218,7 @@ def masked_fill(g, node, x, mask, number):
     return where(g, node, mask, number, x)
 
 
-# What is made of nothing.
+# Tensors without operands.
 @row(aten.fill.Scalar)
 def fill(g, node, x, number):
     return g.constant(number, *result_of(node))
@@ -229,7 +229,7 @@ def full(g, node, *arguments, **options):
     return g.constant(arguments[2] if node.target == aten.new_full.default else arguments[1], *result_of(node))
 
 
-# What is empty has any values.
+# The elements of an empty tensor are undefined in eager; here they are 0.
 @row(aten.empty.memory_format, aten.empty_permuted.default, torch.ops.prims.empty_strided.default)
 def empty(g, node, *arguments, **options):
     return g.constant(0, *result_of(node))
@@ -271,7 +271,7 @@ def index_select(g, node, x, dim, index):
 
 
 def index_along(g, x, index, axis):
-    """x[.., index, ..]: the axes of the index take the place of one axis."""
+    """x[.., index, ..]: the axes of the index replace one axis of x."""
     rows = index.shape
     flat = [*x.shape[:axis], math.prod(rows), *x.shape[axis + 1 :]]
     listed = g.reshape(index, [1] * axis + [math.prod(rows)] + [1] * (len(x.shape) - axis - 1))
@@ -284,7 +284,7 @@ def index(g, node, x, indices):
     given = [i for i, index in enumerate(indices) if index is not None]
     if any(indices[i].dtype in ("b1", "u8") for i in given):
         raise Unsupported("an index by a mask")
-    if given != list(range(given[0], given[-1] + 1)):  # axes that are not neighbours come first
+    if given != list(range(given[0], given[-1] + 1)):  # as in NumPy, indexed axes that are not neighbours come first
         x = g.transpose(x, given + [i for i in range(len(x.shape)) if i not in given])
         indices, given = [indices[i] for i in given], list(range(len(given)))
     x, place = merged(g, x, indices, given)
@@ -292,7 +292,7 @@ def index(g, node, x, indices):
 
 
 def merged(g, x, indices, given):
-    """x with neighbouring axes as one, and where several indices of them point in it: outside of it if one is outside of its axis."""
+    """x with the neighbouring axes `given` merged into one, and their indices merged into one index of it."""
     if len(given) == 1:
         return x, indices[given[0]]
     shape = torch.broadcast_shapes(*(indices[i].shape for i in given))
@@ -305,7 +305,8 @@ def merged(g, x, indices, given):
 
 
 def placed(g, index, extent):
-    """The place of an index along an axis, counted from the beginning. It is looked up, since what looks up says which is outside."""
+    """An index with its negative elements counted from the beginning of an axis. It is looked up in an iota, since a lookup reports elements
+    that are outside."""
     count = math.prod(index.shape)
     g.bound(index, extent)
     if count == 0:
@@ -314,7 +315,8 @@ def placed(g, index, extent):
 
 
 def from_front(g, index, extent):
-    """An index where eager counts none from the end: a negative one is moved outside, so that it is an error as in eager."""
+    """An index for operators that do not count negative indices from the end: they are moved out of range, so that they are errors as in
+    eager."""
     g.bound(index, extent)
     beyond = g.op("sub", index, g.constant(extent, index.dtype, index.shape))
     return g.op("select", g.op("lt", index, g.constant(0, index.dtype, index.shape)), beyond, index)
