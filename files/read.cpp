@@ -48,7 +48,7 @@ absl::Status check_array_bytes(std::string_view what, int64_t bytes) {
   return absl::OkStatus();
 }
 
-// Without O_NONBLOCK, a pipe is waited for until somebody opens its other end.
+// O_NONBLOCK is for named pipes: without it, open() blocks until another process opens the other end.
 absl::StatusOr<RegularFile> RegularFile::open(const std::string& path, int64_t most) {
   RegularFile file(path, most, ::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
   if (file.descriptor_ < 0) {

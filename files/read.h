@@ -1,5 +1,6 @@
-// Files that users name, opened in one place: a regular file of at most so many bytes, or an error that says which
-// file, what it is, how large it is and what the limit is. A pipe, a device or a folder is neither waited for nor read.
+// Opens the files that users name. A file must be a regular file and must not exceed a size limit; the error says which
+// file it is, and either what kind of file or how large it is and the limit. A pipe, a device or a folder is refused
+// without waiting for it or reading it.
 #pragma once
 
 #include <sys/stat.h>
@@ -16,11 +17,12 @@ namespace wl {
 inline constexpr int64_t kMostSettings = int64_t{16} << 20;  // what people write: configurations, callers, certificates
 inline constexpr int64_t kMostModel = (int64_t{2} << 30) - 1;  // a graph or an object; no ONNX file may be larger
 
-// Arrays may be as large as the memory that this machine has left (MemAvailable of /proc/meminfo).
+// Returns the limit for arrays: the memory that this machine has left (MemAvailable of /proc/meminfo) or, if that is
+// not known, all its memory.
 int64_t most_array_bytes();
 
-// InvalidArgument when `bytes`, which `what` says it has, are more than an array may have or are not to be had.
-// Asked before memory is taken by a size that a file says.
+// InvalidArgument: `bytes`, the size of `what`, is above most_array_bytes(). To be called before memory is allocated by
+// a size that a file gives.
 absl::Status check_array_bytes(std::string_view what, int64_t bytes);
 
 class RegularFile {
@@ -33,15 +35,16 @@ class RegularFile {
   ~RegularFile();
 
   int64_t size() const { return facts_.st_size; }
-  const struct stat& facts() const { return facts_; }  // as they were when the file was opened
+  const struct stat& facts() const { return facts_; }  // the result of fstat() when the file was opened
   int descriptor() const { return descriptor_; }
 
-  // The next bytes of the file, at most `most`; 0 at its end, -1 when they cannot be read (errno).
+  // Reads the next bytes, at most `most`, into `to`. Returns their number; 0 at the end, -1 on an error (errno).
   int64_t next(char* to, int64_t most) const;
-  // All bytes. InvalidArgument: an error of the disk, or more bytes than the limit since the file grew.
-  // ResourceExhausted: no memory for them.
+  // Returns all bytes of a file of which next() has read none. InvalidArgument: they cannot be read, or the file has
+  // grown beyond its limit since it was opened. ResourceExhausted: there is no memory for them.
   absl::StatusOr<std::string> all() const;
-  // `length` bytes from byte `offset` on. InvalidArgument: the file has fewer; else as all().
+  // Returns `length` bytes from byte `offset` on. InvalidArgument: the file has fewer, they cannot be read, or there is
+  // not that much memory (check_array_bytes). ResourceExhausted: as all().
   absl::StatusOr<std::string> part(int64_t offset, int64_t length) const;
 
  private:
@@ -53,13 +56,14 @@ class RegularFile {
   struct stat facts_ = {};
 };
 
-// All bytes of a regular file; errors as those of open() and all().
+// Returns all bytes of a regular file. The errors are those of RegularFile's open() and all().
 absl::StatusOr<std::string> read_file(const std::string& path, int64_t most = kMostModel);
 
-// OK if the path names a regular file, for what others open: SQLite, gRPC, the dynamic linker.
+// Checks a path that other code opens by itself, such as the dynamic linker. The errors are those of RegularFile::open.
 absl::Status check_file(const std::string& path, int64_t most = kMostModel);
 
-// The folder for temporary files: TMPDIR, or /tmp. Unavailable, "TMPDIR ...": it is no folder.
+// Returns the folder for temporary files: TMPDIR, or /tmp. Unavailable: it is not a folder; the message says what to
+// do.
 absl::StatusOr<std::string> temporary_folder();
 
 }  // namespace wl

@@ -1,4 +1,4 @@
-// Delays between attempts to reach a peer that is away.
+// Delays between attempts to reach a peer that does not answer.
 #pragma once
 
 #include <algorithm>
@@ -8,8 +8,8 @@
 
 namespace wl {
 
-// Each delay is drawn from the upper half of a range that doubles from `first` up to `most`, so that those who lost the
-// same peer do not all come back at the same time. Not for several threads.
+// Each delay is random, between half of a limit and the limit, which doubles from `first` up to `most`. So clients that
+// lost the same peer do not all reconnect at the same time. Not thread-safe.
 class Backoff {
  public:
   using Milliseconds = std::chrono::milliseconds;
@@ -23,7 +23,7 @@ class Backoff {
     range_ = std::min(2 * range_, most_);
     return delay;
   }
-  void reset() { range_ = first_; }  // the peer has answered
+  void reset() { range_ = first_; }  // to be called when the peer has answered
 
  private:
   Milliseconds first_, most_, range_;

@@ -1,5 +1,6 @@
 // check-access FILE: fails unless every rpc in the descriptors of FILE (protoc --descriptor_set_out --include_imports
-// --include_source_info) says who may call it. The build runs it before it compiles the protocol.
+// --include_source_info) has the option `access`, which names the roles that may call it. The build runs it before it
+// compiles the protocol.
 #include <google/protobuf/descriptor.pb.h>
 
 #include <algorithm>
@@ -12,7 +13,7 @@ namespace {
 
 namespace pb = ::google::protobuf;
 
-// The number of the option, or -1 if these files do not have it.
+// Returns the field number of the option, or -1 if these files do not define it.
 int number_of_option(const pb::FileDescriptorSet& files) {
   for (const pb::FileDescriptorProto& file : files.file()) {
     for (const pb::FieldDescriptorProto& field : file.extension()) {
@@ -22,7 +23,8 @@ int number_of_option(const pb::FileDescriptorSet& files) {
   return -1;
 }
 
-// The option is among the fields that this program, which is built before the protocol, does not know.
+// Whether the option is set and not empty. It is an unknown field here, since this program is built before the
+// protocol.
 bool says_who(const pb::MethodOptions& options, int option) {
   const pb::UnknownFieldSet& fields = options.GetReflection()->GetUnknownFields(options);
   for (int i = 0; i < fields.field_count(); ++i) {

@@ -18,7 +18,7 @@
 namespace wl {
 namespace {
 
-constexpr unsigned kReadAgainS = 1;
+constexpr unsigned kReadAgainS = 1;  // seconds between checks whether a file of TLS has changed
 constexpr int64_t kMostTokenBytes = 4096;
 
 absl::StatusOr<std::string> read_token(const std::string& file) {
@@ -31,7 +31,7 @@ absl::StatusOr<std::string> read_token(const std::string& file) {
   return token;
 }
 
-// Shows a token with every call. A file is read for every call, so that a new token needs no restart.
+// Adds the token to every call. A token file is read for every call, so that a new token needs no restart.
 class TokenOfCalls final : public grpc::MetadataCredentialsPlugin {
  public:
   TokenOfCalls(std::string file, std::string token) : file_(std::move(file)), token_(std::move(token)) {}
@@ -90,7 +90,7 @@ std::string take_token_variable() {
   char* const value = std::getenv(kVariable);
   if (value == nullptr) return "";
   std::string token = value;
-  // /proc/PID/environ shows what is there, also after unsetenv.
+  // /proc/PID/environ shows the original memory even after unsetenv(), so it is overwritten.
   std::memset(value, 0, token.size());
   unsetenv(kVariable);
   return token;
@@ -108,7 +108,7 @@ absl::StatusOr<std::shared_ptr<grpc::Channel>> dial(const std::string& address, 
   if (tls) WL_RETURN_IF_ERROR(check_tls_files(options.tls));
   if (!options.token_file.empty()) WL_RETURN_IF_ERROR(read_token(options.token_file).status());
   const bool token = !options.token_file.empty() || !options.token.empty();
-  // Local credentials are plaintext ones that tokens may go with.
+  // Local credentials do not encrypt, but gRPC allows tokens with them.
   std::shared_ptr<grpc::ChannelCredentials> credentials =
       tls     ? tls_credentials(options.tls)
       : token ? grpc::experimental::LocalCredentials(path ? UDS : LOCAL_TCP)
@@ -122,7 +122,7 @@ absl::StatusOr<std::shared_ptr<grpc::Channel>> dial(const std::string& address, 
 }
 
 absl::Status explained(const absl::Status& status, const std::string& address, const DialOptions& options) {
-  // What gRPC calls a connection that was not made. A coordinator that is too busy says so in other words.
+  // This is gRPC's message when no connection was made. A coordinator that is too busy sends another one.
   const bool unconnected = absl::IsUnavailable(status) && absl::StrContains(status.message(), "failed to connect");
   if (!unconnected || address.starts_with("unix:")) return status;
   const std::string problem = tls_problem(address, options.tls);

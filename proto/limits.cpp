@@ -137,7 +137,7 @@ constexpr TextRow kTexts[] = {
     {"DownloadRequest.digest", TextKind::kDigest, kWordBytes},
 };
 
-// Texts that may not be empty, and messages that may not be absent.
+// Texts that must not be empty, and messages that must be present.
 constexpr const char* kNeeded[] = {
     "Source.entry",
     "Device.target",
@@ -253,8 +253,8 @@ constexpr RangeRow kRanges[] = {
     {"DownloadRequest.offset", 0, kBytes},
 };
 
-// A floating-point field without a row of kRanges is no less than 0 and no NaN, but for these, which are values of
-// data.
+// Floating-point fields that are values of data and may be any number. All others without a row of kRanges must not be
+// negative or NaN.
 constexpr const char* kAnyNumber[] = {"Fill.mean", "Fill.stddev", "Fill.literal", "Check.Sample.expected"};
 
 // The limits of one field.
@@ -328,7 +328,7 @@ absl::Status check_string(const Limit& limit, const std::string& value) {
     return invalid(limit.name(), ": expected at most ", limit.most_bytes, " bytes, found ", value.size());
   }
   if (value.empty()) return limit.needed ? missing(limit) : absl::OkStatus();
-  // The name of the field is made only when it is wanted.
+  // The name of the field is made only for an error, since making it takes time.
   const absl::Status status = check_text("", value, limit.kind, limit.most_bytes);
   return status.ok() ? status : invalid(limit.name(), std::string(status.message()));
 }
@@ -338,7 +338,7 @@ absl::Status check_number(const Limit& limit, double value) {
   return invalid(limit.name(), ": expected ", limit.least, " to ", limit.most, ", found ", value);
 }
 
-// Checks the value of a field; item `i` of a list.
+// Checks the value of a field or, if it is a list, its item `i`.
 absl::Status check_value(const pb::Message& message, const Limit& limit, int i) {
   const pb::Reflection& has = *message.GetReflection();
   const pb::FieldDescriptor* field = limit.field;

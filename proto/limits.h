@@ -1,6 +1,7 @@
-// The limit of every field of the protocol: how long a text may be and what it may consist of, how many items a list
-// may have, in which range a number must be. One table (limits.cpp) holds for requests, for answers and for what a
-// store keeps. A field without a row has the limits kMostName and kMostItems; numbers without a row have none.
+// The limits of every field of the protocol: how long a text may be and which characters it may have, how many items a
+// list may have, and the range of a number. One set of tables (limits.cpp) applies to requests, to answers and to what
+// a store keeps. A field without a row has the limits kMostName and kMostItems. An integer without a row has no range;
+// a floating-point number without one must not be negative or NaN, unless its values are data (kAnyNumber).
 #pragma once
 
 #include <cstddef>
@@ -15,17 +16,17 @@ class Message;
 namespace wl {
 
 inline constexpr size_t kMostName = 1024;         // bytes of a name: a label, a buffer, an environment
-inline constexpr size_t kMostMessage = 16 << 10;  // bytes of what a compiler, a kernel or an error says
+inline constexpr size_t kMostMessage = 16 << 10;  // bytes of a message of a compiler, a kernel or an error
 inline constexpr size_t kMostPlan = 256 << 10;    // bytes of a plan
 inline constexpr size_t kMostGraph = 16 << 20;    // bytes of a graph's text
 inline constexpr size_t kMostItems = 4096;        // items of a list
 inline constexpr size_t kMostPageBytes =
-    24 << 20;  // a page of answers ends when it is this long; any one item still fits then
-inline constexpr int64_t kMostInspection = 128 << 20;  // bytes of all parts of an answer of Inspect
+    24 << 20;  // bytes after which a page of a list ends; any one further item still fits into a message
+inline constexpr int64_t kMostInspection = 128 << 20;  // bytes of all parts of an answer to Inspect
 
-// Checks every field of a message and of the messages in it. InvalidArgument names the field, what was expected and
-// what was found: "message field Source.entry: expected a C identifier of at most 128 bytes, found \"../../x\"". Any
-// thread.
+// Checks every field of a message and of the messages in it. The InvalidArgument error names the field, what was
+// expected and what was found: "message field Source.entry: expected a C identifier of at most 128 bytes, found
+// \"../../x\"". Thread-safe.
 absl::Status check_fields(const google::protobuf::Message& message);
 
 }  // namespace wl

@@ -1,5 +1,5 @@
-// The log of a program: lines on stderr, for people or, with --log-format json, an object of JSON each. Every line goes
-// through spdlog; this file says how it looks and gives a line fields.
+// The log of a program: lines on stderr, as text for people or, with --log-format json, as one JSON object each. Every
+// line goes through spdlog; this file defines its form and adds fields to it.
 //
 //   [2026-11-24 09:30:12.123] [warploomd] [info] job begins (job=jobs/7 trace=4bf92f3577b34da6a3ce929d0e0e4736)
 //   {"ts":"2026-11-24T09:30:12.123456Z","level":"info","program":"warploomd","message":"job begins","job":"jobs/7",
@@ -16,27 +16,29 @@
 namespace wl {
 
 enum class LogFormat : uint8_t { kText, kJson };
-// By the value of enum LogFormat: what --log-format takes.
+// The values of --log-format, in the order of enum LogFormat.
 inline constexpr const char* kLogFormatNames[] = {"text", "json"};
 
-// What a line says beside its message. A field without a value is left out.
+// A named value of a line, beside its message. A field with an empty value is left out.
 struct LogField {
   const char* name;
   std::string value;
-  bool json = false;  // the value is JSON, and becomes a part of the line's
+  bool json = false;  // the value is JSON text, which a line of JSON contains as an object instead of as a string
 };
 using LogFields = std::vector<LogField>;
 
-// Makes all that spdlog writes from here on lines of `program` in this form. Call it before threads write.
+// Sets the program's name and the format of all lines that spdlog writes from now on. To be called before other threads
+// write.
 void open_log(const std::string& program, LogFormat format);
-// Writes a line. Control characters of fields become '?' where they would end or colour a line of text.
+// Writes a line. Control characters in fields become '?' in the text format, where they could end or colour the line.
 void log_line(spdlog::level::level_enum level, std::string_view message, const LogFields& fields);
-// Writes who did what: `json` is an object.
+// Writes an audit line, which says which caller did what. `json`: the text of a JSON object.
 void log_audit(spdlog::level::level_enum level, const std::string& json);
-// Tells why the program ends, on stderr: "PROGRAM: MESSAGE", and in a log of JSON as a line of it.
+// Writes the reason for which the program ends to stderr: as "PROGRAM: MESSAGE", or as a line of a JSON log.
 void log_end(const char* program, const std::string& message);
 
-// A line of JSON without its end, for tests. `unix_us`: microseconds since 1970. Bytes that are not UTF-8 are replaced.
+// Returns a line of a JSON log without the line end. Declared here for tests. `unix_us`: microseconds since 1970. Bytes
+// that are not UTF-8 are replaced.
 std::string json_log_line(int64_t unix_us, std::string_view level, std::string_view program, std::string_view message,
                           const LogFields& fields);
 

@@ -1,4 +1,4 @@
-// The files of the protocol as their descriptors say what is in them, for tables of all messages or of all calls.
+// The descriptors of the protocol's files, from which tables of all messages and of all calls are made.
 #pragma once
 
 #include <vector>
@@ -9,7 +9,7 @@ class FileDescriptor;
 
 namespace wl {
 
-// Every proto/warploom/v1/*.proto that has messages or services.
+// Returns the descriptors of every proto/warploom/v1/*.proto except access.proto.
 std::vector<const google::protobuf::FileDescriptor*> protocol_files();
 
 }  // namespace wl

@@ -1,5 +1,5 @@
-// The roles of callers, and which of them may make which call: the option `access` of every rpc
-// (proto/warploom/v1/access.proto) as plain data. Any thread.
+// The roles of callers, and the roles that may make each call: the option `access` of every rpc
+// (proto/warploom/v1/access.proto) as plain data. All functions are thread-safe.
 #pragma once
 
 #include <cstdint>
@@ -14,14 +14,14 @@ namespace wl {
 using Roles = uint32_t;
 inline constexpr Roles kNoRole = 0, kClient = 1, kWorker = 2, kOperator = 4, kCache = 8, kEveryRole = 15;
 
-// "client, operator"; "none" for no role.
+// Returns a text such as "client, operator"; "none" for no role.
 std::string print_roles(Roles roles);
-// Reads what print_roles prints, with or without blanks. InvalidArgument names what is no role.
+// Parses the output of print_roles, with or without blanks. InvalidArgument: an item is not a role.
 absl::StatusOr<Roles> parse_roles(const std::string& text);
 
 struct RpcRule {
-  std::string path;       // as it goes over the wire: "/warploom.v1.Admin/Drain"
-  Roles roles = kNoRole;  // who has any of them may call
+  std::string path;       // as gRPC sends it: "/warploom.v1.Admin/Drain"
+  Roles roles = kNoRole;  // a caller with any of these roles may call
 };
 
 // Returns one rule for every rpc of warploom.v1.

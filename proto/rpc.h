@@ -1,5 +1,5 @@
-// What every program that calls or serves must agree on: error codes, message limits, keep-alive and the form of
-// addresses, which are "unix:PATH" or "HOST:PORT".
+// What clients and servers have to agree on: error codes, limits of messages, keep-alive and the form of addresses,
+// which is "unix:PATH" or "HOST:PORT".
 #pragma once
 
 #include <grpcpp/grpcpp.h>
@@ -12,8 +12,8 @@
 namespace wl {
 
 inline constexpr int kMaxMessageBytes = 64 << 20;
-inline constexpr int kMaxRequestBytes = 20 << 20;  // what a coordinator takes: a graph is the largest part of a request
-inline constexpr int kBlobChunkBytes = 256 << 10;
+inline constexpr int kMaxRequestBytes = 20 << 20;  // the most that a coordinator takes; a graph is the largest part
+inline constexpr int kBlobChunkBytes = 256 << 10;  // data in one message of an upload or download
 inline constexpr int kApiVersion = 1;
 
 // absl and gRPC use the same numbers for codes.

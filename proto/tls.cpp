@@ -53,7 +53,7 @@ std::string print_name(const X509_NAME* name) {
   return text_of(out);
 }
 
-// The names for which a certificate stands: hosts and addresses.
+// Returns the subject alternative names of a certificate, such as hosts and addresses, as text.
 std::string print_hosts(X509* certificate) {
   const Names names(static_cast<GENERAL_NAMES*>(X509_get_ext_d2i(certificate, NID_subject_alt_name, nullptr, nullptr)));
   std::string hosts;
@@ -93,7 +93,7 @@ absl::Status check_dates(const char* option, const std::string& file, X509* cert
   return absl::OkStatus();
 }
 
-// The reason of the last error of OpenSSL.
+// Returns the reason code of OpenSSL's last error, and clears its errors.
 int take_reason() {
   const int reason = ERR_GET_REASON(ERR_peek_last_error());
   ERR_clear_error();
@@ -119,7 +119,7 @@ int connect_to(const std::string& host, const std::string& port) {
   return fd;
 }
 
-// What is wrong with the certificate of the other end.
+// Returns what is wrong with the certificate of the other end; "" if nothing is.
 std::string peer_problem(const std::string& address, const TlsFiles& files, SSL* session) {
   const Certificate peer(SSL_get1_peer_certificate(session));
   if (!peer) return cat(address, " shows no certificate");
@@ -145,8 +145,9 @@ std::string peer_problem(const std::string& address, const TlsFiles& files, SSL*
   }
 }
 
-// The other end judges our certificate after the handshake is over for us: it closes the connection, or sends what it
-// has to say.
+// Returns why the other end does not accept our certificate; "" if it does. The other end decides only after our part
+// of the handshake has ended. If it refuses, it sends an alert or closes the connection; otherwise it sends data or
+// nothing.
 std::string own_problem(const std::string& address, const TlsFiles& files, SSL* session) {
   char byte = 0;
   const int got = SSL_read(session, &byte, 1);
@@ -226,7 +227,7 @@ std::string tls_problem(const std::string& address, const TlsFiles& files) {
   std::string host = address.substr(0, colon);
   if (host.starts_with('[') && host.ends_with(']')) host = host.substr(1, host.size() - 2);
   const Settings settings(SSL_CTX_new(TLS_client_method()));
-  // A wrong certificate does not end the handshake: what is wrong with it is asked afterwards.
+  // A wrong certificate must not end the handshake, since peer_problem() asks afterwards what is wrong with it.
   SSL_CTX_set_verify(settings.get(), SSL_VERIFY_NONE, nullptr);
   constexpr std::array<unsigned char, 3> kHttp2 = {2, 'h', '2'};
   SSL_CTX_set_alpn_protos(settings.get(), kHttp2.data(), kHttp2.size());
@@ -282,7 +283,7 @@ SpiffeParts spiffe_parts(const std::string& id) {
 PeerIdentity identity_of(const X509* certificate) {
   PeerIdentity out;
   out.until_unix_s = end_of(certificate);
-  // A second extension of alternative names would be seen by some readers and not by others.
+  // With two extensions of alternative names, other programs might read another one than this function does.
   int more = X509_get_ext_by_NID(certificate, NID_subject_alt_name, -1);
   if (more >= 0 && X509_get_ext_by_NID(certificate, NID_subject_alt_name, more) >= 0) {
     out.problem = "it has two lists of alternative names";

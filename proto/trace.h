@@ -1,6 +1,6 @@
-// Trace ids, by which the log lines of client, coordinator, worker and runner that concern one job are found: those of
-// W3C Trace Context (w3.org/TR/trace-context), 32 hexadecimal digits in lower case that are not all 0. What arrives
-// from elsewhere is checked as TextKind::kTrace.
+// Trace ids, by which one finds the log lines of client, coordinator, worker and runner that concern one job. They are
+// those of W3C Trace Context (w3.org/TR/trace-context): 32 hexadecimal digits in lower case, not all 0. Ids from other
+// processes are checked as TextKind::kTrace.
 #pragma once
 
 #include <string>
@@ -9,9 +9,9 @@
 
 namespace wl {
 
-std::string new_trace();  // a random one
-// Of a trace id, or of a `traceparent` as the W3C writes it: VERSION-TRACE-PARENT-FLAGS. InvalidArgument quotes the
-// text.
+std::string new_trace();  // returns a random trace id
+// Parses a trace id, or a `traceparent` of the W3C, VERSION-TRACE-PARENT-FLAGS. Returns the trace id. The
+// InvalidArgument error quotes the text.
 absl::StatusOr<std::string> parse_trace(const std::string& text);
 
 }  // namespace wl

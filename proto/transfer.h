@@ -1,4 +1,5 @@
-// Records and objects between a coordinator and whoever calls it: what arrives is checked here before anybody uses it.
+// The transfer of records and objects between a coordinator and its callers. Whatever arrives is checked here before it
+// is used.
 #pragma once
 
 #include <grpcpp/grpcpp.h>
@@ -19,22 +20,23 @@ namespace v1 = ::warploom::v1;
 
 inline constexpr size_t kMostObjectBytes = 256 << 20;
 
-// What was asked for: a record by its digest or, if that is empty, by its key and environment (empty: any).
+// The record that a caller asked for: by its digest or, if that is empty, by its key and environment (empty: any).
 struct AskedRecord {
   std::string key = {}, environment = {}, digest = {};
 };
 
-// The record of an answer of `where`. Errors of from_proto(), such as DataLoss for a digest that is not of its fields;
-// DataLoss: it is none that was asked for; DataLoss, PermissionDenied: those of check_signature().
+// Checks and converts the record in an answer. `where`: the peer, for messages. DataLoss: it is another record than the
+// one that was asked for. Other errors are those of from_proto(), such as DataLoss for a digest that is not that of its
+// fields, and of check_signature().
 absl::StatusOr<KernelRecord> arrived_record(const v1::KernelRecord& answer, const AskedRecord& asked,
                                             const std::vector<Signer>& signers, const std::string& where);
 
-// The bytes whose SHA-256 is the digest. DataLoss: what came from `where` are others, more than `most`, or in wrong
-// messages. Otherwise the error of the call as gRPC gave it.
+// Downloads the object with this SHA-256. `where`: the peer, for messages. DataLoss: the bytes have another SHA-256, or
+// are more than `most`, or a message is not valid. Other errors are those of the call.
 absl::StatusOr<std::string> download(v1::BlobStore::Stub& stub, grpc::ClientContext* context, const std::string& digest,
                                      size_t most, const std::string& where);
 
-// Uploads bytes under their digest.
+// Uploads an object, whose digest is the SHA-256 of `bytes`. Returns the status of the call.
 grpc::Status upload(v1::BlobStore::Stub& stub, grpc::ClientContext* context, const std::string& digest,
                     const std::string& bytes);
 

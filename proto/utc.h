@@ -8,7 +8,7 @@
 namespace wl {
 
 std::string utc_text(int64_t unix_s, const char* form);
-// The time that a text gives; nothing if it has another form, or more than the form.
+// Returns the time in a text, in seconds since 1970; nullopt if the text does not have exactly this form.
 std::optional<int64_t> utc_seconds(const std::string& text, const char* form);
 
 }  // namespace wl

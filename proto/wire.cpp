@@ -1,5 +1,4 @@
-// The entrance from messages to records: the limits of all fields first, then the conversion. Also the byte forms that
-// the store keeps.
+// from_proto(), which checks the limits of all fields and then converts, and the bytes that the store keeps.
 #include "proto/wire.h"
 
 #include <google/protobuf/io/coded_stream.h>
@@ -101,7 +100,7 @@ absl::StatusOr<KernelRecord> decode_record(std::string_view bytes) {
 absl::StatusOr<RecordNames> decode_names(std::string_view bytes) {
   using pb::internal::WireFormatLite;
   RecordNames out;
-  std::string* const fields[] = {&out.digest, &out.key, &out.environment};  // 1, 2 and 3 of the message
+  std::string* const fields[] = {&out.digest, &out.key, &out.environment};  // fields 1, 2 and 3 of the message
   pb::io::CodedInputStream in(reinterpret_cast<const uint8_t*>(bytes.data()), static_cast<int>(bytes.size()));
   while (const uint32_t tag = in.ReadTag()) {
     const int field = WireFormatLite::GetTagFieldNumber(tag);

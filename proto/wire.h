@@ -1,8 +1,9 @@
-// The only conversion between messages and records. to_proto never fails; it cuts what is for people only (labels,
-// messages, names of groups) to the limits. from_proto validates data from other processes and says which field is
-// wrong: every text, list and number by its limits (proto/limits.h), so that no record holds a name that is a path or
-// has control characters, then what depends on more than one field. A round trip gives equal data. encode and decode
-// give the same messages as bytes, for the store's payload columns; those bytes are never hashed.
+// The only conversion between messages and records. to_proto never fails; it cuts texts that are only for people
+// (labels, messages, names of groups) to their limits. from_proto validates data from other processes, and its error
+// says which field is wrong. It checks every text, list and number by its limits (proto/limits.h), so that no record
+// has a name that is a path or has control characters, and then conditions on several fields. Except for texts that
+// were cut, a round trip gives equal data. encode and decode convert to and from the bytes of these messages, for the
+// store's payload columns; the bytes are never hashed.
 #pragma once
 
 #include <string>
@@ -44,10 +45,10 @@ absl::StatusOr<Trial> from_proto(const v1::Trial& message);
 absl::StatusOr<Batch> from_proto(const v1::Batch& message);
 absl::StatusOr<Device> from_proto(const v1::Device& message);
 absl::StatusOr<TuneOptions> from_proto(const v1::TuneOptions& message);
-// Also refuses a record whose digest is not that of its fields.
+// DataLoss: the digest is not that of the fields.
 absl::StatusOr<KernelRecord> from_proto(const v1::KernelRecord& message);
-// A record whose source has neither a prelude nor a text, so that nobody can tell whether its digest is that of its
-// fields.
+// Converts a record that was sent without source.prelude and source.text (GetKernelRequest.manifest_only), so that its
+// digest cannot be checked.
 absl::StatusOr<KernelRecord> manifest_from_proto(const v1::KernelRecord& message);
 absl::StatusOr<JobResult> from_proto(const v1::JobResult& message);
 absl::StatusOr<JobProgress> from_proto(const v1::Progress& message);
@@ -60,8 +61,8 @@ std::string encode(const Device& device);
 std::string encode(const Batch& batch);
 absl::StatusOr<TuneOptions> decode_options(std::string_view bytes);
 absl::StatusOr<KernelRecord> decode_record(std::string_view bytes);
-// What a record is called, of the bytes of its message, and nothing else: the rest is neither read nor checked.
-// DataLoss: they are no message.
+// The names of a record, read from the bytes of its message; nothing else is read or checked. DataLoss: the bytes are
+// not a message.
 struct RecordNames {
   std::string digest, key, environment;
 };

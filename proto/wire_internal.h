@@ -1,4 +1,4 @@
-// Shared by the source files of wire only.
+// Shared by the source files proto/wire*.cpp only.
 #pragma once
 
 #include <string>
@@ -15,10 +15,10 @@ absl::StatusOr<Outcome> outcome_from_wire(v1::Outcome outcome);
 v1::Outcome outcome_to_wire(Outcome outcome);
 void counts_to_wire(const OutcomeCounts& counts, google::protobuf::RepeatedPtrField<v1::OutcomeCount>* out);
 absl::StatusOr<OutcomeCounts> counts_from_wire(const google::protobuf::RepeatedPtrField<v1::OutcomeCount>& in);
-// What a compiler, a kernel or an error says, as it is sent: in UTF-8, and cut at kMostMessage bytes.
+// Returns a message of a compiler, a kernel or an error as it is sent: in UTF-8, and cut to kMostMessage bytes.
 std::string message_for_wire(const std::string& text);
 
-// from_proto() without the check of the fields, which its callers have made.
+// from_proto() without the check of the fields' limits, which the callers have made.
 absl::StatusOr<Source> convert(const v1::Source& message);
 absl::StatusOr<Problem> convert(const v1::Problem& message);
 absl::StatusOr<Check> convert(const v1::Check& message);

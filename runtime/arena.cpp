@@ -6,7 +6,7 @@
 namespace wl {
 
 Arena plan_arena(const std::vector<Lifetime>& values) {
-  // A large value gets whole pages and one more, within which its address is staggered.
+  // A value of a page or more gets whole pages and one extra, so that its address can be staggered within a page.
   constexpr int64_t kPage = 4096;
   auto room = [](int64_t bytes) {
     int64_t unit = bytes < kPage ? kArenaAlignment : kPage;

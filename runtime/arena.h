@@ -1,6 +1,6 @@
-// Memory planning for the intermediates of a program: one block of memory whose offsets are reused as soon as a value
-// is dead. Greedy by size (Pisarchyk & Lee, "Efficient memory management for deep neural net inference", 2020): the
-// largest value first, each at the lowest offset that is free over its whole lifetime.
+// Plans the memory of a program's intermediate values: one block, in which the place of a value is reused after its
+// last use. Values are placed by size, the largest first, each at the lowest offset that is free over its whole
+// lifetime (Pisarchyk & Lee, "Efficient memory management for deep neural net inference", 2020).
 #pragma once
 
 #include <cstdint>
@@ -26,8 +26,8 @@ struct Arena {
   int64_t bytes = 0;
 };
 
-// Places values so that those whose lifetimes share a step never overlap, and staggers those of a page or more.
-// Deterministic. The arena's own address must be a multiple of 4096.
+// Places values so that those whose lifetimes share a step never overlap, and staggers those of a page or more
+// (stagger_of). The result depends on the arguments alone. The arena's own address must be a multiple of 4096.
 Arena plan_arena(const std::vector<Lifetime>& values);
 
 }  // namespace wl

@@ -14,7 +14,7 @@
 namespace wl {
 namespace {
 
-// What the system says of the first processor: of x86 the first names, of Arm the others.
+// Fields of the first processor in /proc/cpuinfo: the first row is of x86, the second of Arm.
 constexpr const char* kModel[] = {"vendor_id",       "cpu family",       "model",       "model name",
                                   "CPU implementer", "CPU architecture", "CPU variant", "CPU part"};
 constexpr const char* kFeatures[] = {"flags", "Features"};

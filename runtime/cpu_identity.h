@@ -1,12 +1,12 @@
-// Which CPU this is, for caches of machine code on disks that several machines see.
+// Identifies the CPU, for the keys of caches of machine code on disks that several machines share.
 #pragma once
 
 #include <string>
 
 namespace wl {
 
-// The CPU's architecture and model, and a digest of what it can do, as the system says: the same on machines that run
-// each other's code equally well, and constant while this process lives.
+// Returns the CPU's architecture, its model and a digest of its features, by uname() and /proc/cpuinfo. Machines with
+// equal texts run each other's code equally well. The text is read once per process.
 const std::string& cpu_identity();
 
 }  // namespace wl

@@ -70,9 +70,9 @@ struct GpuApi {
 // Returns the API of a family, opened once. The error says which library is missing and which package has it.
 absl::StatusOr<const GpuApi*> gpu_api(const std::string& family);
 
-// Converts an error number to a status: ResourceExhausted when memory is short, otherwise Internal, after which the
-// process cannot use the device any more. The message says why ("CUDA error 700 (CUDA_ERROR_ILLEGAL_ADDRESS: ...) while
-// ...").
+// Converts an error number to a status: ResourceExhausted when memory is short, otherwise Internal. After an Internal
+// error from a kernel, such as an illegal address, the process cannot use the device any more. The message is "CUDA
+// error 700 (CUDA_ERROR_ILLEGAL_ADDRESS: ...) " and `doing`.
 absl::Status gpu_error(const GpuApi& api, int error, const std::string& doing);
 
 }  // namespace wl

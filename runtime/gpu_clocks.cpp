@@ -23,9 +23,9 @@ struct Nvml {
   int (*power_limit)(void*, unsigned* milliwatts);
   int (*mig)(void*, unsigned* now, unsigned* pending);
 };
-constexpr int kUnitClock = 1, kMemoryClock = 2;
+constexpr int kUnitClock = 1, kMemoryClock = 2;  // NVML_CLOCK_SM, NVML_CLOCK_MEM
 
-// Returns null when this machine has no NVML.
+// Opens NVML once. Returns null when this machine has none, or one that is too old or does not work.
 const Nvml* nvml() {
   static const Nvml* const kNvml = []() -> const Nvml* {
     void* library = dlopen("libnvidia-ml.so.1", RTLD_NOW | RTLD_LOCAL);

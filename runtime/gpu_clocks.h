@@ -1,5 +1,6 @@
-// Facts of a GPU that its driver does not report: current clocks, power limit, MIG. NVIDIA's come from the management
-// library, which is opened at run time; without it they are unknown. AMD's come from sysfs.
+// Facts about a GPU that the driver library does not report: current clocks, power limit, MIG mode. Those of NVIDIA's
+// GPUs come from the management library (NVML), which is opened at run time; without it they are unknown. Those of
+// AMD's come from sysfs.
 #pragma once
 
 #include <string>
@@ -8,11 +9,11 @@ namespace wl {
 
 class GpuClocks {
  public:
-  // `bus`: PCI bus id as the driver writes it, "0000:3b:00.0".
+  // `family`: "cuda" or "hip". `bus`: the PCI bus id as the driver writes it, "0000:3b:00.0".
   static GpuClocks of(const std::string& family, const std::string& bus);
 
   int unit_mhz() const;         // the current clock of the SMs or CUs; 0: not known
-  std::string details() const;  // those that are known, e.g. "driver=550.54 clock_max_mhz=1980 power_limit_w=700 mig=0"
+  std::string details() const;  // the known facts, e.g. "driver=550.54 clock_max_mhz=1980 power_limit_w=700 mig=0"
 
  private:
   void* device_ = nullptr;  // NVML's handle of the device

@@ -27,7 +27,8 @@ std::string architecture_of(const GpuApi& api, int device) {
     const int version = 10 * gpu_attribute(api, api.major, device) + gpu_attribute(api, api.minor, device);
     return absl::StrCat("sm_", version, version == 90 || version == 100 ? "a" : "");
   }
-  // The struct differs between versions of ROCm, but only one string in it has this prefix: the architecture.
+  // The struct (hipDeviceProp_t) differs between versions of ROCm, but its only string with this prefix is the
+  // architecture.
   std::vector<char> properties(size_t{16} << 10, '\0');
   if (api.properties(properties.data(), device) != 0) return "gfx";
   for (size_t at = 0; at + 4 < properties.size(); ++at) {
@@ -103,7 +104,7 @@ absl::StatusOr<std::unique_ptr<GpuDevice>> GpuDevice::open(const std::string& na
   return device;
 }
 
-// The context is the process's primary one and stays, since others may use it.
+// The context is not released: it is the device's primary context, which other code of the process may use.
 GpuDevice::~GpuDevice() {
   if (stream_ != nullptr) (void)api_->stream_destroy(stream_);
 }

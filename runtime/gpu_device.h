@@ -50,7 +50,7 @@ class GpuDevice {
 
   // Converts the result of an API function to a status. `doing` describes the operation.
   absl::Status check(int result, const std::string& doing) const { return gpu_error(*api_, result, doing); }
-  // Waits until all work in the stream is done and calls `tick` meanwhile.
+  // Waits until all work in the stream is done, and calls `tick` every few milliseconds meanwhile unless it is empty.
   absl::Status wait(const std::function<void()>& tick, const std::string& doing) const;
 
  private:
@@ -60,7 +60,7 @@ class GpuDevice {
   GpuClocks clocks_;
 };
 
-// Device memory, released on destruction: `bytes` between two red zones of kGpuZone bytes each.
+// Device memory, released on destruction: the data lies between two red zones of kGpuZone bytes each.
 inline constexpr size_t kGpuZone = 4096;
 class GpuBuffer {
  public:
@@ -75,7 +75,7 @@ class GpuBuffer {
 
   char* data() const { return base_ + kGpuZone; }  // returns the device address of the data, 256-byte aligned
   int64_t bytes() const { return bytes_; }
-  // DataLoss names the first changed byte of the red zones, relative to the data.
+  // DataLoss: a red zone was written; the message names its first changed byte, relative to the data.
   absl::Status check_red_zones(const GpuDevice& device) const;
 
  private:

@@ -1,5 +1,6 @@
-// Compiled GPU kernels loaded into a device's context, and graphs of launches that are submitted at once. The runner
-// measures candidates with them and the client runs bundles with them, so both have the same launch costs.
+// Compiled GPU kernels that are loaded into a device's context, and graphs of launches that are submitted with one
+// call. The runner measures candidates with them and the client runs bundles with them, so both have the same launch
+// costs.
 #pragma once
 
 #include <functional>
@@ -13,16 +14,16 @@
 
 namespace wl {
 
-// A loaded GPU kernel, or the call of a library in place of one, unloaded on destruction. The device must outlive it.
+// A loaded GPU kernel, or a call of a library in its place. It is unloaded on destruction. The device must outlive it.
 class GpuKernel {
  public:
   // Loads `entry` from `image`, a cubin or code object. Requests dynamic shared memory beyond the default limit where
   // the launch needs it. Internal: the driver refuses the image; the message says why.
   static absl::StatusOr<GpuKernel> load(const GpuDevice& device, const std::string& image, const std::string& entry,
                                         int64_t shared_bytes);
-  // `image` is the text of a MatmulCall for a library of compiler/base/libraries.h; where `library` is empty, as above.
-  // Errors as MatmulKernel::load has them, with the entry before them. `work_bytes`: of the workspace that launches
-  // get; InvalidArgument if the library needs a longer one.
+  // The same if `library` is empty. Otherwise `library` is a row of compiler/base/libraries.h, `image` is the text of a
+  // MatmulCall, and `work_bytes` is the size of the workspace that launches get. InvalidArgument: the library needs a
+  // larger workspace. Other errors are those of MatmulKernel::load; their message begins with the entry.
   static absl::StatusOr<GpuKernel> load(const GpuDevice& device, const std::string& image, const std::string& entry,
                                         int64_t shared_bytes, const std::string& library, int64_t work_bytes);
   GpuKernel() = default;
@@ -31,12 +32,13 @@ class GpuKernel {
   ~GpuKernel();
 
   const std::string& entry() const { return entry_; }
-  // Puts a launch into the device's stream without waiting. `arguments` are the addresses of the values. A grid of 0
-  // launches nothing. After the kernel's own they are those of its workspace and of the pass.
+  // Enqueues a launch of `grid` blocks of `threads` threads in the device's stream and does not wait for it.
+  // `arguments` has the addresses of the argument values: those of the kernel's own, of the pointer to its workspace,
+  // and of the number of the pass. A grid of 0 launches nothing.
   absl::Status launch(int64_t grid, int threads, std::span<void*> arguments) const {
     return launch(grid, threads, arguments, device_->stream());
   }
-  // The same into a stream of the device's context.
+  // The same in another stream of the device's context.
   absl::Status launch(int64_t grid, int threads, std::span<void*> arguments, void* stream) const;
 
  private:
@@ -47,10 +49,11 @@ class GpuKernel {
   std::unique_ptr<MatmulKernel> matmul_;
 };
 
-// Launches that were captured once and are submitted together. The device must outlive it.
+// A graph of launches that were captured once and are submitted together. The device must outlive it.
 class GpuGraph {
  public:
-  // Captures what `launches` puts into the device's stream. The graph is empty if the driver cannot capture.
+  // Captures what `launches` enqueues in the device's stream. The graph is empty if the driver cannot capture it. The
+  // errors are those of `launches`.
   static absl::StatusOr<GpuGraph> capture(const GpuDevice& device, const std::function<absl::Status()>& launches);
   GpuGraph() = default;
   GpuGraph(GpuGraph&& other) noexcept { *this = std::move(other); }
@@ -65,7 +68,7 @@ class GpuGraph {
   void* runnable_ = nullptr;
 };
 
-// Measures time between two points in a device's stream. The device must outlive it.
+// Measures the time between two points in a device's stream. The device must outlive it.
 class GpuTimer {
  public:
   static absl::StatusOr<GpuTimer> create(const GpuDevice& device);
@@ -74,7 +77,8 @@ class GpuTimer {
   GpuTimer& operator=(GpuTimer&& other) noexcept;
   ~GpuTimer();
 
-  // Returns the nanoseconds that the work which `work` puts into the stream takes. Calls `tick` while it waits.
+  // Returns the time on the device, in nanoseconds and at least 1, of what `work` enqueues in the stream. Waits for it,
+  // and calls `tick` meanwhile.
   absl::StatusOr<int64_t> time(const std::function<absl::Status()>& work, const std::function<void()>& tick,
                                const std::string& doing) const;
 

@@ -1,7 +1,7 @@
-// What the drivers of NVIDIA (libcuda) and AMD (libamdhip64) call what Warploom asks of them: names of functions,
-// numbers of attributes, modes and errors. Both numbers and names are given, so that
-// tests/conformance/driver_headers_test.py compares each row with the vendors' headers where these are installed. To
-// add a function, add a row and its member of GpuApi (gpu_api.h).
+// Names and numbers in the driver interfaces of NVIDIA (libcuda) and AMD (libamdhip64), as far as Warploom uses them:
+// functions, attributes, modes and errors. Numbers are given with their names, so that
+// tests/conformance/driver_headers_test.py can compare each row with the vendors' headers where these are installed. To
+// add a function, add a row here and its member to GpuApi (gpu_api.h).
 #pragma once
 
 // X(member of GpuApi, CUDA's name, HIP's name, needed): a driver without a needed function is too old.
@@ -43,7 +43,7 @@
   X(graph_destroy, cuGraphDestroy, hipGraphDestroy, false)                               \
   X(runnable_destroy, cuGraphExecDestroy, hipGraphExecDestroy, false)
 
-// X(member of GpuApi, name): needed functions that one of the two has.
+// X(member of GpuApi, name): functions that only one of the two APIs has; all are needed.
 #define WL_CUDA_FUNCTIONS(X)          \
   X(function_set, cuFuncSetAttribute) \
   X(error_name_into, cuGetErrorName)
@@ -64,13 +64,13 @@
     hipDeviceAttributeMaxSharedMemoryPerMultiprocessor)                                                    \
   X(not_ready, 600, CUDA_ERROR_NOT_READY, 600, hipErrorNotReady)
 
-// X(constant, number of both, CUDA's name, HIP's name)
+// X(constant, number in both APIs, CUDA's name, HIP's name)
 #define WL_GPU_MODES(X)                                                                                        \
   X(kInOrder, 0, CU_STREAM_DEFAULT, hipStreamDefault) /* a stream that is ordered with copies from the host */ \
   X(kTimedEvent, 0, CU_EVENT_DEFAULT, hipEventDefault)                                                         \
-  X(kRelaxed, 2, CU_STREAM_CAPTURE_MODE_RELAXED, hipStreamCaptureModeRelaxed) /* others may use the driver */
+  X(kRelaxed, 2, CU_STREAM_CAPTURE_MODE_RELAXED, hipStreamCaptureModeRelaxed) /* other threads may use the driver */
 
-// X(number, CUDA's name, HIP's name, meaning)
+// X(number in both APIs, CUDA's name, HIP's name, meaning)
 #define WL_GPU_ERRORS(X)                                                                                               \
   X(1, CUDA_ERROR_INVALID_VALUE, hipErrorInvalidValue, "an argument of the launch is not valid")                       \
   X(2, CUDA_ERROR_OUT_OF_MEMORY, hipErrorOutOfMemory, "out of memory")                                                 \
@@ -83,7 +83,7 @@
   X(710, CUDA_ERROR_ASSERT, hipErrorAssert, "an assertion failed")                                                     \
   X(719, CUDA_ERROR_LAUNCH_FAILED, hipErrorLaunchFailure, "the launch failed")
 
-// X(number, name, meaning): errors that HIP has no name for.
+// X(number, name, meaning): errors for which HIP defines no name.
 #define WL_CUDA_ERRORS(X)                                                     \
   X(714, CUDA_ERROR_HARDWARE_STACK_ERROR, "stack error")                      \
   X(715, CUDA_ERROR_ILLEGAL_INSTRUCTION, "illegal instruction")               \
@@ -93,7 +93,7 @@
 
 namespace wl {
 
-// Files of the drivers, in the order in which they are looked for.
+// Files of the drivers, in the order in which they are tried.
 inline constexpr const char* kCudaDrivers[] = {"libcuda.so.1", "libcuda.so"};
 inline constexpr const char* kHipDrivers[] = {"libamdhip64.so.7", "libamdhip64.so.6", "libamdhip64.so.5",
                                               "/opt/rocm/lib/libamdhip64.so"};
@@ -101,7 +101,7 @@ inline constexpr const char* kHipDrivers[] = {"libamdhip64.so.7", "libamdhip64.s
 #define WL_CONSTANT(constant, number, ...) inline constexpr int constant = number;
 WL_GPU_MODES(WL_CONSTANT)
 #undef WL_CONSTANT
-// CUDA's attribute of a function, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES: what a launch may ask for.
+// CUDA's function attribute CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES: how much a launch may request.
 inline constexpr int kMaxDynamicShared = 8;
 
 }  // namespace wl

@@ -15,9 +15,9 @@
 namespace wl {
 namespace {
 
-constexpr uint64_t kPointerAlignment = 64;  // bytes, of every argument (client/program)
+constexpr uint64_t kPointerAlignment = 64;  // bytes: every argument of a kernel is aligned so (client/program)
 
-// Finds the functions; returns the name of the first that the library lacks.
+// Sets the functions and numbers of `api`. Returns the name of the first function that the library lacks, or null.
 const char* resolve(void* library, MatmulApi& api) {
   const char* missing = nullptr;
   const auto find = [&](auto& member, const char* name) {
@@ -33,7 +33,7 @@ const char* resolve(void* library, MatmulApi& api) {
   return missing;
 }
 
-// hipBLASLt says its version for a handle only, so for a device.
+// Returns the version, or "" if it is not known. hipBLASLt reports it only through a handle, which needs a device.
 std::string version_of(void* library, const MatmulApi& api) {
   if (api.cublaslt) {
     const auto version = reinterpret_cast<size_t (*)()>(dlsym(library, "cublasLtGetVersion"));
@@ -71,7 +71,7 @@ absl::StatusOr<const MatmulApi*> open_api(const Library& row) {
   return api.release();  // the table is kept for the life of the process, and the library with it
 }
 
-// An attribute of any of the library's objects.
+// Sets an attribute of one of the library's objects by its function for that. Returns 0 or the number of an error.
 template <class T>
 int set(int (*function)(void*, int, const void*, size_t), void* object, int attribute, T value) {
   return function(object, attribute, &value, sizeof value);
@@ -86,12 +86,13 @@ absl::Status refused(const MatmulApi& api, int error, std::string_view doing) {
   return absl::InternalError(cat(api.name, " ", api.version, ": error ", error, " while ", doing));
 }
 
-// Copies the algorithm of a number among those that fit the workspace; false: there is none.
+// Copies algorithm `number`, counted among the proposed ones that fit the workspace. Returns false if there are fewer.
 template <class Proposed>
 bool choose(int number, const std::function<int(int, void*, int*)>& propose, uint64_t* algorithm) {
   Proposed proposed[kMostAlgorithms] = {};
   int found = 0;
-  if (propose(kMostAlgorithms, proposed, &found) != 0 || found < 0) return false;  // it has none for such a product
+  if (propose(kMostAlgorithms, proposed, &found) != 0 || found < 0)
+    return false;  // no algorithm computes such a product
   const auto end = std::remove_if(proposed, proposed + std::min(found, kMostAlgorithms), [](const Proposed& one) {
     return one.state != 0 || one.work_bytes > static_cast<size_t>(kMatmulWorkBytes);
   });

@@ -1,5 +1,5 @@
-// Matrix products by the libraries of GPUs, cuBLASLt and hipBLASLt, which have the same functions under other names.
-// They are opened at run time (compiler/base/libraries.h), where a kernel calls one.
+// Matrix products on GPUs by the vendors' libraries cuBLASLt and hipBLASLt, whose functions differ only in their names.
+// A library is opened at run time (compiler/base/libraries.h), when a kernel that calls it is loaded.
 #pragma once
 
 #include <memory>
@@ -12,7 +12,8 @@
 
 namespace wl {
 
-// One library's functions; all return 0 or an error's number. Handles are opaque.
+// The functions of one library. Each returns 0 or the number of an error. Handles are opaque. A "wish" is the library's
+// preference object: limits for the algorithms that it proposes.
 struct MatmulApi {
   std::string name, version;  // "cublaslt", "13.1.0"
   bool cublaslt = false;      // else hipBLASLt
@@ -32,21 +33,23 @@ struct MatmulApi {
   int (*multiply)(void* handle, void* product, const void* alpha, const void* a, void* a_layout, const void* b,
                   void* b_layout, const void* beta, const void* c, void* c_layout, void* d, void* d_layout,
                   const void* algorithm, void* work, size_t work_bytes, void* stream) = nullptr;
-  // The API's numbers.
+  // The library's numbers for attributes, compute types, dtypes and epilogues.
   int batch_count, batch_step, transpose_a, transpose_b, epilogue, bias_pointer, bias_dtype, work_bytes;
   int compute_f32, compute_tf32, transposed, f32, f16, bf16, relu, gelu, bias, plain;
 };
 
-// The library of a name, opened once. FailedPrecondition: it is not there, or too old; the message says what has it.
+// Returns the library of this name, opened once. FailedPrecondition: it is not installed or too old; the message names
+// the package that has it. InvalidArgument: there is no such library for GPUs.
 absl::StatusOr<const MatmulApi*> matmul_api(const std::string& name);
 
-// "cublaslt=13.1.0", or "" and why there is none: the library for GPUs of a family on this machine.
+// Returns this machine's library for GPUs of a family, with its version: "cublaslt=13.1.0". Returns "" if there is
+// none, and sets `why` (may be null) to the reason.
 std::string matmul_library_for(const std::string& family, std::string* why = nullptr);
 
-// A product that a library has been told of: its layouts, attributes and what it is asked for. Nothing of a device.
+// The library's descriptors of one product: matrix layouts, operation and preferences. It needs no device.
 class MatmulProduct {
  public:
-  // Internal: the library refuses something; the message says what.
+  // `api` must outlive it. Internal: the library refuses a part of the description; the message says which.
   static absl::StatusOr<std::unique_ptr<MatmulProduct>> describe(const MatmulApi& api, const MatmulCall& call);
   MatmulProduct(const MatmulProduct&) = delete;
   MatmulProduct& operator=(const MatmulProduct&) = delete;
@@ -65,18 +68,20 @@ class MatmulProduct {
   void *layouts_[4] = {}, *product_ = nullptr, *wish_ = nullptr;
 };
 
-// A product with the algorithm that the library runs for it, on the device that is current when it is made.
+// A product with the algorithm that computes it, on the device that is current when it is loaded.
 class MatmulKernel {
  public:
-  // `text`: of a MatmulCall. OutOfRange: the library proposes fewer algorithms for the product. FailedPrecondition: the
-  // library is not there. Other errors say what the library refuses.
+  // `text` is that of a MatmulCall. OutOfRange: the library proposes no algorithm of the call's number.
+  // InvalidArgument: the text is wrong. FailedPrecondition: the library is not installed. Internal: it refuses the
+  // call.
   static absl::StatusOr<std::unique_ptr<MatmulKernel>> load(const std::string& library, const std::string& text);
   MatmulKernel(const MatmulKernel&) = delete;
   MatmulKernel& operator=(const MatmulKernel&) = delete;
   ~MatmulKernel();
 
-  // Puts the product into a stream. `arguments` are addresses of pointers to device memory, as those of a launch: the
-  // kernel's, its workspace (kCounterBytes + kMatmulWorkBytes long) and one more. InvalidArgument: too few.
+  // Enqueues the product in a stream. `arguments` are those of GpuKernel::launch: the addresses of the pointers to the
+  // arrays and to the workspace (kCounterBytes + kMatmulWorkBytes bytes), and of the pass, which is not used.
+  // InvalidArgument: there are fewer arguments than the call names. Safe from several threads.
   absl::Status launch(std::span<void*> arguments, void* stream) const;
 
  private:
@@ -85,7 +90,7 @@ class MatmulKernel {
   std::unique_ptr<MatmulProduct> product_;
   void* handle_ = nullptr;
   uint64_t algorithm_[8] = {};
-  mutable std::mutex mutex_;  // the address of a bias is an attribute of the product
+  mutable std::mutex mutex_;  // held in launch(), which sets the bias as an attribute of the product
 };
 
 }  // namespace wl

@@ -1,6 +1,6 @@
-// What the libraries of products of NVIDIA (cuBLASLt) and AMD (hipBLASLt) call what Warploom asks of them, as
-// gpu_tables.h does for drivers: names of functions, and numbers with their names, which
-// tests/conformance/driver_headers_test.py compares with the vendors' headers where these are installed.
+// Names and numbers in the matrix product libraries of NVIDIA (cuBLASLt) and AMD (hipBLASLt), as gpu_tables.h has them
+// for drivers. tests/conformance/driver_headers_test.py compares them with the vendors' headers where these are
+// installed.
 #pragma once
 
 #include <cstddef>
@@ -39,12 +39,12 @@
   X(f16, 2, CUDA_R_16F, 2, HIP_R_16F)                                                                            \
   X(bf16, 14, CUDA_R_16BF, 14, HIP_R_16BF)                                                                       \
   X(relu, 2, CUBLASLT_EPILOGUE_RELU, 2, HIPBLASLT_EPILOGUE_RELU)                                                 \
-  X(gelu, 32, CUBLASLT_EPILOGUE_GELU, 32, HIPBLASLT_EPILOGUE_GELU) /* by tanh */                                 \
+  X(gelu, 32, CUBLASLT_EPILOGUE_GELU, 32, HIPBLASLT_EPILOGUE_GELU) /* the approximation by tanh */               \
   X(bias, 4, CUBLASLT_EPILOGUE_BIAS, 4, HIPBLASLT_EPILOGUE_BIAS)                                                 \
   X(plain, 1, CUBLASLT_EPILOGUE_DEFAULT, 1, HIPBLASLT_EPILOGUE_DEFAULT)
 
-// X(constant, number, cuBLASLt's name): the alignment in bytes that algorithms may rely on, which hipBLASLt does not
-// ask.
+// X(constant, number, cuBLASLt's name): preferences that promise the alignment of a matrix in bytes. hipBLASLt has
+// none.
 #define WL_MATMUL_ALIGNMENTS(X)                                   \
   X(kAlignmentOfA, 5, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES) \
   X(kAlignmentOfB, 6, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES) \
@@ -57,7 +57,8 @@ namespace wl {
 WL_MATMUL_ALIGNMENTS(WL_CONSTANT)
 #undef WL_CONSTANT
 
-// An algorithm that a library proposes for a product. It is handed back to the library, which reads its beginning.
+// A proposed algorithm, laid out as cublasLtMatmulHeuristicResult_t and hipblasLtMatmulHeuristicResult_t. Only
+// `algorithm`, which is opaque, is passed back to the library.
 struct ProposedByCublasLt {
   uint64_t algorithm[8];
   size_t work_bytes;

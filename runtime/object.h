@@ -12,10 +12,10 @@ namespace wl {
 // A loaded shared object. It is unloaded on destruction, and its functions with it.
 class SharedObject {
  public:
-  // InvalidArgument with the loader's message when `path` cannot be loaded. The process may use tile registers after
-  // it, where there are any (tile_registers.h).
+  // InvalidArgument, with the loader's message: `path` cannot be loaded. Also asks for the use of tile registers
+  // (tile_registers.h), which kernels of the object may need.
   static absl::StatusOr<SharedObject> open(const std::string& path);
-  // The same for a file beside the program or shared object that has the code or data at `symbol`.
+  // Opens `file` in the folder of the program or shared object that contains `symbol`, an address of code or data.
   static absl::StatusOr<SharedObject> open_beside(const void* symbol, const std::string& file);
   SharedObject() = default;
   SharedObject(SharedObject&& other) noexcept : handle_(std::exchange(other.handle_, nullptr)) {}
@@ -25,12 +25,14 @@ class SharedObject {
   }
   ~SharedObject();
 
-  // The address of `name`; InvalidArgument when the object does not define it.
+  // Returns the address of `name`. InvalidArgument: the object does not define it.
   absl::StatusOr<void*> symbol(const std::string& name) const;
-  // Where a CPU kernel leaves word of an index outside its axis, as Launch::outside has it.
+  // Returns the value of Launch::outside for CPU kernel `entry`: where in its scratch it reports an index outside its
+  // axis. -1: it reports none, or the object gives an offset that is not valid.
   int64_t outside_of(const std::string& entry, int64_t scratch_bytes) const;
-  // Prepares a kernel that calls a library (Source::library); OK at once when `library` is empty. FailedPrecondition
-  // says which library is missing, and which package has it.
+  // Prepares a kernel that calls a library (Source::library); does nothing when `library` is empty.
+  // FailedPrecondition: the library cannot be used; the message says which package has it. InvalidArgument: the name is
+  // unknown, or the object lacks the function that prepares the kernel.
   absl::Status prepare(const std::string& entry, const std::string& library) const;
 
  private:

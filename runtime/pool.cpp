@@ -18,9 +18,9 @@
 namespace wl {
 namespace {
 
-constexpr uint32_t kThreadBits = 12;
+constexpr uint32_t kThreadBits = 12;  // of state_, for the number of threads
 constexpr uint32_t kThreadMask = (1u << kThreadBits) - 1;
-constexpr int kLookedAt = 8;             // ranges that a thread takes blocks of, its own included
+constexpr int kLookedAt = 8;             // ranges from which a thread takes blocks, its own included
 constexpr uint32_t kStop = kThreadMask;  // a number of threads that tells workers to exit
 
 int64_t now_ns() {
@@ -51,7 +51,7 @@ uint32_t await_change(std::atomic<uint32_t>& word, uint32_t old, int64_t spin_ns
   }
 }
 
-// Returns the position of `cpu` among the hardware threads of its core; 0 when the system does not say.
+// Returns 0 for the first hardware thread of a core, or if the system does not say, and 1 for the others.
 int sibling_rank(int cpu) {
   const std::string path = absl::StrCat("/sys/devices/system/cpu/cpu", cpu, "/topology/thread_siblings_list");
   int first = cpu;
@@ -88,7 +88,7 @@ std::vector<int> allowed_cpus() {
 Pool::Pool(int threads, bool pin) : caller_(std::this_thread::get_id()) {
   WL_CHECK(threads >= 1 && static_cast<uint32_t>(threads) < kStop, threads, " threads");
   const std::vector<int> cpus = allowed_cpus();
-  // Spinning pays only while every thread has a CPU of its own.
+  // Spinning, and pinning, only help while every thread has a CPU of its own.
   spin_ns_ = static_cast<size_t>(threads) <= cpus.size() ? 100'000 : 0;
   pin = pin && static_cast<size_t>(threads) <= cpus.size();
   if (pin) callers_cpus_ = cpus;
@@ -180,8 +180,8 @@ void Pool::spoil_scratch() {
   spoil(work_, kCounterBytes);
 }
 
-// A thread that has ended its range takes blocks of the next ones, one at a time. It looks at a few of them only: with
-// many threads there are as many who look at each range, and each look costs a transfer between cores.
+// Runs blocks of the thread's own range, then of the following ranges, one block at a time. It reads only kLookedAt
+// ranges: otherwise every thread would read the range of every other, and each read moves a cache line between cores.
 void Pool::run_blocks(int thread, int threads, const Launch& launch, void* const* args) {
   char* scratch = scratch_[static_cast<size_t>(thread)].data;
   auto* const outside = launch.outside < 0 ? nullptr : reinterpret_cast<OutsideIndex*>(scratch + launch.outside);
@@ -195,7 +195,7 @@ void Pool::run_blocks(int thread, int threads, const Launch& launch, void* const
   }
   if (outside && outside->extent != 0) outside_in_.store(thread, std::memory_order_relaxed);
 #if defined(__x86_64__)
-  __builtin_ia32_sfence();  // only a fence orders non-temporal stores
+  __builtin_ia32_sfence();  // non-temporal stores are ordered only by a fence
 #endif
 }
 

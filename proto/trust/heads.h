@@ -1,6 +1,6 @@
-// Heads: what a coordinator says of all records that it has signed, under the same key and with a date, so that a
-// record of yesterday is not taken for one of today. A head says below which generation records are no longer right:
-// all of them, and those of single keys. See docs/design/trust.md#generations.
+// Heads. A head is a coordinator's dated statement, signed with the key of its records, about all records that it has
+// signed: it gives the least generation of records that are still valid, for all keys and for single ones. So a record
+// that was replaced or revoked since is recognised. See docs/design/trust.md#generations.
 #pragma once
 
 #include <cstddef>
@@ -15,9 +15,9 @@ namespace wl {
 
 namespace v1 = ::warploom::v1;
 
-inline constexpr size_t kMostFloors = 256;  // single keys of a head
-inline constexpr size_t kMostHeads = 64;    // of other coordinators, in one answer
-inline constexpr int64_t kHeadDays = 30;    // how long a head counts, unless the file of --signers says otherwise
+inline constexpr size_t kMostFloors = 256;  // single keys in a head
+inline constexpr size_t kMostHeads = 64;    // heads of other coordinators in one answer
+inline constexpr int64_t kHeadDays = 30;    // days for which a head is accepted, unless the --signers file gives others
 inline constexpr int64_t kDayMs = 86'400'000;
 
 struct StoreHead {
@@ -27,23 +27,23 @@ struct StoreHead {
     bool operator==(const Floor&) const = default;
   };
   std::string signed_by;       // public key, in hexadecimal
-  int64_t unix_ms = 0;         // when it was said
-  int64_t oldest = 0;          // records of generations below this one are no longer right
-  std::vector<Floor> floors;   // likewise of keys
+  int64_t unix_ms = 0;         // when the head was signed
+  int64_t oldest = 0;          // records of generations below this one are no longer valid
+  std::vector<Floor> floors;   // the same for records of single keys
   std::string signature = {};  // in hexadecimal
   bool operator==(const StoreHead&) const = default;
 };
 
-// What is signed.
+// Returns the text that is signed.
 std::string text_of_head(const StoreHead& head);
 
 v1::StoreHead to_proto(const StoreHead& head);
-// The message's fields are within their limits (proto/limits.h).
+// The message's fields must have been checked (proto/limits.h).
 StoreHead from_proto(const v1::StoreHead& message);
 
-// Below which generation records of a key are no longer right by their signer's head. 0: all are right.
+// Returns the least generation of records of this key that are valid by the head of their signer; 0: all are valid.
 int64_t floor_of(const StoreHead& head, const std::string& key);
-// Why a record is no longer right by its signer's head, for people; "": it is.
+// Returns why a record is no longer valid by its signer's head, for people; "": it is valid.
 std::string why_too_old(const KernelRecord& record, const StoreHead& head);
 
 }  // namespace wl

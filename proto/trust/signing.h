@@ -1,5 +1,5 @@
-// Signatures of records: Ed25519 over the digest of a record, which covers everything that it says, and its generation.
-// A coordinator signs what it promotes, and a client checks it against the keys that it trusts.
+// Signatures of records: Ed25519 over the digest of a record, which covers its contents, and its generation. A
+// coordinator signs the records that it promotes, and a client checks the signature against the keys that it trusts.
 #pragma once
 
 #include <memory>
@@ -16,19 +16,20 @@ namespace wl {
 
 class SigningKey {
  public:
-  // Reads the private key of a PEM file; makes one, readable by this user alone, where there is no file.
-  // FailedPrecondition: others than its owner may read it, it is no private Ed25519 key, or it cannot be read or
-  // written.
+  // Reads the private key in a PEM file. If there is no file, creates one that only this user can read.
+  // FailedPrecondition: other users may access the file, it is not a private Ed25519 key, or it cannot be read or
+  // created.
   static absl::StatusOr<std::shared_ptr<const SigningKey>> open(const std::string& file);
   ~SigningKey();
   SigningKey(const SigningKey&) = delete;
   SigningKey& operator=(const SigningKey&) = delete;
 
   const std::string& public_key() const { return public_key_; }  // 32 bytes in hexadecimal
-  // Sets who signed the record, and the signature of its digest and generation.
+  // Sets `signed_by`, and `signature` of the record's digest and generation.
   void sign(KernelRecord* record) const;
-  void sign(StoreHead* head) const;  // likewise
-  // Sets who made the record's object of its source, and this key's word for it.
+  void sign(StoreHead* head) const;  // the same for a head
+  // Sets `built_by`, and `built_signature` of the statement that this coordinator's compilers made the record's object
+  // from its source.
   void sign_as_built(KernelRecord* record) const;
 
  private:
@@ -41,29 +42,29 @@ class SigningKey {
 // A key that a client trusts.
 struct Signer {
   std::string public_key, name;
-  int64_t head_days = kHeadDays;  // its head is that old at most
+  int64_t head_days = kHeadDays;  // days for which a head of this signer is accepted
 };
 
-// Reads a file of lines "KEY NAME", as `warploom signer` prints them, or "KEY NAME 365d" with Signer::head_days; lines
-// that begin with # are left out.
-// InvalidArgument names the line, what was expected there and what was found, or says that the file has none.
+// Reads the file of --signers. Its lines are "KEY NAME", as `warploom signer` prints them, or "KEY NAME 365d", which
+// sets Signer::head_days; empty lines and lines that begin with # are skipped. InvalidArgument: a line is wrong (the
+// message has its number, what was expected and what was found), the file has no key, or it cannot be read.
 absl::StatusOr<std::vector<Signer>> read_signers(const std::string& file);
 
-// Whether a record whose digest was checked may be used. DataLoss: its signature is not of its digest.
-// PermissionDenied: `signers` is not empty, and none of them signed it. Both say what to do.
+// Checks whether a record, whose digest was checked before, may be used. DataLoss: it has a signature that does not
+// match. PermissionDenied: `signers` is not empty, and none of them signed it. Both messages say what to do.
 absl::Status check_signature(const KernelRecord& record, const std::vector<Signer>& signers);
 
-// Whether it is what its signer said.
+// Whether the head's signature matches.
 bool is_sound(const StoreHead& head);
-// The heads that are sound and of one of `signers`; of anybody, if there are none. At most kMostHeads.
+// Returns the heads that are sound and whose signer is one of `signers` (any, if these are empty), at most kMostHeads.
 std::vector<StoreHead> sound_heads(const google::protobuf::RepeatedPtrField<v1::StoreHead>& heads,
                                    const std::vector<Signer>& signers);
 
-// The signer of this key; null: it is none of them.
+// Returns the signer with this key; null: there is none.
 const Signer* find_signer(const std::vector<Signer>& signers, const std::string& public_key);
 
-// Whether a coordinator gives its word that its own compilers made the record's object of its source: any one or, if
-// `signers` is not empty, one of them.
+// Whether a coordinator has signed the statement that its own compilers made the record's object from its source. It
+// must be one of `signers`, unless these are empty.
 bool is_built(const KernelRecord& record, const std::vector<Signer>& signers);
 
 }  // namespace wl
