@@ -6,7 +6,8 @@
 //    "stages": {"import": {"s": seconds, "cpu_s": of this process, "peak_mb": its largest resident memory}, ...},
 //    "rules": {"commute": {...}, ...}}        with --rules: each rule alone, to its fixpoint
 //
-// Where the kernel lets a process reset its peak, a stage's peak is its own. Otherwise it is that of all stages so far.
+// Where Linux lets a process reset its peak (/proc/self/clear_refs), each stage has a peak of its own. Elsewhere it is
+// the peak of all stages so far.
 #include <chrono>
 #include <cstdio>
 #include <ctime>

@@ -7,9 +7,10 @@ usage: compile_scale.py [--tool build/release/bin/compile_scale] [--sizes 1000,1
                         [--models FILE...]
 
 Every mix is a graph of about the given number of ONNX nodes: transformer blocks, residual convolutions, elementwise
-chains, one value that every node reads, dense concatenations. The models of tests/data and those given come first.
-Everything runs in one thread and never waits, so the processor's time is what an idle machine takes. `slope` is the
-exponent p of time ~ nodes^p between the two largest sizes: 1 is linear, and n log n is slightly more.
+chains, one value that every node reads, dense concatenations, blocks of different shapes. The models of tests/data and
+those given come first. Each program has one thread and never waits, so its CPU time is the time that it takes on an
+idle machine. `slope` is the exponent p of time ~ nodes^p between the two largest sizes: 1 is linear, and n log n is
+slightly more.
 """
 
 import argparse
@@ -111,7 +112,7 @@ def elementwise_chain(nodes):
 
 
 def wide_fan_out(nodes):
-    """One expensive value that every node reads, and the sum of all results."""
+    """A graph in which one expensive value is an operand of every product, and all results are summed."""
     m = Maker()
     x = m.op("Exp", m.input(64, 128))
     level = []
@@ -123,8 +124,7 @@ def wide_fan_out(nodes):
 
 
 def dense_concatenation(nodes, block=24, growth=4):
-    """DenseNet's blocks, in which every layer reads the concatenation of all layers before it, and plain lists that
-    are concatenated."""
+    """Blocks like DenseNet's, in which every layer reads the concatenation of all layers before it."""
     m = Maker()
     x = m.input(32, growth)
     while len(m.nodes) < nodes:
@@ -190,7 +190,7 @@ def show(name, result):
 
 
 def slopes(runs):
-    """Exponents between the two largest sizes, of the whole and of each stage that takes long enough to measure."""
+    """Exponents between the two largest sizes: of the total time and of each stage that takes long enough to measure."""
     done = [run for run in runs if "error" not in run]
     if len(done) < 2:
         return {}

@@ -7,11 +7,11 @@
 //    "one_per_op" | "calls" | "library" | "greedy" | "planned": {"kernels": ..., "bytes": ..., "micros": modelled},
 //    "packed": {"kernels": ..., "apart": ..., "micros": modelled}}
 //
-// --half: every f32 of the models as bf16. "calls" is the cover of compilers that call libraries: greedy fusion, and
-// contractions stand alone. Its contractions are priced as kernels of this compiler, as all others are. "library" is
-// the same cover with the contractions of 16-bit floats N times as fast (--library, 1 where it is not given): a
-// library's matrix instructions, which no kernel of this compiler uses. "packed": kernels of the planned cover that are
-// several side by side; "apart" and "micros": the kernels and the time of the planned cover without any.
+// --half: every f32 of the models as bf16. "calls" is the cover of compilers that call libraries: greedy fusion in
+// which every contraction is a kernel of its own, priced as a kernel of this compiler. "library" is the same cover
+// with the contractions of 16-bit floats N times as fast (--library, by default 1), as a library with faster kernels
+// would make it. "packed" is about packed kernels, each of which computes several independent groups: "kernels" is
+// their number in the planned cover; "apart" and "micros" are the kernels and the time of a planned cover without them.
 #include "compiler/cover/cover.h"
 
 #include <algorithm>
@@ -37,7 +37,7 @@
 namespace wl {
 namespace {
 
-// CPU time of this thread, so that other load on the machine does not count.
+// CPU time of this process in seconds, in which other load on the machine does not count.
 double now_s() {
   return static_cast<double>(std::clock()) / CLOCKS_PER_SEC;
 }
@@ -57,7 +57,7 @@ bool multiplies_half(const Graph& graph) {
   });
 }
 
-// `library`: how many times the model's rate contractions of 16-bit floats have.
+// Returns a cover's figures as JSON. `library`: factor on the modelled rate of contractions of 16-bit floats.
 std::string figures(const Graph& graph, const Cover& cover, const Machine& machine, double library = 1) {
   const Rates rates = rates_of(machine);
   Rates of_library = rates;
@@ -74,7 +74,7 @@ std::string figures(const Graph& graph, const Cover& cover, const Machine& machi
   return cat("{\"kernels\": ", cover.groups.size(), ", \"bytes\": ", bytes, ", \"micros\": ", micros, "}");
 }
 
-// Compares the packed kernels with the planned cover without packing.
+// Returns the "packed" object: the number of packed kernels, and the figures of a planned cover without them.
 absl::StatusOr<std::string> packed_figures(const ColumnPool& pool, const PlannedCover& planned) {
   std::vector<double> apart = form_times(pool, {});
   for (size_t f = 0; f < apart.size(); ++f)
@@ -106,7 +106,8 @@ absl::StatusOr<Graph> in_half(Graph graph) {
   return simplify(graph);
 }
 
-// A graph of elementwise ops, row reductions combined with their operands, and products. Every op reads recent values.
+// Returns a graph of elementwise ops, row reductions subtracted from their operands, and matrix products. Operands are
+// drawn from the latest twelve values.
 Graph random_model(int ops, uint64_t seed) {
   std::mt19937_64 random(seed);
   Builder b;

@@ -5,8 +5,8 @@ one launch. Nothing is run.
 
 cover.py [--bin DIR] [--target NAME]... [--half] [--library N] [--random OPS] MODEL.onnx...
 
---half: every f32 as bf16. Contractions are priced as this compiler's own kernels in every cover. "library" prices those of
-"calls" as a library's instead, whose products of 16-bit floats are N times as fast (--library): its matrix instructions.
+--half: every f32 as bf16. Contractions are priced as this compiler's own kernels in every cover. "library" is the cover "calls"
+with contractions of 16-bit floats N times as fast (--library), as a library with faster kernels would make it.
 """
 
 import argparse
@@ -18,7 +18,7 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 COVERS = ("one_per_op", "calls", "greedy", "planned")
-MEANS = {"calls": "calls", "library": "library", "greedy": "greedy", "packed": "unpacked"}  # and what they are called
+MEANS = {"calls": "calls", "library": "library", "greedy": "greedy", "packed": "unpacked"}  # key of the JSON object: printed name
 
 
 def geometric_mean(values):

@@ -6,9 +6,10 @@
                                         calibrate and judge
     bench/cpu_model.py --record --only square_512 ...    some shapes, besides micro-kernels and calibration shapes
 
-Every schedule is timed in rounds over all schedules of its shape, every other round backwards, and the least of its
-samples counts. Calibration sees the micro-kernels and seven schedules of each calibration shape (at most 200 points), never a
-shape that is ranked. The sub-space of a ranked shape is a uniform draw from all of its legal schedules for one thread.
+Every schedule is timed in rounds over all schedules of its shape, every other round in reverse order, and the second least
+of its samples counts. The model is calibrated with the micro-kernels and seven schedules of each calibration shape (at most
+200 points), never with a shape that is ranked. The schedules of most ranked shapes are a uniform draw from all legal ones for
+one thread; those of shapes with weights in panels begin with the seeds of the space.
 """
 
 import argparse

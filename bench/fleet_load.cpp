@@ -1,4 +1,4 @@
-// A coordinator with a compiler that computes nothing, and simulated workers that take a fixed time for every batch.
+// Load on a coordinator with a simulated compiler, by simulated workers that take a fixed time for every batch.
 //
 //   fleet_load speedup [TRIALS]                   one search on one worker and on eight, five rounds of each in turn
 //   fleet_load soak [WORKERS JOBS SECONDS]        a coordinator process with so many workers and jobs at once: how busy
@@ -42,7 +42,8 @@ void must(const absl::Status& status) {
   std::exit(1);
 }
 
-// A graph of one op, so that a job is one search; small, so that the times of the workers are above its floor.
+// Returns a graph of one op, so that a job is one search. It is small, so that the times that workers report are above
+// the floor of its group.
 std::string graph_of(int64_t rows) {
   return cat("graph {\n  %0 = input \"x\" : f32[", rows, ",2] normal(0,1)\n  %1 = exp %0 : f32[", rows,
              ",2]\n  output \"y\" %1\n}\n");
@@ -77,7 +78,7 @@ v1::Job watch(v1::TuningService::Stub& tuning, const std::string& name) {
   return job;
 }
 
-// Seconds that one search takes on a fleet whose workers take `per_batch` for a batch.
+// Returns the seconds that one search takes on a fleet whose workers take `per_batch` for each batch.
 double search_on(int workers, int64_t trials, milliseconds per_batch) {
   Scratch scratch;
   const FakeCompiler compiler;
@@ -129,7 +130,7 @@ int speedup(int64_t trials) {
   return 0;
 }
 
-// A coordinator in a process of its own, and what the system says of it.
+// A coordinator in a process of its own, with its figures from /proc.
 class Observed {
  public:
   Observed(const std::string& program, const std::string& store, const std::string& address) {
@@ -151,7 +152,7 @@ class Observed {
     int status = 0;
     waitpid(pid_, &status, 0);
   }
-  // A number of /proc/PID/status: "VmRSS" in kB, "Threads".
+  // Returns a number of /proc/PID/status, as "VmRSS" in kB or "Threads"; -1 if it has none.
   int64_t status(const std::string& field) const {
     std::ifstream file(cat("/proc/", pid_, "/status"));
     for (std::string line; std::getline(file, line);)
@@ -163,7 +164,7 @@ class Observed {
     for (const auto& entry : std::filesystem::directory_iterator(cat("/proc/", pid_, "/fd"))) count += entry.exists();
     return count;
   }
-  // Seconds of processor time of the threads of a name; of all if it is empty.
+  // Returns the CPU time in seconds of the threads with a name, or of all threads if `name` is empty.
   double seconds_of(const std::string& name) const {
     double sum = 0;
     for (const auto& task : std::filesystem::directory_iterator(cat("/proc/", pid_, "/task"))) {
@@ -222,7 +223,7 @@ int soak(int workers, int jobs, int seconds) {
     fleet.emplace_back(channels[static_cast<size_t>(i) % channels.size()], cat("w", i),
                        Hooks{.before = [&](const Batch&) {
                          ++batches;
-                         // Longer, the more there are: the coordinator's share is measured, not how many fit.
+                         // Proportional to the workers, so that the rate of batches does not depend on their number.
                          const auto until = Clock::now() + milliseconds(5 * workers);
                          while (!over && Clock::now() < until) std::this_thread::sleep_for(milliseconds(50));
                        }});

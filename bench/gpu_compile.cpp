@@ -1,9 +1,9 @@
-// How many GPU kernels a second this machine compiles, with the processes and the judgement of a worker:
+// How many GPU kernels per second this machine compiles and judges, in JOBS processes as a worker does it:
 //
 //   gpu_compile RUNNER TARGET JOBS KERNELS [UNIT]
 //
 // prints one JSON object. The kernels are distinct schedules of memory-bound groups (softmax, norms, GELU, transposes,
-// sums). Nothing runs on a GPU.
+// sums); UNIT is the number of kernels in a translation unit. Nothing runs on a GPU.
 #include <unistd.h>
 
 #include <algorithm>
@@ -29,7 +29,7 @@ const std::set<std::string> kMemoryBound = {
     "softmax",       "residual_layer_norm", "log_softmax_gather", "group_norm_silu", "bias_gelu",
     "transpose_add", "column_sum",          "causal_mask",        "concat_add",      "padded_average_pool"};
 
-// Takes equally many points of every group's space, default schedules first.
+// Returns `wanted` candidates, equally many of every group's space, default schedules first.
 std::vector<Candidate> candidates_for(const Machine& machine, size_t wanted) {
   std::vector<std::vector<Candidate>> by_group;
   for (const testing::Golden& golden : testing::kGoldens) {
@@ -79,7 +79,7 @@ int run(const std::string& runner, const std::string& target, int jobs, size_t k
   options.folder = folder;
   options.unit = unit;
   CompilePool pool(runner, jobs);
-  // Processes are started and libraries loaded once in a worker's life, so they do not count.
+  // A worker starts processes and loads libraries once in its life, so this first compilation is not timed.
   const std::vector<Candidate> first(candidates.begin(), candidates.begin() + std::min<ptrdiff_t>(jobs, 2));
   (void)pool.compile(first, code_limits((*row)->gpu), options);
   const int64_t begin = monotonic_ns();

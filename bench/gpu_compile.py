@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""How many memory-bound GPU kernels a second this machine compiles and judges, with one kernel per translation unit
+"""How many memory-bound GPU kernels per second this machine compiles and judges, with one kernel in a translation unit
 and with several.
 
     bench/gpu_compile.py [--targets cuda:sm_90a,hip:gfx90a] [--jobs 2] [--kernels 96] [--json FILE]

@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""What a search loses by timing candidates that have lost no further (kLost in worker/drivers/timing.cpp).
+"""What a search loses by no longer timing a candidate that is clearly slower than the best (kLost in worker/drivers/timing.cpp).
 
 Draws 48 points of each recorded space and their samples in random order, times them as a search does, and takes the eight
 that look fastest. Prints how much slower the best of these is than the best of the 48, by all recorded samples, and
-how many runs that took. `before` are the rules until a search had a runner of its own (docs/design/search.md#runner-of-a-search). Seconds; no device.
+the number of runs. `before` are the rules before searches had a runner of their own (docs/design/search.md#runner-of-a-search),
+`now` those since. Takes seconds and needs no device.
 
     bench/lost.py
 """
@@ -30,7 +31,7 @@ def lost_now(samples, best):
     return any(len(samples) >= n and min(samples) > factor * best for n, factor in ((2, 1.5), (3, 1.25), (5, 1.1)))
 
 
-# Name, who has lost, samples of a kernel that takes longer than the budget, and runs beside them: check and warming up.
+# Name, whether a candidate with these samples has lost, most samples of a candidate, and runs beside the samples: check and warming up.
 RULES = (("before", lost_before, 5, 2), ("now", lost_now, 3, 1))
 
 

@@ -6,9 +6,9 @@
 //   copy BYTES   -> {"plain": [ns...], "nt": [ns...]}   one sample per copy that reads BYTES/2 and writes BYTES/2
 //   read BYTES   -> {"read": [ns...]}                   one sample per sum over BYTES
 //   fma          -> {"gflops": [...]}                   one sample per few milliseconds
-//   bf16         -> {"gflops": [...]}                   of bf16 by pairs; of floats without that instruction
+//   bf16         -> {"gflops": [...]}                   of pairs of bf16; without AVX512-BF16, of floats
 //   tiles        -> {"gflops": [...]}                   of bf16 in tile registers (AMX); without them, as bf16
-//   exp, erf     -> {"gelements": [...]}                of floats to about single precision, likewise
+//   exp, erf     -> {"gelements": [...]}                10^9 floats per second, to about single precision
 //
 // Every thread works on its own contiguous part, as in a kernel. THREADS includes the calling thread.
 #include <chrono>
@@ -82,8 +82,8 @@ __attribute__((noinline)) void copy_nt(const Vector* __restrict from, Vector* __
   fence();
 }
 
-// Makes 2 * kLanes * kChains operations per turn. The independent chains hide the latency of a multiply-add, and all of
-// them fit in registers: 32 with AVX-512 and on other machines, 16 with AVX.
+// A turn is one multiply-add in every lane of kChains vectors. These chains are independent, which hides the latency of
+// a multiply-add, and all fit in registers: a machine with AVX has 16 of them, others 32.
 #if defined(__x86_64__) && !defined(__AVX512F__)
 constexpr int kChains = 12;
 #else
@@ -142,9 +142,9 @@ void multiply_add_tiles(int64_t turns) {
     shape[16 + 2 * tile] = 64;
     shape[48 + tile] = 16;
   }
-  asm volatile("" : : "r"(shape) : "memory");  // g++ 12 takes the first eight bytes alone for what is read
+  asm volatile("" : : "r"(shape) : "memory");  // g++ 12 assumes that the next call reads only eight bytes of `shape`
   _tile_loadconfig(shape);
-  _tile_zero(0);  // the sums; what the factors hold does not matter
+  _tile_zero(0);  // registers 0 to 3 are the sums; the values of the factors do not matter
   _tile_zero(1);
   _tile_zero(2);
   _tile_zero(3);
@@ -290,7 +290,7 @@ std::vector<double> time_copy(Team& team, double seconds, int64_t bytes, bool nt
   });
 }
 
-// Returns gigaflops: what `chains` does in each lane of every chain is so many multiply-adds.
+// Returns gigaflops. A turn of `chains` makes `multiply_adds` multiply-adds in each lane of every chain.
 std::vector<double> rate_of_chains(Team& team, double seconds, float (*chains)(int64_t, float), int multiply_adds) {
   const int64_t turns = 2'000'000;
   std::vector<float> sink(static_cast<size_t>(team.size()) * 64);
@@ -302,7 +302,7 @@ std::vector<double> rate_of_chains(Team& team, double seconds, float (*chains)(i
   });
 }
 
-// Returns gigaflops of bf16, of vectors where there are no tile registers.
+// Returns gigaflops of bf16 in tile registers, or in vectors if the machine has none.
 std::vector<double> rate_of_tiles(Team& team, double seconds) {
   if (!have_tiles()) return rate_of_chains(team, seconds, multiply_add_bf16, kHalvesPerLane);
   constexpr int64_t kTurns = 100'000;

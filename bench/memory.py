@@ -6,14 +6,13 @@
 Both programs read the weights from one ONNX file that contains them, and run the model three times with the same
 number of threads, each in its own process. There are two figures for each:
 
-*arena*: the memory of a run besides its weights. Warploom: intermediate values, inputs, outputs, and every thread's
-scratch, as the bundle lays them out. onnxruntime: "Total allocated bytes" of the BFC arena of its CPU provider
+*arena*: the memory of a run besides its weights. Warploom: intermediate values, inputs, outputs, and the scratch memory
+of every thread, as the bundle lays them out. onnxruntime: "Total allocated bytes" of the BFC arena of its CPU provider
 (default options), from its log. That includes initializers only where they were not repacked, and neither the
 buffers of repacked ones nor the inputs.
 
 *process*: the largest resident set, less that of the same program before it has loaded a model (`warploom
---version`; Python with onnxruntime and numpy imported). It includes the weights and everything that loading them
-took.
+--version`; Python with onnxruntime and numpy imported). It includes the weights and the memory for loading them.
 
 Writes bench/results/memory-DATE.json and .md; exits 1 when a figure of ours is above 1.2 of onnxruntime's.
 """
@@ -37,7 +36,7 @@ CALLS = 3
 LIMIT = 1.2
 
 
-# A process inherits the largest resident set of its parent, so the parent must be small.
+# Linux counts the parent's resident set at the time of a fork in ru_maxrss of the child, so a small process starts the program.
 START = """
 import os, sys
 process = os.posix_spawn(sys.argv[2], sys.argv[2:], os.environ)
@@ -115,7 +114,7 @@ def status(field):
 
 
 def with_weights(model, inputs, to):
-    """Saves the model with the values of its weights in the ONNX file."""
+    """Saves the model with the values of its weights as initializers."""
     import numpy as np
     import onnx
     import peers

@@ -52,8 +52,8 @@ class OnnxRuntime:
 
 
 def count_traffic():
-    """Counts what Inductor schedules from now on: kernels that it generates, calls of libraries, and the bytes that
-    both move. Bytes are Inductor's own `num_bytes_accessed`, in which each buffer of a kernel counts once."""
+    """Returns a dict in which everything is counted that Inductor schedules from now on: generated kernels, calls of libraries,
+    and the bytes that both move, by Inductor's own `num_bytes_accessed`, in which each buffer of a kernel counts once."""
     import torch
     from torch._inductor import graph, scheduler
 
@@ -65,8 +65,8 @@ def count_traffic():
         for node in lowering.scheduler.nodes:
             accesses = node.get_read_write_buffer_accesses(include_reads=True, include_writes=True)
             moved = sum(accesses.values())
-            # Inductor does not count constants. MKL gets a weight twice, packed and in its original form, and does not
-            # read the latter, so the packed one is counted.
+            # Inductor does not count constants. A call of MKL has a weight twice, packed and in its original form, and
+            # reads only the packed one, which therefore counts.
             named = {read.name for read in node.read_writes.reads} & set(lowering.constants) - set(accesses)
             twice = "_mkl_linear" in str(getattr(node.node, "python_kernel_name", ""))
             for tensor in map(lowering.constants.get, named):

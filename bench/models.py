@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
-"""Whole models: every ONNX file of a folder is tuned, run, checked call by call against the oracle, compared with
-onnxruntime on the same inputs, and timed in interleaved rounds with two other tuned plans of Warploom (BASELINES),
-with onnxruntime and with torch.compile (build/venv-peers). Kernels and the bytes they move are counted for each
-plan and for torch.compile.
+"""Whole models: every ONNX file of a folder is tuned, run, checked against the oracle, compared with onnxruntime on the
+same inputs, and timed in interleaved rounds with two other tuned plans of Warploom (BASELINES), with onnxruntime and
+with torch.compile (build/venv-peers). Kernels and the bytes they move are counted for each plan and for torch.compile.
 
     bench/models.py [FOLDER] [--trials 30] [--only NAME ...] [--peers NAME ...]
     bench/models.py --further [--trials 30] [--only NAME ...]
 
-Of the other frameworks the first takes onnxruntime and torch.compile unless told. The second exports ten models that nothing was tuned to (further/export.py), and compares with OpenVINO and XLA too, but not with
-other plans. Writes bench/results/models/DATE.json and .md (further/DATE.json, and prints the table), anew after each model. If a step fails on
-a model, the model's row says so.
+The first form compares with onnxruntime and torch.compile unless --peers names others. The second exports ten models that the project was
+not developed with (further/export.py), and compares with OpenVINO and XLA too, but not with other plans. Writes
+bench/results/models/DATE.json and .md (with --further: bench/results/further/DATE.json, and prints the table), anew after each model. If a
+step fails on a model, the model's row says so.
 """
 
 import argparse
@@ -46,7 +46,7 @@ def warploom(*arguments, deadline=3600):
 
 
 def differences(ours, theirs):
-    """Largest difference of each output, relative to the largest magnitude of the reference."""
+    """Largest difference of any output, relative to the largest magnitude of that output in the reference."""
     worst = 0.0
     for path in sorted(theirs.glob("*.npy")):
         expected, found = np.load(path).astype("f8"), np.load(ours / path.name).astype("f8")
@@ -86,8 +86,8 @@ class Peer:
 
 
 def tune(model, options, row, cover):
-    """Tunes with `cover` as the first cover. Returns the bundle and which kernels it has. All covers share one store,
-    so that no group is tuned twice."""
+    """Tunes with `cover` as the first cover. Returns the bundle, and the records of its kernels with their counts. All covers
+    share one store, so that no group is tuned twice."""
     bundle = WORK / model.stem / f"bundle-{cover}"
     bundle.parent.mkdir(parents=True, exist_ok=True)
     start = time.perf_counter()
@@ -105,8 +105,8 @@ def tune(model, options, row, cover):
 
 
 def weights_of(model, bundle):
-    """Options for `warploom run` if the file itself has values of inputs, and not only constants of the graph. Others are
-    generated, and the peers get the same."""
+    """Options for `warploom run`: --weights if the file has values of graph inputs, and not only constants. The program
+    generates the values of other inputs, and the peers get the same ones."""
     manifest = json.loads((bundle / "manifest.json").read_text())
     graphs = [(bundle / manifest["graph"]["file"]).read_text(), *(folded["graph"] for folded in manifest["folded"])]
     inputs = set(re.findall(r' = input "([^"]*)"', "".join(graphs)))
@@ -175,7 +175,7 @@ def megabytes(counted):
 
 
 def gains_over(rows, baseline, statistic):
-    """How many times faster the chosen plan is than a baseline, for each model; 1 where the kernels are the same."""
+    """How many times as fast as a baseline the chosen plan is, by model; 1 where the kernels are the same."""
     return {
         r["model"]: 1.0 if r[baseline]["same_kernels"] else r[baseline][statistic]
         for r in rows
@@ -230,7 +230,7 @@ def table(rows, options):
 
 
 def over_best(row, statistic):
-    """The fastest other framework, and how many times as fast as it Warploom is."""
+    """Returns the fastest other framework, and its time over Warploom's."""
     others = {name: row[f"{name}_ns"][statistic] for name in ALL_PEERS if f"{name}_ns" in row}
     if not others:
         return None, float("nan")
@@ -239,7 +239,7 @@ def over_best(row, statistic):
 
 
 def peers_table(rows, options):
-    """Every model beside all other frameworks, and how many times as fast as the best of them Warploom is."""
+    """Lines of a table in Markdown: the times of every model in all frameworks, and the best other framework's over Warploom's."""
     titles = [bench.peers.TITLES[name] for name in ALL_PEERS]
     lines = [
         f"Every model tuned with {options.trials} trials per distinct group; {options.threads} threads; ms of the same interleaved "
@@ -268,7 +268,7 @@ def peers_table(rows, options):
 
 
 def exported(folder):
-    """The folder of the ten further models, which the peers' Python exports once."""
+    """Returns the folder of the ten further models; exports them with the Python of build/venv-peers if it does not exist."""
     if not folder.exists():
         python = ROOT / "build" / "venv-peers" / "bin" / "python"
         made = folder.with_name(f"{folder.name}-unfinished")

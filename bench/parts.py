@@ -43,8 +43,8 @@ def rotary(heads, tokens, size):
 
 
 def kv_concat(batch, heads, tokens, size):
-    """A step of decoding: the new token's keys have the layout that the projection produces, with heads within the
-    token."""
+    """A step of decoding: the new token's keys are concatenated to those of the past. They have the layout in which the
+    projection produces them, [batch, token, head, element]."""
     nodes = [
         helper.make_node("Reshape", ["new", "split"], ["by_head"]),
         helper.make_node("Transpose", ["by_head"], ["turned"], perm=[0, 2, 1, 3]),
@@ -56,7 +56,7 @@ def kv_concat(batch, heads, tokens, size):
 
 
 def channel_shuffle(batch, channels, side):
-    """Two branches that have half of the channels each, with their channels interleaved."""
+    """Interleaves the channels of two branches that have half of the channels each."""
     nodes = [
         helper.make_node("Concat", ["a", "b"], ["both"], axis=1),
         helper.make_node("Reshape", ["both", "grouped"], ["g"]),
@@ -72,7 +72,7 @@ def channel_shuffle(batch, channels, side):
 
 
 def involution(batch, channels, side, groups, window):
-    """The multiply and sum of an involution, which has its own window for every pixel and group of channels."""
+    """The multiplications and sums of an involution, which has weights of its own for every pixel and group of channels."""
     taps, pad = window * window, window // 2
     nodes = [helper.make_node("Pad", ["x", "pads"], ["padded"])]
     constants = [constant("pads", np.array([0, 0, pad, pad, 0, 0, pad, pad])), constant("axes", np.array([2, 3]))]
@@ -120,7 +120,7 @@ PARTS = (
     Workload("involution", "involution 7x7 multiply-sum 32x64x56x56", involution(*INVOLUTION), "copy"),
     Workload("cross_entropy", "log-softmax + gather 2048x32000", cross_entropy(2048, 32000), "read", {"exp": 2048 * 32000}),
 )
-# Members of workloads.WORKLOADS that are memory-bound parts of models too.
+# Workloads of workloads.WORKLOADS that are memory-bound parts of models too.
 ALSO = ("layer_norm", "bias_gelu", "group_norm_silu")
 
 

@@ -1,4 +1,4 @@
-"""Products as workloads of their own: square ones, rows times constant weights, the convolutions of ResNet-50, attention.
+"""Products as workloads of their own: square ones, rows times constant weights, convolutions of image models, attention.
 
 Each row of PRODUCTS has its ONNX form; torch_functions and jax_functions have the form in which users of those frameworks write it, by the kind
 of product. Weights are inputs that the model's metadata names, as in the models of other workloads.
@@ -21,7 +21,7 @@ def model(nodes, inputs, outputs, weights=(), constants=()):
 
 @dataclasses.dataclass(frozen=True)
 class Convolution:
-    """Square images, windows and strides; padded so that the image keeps its side at stride 1. `groups` as in ONNX."""
+    """A convolution with square images, windows and strides, padded so that the image keeps its side at stride 1. `groups` as in ONNX."""
 
     channels: int
     side: int
@@ -50,7 +50,7 @@ class Convolution:
         return model([node], inputs, [tensor("y", 1, self.filters, self.out_side, self.out_side)], ["w"])
 
 
-# The 23 different ones, in the order in which they come first.
+# The 23 different convolutions of ResNet-50, in the order of their first occurrence.
 RESNET50 = (
     Convolution(3, 224, 64, 7, 2),
     Convolution(64, 56, 64, 1),
@@ -83,7 +83,7 @@ DEPTHWISE = (
     Convolution(240, 28, 240, 5, 1, 240),
     Convolution(672, 14, 672, 5, 2, 672),
 )
-# Of EfficientNet-B0 and MobileNetV3: numbers of filters that are no multiple of 32.
+# Convolutions of EfficientNet-B0 and MobileNetV3 whose number of filters is no multiple of 32.
 UNEVEN = (
     Convolution(96, 56, 24, 1),
     Convolution(144, 28, 40, 1),
@@ -92,7 +92,7 @@ UNEVEN = (
     Convolution(112, 14, 112, 3),
     Convolution(72, 7, 72, 3),
 )
-# Of ResNeXt-50: 32 groups of 4 to 32 channels.
+# Convolutions of ResNeXt-50 with 32 groups of 4 to 32 channels.
 GROUPED = (
     Convolution(128, 56, 128, 3, 1, 32),
     Convolution(256, 28, 256, 3, 1, 32),
@@ -105,17 +105,17 @@ CONVOLUTIONS = {one.name: one for one in (*RESNET50, *UNEVEN, *GROUPED, *DEPTHWI
 # Depth and columns of the weights of BERT base and of LLaMA-7B.
 WEIGHTS = ((768, 768), (768, 3072), (3072, 768), (4096, 4096), (4096, 11008), (11008, 4096))
 ROWS = (1, 8, 16, 32, 128)
-# Rows of such products, and sides of square ones, of bf16.
+# The same for products in bf16: numbers of rows, and sides of square ones.
 HALF_ROWS, HALF_SIDES = (1, 16, 128), (512, 1024, 2048)
-# Rows, depth and columns of linear layers as PyTorch's are, by a transposed weight, and no multiple of 32 columns:
-# classifiers of images, 196 patches and a class, the vocabulary of GPT-2.
+# Rows, depth and columns of linear layers with a transposed weight, as PyTorch has them, whose columns are no multiple
+# of 32: classifiers of images, 196 patches and a class token, the vocabulary of GPT-2.
 LAYERS = ((1, 2048, 1000), (16, 2048, 1000), (128, 1280, 1000), (64, 768, 197), (8, 768, 50257))
 HEADS, HEAD_SIZE = 12, 64
 TOKENS = (512, 2048, 8192)
 
 
 def product(rows, depth, columns, constant_weight=True, dtype=TensorProto.FLOAT):
-    """The product of two matrices of a type, whose result is of it too."""
+    """A product of two matrices; operands and result have the type `dtype`."""
     node = helper.make_node("MatMul", ["x", "w"], ["y"])
     shapes = {"x": (rows, depth), "w": (depth, columns), "y": (rows, columns)}
     x, w, y = (tensor(name, *shape, dtype=dtype) for name, shape in shapes.items())
@@ -136,7 +136,7 @@ def linear_gelu(rows, depth, columns):
 
 
 def attention(tokens, causal):
-    """The mask of a causal one is made of positions, as exporters write it for a known number of tokens."""
+    """Attention in primitive ops. The causal mask is computed from positions, as exporters write it for a known number of tokens."""
     nodes = [
         helper.make_node("Transpose", ["k"], ["kt"], perm=[0, 1, 3, 2]),
         helper.make_node("MatMul", ["q", "kt"], ["scores"]),
@@ -159,7 +159,7 @@ def attention(tokens, causal):
 
 
 def attention_workload(tokens, causal):
-    """Its limit is that of two products and an exponential for each score; half of both where it is causal."""
+    """Attention, with two products and one exponential for each score as its limit; causal attention has half as many scores."""
     name, title = ("causal", "causal attention") if causal else ("attention", "attention")
     scores = HEADS * tokens**2 // (2 if causal else 1)
     work = {"flops": 4 * scores * HEAD_SIZE, "elementary": {"exp": scores}}
@@ -167,7 +167,7 @@ def attention_workload(tokens, causal):
 
 
 def halves_workload(name, title, rows, depth, columns, constant_weight):
-    """A product of bf16, and the same in f32 for frameworks that compute that in bf16."""
+    """A product in bf16, and the same model in f32 for frameworks that compute f32 models in bf16."""
     bf16, f32 = (product(rows, depth, columns, constant_weight, dtype) for dtype in (TensorProto.BFLOAT16, TensorProto.FLOAT))
     return Workload(name, title, bf16, "read" if rows == 1 else "bf16", flops=2 * rows * depth * columns, build_peer=f32)
 

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Quantises ONNX models as onnxruntime's users do (`quantize_static`, QDQ), for bench/models.py --folder and the like.
+"""Quantises ONNX models as users of onnxruntime do (`quantize_static`, QDQ), for benches such as bench/models.py OUT.
 Run it with build/venv-peers.
 
     bench/quantised.py OUT MODEL...
 
 Models without stored weights get random ones with the means and deviations that the file states
-(`warploom.weight_stats`), and inputs of calibration are random, so the numbers that come out mean nothing; speed does
+(`warploom.weight_stats`), and the calibration inputs are random, so the model's results have no meaning; its speed does
 not depend on them. Activations are u8 (or i8 with --signed) with one scale per tensor, weights i8 with one scale per
 channel.
 """
@@ -36,7 +36,7 @@ def random_of(value, stats, ranges, random):
 
 
 def with_weights(model, random):
-    """Stores random weights in a model that has them as inputs."""
+    """Replaces the weights among a model's inputs by random initializers. Returns the ranges of its integer inputs by name."""
     facts = properties(model)
     stats = {k: (v["mean"], v["std"]) if isinstance(v, dict) else v for k, v in facts.get("warploom.weight_stats", {}).items()}
     ranges = facts.get("warploom.int_range", {})

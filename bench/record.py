@@ -1,7 +1,7 @@
 """Records the schedule spaces of bench/replay/kernels.json on this machine into
 bench/replay/spaces/NAME.T4.json.gz.
 
-Continues where it was stopped. Until then the objects and raw samples are in build/bench/record.
+Continues where an earlier run was stopped. Objects and raw samples of unfinished spaces are in build/bench/record.
 """
 
 import argparse

@@ -1,6 +1,6 @@
-"""Judges every search strategy on recorded spaces, without a device (bench/replay/replay.cpp): ours in
+"""Judges every search strategy on recorded spaces, without a device (bench/replay/replay.cpp): the spaces of
 bench/replay/spaces and the tables of ../shared/data/replay. Constants of strategies were chosen on the first half
-of each; the second half shows how well they generalise. A second run adds the knowledge of a fleet's store: its
+of each; the second half shows how well they generalise. A second run simulates a store with earlier searches: its
 first trials are the winners of the other tables (of similar groups, or of the same kernel on other devices). Writes
 bench/results/replay-DATE.json.
 """
@@ -16,7 +16,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[1]
 OWN = ROOT / "bench" / "replay" / "spaces"
 SHARED = ROOT.parent / "shared" / "data" / "replay"
 WORK = ROOT / "build" / "bench"
-FLEET = 2  # number of known winners with which a search begins, as in the service
+FLEET = 2  # known winners among the first trials of a search, as many as in the service
 
 
 def main():

@@ -1,6 +1,6 @@
-// What the sandbox costs: batches of eight kernels, in turn with and without it, each compiled and measured as a worker
-// does. Prints one line of JSON for each number of threads: the wall time of a batch (least and median), and the ratio
-// of a kernel's undisturbed time in the sandbox to that without.
+// The cost of the sandbox: batches of eight kernels, in turn with and without it, each compiled and measured as a
+// worker does it. Prints one line of JSON for each number of threads: the wall time of a batch (least and median), and
+// the median over batches of the fastest kernel's time in the sandbox over that without.
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -13,7 +13,7 @@ namespace wl {
 namespace {
 
 constexpr int kPairs = 20, kKernels = 8;
-constexpr int64_t kElements = 1 << 18;  // of each argument: one megabyte, so that a call takes some 50 us
+constexpr int64_t kElements = 1 << 18;  // floats of each argument, one MiB, so that a call takes about 50 us
 
 double now_s() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();

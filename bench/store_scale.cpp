@@ -1,7 +1,7 @@
-// A store of many records: how long it takes to open, and how fast it answers, beside bare SQLite reads of the same
-// bytes and beside a store of a hundred records.
+// The time that a store of many records takes to open, and its rate of reads, compared with bare SQLite reads of the
+// same bytes and with a store of a hundred records.
 //
-//   store_scale FOLDER [RECORDS]    makes FOLDER/many.db with so many records (1,000,000) unless it is there
+//   store_scale FOLDER [RECORDS]    makes FOLDER/many.db with RECORDS records (1,000,000) if it does not exist
 //
 // Prints one line of JSON for each measurement.
 #include <sqlite3.h>
@@ -21,7 +21,7 @@ namespace wl {
 namespace {
 
 constexpr int64_t kFew = 100;
-constexpr size_t kPreludeBytes = 56'000, kSourceBytes = 3'500, kGraphBytes = 900;  // as CPU kernels have them
+constexpr size_t kPreludeBytes = 56'000, kSourceBytes = 3'500, kGraphBytes = 900;  // as records of CPU kernels have
 constexpr int kPreludes = 4, kWriters = 32;
 constexpr double kSeconds = 3;
 
@@ -87,7 +87,7 @@ absl::Status fill(const std::string& file, int64_t records) {
   return absl::OkStatus();
 }
 
-// Calls `read` with random numbers below `records` for some seconds, in so many threads. Returns calls per second.
+// Calls `read` with random numbers below `records` in `threads` threads for kSeconds. Returns calls per second.
 double rate(int threads, int64_t records, const std::function<void(int thread, int64_t number)>& read) {
   std::atomic<int64_t> calls = 0;
   std::vector<std::thread> running;
@@ -105,7 +105,7 @@ double rate(int threads, int64_t records, const std::function<void(int thread, i
   return static_cast<double>(calls) / kSeconds;
 }
 
-// The bytes of a record by its key, and nothing else: no digest, nothing decoded.
+// Reads the bytes of a record by its key, without decoding them or checking the digest. texts: its sources too.
 class Bare {
  public:
   Bare(const std::string& file, bool texts) {
@@ -138,7 +138,7 @@ class Bare {
   sqlite3_stmt* statement_ = nullptr;
 };
 
-// Reads per second by each way.
+// Measures reads per second of whole records and of manifests, by the store and by Bare.
 void measure_reads(Store& store, const std::string& file, int64_t records, int threads) {
   std::atomic<int64_t> missed = 0;
   std::vector<std::unique_ptr<Bare>> whole, manifest;

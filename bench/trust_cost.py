@@ -1,16 +1,15 @@
 #!/usr/bin/env python3
-"""What the sandbox, TLS and checked signatures cost a tuning job.
+"""The cost of the sandbox, TLS and checked signatures for a tuning job.
 
 usage: trust_cost.py [--bin build/release/bin] [--model tests/data/layernorm_residual.onnx] [--trials 12] [--rounds 4]
                      [--devices cpu]
 
 Each round tunes the model anew (--retune, the same seed) on two fleets of one coordinator and one worker, in turns: a bare
-one (unix socket, --sandbox none, signatures not looked at) and a guarded one (TLS with certificates, bubblewrap, --signers).
+one (unix socket, --sandbox none, signatures not checked) and a guarded one (TLS with certificates, bubblewrap, --signers).
 Prints the seconds of each job, and guarded over bare by medians and by least. Run it on an idle machine.
 
-Two jobs of one kind measure different candidates, since what is proposed follows from measured times, and so differ by a tenth.
-`--devices fake` takes a hash of the source for the time of a kernel, after compiling and checking it: all jobs then have the same
-candidates.
+Proposals depend on measured times, so jobs have different candidates and their times differ by a tenth. With `--devices fake`
+the time of a kernel is a hash of its source, after compiling and checking it, so that all jobs have the same candidates.
 """
 
 import argparse
@@ -101,7 +100,7 @@ def main():
     seconds = {"bare": [], "guarded": []}
     with tempfile.TemporaryDirectory(prefix="wl-") as bare, tempfile.TemporaryDirectory(prefix="wl-") as guarded:
         with Fleet(args.bin.resolve(), pathlib.Path(bare), False, args.devices) as first, Fleet(args.bin.resolve(), pathlib.Path(guarded), True, args.devices) as second:
-            for number in range(args.rounds + 1):  # the first one fills the caches of the machine and does not count
+            for number in range(args.rounds + 1):  # round 0 fills the caches of the machine and does not count
                 for name, fleet in (("bare", first), ("guarded", second))[:: 1 if number % 2 else -1]:
                     took = fleet.job(args.model.resolve(), args.trials)
                     if number > 0:

@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
-"""How long the coordinator's pages take while a search runs, and what they cost the search.
+"""The time that the coordinator's pages take while a search runs, and their cost for the search.
 
 usage: web_page.py [--bin build/release/bin] [--model tests/data/layernorm_residual.onnx] [--records 10000] [--loads 40]
                    [--trials 24] [--rounds 8]
 
-A coordinator and a worker share the machine; the store has many records of 200 models. First a Chromium beside them loads each page
-again and again while the model is tuned anew (--retune): milliseconds from the click until what was asked for is shown. Then the
-model is tuned in turns alone and while somebody looks: a client that asks for what an open page of the job asks for, as often as
-it does, and loads a page every few seconds. That browser would be on another machine, so here only its requests are made. Prints seconds of each job, and
-watched over alone by medians and by least. Run it on an idle machine."""
+A coordinator and a worker share the machine; the store has many records of 200 models. First a Chromium on the same machine loads each
+page again and again while the model is tuned anew (--retune): milliseconds from the navigation until the data is shown. Then the model is
+tuned in turns alone and watched: a client makes the requests of an open page of the job, as often as the page does, and loads other pages
+every few seconds. It makes only the requests, since a user's browser would be on another machine. Prints seconds of each job, and watched
+over alone by medians and by least. Run it on an idle machine."""
 
 import argparse
 import contextlib
@@ -28,7 +28,7 @@ FILES = ("style.css", "page.js", "charts.js", "job.js", "icon.svg")
 
 
 class Viewer(threading.Thread):
-    """What the browser of somebody who watches the newest job asks for."""
+    """Makes the requests of a browser that shows the newest job."""
 
     def __init__(self, base):
         super().__init__()
@@ -78,7 +78,7 @@ class Fleet:
 
 
 def page_loads(scratch, fleet, loads, trials):
-    """Milliseconds of loads by page, while searches run."""
+    """Returns the milliseconds that loads took, by page, while searches run."""
     from browser import Browser
 
     over = threading.Event()
@@ -92,7 +92,7 @@ def page_loads(scratch, fleet, loads, trials):
     browser = Browser(scratch)
     took = {"/": [], "/jobs/N": [], "/workers": [], "/records": [], "/records?model=M": []}
     try:
-        for number in range(loads + 1):  # the first one fills the browser's caches and does not count
+        for number in range(loads + 1):  # load 0 fills the browser's caches and does not count
             with urllib.request.urlopen(fleet.base + "/api/jobs", timeout=30) as answer:
                 newest = json.loads(answer.read())["jobs"][0]["id"]
             for page in took:
@@ -109,7 +109,7 @@ def page_loads(scratch, fleet, loads, trials):
 
 
 def searches(fleet, trials, rounds):
-    """Seconds of jobs, alone and watched."""
+    """Returns the seconds that jobs took, alone and watched."""
     seconds = {"alone": [], "watched": []}
     for number in range(rounds + 1):
         for how in ("alone", "watched")[:: 1 if number % 2 else -1]:

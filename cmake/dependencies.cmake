@@ -29,7 +29,7 @@ foreach(library Cbc Cgl OsiClp Clp Osi CoinUtils)
   target_link_libraries(warploom_cbc INTERFACE ${WARPLOOM_CBC_${library}})
 endforeach()
 
-# Trains rankers. A program that does not train needs no xgboost at run time.
+# Trains rankers. --as-needed: a program that does not train does not load the library.
 find_path(WARPLOOM_XGBOOST_INCLUDE xgboost/c_api.h REQUIRED)
 find_library(WARPLOOM_XGBOOST xgboost REQUIRED)
 add_library(warploom_xgboost INTERFACE)
@@ -40,18 +40,18 @@ target_link_libraries(warploom_xgboost INTERFACE -Wl,--push-state,--as-needed ${
 find_package(prometheus-cpp REQUIRED CONFIG)
 find_library(WARPLOOM_HTTPLIB cpp-httplib REQUIRED)
 add_library(warploom_httplib INTERFACE)
-# As the library was built.
+# The macros with which Debian built the library: its header declares other classes without them.
 target_compile_definitions(warploom_httplib INTERFACE CPPHTTPLIB_OPENSSL_SUPPORT CPPHTTPLIB_ZLIB_SUPPORT CPPHTTPLIB_BROTLI_SUPPORT)
 target_link_libraries(warploom_httplib INTERFACE ${WARPLOOM_HTTPLIB} OpenSSL::SSL)
 
 # Filters the system calls of a worker's children.
 find_library(WARPLOOM_SECCOMP seccomp REQUIRED)
 
-# The protocol: compiles *.proto to one library of generated code, without our warnings.
+# The protocol: compiles *.proto to one library of generated code, without this project's warnings.
 file(GLOB WARPLOOM_PROTO_FILES CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/proto/warploom/v1/*.proto)
 set(generated ${PROJECT_BINARY_DIR}/generated)
 file(MAKE_DIRECTORY ${generated})
-# An rpc that does not say who may call it fails the build, before anything is generated.
+# An rpc without the option `access`, which says who may call it, fails the build before anything is generated.
 add_executable(check_access ${PROJECT_SOURCE_DIR}/proto/check_access.cpp)
 target_compile_options(check_access PRIVATE ${WARPLOOM_WARNINGS} ${WARPLOOM_COLD})
 target_link_libraries(check_access PRIVATE protobuf::libprotobuf)
@@ -75,7 +75,7 @@ foreach(proto ${WARPLOOM_PROTO_FILES})
             --plugin=protoc-gen-grpc=$<TARGET_FILE:gRPC::grpc_cpp_plugin> ${proto}
     DEPENDS ${WARPLOOM_PROTO_FILES} ${checked} VERBATIM)
   list(APPEND proto_sources ${outputs})
-  # Every generated file of messages defines the same static names; those of services may be merged.
+  # Generated files of messages define the same static names, so a unity build cannot merge them. Those of services it can.
   set_source_files_properties(${generated}/warploom/v1/${stem}.pb.cc PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
 endforeach()
 if(proto_sources)

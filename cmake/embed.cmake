@@ -1,7 +1,7 @@
-# wl_embed(LIBRARY NAMESPACE::FUNCTION HEADER FILES...): the files' text, one after the other, as what
-# `std::string_view FUNCTION()` of HEADER returns; LIBRARY links it. Run with -P, this file writes the source.
-# wl_embed_list(...): the same, but `std::span<const std::string_view> FUNCTION()` has each file's text of its own.
-# wl_embed_named(...): likewise with pairs of a name, without its folder, and a text.
+# wl_embed(LIBRARY NAMESPACE::FUNCTION HEADER FILES...): defines `std::string_view FUNCTION()`, which HEADER declares and which
+# returns the text of all FILES, one after the other. LIBRARY links it. Run with `cmake -P`, this file writes the source.
+# wl_embed_list(...): defines `std::span<const std::string_view> FUNCTION()`, which returns the text of each file.
+# wl_embed_named(...): defines a function that returns a span of pairs: a file's name without its folder, and its text.
 if(CMAKE_SCRIPT_MODE_FILE)
   set(text)
   foreach(input ${inputs})

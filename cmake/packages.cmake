@@ -1,6 +1,6 @@
-# `make packages`: three Debian packages. warploom has the client, the library and deploy/; warploom-coordinator and warploom-worker
-# have a service each, which nothing starts before it is enabled.
-# What follows is in the packages alone: it names /usr/bin, and `make install` has another prefix.
+# `make packages` makes three Debian packages. warploom has the client, the library and deploy/; warploom-coordinator and warploom-worker
+# have a systemd service each, which installing them neither enables nor starts.
+# These files are only in the packages and not in `make install`, since the units name programs in /usr/bin.
 set(coordinator_unit warploomd)
 set(coordinator_settings warploomd.toml callers.txt)
 set(worker_unit warploom-worker)
@@ -35,7 +35,8 @@ set(CPACK_DEBIAN_COORDINATOR_PACKAGE_RECOMMENDS systemd)
 set(CPACK_DEBIAN_WORKER_PACKAGE_NAME warploom-worker)
 set(CPACK_DEBIAN_WORKER_PACKAGE_DEPENDS "warploom (= ${PROJECT_VERSION}), g++ | clang, binutils, lld, bubblewrap")
 set(CPACK_DEBIAN_WORKER_PACKAGE_RECOMMENDS systemd)
-# Makes the users and folders of a service, as systemd does when a machine starts. In a chroot without /proc the folders wait for that.
+# postinst makes the users and folders of a service at once, which systemd otherwise does when the machine starts. In a chroot without
+# /proc the folders cannot be made, and appear at the start.
 foreach(component coordinator worker)
   string(TOUPPER ${component} upper)
   set(folder ${PROJECT_BINARY_DIR}/generated/deb-${component})

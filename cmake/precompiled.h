@@ -1,6 +1,6 @@
-// What nearly every source includes, and takes seconds to read: read once a build (wl_precompile). Each source still
-// includes what it uses, since builds that do not merge sources leave this file out. Nothing is here that the
-// compiler's folders may not include.
+// Headers that nearly every source includes and that take seconds to compile; a build compiles them once
+// (wl_precompile). Each source still includes what it uses, since builds that do not merge sources do not use this
+// file. It has no header that sources in compiler/ may not include.
 #pragma once
 
 #include <algorithm>

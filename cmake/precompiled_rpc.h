@@ -1,4 +1,4 @@
-// What sources that speak protobuf and gRPC include besides.
+// precompiled.h, and headers that sources with protobuf and gRPC include besides.
 #pragma once
 
 #include <grpcpp/grpcpp.h>

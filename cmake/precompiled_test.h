@@ -1,4 +1,4 @@
-// What tests include besides.
+// precompiled.h, and headers that tests include besides.
 #pragma once
 
 #include <gmock/gmock.h>

@@ -4,22 +4,22 @@ if(NOT CMAKE_BUILD_TYPE)
 endif()
 set(WARPLOOM_WARNINGS -Wall -Wextra -Wshadow -Wnon-virtual-dtor -Woverloaded-virtual -Werror)
 if(CMAKE_CXX_COMPILER_ID STREQUAL GNU AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
-  # g++ 12 reports overflows in std::vector::insert that do not exist.
+  # g++ 12 reports overflows in std::vector::insert that cannot happen.
   list(APPEND WARPLOOM_WARNINGS -Wno-stringop-overflow)
   if(WARPLOOM_SANITIZE)
-    # g++ 12 reports variables in std::regex as uninitialised that are not.
+    # g++ 12 reports initialised variables in std::regex as uninitialised.
     list(APPEND WARPLOOM_WARNINGS -Wno-maybe-uninitialized)
   endif()
 endif()
-# Dev compiles quickly and has checks enabled. The compiler's own CHECKs are enabled in every build type.
+# Dev compiles quickly and has assertions enabled. The CHECK macros of this project are enabled in every build type.
 set(CMAKE_CXX_FLAGS_DEV "-O1 -g1")
 set(CMAKE_C_FLAGS_DEV "-O1 -g1")
 set(CMAKE_CXX_FLAGS_RELEASE "-O2 -DNDEBUG")
-set(WARPLOOM_COLD $<$<CONFIG:Release>:-O1>)  # of code that waits for others most of the time
+set(WARPLOOM_COLD $<$<CONFIG:Release>:-O1>)  # for code that mostly waits, for example for the network: it compiles faster
 
 find_program(WARPLOOM_CCACHE ccache)
 if(WARPLOOM_CCACHE)
-  # What ccache asks for where headers are precompiled.
+  # ccache caches sources with precompiled headers only with these options.
   set(CMAKE_CXX_COMPILER_LAUNCHER env CCACHE_SLOPPINESS=pch_defines,time_macros ${WARPLOOM_CCACHE})
   set(CMAKE_C_COMPILER_LAUNCHER ${WARPLOOM_CCACHE})
 endif()
@@ -38,7 +38,7 @@ if(WARPLOOM_FUZZ)
   add_compile_options(-fsanitize=fuzzer-no-link)
 endif()
 
-# GPU toolkits are opened at run time and never needed to build. A message lists those that this machine lacks.
+# GPU libraries are loaded at run time, so the build needs no toolkit. A message lists the toolkits that this machine lacks.
 find_path(WARPLOOM_CUDA_HEADERS cuda.h PATHS /usr/local/cuda/include)
 find_path(WARPLOOM_HIP_HEADERS hip/hip_runtime.h PATHS /opt/rocm/include)
 foreach(toolkit CUDA HIP)
@@ -47,13 +47,13 @@ foreach(toolkit CUDA HIP)
   endif()
 endforeach()
 
-# wl_precompile(TARGET HEADER HOLDER): builds that merge sources read cmake/HEADER once, for the target HOLDER, and every other
-# target of that header takes what was made there.
+# wl_precompile(TARGET HEADER HOLDER): precompiles cmake/HEADER for TARGET in builds that merge sources. It is compiled once, for the
+# target HOLDER, and all other targets with this header reuse the result.
 function(wl_precompile target header holder)
   if(NOT CMAKE_UNITY_BUILD)
     return()
   endif()
-  target_compile_options(${target} PRIVATE -pthread)  # with all or with none: it defines a macro that headers ask for
+  target_compile_options(${target} PRIVATE -pthread)  # it defines a macro, which must be the same in all targets that share a header
   if(target STREQUAL holder)
     target_precompile_headers(${target} PRIVATE ${PROJECT_SOURCE_DIR}/cmake/${header})
   else()

@@ -1,10 +1,10 @@
-# One function per kind of target. A library is every *.cpp of some folders except programs' mains; a program is one
-# main.
+# One function for each kind of target. A library has every *.cpp of some folders except those with a main function; a
+# program has one source, with its main function.
 
 set(WARPLOOM_MAINS "check_access.cpp;warploomd.cpp;warploom_train.cpp;runner_main.cpp;worker_main.cpp;warploom.cpp;remote/plugin.cpp")
 
-# wl_library(NAME FOLDERS... [COLD] [RPC] [DEPS warploom libraries] [LIBS others]): the folders inside a folder are named too.
-# COLD: nothing in it takes time when it runs, so that it is compiled quickly. RPC: its sources speak gRPC.
+# wl_library(NAME FOLDERS... [COLD] [RPC] [DEPS warploom libraries] [LIBS others]): subfolders are not included unless they are named.
+# COLD: its speed does not matter, so it is compiled with less optimisation. RPC: its sources use gRPC.
 function(wl_library name)
   cmake_parse_arguments(arg "COLD;RPC" "" "DEPS;LIBS" ${ARGN})
   set(globs)
@@ -49,13 +49,13 @@ function(wl_program name main)
   target_link_libraries(${name} PRIVATE ${libraries})
 endfunction()
 
-# wl_tested(TARGETS...): the target `tests` builds them, and all else that the tests need.
+# wl_tested(TARGETS...): adds to the target `tests`, which builds everything that the tests need.
 add_custom_target(tests)
 function(wl_tested)
   add_dependencies(tests ${ARGN})
 endfunction()
 
-# A test that takes longer than this many seconds hangs.
+# Seconds after which a test is ended and counts as hung.
 set(WARPLOOM_TEST_SECONDS 900)
 if(WARPLOOM_SANITIZE)
   set(WARPLOOM_TEST_SECONDS 3600)
@@ -97,8 +97,8 @@ function(wl_script_test name label script)
     ENVIRONMENT "WARPLOOM_BIN_DIR=${CMAKE_RUNTIME_OUTPUT_DIRECTORY};WARPLOOM_SOURCE_DIR=${PROJECT_SOURCE_DIR};PYTHONPATH=${tests}/e2e:${tests}/fleet")
 endfunction()
 
-# wl_fuzzer(NAME FILE LIBRARIES...): a libFuzzer target for tests/fuzz/FILE, in the fuzz preset only, which builds
-# nothing but the target `fuzzers` of them all. tools/fuzz.sh runs them.
+# wl_fuzzer(NAME FILE LIBRARIES...): a libFuzzer program of tests/fuzz/FILE, in the fuzz preset only, which builds only
+# the target `fuzzers` with all of them. tools/fuzz.sh runs them.
 function(wl_fuzzer name file)
   if(NOT WARPLOOM_FUZZ)
     return()

@@ -1,5 +1,5 @@
 #!/bin/sh
-# tools/describe.sh PROGRAM FOLDER: writes the manual pages and completions of warploom, as the program describes itself, into
+# tools/describe.sh PROGRAM FOLDER: writes the manual pages and completions that the program warploom prints of itself into
 # FOLDER/man1, FOLDER/bash, FOLDER/zsh and FOLDER/fish.
 set -eu
 program=$1 folder=$2

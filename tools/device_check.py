@@ -6,9 +6,10 @@
         on this machine, without a GPU: writes compiled and judged candidates of every workload with the oracle's
         values, the programs and every library they need. At most 64 MiB.
     FOLDER/run.sh [RESULT]
-        on the machine with the GPU: needs only the GPU's driver. Checks values, times kernels beside a copy kernel
-        and, where there is one, beside the library for products (cuBLASLt, hipBLASLt) in the same run, and, where python3 has torch with a device, torch eager, torch.compile(max-autotune), cuDNN
-        and cuBLAS. Writes RESULT, JSON.
+        on the machine with the GPU: needs only the GPU's driver. Checks values, and times kernels beside a copy kernel
+        in the same run; also beside the library for products (cuBLASLt, hipBLASLt) if it is installed, and beside
+        torch eager, torch.compile(max-autotune), cuDNN and cuBLAS if python3 has torch with a device. Writes RESULT,
+        JSON.
 
 Exit code of run.sh: 0 measured, 3 no such device (RESULT says why), 7 failed.
 """
@@ -26,8 +27,8 @@ BIN = pathlib.Path(os.environ.get("WARPLOOM_BIN_DIR", ROOT / "build" / "release"
 MOST_BYTES = 64 << 20
 PROGRAMS = ("device_check", "warploom-runner")
 
-# Programs are started by the loader they were built with, since the machine's C library may be older. The driver's
-# libraries are in the machine's folders.
+# Programs are started by the dynamic loader of the build machine, with its C library, since that of the other machine may be
+# older. The driver's libraries come from the other machine's folders.
 RUN = """#!/bin/sh
 # Checks this machine's GPU; see tools/device_check.py. usage: run.sh [RESULT]
 here=$(cd "$(dirname "$0")" && pwd)
@@ -66,7 +67,7 @@ def write_script(path, text):
 
 
 def libraries_of(program):
-    """Returns the paths of the libraries that the loader would load, by name, and the path of the loader."""
+    """Returns the paths of a program's shared libraries by name, and the path of its dynamic loader."""
     listing = subprocess.run(["ldd", program], check=True, capture_output=True, text=True).stdout
     found, loader = {}, None
     for line in listing.splitlines():
@@ -95,7 +96,7 @@ def build(options):
         for name, path in found.items():
             shutil.copy(path, folder / "lib" / name)
     shutil.copy(loader, folder / "lib" / pathlib.Path(loader).name)
-    # The copied loader keeps its name, under which the libraries refer to it.
+    # The copied loader keeps its name, since libraries depend on it by that name.
     write_script(folder / "start", START.replace("LOADER", pathlib.Path(loader).name))
     write_script(folder / "runner", RUNNER)
     write_script(folder / "run.sh", RUN)

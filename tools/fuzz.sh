@@ -1,7 +1,7 @@
 #!/bin/bash
-# Runs every fuzz target of the fuzz preset, or those named (wire, requests), for SECONDS each, or RUNS inputs each unless RUNS is empty, as
-# many at a time as there are processors. A crash leaves its input in build/fuzz/crashes and fails. The output of the targets is in
-# build/fuzz/log.
+# Runs every fuzz target of the fuzz preset, or those named (as wire, requests), each for SECONDS, or for RUNS inputs if RUNS is not empty, as
+# many at a time as there are processors. A crash leaves its input in build/fuzz/crashes, and the script fails. The output of the targets is
+# in build/fuzz/log.
 #   tools/fuzz.sh SECONDS [RUNS [TARGET...]]
 set -euo pipefail
 cd "$(dirname "$0")/.."

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Writes what the importer must know of the standard ONNX operators (compiler/import/schema.h), as the installed onnx
-package defines them: tools/onnx_schema.py [OUTPUT]. Run it after a change of that package's version in tools/requirements.txt."""
+"""Writes the tables of standard ONNX operators that the importer needs (compiler/import/schema.h), from the definitions of the
+installed onnx package: tools/onnx_schema.py [OUTPUT]. Run it after a change of that package's version in tools/requirements.txt."""
 import json
 import pathlib
 import sys
@@ -13,11 +13,11 @@ FIELDS = {"INT": "i", "FLOAT": "f", "STRING": "s"}
 
 
 def text(value):
-    return json.dumps(value)  # ASCII; for the texts in schemas JSON has the same escapes as C++
+    return json.dumps(value)  # the texts of schemas are ASCII, for which JSON has the same escapes as C++
 
 
 def attribute(schema, name):
-    """Returns {name, type, required, default given, integer, number, text}."""
+    """Returns a row of an attribute: {name, type, whether required, whether it has a default, the default as integer, number, text}."""
     given = schema.attributes[name]
     kind = str(given.type).rpartition(".")[2]
     default = given.default_value
@@ -30,14 +30,14 @@ def attribute(schema, name):
 
 
 def takes(schema):
-    """Returns [{name, needed}] of the inputs, and whether the last one may be repeated."""
+    """Returns rows {name, whether needed} of the inputs, and whether the last one may be repeated."""
     option = onnx.defs.OpSchema.FormalParameterOption
     rows = [f"    {{{text(i.name)}, {str(i.option == option.Single).lower()}}}," for i in schema.inputs]
     return rows, any(i.option == option.Variadic for i in schema.inputs)
 
 
 def packed(rows):
-    """As many rows a line as fit."""
+    """Returns lines with as many rows as fit into each."""
     lines = [""]
     for row in (row.strip() for row in rows):
         if lines[-1] and len(lines[-1]) + 1 + len(row) > WIDTH:

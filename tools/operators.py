@@ -3,8 +3,8 @@
 
     build/venv/bin/python tools/operators.py [--check]
 
-Types are tried, not written down: the models of tests/unit/import/cases.cpp are imported with each element
-type that the standard allows. Needs the program eval_onnx of the build. `--check` compares instead of writing: a test."""
+The supported types are found by trial: the models of tests/unit/import/cases.cpp are imported with each element type that
+the standard allows. Needs the program eval_onnx of the build. `--check`, which a test uses, compares instead of writing."""
 
 import argparse
 import collections
@@ -31,7 +31,7 @@ except ImportError as error:
 TOOL = pathlib.Path(os.environ.get("WARPLOOM_BIN_DIR", ROOT / "build/release/bin")) / "eval_onnx"
 NAMES = {"f64": "float64", "f32": "float32", "f16": "float16", "bf16": "bfloat16", "f8e4m3fn": "float8_e4m3fn", "f8e5m2": "float8_e5m2",
          "i64": "int64", "i32": "int32", "i16": "int16", "i8": "int8", "u64": "uint64", "u32": "uint32", "u16": "uint16", "u8": "uint8", "b1": "bool"}
-# Why an operator has no row. A new operator of the standard needs a row in the import table, or a line here.
+# Reason -> operators without a row in the import table. A new operator of the standard needs such a row, or a place here.
 WITHOUT = {
     "random numbers": "Bernoulli Multinomial RandomNormal RandomNormalLike RandomUniform RandomUniformLike",
     "sequences": "ConcatFromSequence SequenceAt SequenceConstruct SequenceEmpty SequenceErase SequenceInsert SequenceLength SequenceMap SplitToSequence ReverseSequenceMap",
@@ -52,7 +52,7 @@ def eval_lines(*arguments):
 
 
 def with_type(template, parameters, dtype):
-    """The template with another type for the inputs of some type parameters; None where it has none of them."""
+    """Returns the template's model with another element type for all inputs of some type parameters; None if it has no such input."""
     model = onnx.ModelProto()
     model.CopyFrom(template.model)
     schema, node = mutate.schema_of(model), model.graph.node[0]
@@ -72,14 +72,14 @@ def with_type(template, parameters, dtype):
 
 
 def accepted_types(templates, folder):
-    """For each operator and type parameter: the types that some template of it takes, of those that the standard allows."""
+    """Returns for each operator and type parameter the types with which some template is imported, and all types that were tried."""
     tried = {}
     for path in templates:
         template = mutate.template(path)
         schema = mutate.schema_of(template.model)
         for constraint in schema.type_constraints if schema else ():
             for text in constraint.allowed_type_strs:
-                # Alone, and with all other parameters that may be of this type.
+                # The type is tried for this parameter alone, and for all parameters that may have it.
                 together = {c.type_param_str for c in schema.type_constraints if text in c.allowed_type_strs}
                 for parameters in ({constraint.type_param_str}, together):
                     if text not in mutate.TYPES or with_type(template, {constraint.type_param_str}, mutate.TYPES[text]) is None:
@@ -100,7 +100,7 @@ def accepted_types(templates, folder):
 
 
 def refusals():
-    """What the functions of the rows refuse, by operator: the texts of their calls of missing()."""
+    """Returns what the import functions of each operator refuse: the texts of the calls of missing() in their sources."""
     bodies, calls = {}, {}
     for file in sorted((ROOT / "compiler/import/rows").glob("*.cpp")):
         head = []
@@ -125,7 +125,7 @@ def refusals():
             said.append("".join(p[0] if p[0] else "…" for p in pieces))
         texts[name] = said
         called = set(re.findall(r"\b(\w+)(?:<[^<>]*>)?\(", body))
-        # Functions of another file are called by rows alone.
+        # Only calls within a file are followed: functions of other files are called only by rows of the table.
         calls[name] = {(name[0], other) for other in called if (name[0], other) in bodies}
     found = collections.defaultdict(list)
     table = (ROOT / "compiler/import/rows/table.cpp").read_text()
@@ -144,7 +144,7 @@ def refusals():
 
 
 def backend_tests():
-    """How many nodes of each operator the onnx package's own tests of nodes make."""
+    """Returns the number of nodes of each operator in the node tests of the onnx package."""
     counts = collections.Counter()
     for file in (pathlib.Path(onnx.__file__).parent / "backend/test/case/node").glob("*.py"):
         counts.update(re.findall(r'make_node\(\s*(?:op_type=)?"(\w+)"', file.read_text()))
@@ -160,7 +160,7 @@ NEWEST = 0
 
 
 def types_text(operator, found, allowed):
-    """The types of each parameter that has several; those that the standard allows and that are refused."""
+    """Returns the accepted types of each type parameter, and in brackets those that the standard allows and that are refused."""
     order = list(NAMES)
     parts = []
     for (name, parameter), types in sorted(allowed.items()):

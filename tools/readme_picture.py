@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Makes docs/pictures/softmax.svg of the README: a graph with a kernel for each operation, and beside it the same graph as Warploom cuts it.
+"""Makes docs/pictures/softmax.svg of the README: a graph with a kernel for each operation, beside the same graph in Warploom's kernels.
 
 usage: readme_picture.py [--bin build/release/bin] [GRAPH [PICTURE]]
 """
@@ -16,7 +16,7 @@ STYLE = "<style>.wl-title{fill:#111}.wl-arrow{stroke:#555}@media(prefers-color-s
 
 
 def drawn(programs, graph, cover):
-    """The picture of a cover, its width and height, and how many kernels it has."""
+    """Returns the SVG of a cover, its width and height, and the number of its kernels."""
     with tempfile.TemporaryDirectory() as folder:
         file = pathlib.Path(folder) / "picture.svg"
         command = [programs / "warploom", "inspect", graph, "--stage", "plan", "--target", "cuda:sm_90", "--cover", cover, "--svg", file]

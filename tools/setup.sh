@@ -1,6 +1,6 @@
 #!/bin/bash
-# Installs what Warploom needs on this machine. Takes no time when nothing is missing, so that every make target can
-# call it.
+# Installs the packages that Warploom needs on this machine. It is fast when nothing is missing, so every make target
+# can call it.
 #   tools/setup.sh packages   the Debian packages of tools/packages.txt (as root, or as a user who may sudo)
 #   tools/setup.sh python     packages, then build/venv with tools/requirements.txt
 #   tools/setup.sh cluster    python, and the Debian packages of tools/packages-cluster.txt
@@ -15,7 +15,7 @@ fail() {
   exit 1
 }
 
-# missing_packages LIST: a line of it, such as "A | B", for each of which nothing is installed.
+# missing_packages LIST: prints the lines of the file, such as "A | B", of which no package is installed.
 missing_packages() {
   local wanted installed
   wanted=$(sed -e 's/#.*//' -e 's/[[:space:]]*$//' -e '/^$/d' "$1" | sort -u)
@@ -24,7 +24,7 @@ missing_packages() {
     <(echo "$installed") <(echo "$wanted")
 }
 
-# first_available LINE: of "A | B" the first that apt knows; if it knows none, A, so that apt says so.
+# first_available LINE: prints the first package of "A | B" that apt knows; if it knows none, A, so that apt reports it.
 first_available() {
   local name
   for name in ${1//|/ }; do
@@ -36,7 +36,7 @@ first_available() {
   echo "${1%% *}"
 }
 
-# install_packages LIST
+# install_packages LIST: installs the packages of the file that are missing.
 install_packages() {
   if ! command -v apt-get >/dev/null || ! command -v dpkg-query >/dev/null; then
     echo "setup: no apt-get here; install what $1 lists under your system's names" >&2
@@ -56,15 +56,15 @@ install_packages() {
   "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends "${packages[@]}"
 }
 
-# make_venv FOLDER REQUIREMENTS: the stamp is the text of the requirements, so that it reinstalls only after a pin has
-# changed.
+# make_venv FOLDER REQUIREMENTS: makes a Python environment. It keeps a copy of the requirements, and does nothing while
+# they are unchanged.
 make_venv() {
   local folder=$1 requirements=$2
   if cmp -s "$requirements" "$folder/.installed" && "$folder/bin/python" -c '' 2>/dev/null; then
     return 0
   fi
   echo "setup: Python environment $folder from $requirements"
-  # Debian's own interpreter is used even if PATH has another python3 first.
+  # Debian's interpreter is used even if PATH has another python3 first.
   local python=/usr/bin/python3
   [ -x "$python" ] || python=python3
   "$python" -m venv --clear "$folder"

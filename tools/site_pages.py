@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Makes a documentation site of the repository's pages: README, docs/, deploy/ and bench/, with the files that they refer to.
+"""Makes a documentation site from the repository's pages: README, docs/, deploy/ and bench/, with the files that they refer to.
 
     build/venv-site/bin/python tools/site_pages.py [--out build/site/html]
 
-`make site` installs what it needs (MkDocs Material) and calls it. A link to a page or file that does not exist is an error. The site needs
-no network: fonts are the browser's own.
+`make site` installs MkDocs Material and calls this program. A link to a page or file that does not exist is an error. The site loads nothing
+from other servers: it uses the browser's fonts.
 """
 
 import argparse
@@ -26,7 +26,7 @@ def pages():
 
 
 def target_of(page, link):
-    """The file that a link of a page means, None for addresses. A folder means its README."""
+    """Returns the file of a link in a page, or of a folder its README or the folder itself; None for addresses with a scheme."""
     if re.match(r"[a-z]+:", link):
         return None
     target = (page.parent / link).resolve()
@@ -46,7 +46,7 @@ def relative(target, page):
 
 
 def write(page):
-    """Copies a page and the files that it refers to. What is no page is shown as text by browsers, so it gets that ending."""
+    """Copies a page and the files that it refers to. Other files than pages get the ending .txt, with which browsers show them."""
 
     def mended(match):
         opening, link, anchor, closing = match.groups()

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Writes docs/torch-operators.md: which of PyTorch's operators the backend of torch.compile computes by kernels, for which types, and
-which stay with eager and why. It asks the lowering, with the samples that PyTorch's own tests have (OpInfo); nothing is compiled or run.
+which are left to eager and why. It lowers the samples of PyTorch's own tests (OpInfo); nothing is compiled or run.
 
     build/venv-peers/bin/python tools/torch_operators.py [--check]
 
@@ -44,7 +44,7 @@ def samples_of(torch, one, dtype):
 
 
 def why_eager(torch, one, sample):
-    """Why a sample is not computed by kernels alone, or None."""
+    """Returns the reason why a sample is not computed by kernels alone, or None if it is."""
     from torch.fx.experimental.proxy_tensor import make_fx
     from warploom.torch._decompositions import decompositions
     from warploom.torch._lower import support_of
@@ -61,14 +61,14 @@ def why_eager(torch, one, sample):
 
     try:
         traced = make_fx(torch.func.functionalize(function), decomposition_table=decompositions(), tracing_mode="fake")(*(flat[i] for i in places))
-    except Exception as error:  # noqa: BLE001: what cannot be traced is not handed to a backend
+    except Exception as error:  # noqa: BLE001: torch.compile does not call a backend for functions that cannot be traced
         return f"not traced: {type(error).__name__}"
     reasons = [reason for reason in support_of(traced.graph).values() if reason is not None and "node that is not taken" not in reason]
     return reasons[0] if reasons else None
 
 
 def rows(torch):
-    """For each operator: its types with kernels, those that stay with eager, and why the first of these does."""
+    """Returns for each operator the types with kernels, the types that are left to eager, and the most common reason for that."""
     from torch.testing._internal.common_methods_invocations import op_db
 
     found = {}
@@ -81,7 +81,7 @@ def rows(torch):
                 continue
             try:
                 samples = samples_of(torch, one, dtype)
-            except Exception:  # noqa: BLE001: samples that need other packages
+            except Exception:  # noqa: BLE001: some samples need packages that are not installed
                 samples = []
             reasons = [why_eager(torch, one, sample) for sample in samples]
             left = [reason for reason in reasons if reason is not None]

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""torch on the device check's workloads, in the same run: torch_peers.py INDEX RESULT [--eager] [--seconds S] adds its
-figures to RESULT. With --eager nothing is compiled, and after S seconds the other workloads have no figures.
+"""Times of torch for the workloads of the device check, in the same run: torch_peers.py INDEX RESULT [--eager]
+[--seconds S] adds its figures to RESULT. With --eager nothing is compiled. After S seconds no further workload begins.
 
-Each contender runs in a CUDA graph of many calls over rotated arguments whose bytes are three times the L2, after a
-warm-up. The figure is the median over repeated graphs. cuBLAS and cuDNN are measured as torch's matmul and
-convolution, to show what the machine can do."""
+Each contender runs in a CUDA graph of many calls, after a warm-up. The calls take turns among up to 16 sets of arguments,
+together about three times as large as the L2. A figure is the median over repeated graphs. cuBLAS and cuDNN are
+measured as torch's matmul and convolution, to show the machine's rates."""
 
 import argparse
 import json
@@ -24,7 +24,7 @@ def inputs_of(row):
     if row["op"] in ("gemm", "gemm_nt", "gemm_tf32", "gemm_bias_gelu"):
         m, n, k = shape
         return [new(m, k), new(n, k) if row["op"] == "gemm_nt" else new(k, n), new(n)]
-    if row["op"] == "convolution":  # images are padded already, channels are last
+    if row["op"] == "convolution":  # images are already padded and have channels last
         batch, side, channels, filters, window = shape
         last = lambda x: x.to(memory_format=torch.channels_last)
         padded = side + window - 1
@@ -70,7 +70,7 @@ OPS = {
 
 
 def median_ns(function, sets):
-    """Returns the ns of one call, from graphs that use all argument sets in turn."""
+    """Returns the median ns of one call, from graphs whose calls use all argument sets in turn."""
     for arguments in sets:
         function(*arguments)
     torch.cuda.synchronize()

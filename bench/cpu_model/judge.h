@@ -1,4 +1,4 @@
-// Judges rankings of CPU schedules by replay of a recording. Nothing is measured again.
+// Judges rankings of CPU schedules by the times of a recording. Nothing is measured again.
 #pragma once
 
 #include <string>
@@ -11,12 +11,13 @@
 
 namespace wl {
 
-// Number of schedules of each calibration shape used for the fit; with the micro-kernels no more than 200 in all.
+// Number of schedules of each calibration shape that the fit uses. With the micro-kernels, these are at most 200
+// points.
 inline constexpr int kFitted = 7;
 
 struct JudgedPoint {
   std::string plan;
-  double ns = 0;  // the lowest decile of the samples, in ns
+  double ns = 0;  // undisturbed_ns() of the samples
   CpuWork work;
   PolydlRank polydl;
   Features features;
@@ -29,10 +30,12 @@ struct JudgedShape {
 };
 absl::StatusOr<std::vector<JudgedShape>> open_recording(const CpuRecording& recording);
 
-// Returns the model fitted to the micro-kernels and the first kFitted schedules of each calibration shape.
+// Returns the model fitted to the micro-kernels and the first kFitted schedules of each calibration shape. *measured
+// becomes the number of points of the fit.
 CpuCost fit(const std::vector<JudgedShape>& shapes, const CpuRecording& recording, int* measured = nullptr);
 
-// The quality of a ranking on one shape; speeds are fractions of the fastest schedule's.
+// The quality of a ranking on one shape: the speed of its first schedule and of the best of its first 5 %, as fractions
+// of the fastest schedule's speed, and Spearman's coefficient of rank correlation.
 struct Score {
   double top1 = 0, top5percent = 0;
   double rank_correlation = 0;
@@ -50,12 +53,12 @@ class ScoreSummary {
   std::vector<Score> logs_, worst_;
   double shapes_ = 0;
 };
-// A lower value in `predicted` means a faster schedule.
+// Returns the score of a ranking. `predicted` has a value for each schedule of the shape; less means faster.
 Score score_of(const JudgedShape& shape, const std::vector<double>& predicted);
 std::vector<double> polydl_order(const JudgedShape& shape);  // returns each schedule's place in PolyDL's order
 Score score_of_random(const JudgedShape& shape);             // returns the expected score of a random order
 
-// Returns Markdown: one row per shape, the geometric mean and the worst.
+// Returns a table in Markdown: a row for each ranked shape, one for the means and one for the worst scores.
 std::string judge(const std::vector<JudgedShape>& shapes, const CpuRecording& recording);
 // Returns one line per point: shape, ns, every term's amount, the micro-kernels, both PolyDL ranks, plan; separated by
 // tabs.

@@ -17,10 +17,10 @@
 namespace wl {
 namespace {
 
-constexpr int64_t kLargeProduct = 4'000'000'000;  // multiplications; fewer schedules of those above are timed
-constexpr size_t kFew = 6, kMany = 16;            // of each kind
+constexpr int64_t kLargeProduct = 4'000'000'000;  // multiplications; of larger products, fewer schedules are timed
+constexpr size_t kFew = 6, kMany = 16;            // schedules of each kind: of large products, and of others
 
-// Each kind of schedule may have what those before it have.
+// Kinds of schedules. The time of a kind is the least time of its schedules and of those of the kinds before it.
 enum Kind : size_t { kInPlace, kPrefetched, kPacked, kKinds };
 constexpr std::array<const char*, kKinds> kKindNames = {"no prefetches", "prefetches", "or packed operands"};
 
@@ -35,7 +35,7 @@ std::string shape_name(const AlcopProduct& product) {
   return name;
 }
 
-// The least time of any schedule of each kind, in ns.
+// Returns for each kind the least time in ns of its schedules and of those of the kinds before it.
 absl::StatusOr<std::array<double, kKinds>> least_times(const CpuShape& shape, const std::string& folder,
                                                        const Machine& machine) {
   std::ifstream file(cat(folder, "/", shape.name, ".samples"));

@@ -1,6 +1,6 @@
-// What it is worth on a CPU that operands are fetched before they are used: the products of bench/gpu_model/alcop.h in
-// f32, measured with schedules that read the right operand in place, the same ones with prefetches, and schedules that
-// copy it into panels first.
+// The speed-up on a CPU of fetching operands before they are used: the products of bench/gpu_model/alcop.h in f32,
+// measured with schedules that read the right operand in place, the same ones with prefetches, and schedules that copy
+// it into panels first.
 #pragma once
 
 #include <string>
@@ -11,11 +11,11 @@
 namespace wl {
 
 std::vector<CpuShape> pipelined_shapes();
-// The schedules that the cost model expects to be fastest without prefetches, each with every legal distance of its
-// prefetches, then as many of those that copy the right operand.
+// Returns the shape.pipelined schedules without prefetches that the cost model expects to be fastest, each with every
+// legal prefetch distance, then as many schedules that copy the right operand.
 std::vector<Point> pipelined_points(const OpenShape& open);
-// Markdown of a folder that holds the samples of all pipelined_shapes(): least times, speed-ups, and bars beside the
-// paper's. Errors: a shape without samples.
+// Returns Markdown from a folder with the samples of all pipelined_shapes(): least times, speed-ups, and bars beside
+// those of the paper. InvalidArgument: a shape has no samples.
 absl::StatusOr<std::string> pipelining_table(const std::string& folder);
 
 }  // namespace wl

@@ -10,7 +10,7 @@
 
 namespace wl {
 
-// A shape with one thread of the machine on which it was measured, as every stage needs it.
+// A shape with its graph, domain and space for one thread of the machine on which it is or was measured.
 struct OpenShape {
   CpuShape shape;
   Machine machine;
@@ -19,8 +19,9 @@ struct OpenShape {
   Space space;
 };
 absl::StatusOr<OpenShape> open_shape(const CpuShape& shape, Machine machine);
-// Returns the recorded schedules of a shape: for a micro-kernel its own schedule for every compiler, otherwise a
-// uniform draw from all legal schedules.
+// Returns the schedules of a shape that are recorded: for a micro-kernel its own schedule for every compiler, for a
+// shape of pipelined_shapes() its pipelined_points(), otherwise a uniform draw from all legal schedules, after the
+// seeds of the space where shape.seeds is set.
 std::vector<Point> recorded_points(const OpenShape& open);
 
 struct RecordedPoint {
@@ -37,12 +38,13 @@ struct CpuRecording {
   std::vector<RecordedShape> shapes;
 };
 
-// Writes FOLDER/NAME.json for each shape, which lists the objects. Several shapes share runs of the compiler.
+// Compiles the recorded schedules of shapes and writes FOLDER/NAME.json for each shape, which lists the objects.
+// Several shapes share runs of the compiler.
 absl::Status compile_shapes(const std::vector<CpuShape>& shapes, const std::string& folder);
-// Times the objects of compile_shapes in rounds over all schedules, every other round backwards. Writes
-// FOLDER/NAME.samples.
+// Times the objects of compile_shapes() in rounds over all schedules, every other round in reverse order. Writes
+// FOLDER/NAME.samples, in ns.
 absl::Status time_shape(const CpuShape& shape, const std::string& folder, int rounds);
-// Pack all samples of a folder into one compressed file, and unpack it.
+// pack() writes all samples of a folder to one compressed file, which unpack() reads.
 absl::Status pack(const std::vector<CpuShape>& shapes, const std::string& folder, const std::string& file);
 absl::StatusOr<CpuRecording> unpack(const std::string& file);
 

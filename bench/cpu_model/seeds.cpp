@@ -30,7 +30,7 @@ using Json = nlohmann::json;
 struct Pair {
   std::string file, name;
   Graph group;
-  std::string own, model;  // plan texts: the space's own first plan, and the model's
+  std::string own, model;  // texts of the plan that the space's own rule proposes first, and of the model's
   double order_ms = 0;     // time that choosing the model's plan took
 };
 
@@ -78,7 +78,7 @@ absl::Status add_groups(const std::string& path, const Machine& machine, std::ve
   return absl::OkStatus();
 }
 
-// Returns the least ns of each of two plans' kernels. Both run in every round, alternately first.
+// Returns the least times in ns of the kernels of two plans. Both run in every round, and take turns at being first.
 absl::StatusOr<std::pair<double, double>> time_pair(Pool& pool, const Graph& group, const Json& entries, int rounds) {
   std::vector<Buffer> buffers;
   std::vector<void*> args;

@@ -1,5 +1,5 @@
-// The benefit of the model for kernels that nobody tunes: compares the first proposal for each contraction of a model
-// by the space's own rule with that of the model, timed alternately.
+// The benefit of the cost model for kernels that are not tuned: compares, for each contraction of an ONNX model, the
+// first plan by the space's own rule with the first plan by the cost model.
 #pragma once
 
 #include <string>

@@ -1,5 +1,5 @@
-// Candidates of the device check: of every workload, of the library of its product, and of the copy with which
-// everything is compared.
+// Candidates of the device check: generated kernels and library calls for a workload, and the copy kernels with which
+// every workload is compared.
 #pragma once
 
 #include <cstdint>
@@ -15,26 +15,26 @@
 
 namespace wl {
 
-// What a plan asks for.
+// The options of `device_check plan`.
 struct Wishes {
   bool quick = false;              // small workloads
-  int candidates = 12;             // of a workload, at most, beside the plans below
-  std::vector<std::string> only;   // words of the names of workloads; empty: all
+  int candidates = 12;             // at most, for each workload, beside the plans below
+  std::vector<std::string> only;   // workloads whose name has one of these words; empty: all
   std::vector<std::string> plans;  // lines "WORD PLAN": a plan for the workloads whose name has the word
   // The first seed and the number of random graphs whose groups are workloads too.
   std::pair<uint64_t, uint64_t> random = {};
 };
 
-// Whether a name has one of the words.
+// Returns whether a name contains one of the words.
 bool has_one_of(const std::string& name, const std::vector<std::string>& words);
 
-// The candidates of a workload: the plans that were asked for; default schedules; then what the portfolio proposes
-// before any measurement; and the first algorithms of the library for the target's family, where it takes the workload.
+// Returns the candidates of a workload: the plans that were asked for; default schedules; then the first proposals of
+// the portfolio strategy; and the first algorithms of the library for the target's family, if it computes the workload.
 absl::StatusOr<std::vector<Candidate>> candidates_of(const DeviceWorkload& workload, const Graph& graph,
                                                      const Machine& machine, const Wishes& wishes);
 
-// The copy kernel with which everything is compared: several forms with wide accesses and many of them in flight, of
-// which the best counts.
+// Returns copy kernels with wide accesses and several loads in flight, of `bytes` read and written. The fastest is the
+// rate with which every workload is compared.
 Batch copy_batch(const Machine& machine, int64_t bytes);
 
 }  // namespace wl

@@ -1,9 +1,10 @@
 // Plans and measures the device check (tools/device_check.py is its front end):
 //   device_check plan TARGET RUNNER FOLDER [--quick] [--candidates N] [--only WORD]... [--plans FILE]
 //                   [--random FIRST:COUNT]
-//       on the machine with Warploom: compiles and judges candidates of every workload, or of those whose name has one
-//       of the words, and computes the oracle's values; needs no GPU. Each line of FILE is a word and a plan, which is
-//       a candidate of the workloads whose name has the word. COUNT random graphs' groups are checked too
+//       on the machine with Warploom: compiles candidates of every workload, or of those whose name has one of the
+//       words, judges their code, and computes the oracle's values; needs no GPU. Each line of FILE is a word and a
+//       plan, which is a candidate of the workloads whose name has the word. The groups of COUNT random graphs, from
+//       seed FIRST on, are checked too
 //   device_check run FOLDER RUNNER RESULT
 //       on the machine with the GPU: checks and times the candidates; needs only the driver. RESULT is written anew
 //       after every workload
@@ -50,7 +51,7 @@ void write_file(const std::string& path, const std::string& bytes) {
   std::ofstream(path, std::ios::binary) << bytes;
 }
 
-// Compiles and judges a batch, keeps the accepted candidates, and writes everything to a folder.
+// Compiles a batch, judges its code, and writes the accepted candidates with their objects to a folder.
 absl::Status plan_one(Batch batch, const MeasureOptions& options, const std::string& folder) {
   std::filesystem::create_directories(folder);
   batch.recipe.interleave = true;
@@ -67,7 +68,7 @@ absl::Status plan_one(Batch batch, const MeasureOptions& options, const std::str
     std::filesystem::copy_file(compiled[i].object, object, std::filesystem::copy_options::overwrite_existing, error);
     append(&facts, code_text(compiled[i].code), "\n");
     batch.candidates[i].trial = static_cast<int64_t>(kept.size());
-    // Only the code is copied to the other machine: a prelude takes 50 kilobytes.
+    // The other machine needs only the compiled code. A prelude would add 50 kilobytes to every candidate.
     batch.candidates[i].source.prelude.clear();
     kept.push_back(batch.candidates[i]);
   }
@@ -144,8 +145,8 @@ int plan(const std::string& target, const std::string& runner, const std::string
   return 0;
 }
 
-// Reads a batch and its compiled code from a folder, and measures it; without those that call a library that the
-// device has not.
+// Reads a batch and its compiled code from a folder, and measures it without the candidates that call a library which
+// the device does not have.
 absl::StatusOr<Measured> measure_folder(const std::string& folder, MeasureOptions options, Batch* out) {
   WL_ASSIGN_OR_RETURN(*out, decode_batch(read_file(folder + "/batch")));
   out->keep_objects = false;
@@ -172,7 +173,7 @@ Json summary(const Batch& batch, const Measured& measured, int64_t bytes) {
   Json failed = Json::array(), trials = Json::array();
   for (const Trial& trial : measured.trials) {
     ++outcomes[kOutcomeNames[static_cast<int>(trial.outcome)]];
-    if (trial.outcome == Outcome::kRejected) continue;  // by a library that has fewer algorithms
+    if (trial.outcome == Outcome::kRejected) continue;  // a library has fewer algorithms than candidates
     if (trial.outcome != Outcome::kCorrect) {
       failed.push_back({{"plan", trial.plan}, {"message", trial.message}});
       continue;
@@ -204,7 +205,7 @@ Json summary(const Batch& batch, const Measured& measured, int64_t bytes) {
   return out;
 }
 
-// Returns a line about a workload's best candidate.
+// Returns a line for people about a workload's best candidate.
 std::string describe(const Json& row) {
   std::string out = row["name"].get<std::string>();
   if (!row["failed"].empty()) append(&out, ", ", row["failed"].size(), " failed: ", row["failed"][0].dump());

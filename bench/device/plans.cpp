@@ -32,8 +32,8 @@ std::string bias_gelu(Text t) {
   return t.done(t.gelu(x));
 }
 
-// x * cos + (x's second half, x's first half) * sin, for heads of 128; the sine carries the sign. The halves are
-// exchanged in the dtype of memory, since a concat reads stored values.
+// Rotary embedding of 32 heads of 128: x * cos + (x's second half, x's first half) * sin, where the input "sin" has the
+// signs. The halves are exchanged in the dtype of memory, since a concat reads stored values.
 std::string rotary(int64_t tokens, const std::string& dtype) {
   const std::string whole = cat("[", tokens, ",32,128]"), half = cat("[", tokens, ",32,64]");
   const std::string angles = cat("[", tokens, ",128]");

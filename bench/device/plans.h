@@ -10,12 +10,12 @@ namespace wl {
 struct DeviceWorkload {
   std::string name;  // name of the workload, e.g. "softmax_f32_4096"
   std::string op, dtype;
-  std::vector<int64_t> shape;  // rows and columns; of products as torch_peers.py reads it
+  std::vector<int64_t> shape;  // rows and columns; for products the extents that tools/torch_peers.py reads
   double operations = 0;       // additions and multiplications of a product; 0: memory bounds the workload
   std::string graph;
 };
 
-// `quick`: one small workload of each op, for tests of the check itself.
+// device_workloads() includes device_products(). `quick`: one small workload of each op, for tests of the check itself.
 std::vector<DeviceWorkload> device_workloads(bool quick);
 std::vector<DeviceWorkload> device_products(bool quick);
 

@@ -25,7 +25,7 @@ DeviceWorkload workload(const std::string& op, const std::string& dtype, std::ve
   return out;
 }
 
-// tf32: of f32, whose factors may be that.
+// A product of matrices. transposed: the right operand is [n, k]. tf32: factors of f32 may be rounded to tf32.
 DeviceWorkload gemm(const std::string& dtype, int64_t m, int64_t n, int64_t k, bool transposed, bool tf32 = false) {
   Text t(m, n, dtype);
   const int a = t.stored("a", list({m, k})), b = t.stored("b", transposed ? list({n, k}) : list({k, n}));
@@ -38,7 +38,7 @@ DeviceWorkload gemm(const std::string& dtype, int64_t m, int64_t n, int64_t k, b
                   dtype, {m, n, k}, 2.0 * m * n * k, t.done_with(y));
 }
 
-// GELU(a b + bias) by erf: what a transformer's first layer of a feed-forward block computes.
+// GELU(a b + bias) by erf: the first linear layer of a transformer's feed-forward block.
 DeviceWorkload gemm_bias_gelu(const std::string& dtype, int64_t m, int64_t n, int64_t k) {
   Text t(m, n, dtype);
   const std::string full = dtype + t.shape();
@@ -49,7 +49,7 @@ DeviceWorkload gemm_bias_gelu(const std::string& dtype, int64_t m, int64_t n, in
   return workload("gemm_bias_gelu", dtype, {m, n, k}, 2.0 * m * n * k, t.done(t.gelu(x)));
 }
 
-// A convolution of images with channels last that are padded already; the window is square.
+// A convolution of images that have channels last and are already padded. The window is square.
 DeviceWorkload convolution(const std::string& dtype, int64_t batch, int64_t side, int64_t channels, int64_t filters,
                            int64_t window) {
   const int64_t padded = side + window - 1;
@@ -64,7 +64,7 @@ DeviceWorkload convolution(const std::string& dtype, int64_t batch, int64_t side
                   2.0 * batch * side * side * channels * filters * window * window, t.done_with(y));
 }
 
-// softmax(q k' / sqrt(channels)) v of each head; `causal`: a row has no key behind its own.
+// softmax(q k' / sqrt(channels)) v of each head. `causal`: a query attends only to keys up to its own position.
 DeviceWorkload attention(const std::string& dtype, int64_t heads, int64_t tokens, int64_t channels, bool causal) {
   Text t(tokens, channels, dtype);
   const std::string factor = list({heads, tokens, channels}), rows = list({heads, tokens}),

@@ -1,4 +1,5 @@
-// Groups of random graphs as workloads of the device check: small, of all ops and dtypes, to be right and not fast.
+// Groups of random graphs as workloads of the device check: small ones of all ops and dtypes, for correctness and not
+// for speed.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +11,8 @@
 
 namespace wl {
 
-// The groups of the greedy covers of random graphs with these seeds. Their op is kRandomGroup, they have no shape.
+// Returns the groups of the greedy covers of `count` random graphs with seeds from `first` on. Their op is
+// kRandomGroup, and they have no shape.
 inline constexpr const char* kRandomGroup = "random";
 absl::StatusOr<std::vector<DeviceWorkload>> random_groups(uint64_t first, uint64_t count, const Machine& machine);
 

@@ -8,7 +8,7 @@
 
 namespace wl {
 
-// Builds graph text line by line. Values are numbered.
+// Builds graph text line by line. Functions that add a value return its number.
 class Text {
  public:
   Text(int64_t rows, int64_t columns, std::string dtype)
@@ -23,7 +23,7 @@ class Text {
     const int at = stored(name, shape);
     return dtype_ == "f32" ? at : add(cat("cast %", at), cat("f32", shape));
   }
-  // An input as memory has it.
+  // Adds an input in the dtype of memory.
   int stored(const std::string& name, const std::string& shape) {
     return add(cat("input \"", name, "\""), cat(dtype_, shape, " normal(0,1)"));
   }
@@ -35,9 +35,9 @@ class Text {
   }
   int constant(double value) { return add(cat("constant ", absl::StrFormat("%.9g", value)), cat("f32", full_)); }
   int of_rows(const std::string& op, int a, int b) { return add(cat(op, " %", a, " %", b), cat("f32[", rows_, "]")); }
-  // broadcasts a value with one element per row over the columns
+  // Broadcasts a value with one element per row over the columns.
   int spread(int a) { return add(cat("broadcast %", a, " dims=[0]"), cat("f32", full_)); }
-  // broadcasts a value with one element per column over the rows
+  // Broadcasts a value with one element per column over the rows.
   int columns(int a) { return add(cat("broadcast %", a, " dims=[1]"), cat("f32", full_)); }
   // x Phi(x), by erf.
   int gelu(int x) {
@@ -48,7 +48,7 @@ class Text {
     if (dtype_ != "f32") value = add(cat("cast %", value), cat(dtype_, full_));
     return done_with(value);
   }
-  // The same of a value that has the dtype of memory.
+  // Returns the graph whose output is a value that already has the dtype of memory.
   std::string done_with(int value) const { return cat("graph {\n", text_, "  output \"y\" %", value, "\n}\n"); }
   int mean(int a) { return of_rows("mul", row("reduce_sum", a), row_constant(1.0 / static_cast<double>(columns_))); }
   const std::string& shape() const { return full_; }

@@ -1,4 +1,4 @@
-// What fetches are compared with: bare gRPC services, bare reads of an SQLite file, and the client that calls either.
+// Baselines for fetches: bare gRPC services and bare reads of an SQLite file; and a client of the services.
 #pragma once
 
 #include <grpcpp/generic/generic_stub.h>
@@ -33,7 +33,7 @@ T must(absl::StatusOr<T> value) {
   return *std::move(value);
 }
 
-// Answers GetKernel with the same bytes whatever is asked.
+// Answers every call of GetKernel with the same bytes.
 class Echo final : public v1::KernelStore::WithRawCallbackMethod_GetKernel<v1::KernelStore::Service> {
  public:
   explicit Echo(const std::string& bytes) : slice_(bytes) {}
@@ -71,7 +71,7 @@ class BareReader {
     sqlite3_reset(statement_);
     return bytes;
   }
-  // Makes the file; `row` gives the key and the bytes of a row.
+  // Makes the file with `rows` rows. `row` returns the key and the bytes of a row.
   static void fill(const std::string& file, int64_t rows,
                    const std::function<std::pair<std::string, std::string>(int64_t)>& row) {
     sqlite3* connection = nullptr;
@@ -97,7 +97,7 @@ class BareReader {
   sqlite3_stmt* statement_ = nullptr;
 };
 
-// Answers GetKernel with what a BareReader of the thread reads, and does nothing else.
+// Answers GetKernel with the bytes that a BareReader of the calling thread reads, and does nothing else.
 class BareStore final : public v1::KernelStore::WithRawCallbackMethod_GetKernel<v1::KernelStore::Service> {
  public:
   explicit BareStore(std::string file) : file_(std::move(file)) {}
@@ -129,11 +129,11 @@ struct BareServer {
   std::unique_ptr<grpc::Server> server;
 };
 
-// A connection of its own, on which one call is made at a time, of bytes for bytes.
+// A client with a connection of its own. It makes one call at a time, and does not decode the reply.
 class Client {
  public:
   explicit Client(int port) : stub_(connect(port)) {}
-  // By TLS, or with a token. Channels with credentials of their own share no connection.
+  // Calls by TLS, with a certificate or a token. Channels with credentials of their own share no connection.
   Client(const std::string& address, const DialOptions& how) : stub_(dial(address, how).value()) {}
   size_t get(const std::string& request) {
     const grpc::Slice slice(request);

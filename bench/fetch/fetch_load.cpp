@@ -1,6 +1,6 @@
-// Load on a coordinator that serves records, in one process with its clients, over TCP on this machine. Beside it, in
-// the same interleaved rounds: a bare gRPC service that answers with the same bytes, and bare reads of the same bytes
-// from an SQLite file. Then the latency of fetches at half of their rate, while workers report results.
+// Rate and latency of fetches from a coordinator that is in one process with its clients, over TCP on this machine.
+// The same interleaved rounds measure a bare gRPC service that answers with the same bytes, and bare reads of the same
+// bytes from an SQLite file. Then latencies are measured at half of the largest rate, while workers report results.
 //
 //   fetch_load [RECORDS [SECONDS]]
 //
@@ -30,7 +30,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr int kRounds = 5;
-constexpr size_t kPreludeBytes = 56'000, kSourceBytes = 6'000;  // of a CPU record
+constexpr size_t kPreludeBytes = 56'000, kSourceBytes = 6'000;  // as records of CPU kernels have
 constexpr double kResultsPerSecond = 2'000;
 
 std::string key_of(int64_t i) {
@@ -77,7 +77,7 @@ void fill(const std::string& file, int64_t records) {
   for (int64_t i = 0; i < records; ++i) must(store->promote(record_of(i), search));
 }
 
-// The reply to GetKernel, without sources.
+// Returns the bytes of a reply to GetKernel with manifest_only, which has no sources.
 std::string manifest_of(const KernelRecord& record) {
   v1::KernelRecord message = to_proto(record);
   message.mutable_source()->clear_prelude();
@@ -85,12 +85,12 @@ std::string manifest_of(const KernelRecord& record) {
   return message.SerializeAsString();
 }
 
-using Fetcher = std::function<void(uint64_t i)>;  // of one thread
-using MakeFetcher = std::function<Fetcher()>;     // on that thread
+using Fetcher = std::function<void(uint64_t i)>;  // fetches the i-th record; used by one thread
+using MakeFetcher = std::function<Fetcher()>;     // makes the fetcher of the calling thread
 struct Contender {
   std::string name;
   MakeFetcher make;
-  std::map<int, std::vector<double>> rates = {};  // a second, by threads
+  std::map<int, std::vector<double>> rates = {};  // number of threads -> calls per second in each round
   double rate(int threads) {
     std::vector<double>& all = rates[threads];
     std::sort(all.begin(), all.end());
@@ -98,7 +98,7 @@ struct Contender {
   }
 };
 
-// Returns calls a second. Every thread is ready before the time begins.
+// Returns calls per second. The time begins when every thread has made one call.
 double rate_of(const MakeFetcher& make, int threads, double seconds) {
   std::atomic<bool> stop = false;
   std::atomic<int64_t> calls = 0;
@@ -122,8 +122,8 @@ double rate_of(const MakeFetcher& make, int threads, double seconds) {
   return count / took;
 }
 
-// Returns the latencies in ms, sorted, of calls that are due at fixed times; a call that begins late counts from when
-// it was due.
+// Returns the sorted latencies in ms of calls that are due at fixed times, `rate` of them per second. The latency of a
+// call is counted from the time when it was due, even if it begins later.
 std::vector<double> latencies_at(const MakeFetcher& make, int threads, double rate, double seconds) {
   std::vector<std::vector<double>> each(static_cast<size_t>(threads));
   {
@@ -149,7 +149,7 @@ std::vector<double> latencies_at(const MakeFetcher& make, int threads, double ra
   return out;
 }
 
-// Workers that report results of jobs without end, at a rate that is asked for.
+// Simulated workers that report results of large jobs, at most kResultsPerSecond together.
 class Reporting {
  public:
   explicit Reporting(Coordinator& coordinator) {
@@ -171,7 +171,7 @@ class Reporting {
     for (int i = 0; i < 8; ++i) workers_.emplace_back(coordinator.in_process_channel(), cat("w", i), hooks());
   }
   int64_t results() const { return results_; }
-  // Returns once results come in as fast as they may.
+  // Waits until results arrive at 90 % of the allowed rate, or half of all results have arrived.
   void wait_until_steady() const {
     int64_t before = 0;
     do {
@@ -182,7 +182,7 @@ class Reporting {
 
  private:
   static constexpr int64_t kJobs = 64, kTrials = 1'000;
-  // Every batch waits for its turn; turns that were missed are not made up for.
+  // Limits the rate: every batch waits until its time comes. Time that was lost is not made up for.
   Hooks hooks() {
     return {.before = [this](const Batch& batch) {
       const auto count = static_cast<int64_t>(batch.candidates.size());
@@ -203,7 +203,7 @@ class Reporting {
   std::list<FakeWorker> workers_;
 };
 
-// A coordinator over the store, with or without its cache of replies.
+// A coordinator over a store. reply_bytes: size of its cache of replies; 0: it has none.
 struct Served {
   Served(const std::string& file, int64_t reply_bytes, const TlsFiles& tls = {}, const std::string& callers = "",
          const std::string& http = "") {
@@ -236,7 +236,8 @@ MakeFetcher fetcher(int64_t records, bool manifest_only, const Whom&... whom) {
   };
 }
 
-// The files of a coordinator and of a client, made by openssl. Each is the CA of the other.
+// Makes the certificate and key NAME.pem and NAME.key by openssl. The certificate of `other` is its CA: coordinator and
+// client trust each other's self-signed certificate.
 TlsFiles make_certificate(const Scratch& scratch, const std::string& name, const std::string& other,
                           const char* names) {
   const std::string command = cat(

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Exports ten models that nothing in the project was tuned to, for bench/models.py --further: as torchvision, timm and
-transformers have them (the U-Net is written here), with random weights of a fixed seed, by torch's default exporter.
+"""Exports ten models that the project was not developed with, for bench/models.py --further: those of torchvision, timm and
+transformers (the U-Net is written here), with random weights of a fixed seed, by torch's default exporter.
 
     build/venv-peers/bin/python bench/further/export.py FOLDER [NAME ...]
 
@@ -69,7 +69,7 @@ def deit_tiny_distilled():
 
 @maker
 def unet():
-    """Ronneberger et al. 2015 with padded convolutions, normalised, 32 channels at the first of five levels."""
+    """The U-Net of Ronneberger et al. 2015 with padded convolutions, batch norm, and 32 channels at the first of five levels."""
     import torch
     from torch import nn
 
@@ -103,7 +103,7 @@ def unet():
 
 @maker
 def t5_base_layer():
-    """The first layer of the encoder, which has the relative positions, 512 tokens."""
+    """The first layer of the encoder, which has the table of relative positions, for 512 tokens."""
     from transformers import T5Config
     from transformers.models.t5 import modeling_t5
 
@@ -114,7 +114,7 @@ def t5_base_layer():
 
 @maker
 def whisper_base_layer():
-    """A layer of the encoder: 1500 frames, which are 30 seconds."""
+    """A layer of the encoder for 1500 frames, which are 30 seconds of sound."""
     from transformers import WhisperConfig
     from transformers.models.whisper import modeling_whisper
 
@@ -125,7 +125,7 @@ def whisper_base_layer():
 
 @maker
 def mamba_130m_block():
-    """64 tokens; the scan is written out token by token, as it is exported without kernels of its own."""
+    """A block for 64 tokens. The exporter unrolls the scan token by token, since no kernels for it are installed."""
     from transformers import MambaConfig
     from transformers.models.mamba import modeling_mamba
 
@@ -135,7 +135,7 @@ def mamba_130m_block():
 
 
 def first_of(module, **fixed):
-    """The first result of `module`, called with one tensor and `fixed`."""
+    """Returns a module that calls `module` with one tensor and the arguments `fixed`, and returns its first result."""
     from torch import nn
 
     class Wrapped(nn.Module):
@@ -151,7 +151,7 @@ def first_of(module, **fixed):
 
 
 def spread(module):
-    """Gives what is born as zeros or ones random values, as training does, since equal weights would be merged."""
+    """Adds random values to weights that are initialised with zeros or ones, since equal weights would be merged."""
     import torch
     from torch import nn
 

@@ -1,5 +1,5 @@
-// The products on which G. Huang et al., "ALCOP" (MLSys 2023) measured pipelining, and bars of speed-ups, for the
-// benches that compare with it.
+// The products for which G. Huang et al., "ALCOP" (MLSys 2023) measured pipelining, and bars of speed-ups, for the
+// benches that compare with the paper.
 #pragma once
 
 #include <cstdio>
@@ -13,7 +13,7 @@ struct AlcopProduct {
   const char* name;
   int batch, rows, columns, depth;
 
-  // The text of its graph; operands and result are of the dtype, "f16" as an example.
+  // Returns the text of its graph. Operands and result have the dtype, for example "f16".
   std::string graph(const char* dtype) const {
     const auto matrix = [&](int m, int n) { return cat(dtype, "[", batch, ",", m, ",", n, "]"); };
     return cat("graph {\n  %0 = input \"a\" : ", matrix(rows, depth),
@@ -38,12 +38,12 @@ constexpr AlcopProduct kAlcopProducts[] = {
     {"16 x s v", 16, 512, 64, 512},
 };
 
-// What the paper measured over TVM, which does not pipeline, on an A100: geometric means of speed-ups with two buffers,
-// with more stages in shared memory and with registers too; and the best and the worst product with all of it.
+// The paper's speed-ups over TVM without pipelining, on an A100: geometric means with two buffers, with more stages in
+// shared memory, and with stages in registers too; and those of the best and the worst product with all of these.
 constexpr double kAlcopBuffers = 1.01, kAlcopStages = 1.13, kAlcopRegisters = 1.23, kAlcopBest = 1.73,
                  kAlcopWorst = 0.95;
 
-// One line of a bar chart in plain text: 30 characters for a speed-up of 1.
+// Returns one line of a bar chart in plain text. A speed-up of 1 is 30 characters long.
 inline std::string speedup_bar(const char* name, double speedup) {
   char line[64];
   std::snprintf(line, sizeof line, "  %-28s %5.2f ", name, speedup);

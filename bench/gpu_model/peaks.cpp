@@ -1,5 +1,6 @@
-// What share of a GPU's peak of matrix instructions the latency model (compiler/model/pipeline.h) expects of products
-// in bf16, by the best schedule of their space, with the times that it adds up, as a table in Markdown. Nothing is run.
+// The share of a GPU's peak rate of matrix instructions that the latency model (compiler/model/pipeline.h) expects of
+// products in bf16, for the best schedule of their space, with the times that the model adds up, as a table in
+// Markdown. Nothing is run.
 //
 //   peaks [TARGET...]    cuda:sm_80, cuda:sm_90a and hip:gfx942 by default
 #include <array>
@@ -38,10 +39,10 @@ const Product kProducts[] = {
 })"},
 };
 
-// Leaves out what the model does not see, and what it never expects most of: lanes without matrix instructions,
-// narrow tiles, and many blocks on a multiprocessor.
+// Removes choices that the model does not distinguish, and those that it never finds best: lanes without matrix
+// instructions, narrow tiles, and many blocks on a multiprocessor.
 void cut(Space& space) {
-  space.matters = nullptr;  // it is of the values that axes had
+  space.matters = nullptr;  // this function refers to the values that are removed below
   for (Axis& axis : space.axes) {
     const Choice choice = *axis.choice;
     if (choice == kVector || choice == kUnrollK) axis.values.resize(1);
@@ -52,7 +53,7 @@ void cut(Space& space) {
   }
 }
 
-// Prints the row of a product, and returns the plan of its schedule.
+// Prints the row of a product, and returns the text of its best plan.
 std::string row(const Machine& machine, const Product& product) {
   const Graph graph = parse(product.text).value();
   const Domain domain = analyze(graph, machine).value();
@@ -72,7 +73,7 @@ std::string row(const Machine& machine, const Product& product) {
     best_point = point;
     return true;
   });
-  // One multiply-add of f32 for each issue slot, and as many of bf16 as the target's fastest instruction has for it.
+  // Multiply-adds per ns: one of f32 for each issue slot, times the rate of the target's fastest instruction for bf16.
   const double peak = rates_of(machine).slots_per_ns * machine.target->arithmetic.matrices(DType::bf16, DType::bf16);
   const int64_t rows = rows_of_tile(best), columns = columns_of_tile(best);
   const double computed = static_cast<double>(extents.loops.tiles(best) * rows * columns) * extents.depth;

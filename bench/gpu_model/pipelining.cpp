@@ -1,8 +1,8 @@
-// What pipelining is worth by the latency model (compiler/model/pipeline.h): the best modelled time of every product of
-// G. Huang et al., "ALCOP" (MLSys 2023), without it, with two buffers, with more stages in shared memory, and with
-// registers too, as tables and bars in Markdown beside the paper's own means. Nothing is run.
+// The speed-up by pipelining that the latency model (compiler/model/pipeline.h) expects: the best modelled time of
+// every product of G. Huang et al., "ALCOP" (MLSys 2023), without it, with two buffers, with more stages in shared
+// memory, and with stages in registers too, as tables and bars in Markdown beside the paper's means. Nothing is run.
 //
-//   pipelining [TARGET]    cuda:sm_80 by default, which the paper measured on; products are of f16
+//   pipelining [TARGET]    cuda:sm_80 by default, as in the paper; products are of f16
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -18,7 +18,8 @@
 namespace wl {
 namespace {
 
-// Each kind of schedule may have what those before it have. `paper`: the speed-up that was measured there.
+// A kind of schedule: the largest values of three choices. Each kind includes those before it. `paper`: the speed-up
+// that the paper measured.
 struct Kind {
   const char* name;
   int64_t stages, async, registers;

@@ -1,6 +1,6 @@
-"""An ONNX graph as a function of jax, so that XLA can be timed on any model of the table: node by node, by a table of
-op -> jax calls for the ops of the models that bench/models.py runs. Shapes, axes and indices that are constants of the
-graph are numbers of the program."""
+"""An ONNX graph as a function of jax, so that XLA can be timed on the models of bench/models.py. The function goes through
+the nodes and calls jax by a table of op -> function, which has the ops of those models. Shapes, axes and indices that are
+constants of the graph become numbers of the traced program."""
 
 import functools
 import math

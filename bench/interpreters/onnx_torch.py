@@ -1,5 +1,5 @@
-"""An ONNX graph as a torch module, so that torch.compile can be timed on any model of the table. It is executed
-node by node, by a table of op -> torch calls for the ops of the models that bench/models.py runs."""
+"""An ONNX graph as a torch module, so that torch.compile can be timed on the models of bench/models.py. The module goes
+through the nodes and calls torch by a table of op -> function, which has the ops of those models."""
 
 import functools
 

@@ -1,4 +1,4 @@
-"""The table of an interpreter of ONNX graphs: op -> call of a framework, with the node's attributes before its inputs."""
+"""The table of an interpreter of ONNX graphs: op -> function of a framework, called with the node's attributes, then its inputs."""
 
 
 class Table:
@@ -9,7 +9,7 @@ class Table:
         self.shaped = set()
 
     def op(self, name, shaped=False):
-        """Adds the function below it."""
+        """A decorator that adds the function of an op."""
 
         def register(function):
             self.calls[name] = function
@@ -20,7 +20,7 @@ class Table:
         return register
 
     def simple(self, functions):
-        """Adds functions of the inputs alone, by name."""
+        """Adds functions by name of the op that take only the inputs."""
         for name, function in functions.items():
             self.calls[name] = lambda attributes, *inputs, function=function: function(*inputs)
 

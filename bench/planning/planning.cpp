@@ -1,11 +1,11 @@
-// The seconds that planning takes: covers of a graph, and the space, the first kernel and the next proposals of every
+// The CPU time that planning takes: covers of a graph, and the space, the first kernel and the next proposals of every
 // group.
 //
 //   planning [--targets NAME,..] [--threads N] [--l2 BYTES] [--cover C,..] [--seconds S] MODEL.onnx|FILE.graph...
 //   planning ... --random FIRST:COUNT     random networks, by seed
 //
-// One line for each graph, target and cover: seconds of the plan, of the groups, and the graph. With --seconds only
-// those that take longer, and a summary.
+// Prints a line for each graph, target and cover: seconds of the plan and of its groups, and the slowest group; then a
+// summary. With --seconds S, only lines of at least S seconds.
 #include <cstdio>
 #include <ctime>
 #include <fstream>
@@ -22,7 +22,7 @@
 namespace wl {
 namespace {
 
-// Of this process on a processor: other work of the machine does not count.
+// CPU time of this process in seconds, in which other load on the machine does not count.
 double now_s() {
   return static_cast<double>(std::clock()) / CLOCKS_PER_SEC;
 }

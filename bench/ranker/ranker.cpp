@@ -7,8 +7,8 @@
 //   ranker train OUT GROUP RECORDING TABLE...  trains a ranker on all groups but GROUP ("-": on all), for
 //                                              `replay --ranker`
 //
-// RECORDING is a file of bench/cpu_model; TABLEs are spaces recorded by bench/record.py. A model without a prediction
-// for a group's kernels is counted as drawing at random.
+// RECORDING is a file of bench/cpu_model; TABLEs are spaces recorded by bench/record.py. A model that predicts nothing
+// for a group's kernels gets the score of a random order.
 #include <algorithm>
 #include <cmath>
 #include <fstream>
@@ -111,8 +111,8 @@ absl::StatusOr<std::string> judge_store(const std::string& path) {
   options.file = path;
   WL_ASSIGN_OR_RETURN(const std::unique_ptr<Store> store, Store::open(options));
   WL_ASSIGN_OR_RETURN(const TrainingRows training, training_rows(*store));
-  // A group that several environments have in common counts as one, so that no ranker is trained on the group that it
-  // is judged by.
+  // The same group in several environments belongs to one fold, so that no ranker is judged by a group that it was
+  // trained on.
   std::map<std::string, std::map<std::string, JudgedShape>> keys;
   for (const RankRow& row : training.rows) {
     JudgedShape& shape = keys[row.group.substr(0, row.group.find(' '))][row.group];

@@ -1,10 +1,10 @@
-// The searches that a store remembers:
+// Exports the searches whose trials a store has:
 //
 //   history t4 STORE FOLDER    every search that made a record as a T4 file, for bench/replay/replay.cpp and other
-//   tools
-//   history svg STORE OUT.svg  the best time of each group after every trial
+//                              tools
+//   history svg STORE OUT.svg  a chart of the best time of each group after every trial
 //
-// The store must not be in use.
+// No other process may have the store open.
 #include <algorithm>
 #include <cstdio>
 #include <filesystem>
@@ -57,7 +57,7 @@ Json t4_of(const History& history) {
                  results);
 }
 
-// Returns the final best time over the best time so far, after every trial: 1 at the end, 0 while nothing was correct.
+// Returns the final best time over the best time so far, after every trial: 1 at the end, 0 while no trial was correct.
 std::vector<double> progress_of(const History& history) {
   std::vector<double> best;
   double now = 0;

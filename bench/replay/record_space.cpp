@@ -4,10 +4,10 @@
 //   record_space time FOLDER RUNNER SECONDS
 //   record_space write FOLDER OUT
 // `compile` makes an object of every point of the space of one row of KERNELS (JSON); `time` goes over all points in
-// passes, each in another order; `write` makes the T4 file. The first two stop after so many seconds and are taken up
-// again by the next call, so that they run when the machine is free for them.
-// A point's samples come from passes that lie minutes apart: what disturbs the machine for a while disturbs one sample
-// of many points, not many samples of one. One thread; the least sample counts (undisturbed_ns).
+// passes, each in another order; `write` makes the T4 file. The first two stop after so many seconds, and the next call
+// continues, so that they can run whenever the machine is free.
+// A point's samples come from passes that are minutes apart, so that a short disturbance affects one pass of many
+// points and not all samples of one point. Kernels run in one thread.
 #include <unistd.h>
 
 #include <chrono>
@@ -33,7 +33,7 @@ namespace {
 
 using Json = nlohmann::json;
 constexpr size_t kTogether = 48;  // points that are timed in turns, sample by sample
-constexpr size_t kCompiled = 32;  // points between two looks at the clock
+constexpr size_t kCompiled = 32;  // points that are compiled before the elapsed time is checked again
 constexpr int kSamples = 3;       // of a point in one pass
 
 absl::StatusOr<Json> read_json(const std::string& path) {
@@ -52,7 +52,8 @@ absl::Status write_text(const std::string& path, const std::string& text) {
   return absl::OkStatus();
 }
 
-// A row may keep axes to some of their values: {"only": {"tasks_per_thread": [1], "compiler": ["gcc"]}}.
+// Applies the "only" of a row, as {"only": {"tasks_per_thread": [1], "compiler": ["gcc"]}}, which keeps these values of
+// axes.
 absl::Status restrict_axes(const Json& only, Space& space) {
   for (const auto& [name, values] : only.items()) {
     const auto axis =
@@ -184,7 +185,7 @@ Candidate candidate_of(const Json& point, size_t number) {
   return candidate;
 }
 
-// Returns the points in the order of a pass.
+// Returns the points in the order of a pass, which is a permutation that depends only on the pass.
 std::vector<size_t> shuffled(const std::vector<size_t>& points, uint64_t pass) {
   std::vector<size_t> order = points;
   uint64_t state = pass * 0x9e3779b97f4a7c15u + 0x632be59bd9b4e019u;

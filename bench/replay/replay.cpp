@@ -2,13 +2,13 @@
 //
 //   replay [--seeds N] [--trials N] [--round N] [--strategies A,B] [--noise N] [--fleet N] [--ranker FILE]
 //   [--out FILE.json] TABLE...
-// Every strategy sees what the service would show it: rounds of candidates, then their results. A figure is the best
-// time of the space over the best that was found, so 1 is perfect; geometric means over seeds, then over tables.
-//   --fleet N: the first trials are what won on at most N of the other tables, nearest first, as the service begins
-//   with what its store has of similar groups and other devices.
-//   --ranker FILE: what a ranker expects of each kernel of a table of ours, for the strategies that ask.
-//   --noise N: a trial shows the least of N of the point's samples, drawn by the seed; what was found is still judged
-//   by all of them. 0: it shows the least of all.
+// Every strategy proposes rounds of candidates and sees their results, as in the service. A figure is the best time of
+// the space over the best that was found, so 1 is perfect; geometric means over seeds, then over tables.
+//   --fleet N: the first trials are the winners of at most N of the other tables, nearest first, as the service begins
+//   with the winners in its store of similar groups and other devices.
+//   --ranker FILE: a ranker's estimate for each kernel of a table recorded by Warploom, for the strategies that use it.
+//   --noise N: a strategy sees the least of N of the point's samples, drawn by the seed; the points that it found are
+//   still judged by all samples. 0: it sees the least of all.
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -60,8 +60,8 @@ double default_over_best(const Recording& recording) {
   return standard.correct ? standard.ns / recording.best_ns : std::numeric_limits<double>::infinity();
 }
 
-// Returns the points of a table's space that the service would know if its store had the winners of all other tables.
-// Tables of other projects have no graph: those with the same axes are taken for one kernel on several devices.
+// Returns the points of a table's space that the service would try first if its store had the winners of all other
+// tables. Tables of other projects have no graph: those with the same axes count as one kernel on several devices.
 std::vector<Point> fleet_points(const Recording& recording, const Recordings& all, int most) {
   std::vector<KnownPlan> known;
   std::vector<Point> points;

@@ -7,19 +7,18 @@
 
 namespace wl {
 
-// best[t]: the best correct time in ns after t + 1 trials; the worst time of the space while nothing was correct.
+// curve[t]: the best correct time in ns after t + 1 trials; the worst time of the space while no trial was correct.
 using Curve = std::vector<double>;
 
-// Returns the exact expected curve of drawing points without replacement, from the order of all results, failures
-// included.
+// Returns the exact expected curve of drawing points without replacement. Points that failed are drawn too.
 Curve random_curve(const Recording& recording, int trials);
 
 // Returns the number of trials after which random drawing is expected to have come 95 % of the way from the median of
 // the space to its best: the budget of the auto-tuning methodology (Willemsen et al., 2024).
 int methodology_budget(const Recording& recording);
 
-// Returns that methodology's score: 0 = as good as random drawing, 1 = the best at once. It is the mean of
-// (random - curve) / (random - best) at 50 equally spaced points of the budget, where `curve` is a mean over seeds.
+// Returns that methodology's score: 0 = as good as random drawing, 1 = the best from the first trial on. It is the mean
+// of (random - curve) / (random - best) at 50 equally spaced points of the budget, where `curve` is a mean over seeds.
 double methodology_score(const Recording& recording, const Curve& curve);
 
 double geometric_mean(const std::vector<double>& values);

@@ -35,7 +35,7 @@ double ns_per_unit(const Json& metadata) {
                                                                  : 1e9;
 }
 
-// What the file says of the axes, or what its results have.
+// The axes, as the file declares them or as its results have them, and for each axis the place of every value's text.
 struct Names {
   std::vector<std::string> axes;
   std::vector<std::map<std::string, int>> values;
@@ -53,7 +53,7 @@ Names name_axes(const Json& file, Space& space) {
   if (own.contains("axes")) {
     for (const Json& axis : own["axes"]) {
       const std::string name = axis["name"];
-      const std::optional<Choice> choice = choice_named(name);  // else of a part, or of a plan of version 1
+      const std::optional<Choice> choice = choice_named(name);  // none: an axis of a part, or of a plan of version 1
       Axis out = choice ? Axis(*choice, {}) : Axis(name, {});
       std::map<std::string, int> places;
       for (const Json& value : axis["values"]) {

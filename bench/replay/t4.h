@@ -1,5 +1,5 @@
-// Recorded tuning spaces in the T4 form of the auto-tuning community: JSON, possibly gzipped, with one object per point
-// that has its configuration, raw run times and failure class. Tables of other projects and ours have the same form.
+// Recorded tuning spaces in the T4 format of the auto-tuning community: JSON, possibly gzipped, with one object per
+// point that has its configuration, raw run times and failure class. Tables of other projects have the same format.
 // Facts that T4 has no place for (order of values, seeds, graph) are in "metadata" under "warploom".
 #pragma once
 
@@ -12,13 +12,13 @@
 
 namespace wl {
 
-// A space whose legal points are those that were measured.
+// A recorded space. Its legal points are the recorded ones.
 struct Recording {
   struct Result {
     bool correct = false;
-    double ns = 0;                   // the least sample, by which points are compared (undisturbed_ns)
+    double ns = 0;                   // the least sample, by which points are compared
     std::vector<double> samples_ns;  // raw
-    double cost_s = 0;               // seconds that compiling and running the point took
+    double cost_s = 0;               // seconds that compiling the point and its samples took
   };
   std::string name, device;
   Space space;  // `legal` refers to `results`, so a Recording is not movable
@@ -28,16 +28,16 @@ struct Recording {
   nlohmann::json warploom;  // metadata under "warploom"; only in tables recorded by Warploom
 };
 
-// InvalidArgument: the file is not T4, or has no correct point.
+// Read a T4 file, or its text. InvalidArgument: it is not T4, or has no correct point.
 absl::StatusOr<std::unique_ptr<Recording>> read_t4(const std::string& path);
 absl::StatusOr<std::unique_ptr<Recording>> parse_t4(const std::string& name, const std::string& text);
 
-// Reads the device as `record_space` writes it. It determines which kernels a space has.
+// Reads the device as `record_space` writes it. A space depends on it.
 Device device_of(const nlohmann::json& device);
-// Returns the machine on which a table of ours was recorded. InvalidArgument: the table is not ours.
+// Returns the machine on which a table was recorded. InvalidArgument: Warploom did not record the table.
 absl::StatusOr<Machine> recorded_machine(const Recording& recording);
 
-// Returns one result row. `plan` has the form of Space::text, and its knobs become the configuration.
+// Returns one row of "results". `plan` is a text of Space::text, and its choices become the configuration.
 nlohmann::json t4_result(const std::string& plan, Outcome outcome, const std::vector<int64_t>& samples_ns,
                          double compile_s);
 nlohmann::json t4_file(const nlohmann::json& warploom, const nlohmann::json& results);

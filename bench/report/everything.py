@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Everything beside every other framework, in one report: parts of models, products, whole ONNX models, and models of PyTorch.
+"""All workloads beside every other framework, in one report: parts of models, products, whole ONNX models, and models of PyTorch.
 
     bench/report/everything.py [FOLDER] [--suites NAME ...] [--only NAME ...] [--trials 16] [--rounds 4] [--threads 2]
     bench/report/everything.py FOLDER --from RESULTS.json ...
 
-Runs run.py, models.py and torch_backend/compare.py, hours with all of them, and writes their results and report.md and report.svg to FOLDER
-(build/bench/everything). The second makes the report of results that are there. Times are of interleaved rounds within one run; nothing else should run on
-the machine. Needs what `make bench-peers` installs, for PyTorch tools/requirements-further.txt too.
+The first form runs run.py, models.py and torch_backend/compare.py, which takes hours, and writes their results, report.md and report.svg to
+FOLDER (build/bench/everything). The second makes the report from existing results. Times are of interleaved rounds within one run; nothing
+else should run on the machine. Needs the packages that `make bench-peers` installs, and for PyTorch those of tools/requirements-further.txt.
 """
 
 import argparse
@@ -21,7 +21,7 @@ from xml.sax.saxutils import escape
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 OURS = "warploom"
 PEERS = ("onnxruntime", "openvino", "torch_compile", "xla")
-# By name: the title, the script with its options, the environment that runs it.
+# Name of a suite -> its title, its script with options, and the virtual environment in build/ that runs it.
 SUITES = {
     "parts": ("Memory-bound parts of models", ["run.py", "--parts", "--peers"], "venv"),
     "products": ("Products, convolutions and attention", ["run.py", "--products", "--peers"], "venv"),
@@ -33,7 +33,7 @@ FROM, TO = 0.25, 8.0  # ratios that it shows
 
 
 def suite_of(file, results):
-    """What the results are of, and (name, {contender: (median, least)}) of each, in ns."""
+    """Returns the suite of results, and its rows: (name, {contender: (median, least) in ns})."""
     if "models" in results:
         named = {row["model"]: {name: row[f"{name}_ns"] for name in (OURS, *PEERS) if f"{name}_ns" in row} for row in results["models"]}
         return "models", [(model, {name: (one["median"], one["min"]) for name, one in timed.items()}) for model, timed in named.items()]
@@ -50,7 +50,7 @@ def times_of(contenders, least):
 
 
 def over_best(times, which):
-    """The best other contender's time over ours; None where one of them was not measured. `which`: 0 medians, 1 least samples."""
+    """The best other contender's time over Warploom's; None if Warploom or all others were not measured. `which`: 0 medians, 1 least samples."""
     others = [time[which] for name, time in times.items() if name != OURS]
     return min(others) / times[OURS][which] if others and OURS in times else None
 
@@ -95,13 +95,13 @@ def report(suites, about):
 
 
 def across(ratio):
-    """Where a ratio is, in pixels: 1 divides what is slower from what is faster."""
+    """The x coordinate of a ratio in pixels, on a logarithmic axis from FROM to TO."""
     part = math.log(min(max(ratio, FROM), TO) / FROM) / math.log(TO / FROM)
     return LEFT + part * (WIDTH - LEFT - 60)
 
 
 def picture(suites):
-    """Bars of the best other contender's time over ours, by medians, with a tick for least samples."""
+    """Returns an SVG with bars of the best other contender's time over Warploom's, by medians, with a tick for least samples."""
     out, y = [], TOP
     for suite, rows in suites.items():
         out.append(f'<text class="title" x="10" y="{y}">{escape(SUITES[suite][0])}</text>')

@@ -1,12 +1,13 @@
-// Callers of a coordinator that siege.py runs: honest ones, whose calls are timed, and dishonest ones of the
-// kinds that docs/design/trust.md and docs/design/covers.md#turns-and-memory-of-planning are about.
+// Callers of a coordinator that siege.py runs: honest clients, whose calls are timed, and attackers of the kinds that
+// docs/design/trust.md and docs/design/covers.md#turns-and-memory-of-planning are about.
 //
-//   siege clients ADDRESS TOKEN SECONDS KEYS    eight clients that fetch the kernels of KEYS (a file of a key in each
-//                                               line) and ask for a small graph that is in the store
-//   siege fetch ADDRESS TOKEN SECONDS KEYS      the same, that only fetch, each one as soon as it has an answer
-//   siege attack ADDRESS TOKEN SECONDS [KINDS]  of KINDS (workers,plans,giants,idle: all): nameless workers that hold
-//                                               leases and call in the names of others, large and very large graphs
-//                                               whose callers go after a second, idle connections
+//   siege clients ADDRESS TOKEN SECONDS KEYS    eight clients that fetch the kernels of KEYS (a file with a key in each
+//                                               line) and submit jobs of a small graph that is in the store
+//   siege fetch ADDRESS TOKEN SECONDS KEYS      eight clients that only fetch, without waiting between calls
+//   siege attack ADDRESS TOKEN SECONDS [KINDS]  attackers of KINDS (workers,plans,giants,idle; default: all): workers
+//                                               without credentials that hold leases and use other workers' names,
+//                                               callers that submit large or very large graphs and cancel the call
+//                                               after a second, and idle connections
 //
 // TOKEN is a file with the token of an honest client. Prints a line of JSON. ADDRESS is HOST:PORT.
 #include <netinet/in.h>
@@ -41,7 +42,7 @@ using Clock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
 
 constexpr int kClients = 8, kWorkers = 4, kPlanners = 10, kGiants = 3, kIdle = 600;
-constexpr int64_t kLarge = 9'900, kGiant = 99'000;  // operations
+constexpr int64_t kLarge = 9'900, kGiant = 99'000;  // ops of a graph
 
 std::shared_ptr<grpc::Channel> channel_to(const std::string& address, const std::string& token_file) {
   DialOptions how;
@@ -64,7 +65,7 @@ void limit(grpc::ClientContext* context, milliseconds most) {
   context->set_deadline(std::chrono::system_clock::now() + most);
 }
 
-// What happened, counted by name. Any thread.
+// Counts events by name. May be used by any thread.
 class Counts {
  public:
   void add(const std::string& name) {
@@ -98,7 +99,7 @@ void honest(const std::string& address, const std::string& token, Clock::time_po
       const auto kernels = v1::KernelStore::NewStub(channel);
       const auto tuning = v1::TuningService::NewStub(channel);
       std::map<std::string, std::vector<double>> own;
-      // The next call is due five milliseconds after the last one ended, or at once.
+      // A call is due 5 ms after the last one ended, or at once with only_fetch. Its latency is counted from then.
       for (int64_t i = 0; Clock::now() < end; ++i) {
         const auto due = Clock::now() + milliseconds(only_fetch ? 0 : 5);
         const bool fetches = only_fetch || i % 20 != 0;
@@ -141,7 +142,8 @@ void honest(const std::string& address, const std::string& token, Clock::time_po
   std::printf("{%s\"outcomes\": %s}\n", out.c_str(), counts.json().c_str());
 }
 
-// The device of an honest worker, so that a dishonest one is given the same work.
+// Returns the device of the honest worker, so that attackers that register with it are given the same work. Waits until
+// the worker has registered.
 v1::Device known_device(const std::string& address, const std::string& token) {
   const auto admin = v1::Admin::NewStub(channel_to(address, token));
   for (;;) {
@@ -155,7 +157,8 @@ v1::Device known_device(const std::string& address, const std::string& token) {
   }
 }
 
-// Takes leases, says of them that it makes progress, and does nothing; and calls in the names of others.
+// A worker that acquires leases and renews them with progress, but reports no results. It also tries to renew its
+// leases under the name of the honest worker.
 void hold_leases(const std::string& address, const v1::Device& device, int number, Clock::time_point end,
                  Counts& counts) {
   const auto workers = v1::WorkerService::NewStub(channel_to(address, ""));
@@ -221,7 +224,7 @@ void hold_leases(const std::string& address, const v1::Device& device, int numbe
   }
 }
 
-// Asks for the plan of a large graph and goes after a second.
+// Submits jobs of a large graph, each with a deadline of one second.
 void plan_and_go(const std::string& address, int64_t ops, int number, Clock::time_point end, Counts& counts) {
   const auto tuning = v1::TuningService::NewStub(channel_to(address, ""));
   const std::string graph = chain_of(ops, 64 + number);
@@ -238,7 +241,8 @@ void plan_and_go(const std::string& address, int64_t ops, int number, Clock::tim
   }
 }
 
-// As many idle connections as there are, some after the preface of HTTP/2; those that are closed are made again.
+// Keeps kIdle idle connections open, half of them with the preface of HTTP/2 sent, and replaces those that the
+// coordinator closes.
 void stay_idle(int port, Clock::time_point end, Counts& counts) {
   constexpr char kPreface[] = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\4\0\0\0\0";
   std::vector<int> open(kIdle, -1);

@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
-"""What callers of a coordinator notice of others who attack it: the calls of eight honest clients, and a search beside them.
+"""The effect of attackers on a coordinator's other callers: latencies of eight honest clients, and the time of a search.
 
 usage: siege.py [--bin build/release/bin] [--seconds 600] [--alone 120] [--trials 60] [--memory-gb 2.5] [--kinds workers,plans,giants,idle]
-       siege.py --fetch SECONDS          no attack: eight clients that only fetch, as fast as they are answered, beside a search
+       siege.py --fetch SECONDS          no attack: eight clients that only fetch, without waiting between calls, beside a search
 
 The coordinator is the real program, limited to --memory-gb of address space; one honest worker with a token measures a search over and over
-(`--devices fake`, so that all searches have the same candidates). First the clients and the search are alone, then `siege attack` is beside
-them: nameless workers that hold leases and call in the names of others, thirteen callers that ask for plans of large graphs and go after a second,
-600 idle connections. The attackers have half of the machine's priority, as if they were elsewhere. Prints the clients' percentiles, the
-seconds of the searches and the coordinator's memory, each with and without the attack. Run it on an idle machine.
+(`--devices fake`, so that all searches have the same candidates). First only the clients and the search run, then `siege attack` too:
+workers without credentials that hold leases and use other workers' names, thirteen callers that submit large graphs and cancel the call
+after a second, 600 idle connections. The attackers run at a lower priority (nice 5), since they would have machines of their own. Prints
+the clients' percentiles, the seconds of the searches and the coordinator's memory, each with and without the attack. Run it on an idle machine.
 """
 
 import argparse

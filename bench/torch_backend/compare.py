@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """torch.compile with the backend of Warploom beside Inductor's modes (freezing on) and eager: whole models of PyTorch, on the CPU. Each
-contender runs in a process of its own; they are timed in interleaved rounds of drawn order. Results are compared with eager's.
+contender runs in a process of its own; they are timed in interleaved rounds of random order. Results are compared with eager's.
 
     build/venv-peers/bin/python bench/torch_backend/compare.py [--only NAME ...] [--trials 16] [--threads 2]
 
@@ -19,7 +19,7 @@ import sys
 import time
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
-sys.path.append(str(ROOT / "bench"))  # whose models.py is another one
+sys.path.append(str(ROOT / "bench"))  # last, since `import models` means the models.py beside this file and not bench/models.py
 
 RESULTS = ROOT / "bench/results/torch"
 CONTENDERS = ("warploom", "inductor", "max_autotune", "eager")
@@ -27,7 +27,7 @@ BOUND = 1e-4  # relative to the largest magnitude of an output
 
 
 def results_file(prefix="", folder=RESULTS):
-    """The file for what a run that begins now will find."""
+    """Returns a file for the results of a run that begins now, named by the time in UTC."""
     folder.mkdir(parents=True, exist_ok=True)
     return folder / f"{prefix}{datetime.datetime.now(datetime.UTC):%Y%m%d-%H%M}.json"
 
@@ -60,14 +60,14 @@ def difference(found, wanted):
 
 
 class Contender:
-    """A compiled model with its inputs, as peers.serve() wants it."""
+    """A compiled model with its inputs, in the form that peers.serve() needs."""
 
     def __init__(self, name, contender, threads, trials):
         import torch
         from models import MAKERS
 
         self.version = torch.__version__
-        os.environ.pop("LD_PRELOAD", None)  # of this process, and not of compilers and of what tunes
+        os.environ.pop("LD_PRELOAD", None)  # the malloc is for this process, and not for compilers and tuning that it starts
         torch.set_num_threads(threads)
         torch.set_grad_enabled(False)
         torch.manual_seed(0)
@@ -110,7 +110,7 @@ def measure(name, options):
     for contender in options.contenders:
         try:
             command = [sys.executable, __file__, contender, "--child", name, options.threads, options.trials]
-            # The same malloc for all, and a cache of its own, so that the user's is neither read nor filled.
+            # All contenders have the same malloc, and a cache folder that is not the user's.
             environment = peers.environment("torch", options.threads) | {"XDG_CACHE_HOME": str(ROOT / "build/bench/cache")}
             started = Child(command, env=environment)
             row["contenders"][contender] = started.read()

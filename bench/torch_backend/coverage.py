@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Twenty models of torchvision, timm and transformers (random weights of a fixed seed; the list was made before any was tried) through the
-backend of torch.compile: whether results are eager's, what is left to eager and why, and how much of a call's time kernels take.
+backend of torch.compile: whether results equal eager's, which nodes are left to eager and why, and the kernels' share of a call's time.
 
     build/venv-peers/bin/python bench/torch_backend/coverage.py [--only NAME ...] [--trials 1] [--jobs 1]
 
@@ -45,7 +45,7 @@ def text_model(name):
 
 
 def model_of(name):
-    """A module and its input."""
+    """Returns a module and its input."""
     import torch
 
     torch.manual_seed(0)
@@ -59,7 +59,7 @@ def model_of(name):
 
     model = timm.create_model(name)
     for parameter in model.parameters():
-        if parameter.dim() > 1 and not parameter.any():  # some heads begin with zeros, and so would be every result
+        if parameter.dim() > 1 and not parameter.any():  # some heads are initialised with zeros, which would make every result zero
             torch.nn.init.normal_(parameter, std=0.02)
     return model, torch.randn(1, 3, 224, 224)
 

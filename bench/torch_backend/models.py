@@ -1,5 +1,5 @@
-"""PyTorch models for compare.py, with random weights of a fixed seed, as transformers and torchvision have them: one layer
-or block of the largest, so that a run takes minutes. Each maker returns a module and its inputs."""
+"""Models of transformers and torchvision for compare.py, with random weights of a fixed seed; of the largest only one layer
+or block, so that a run takes minutes. Each maker returns a module and its inputs."""
 
 MAKERS = {}
 
@@ -28,7 +28,7 @@ def vit_b_16():
     import torchvision
 
     model = torchvision.models.vit_b_16()
-    torch.nn.init.normal_(model.heads.head.weight, std=0.02)  # it begins with zeros, and so would be every result
+    torch.nn.init.normal_(model.heads.head.weight, std=0.02)  # it is initialised with zeros, which would make every result zero
     return model, image()
 
 
@@ -75,7 +75,7 @@ def gpt2_decode():
     from torch.nn import functional
 
     class Layer(nn.Module):
-        """A layer of GPT-2 that decodes one token: its keys and values are those of 256 tokens before it and its own."""
+        """A layer of GPT-2 that decodes one token, with the keys and values of the 256 tokens before it and its own."""
 
         def __init__(self, width=768, heads=12):
             super().__init__()

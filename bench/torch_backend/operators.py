@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""PyTorch's own samples of its operators (OpInfo, forward) through the backend, then with extremes among their floats and at other
-strides: which give eager's results, dtypes and strides, which are computed by kernels alone, and what is left to eager and why.
-Correctness, no times.
+"""PyTorch's own samples of its operators (OpInfo, forward) through the backend, then with extreme values among their floats and with other
+strides: which operators give eager's results, dtypes and strides, which are computed by kernels alone, and what is left to eager and why.
+Checks correctness and measures no times.
 
     build/venv-peers/bin/python bench/torch_backend/operators.py [--only WORD ...] [--dtype float32] [--samples 1] [--jobs 2]
 
@@ -23,8 +23,8 @@ from compare import ROOT, results_file
 
 AT_ONCE = 12  # operators of one process
 
-# No operators on dense tensors of real numbers with shapes that do not depend on values, or none whose result is determined: what
-# kernels of this project are not for. By name.
+# Reason -> names of operators that are outside of the scope of this project's kernels: those whose tensors are not dense or not of real
+# numbers, whose shapes depend on values, or whose result is not determined; and sorting, factorisations and special functions.
 OUTSIDE = {
     "random numbers": r"cauchy|exponential|geometric|log_normal|normal(/.*)?|uniform|rand.*|multinomial|bernoulli|.*dropout.*|.*rrelu|.*fractional_max.*",
     "results of any value": r"(new_)?empty.*|resize_.*",
@@ -52,7 +52,7 @@ def operators(dtype="float32"):
 
 
 def samples_of(one, count, dtype):
-    """The first samples without empty tensors; others if there are none."""
+    """Returns the first `count` samples without empty tensors, or with them if there are no others."""
     import torch
 
     def is_full(sample):
@@ -65,7 +65,7 @@ def samples_of(one, count, dtype):
 
 
 class Sample:
-    """A sample of an operator as a program of the differential test: a function of its tensors."""
+    """A sample of an operator in the form of a program of tests/python/torch_fuzz.py: a function of its tensors."""
 
     def __init__(self, one, sample):
         import torch
@@ -78,14 +78,14 @@ class Sample:
         self.given = [self._flat[i] for i in self.places]
 
     def by_rule(self, given, got, want):
-        """Which elements of a result differ from eager's as tests/python/torch_rules.py says."""
+        """Returns which elements of a result may differ from eager's by the rules of tests/python/torch_rules.py."""
         from torch_rules import excused
 
         name = f"{self._one.name}/{self._one.variant_test_name}" if self._one.variant_test_name else self._one.name
         return excused(name, given, got, want)
 
     def run(self, given, after=lambda value: value, by_rule=False):
-        """The results; what differs by rule is of by_rule(), as no other operator goes on with it."""
+        """Returns the results. `after` and `by_rule` are not used; they belong to the interface of programs of tests/python/torch_programs.py."""
         leaves = list(self._flat)
         for place, tensor in zip(self.places, given):
             leaves[place] = tensor
@@ -95,7 +95,7 @@ class Sample:
 
 
 def variants(sample):
-    """The sample's tensors, floats with extremes among them, and all at other strides."""
+    """Yields the sample's tensors, then with extreme values among their floats, then with other strides."""
     from torch_programs import Chooser, laid_out, values
 
     yield sample.given
@@ -142,7 +142,7 @@ def child(names, samples, dtype):
         outcomes = []
         try:
             outcomes = [tried(known[name], sample) for sample in samples_of(known[name], samples, dtype)]
-        except Exception as error:  # noqa: BLE001: whatever an operator's test raises is its result
+        except Exception as error:  # noqa: BLE001: any exception makes the operator's outcome "failed"
             outcomes = [("failed", {f"{type(error).__name__}: {str(error).strip().splitlines()[0] if str(error).strip() else ''}"[:200]: 1})]
         order = ["failed", "wrong", "left to eager", "kernels", "nothing to compute"]
         worst = min(outcomes, key=lambda outcome: order.index(outcome[0])) if outcomes else ("failed", {"no samples": 1})
@@ -150,7 +150,8 @@ def child(names, samples, dtype):
 
 
 def run(names, samples, dtype, cache):
-    """The outcomes of some operators, in a process of their own; what ends it counts as a failure."""
+    """Returns the outcomes of some operators, which run in a process of their own. An operator that ends the process has failed, and a
+    new process continues after it."""
     outcomes, left = [], list(names)
     while left:
         command = [sys.executable, __file__, "--child", ",".join(left), "--samples", str(samples), "--dtype", dtype]
