@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Every rpc must say who may call it: check_access must name the file and the line of one that does not."""
+"""check_access must name the file and the line of an rpc that has no option `access`, which says who may call it."""
 
 import os
 import pathlib

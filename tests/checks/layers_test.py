@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Breaks each wall once in a temporary tree; layers.py must report the file, the line and the reason."""
+"""Breaks each rule of layers.py once in a temporary tree; layers.py must report the file, the line and the reason."""
 
 import pathlib
 import subprocess
@@ -26,7 +26,7 @@ def run(sources, layers=None):
 
 class Layers(unittest.TestCase):
     def forbids(self, file, text, message):
-        # layers.py requires that the folders of an edge exist, so each gets a header.
+        # layers.py requires that the folders of an allowed edge exist, so each gets a header.
         there = {f"{folder}/x.h": "" for folder in ("compiler/base", "server", "worker", "compiler/plan", "client", "proto")}
         code, printed = run({**there, file: "\n" + text + "\n"})
         self.assertEqual(code, 1, printed)

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Fails when compiler/import/onnx_schema.inc is not what tools/onnx_schema.py writes: the tables of the pinned onnx package."""
+"""Fails when compiler/import/onnx_schema.inc differs from what tools/onnx_schema.py writes from the pinned onnx package."""
 
 import pathlib
 import subprocess

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""tools/setup.sh installs what is missing, and of "A | B" the first that the system's sources have. apt and dpkg are stand-ins."""
+"""tools/setup.sh installs missing packages, and of "A | B" the first that the system's sources have. apt and dpkg are faked."""
 
 import os
 import pathlib
@@ -18,14 +18,14 @@ STANDINS = {
 
 
 def alternatives():
-    """The lists of names of all lines."""
+    """Returns the names of each line of tools/packages.txt as a list."""
     lines = (line.split("#")[0].strip() for line in (ROOT / "tools/packages.txt").read_text().splitlines())
     return [[name.strip() for name in line.split("|")] for line in lines if line]
 
 
 class Setup(unittest.TestCase):
     def installs(self, installed, known):
-        """The packages that are asked for."""
+        """Returns the packages that setup.sh installs if apt knows the packages `known` and `installed` are installed."""
         with tempfile.TemporaryDirectory() as folder:
             for name, body in STANDINS.items():
                 file = pathlib.Path(folder) / name

@@ -1,7 +1,6 @@
 #!/usr/bin/env python3
-"""Fails on a file of more than 400 lines, a folder of more than 30 files and a function of more than 80 lines: split it by idea,
-not by size. Functions of tests may be longer. tests/checks/too_large.txt lists the exceptions, and one that is no longer needed
-is a problem too.
+"""Fails on a file of more than 400 lines, a folder of more than 30 files and a function of more than 80 lines. Functions of tests
+may be longer. tests/checks/too_large.txt lists the exceptions; one that is no longer needed is a problem too.
 
 sizes.py [--root DIR]
 """
@@ -18,7 +17,7 @@ import tree
 LINES, FILES, FUNCTION = 400, 30, 80
 SOURCES = ("*.h", "*.cpp", "*.py", "*.sh", "*.cmake", "*.proto", "*.def", "Makefile")
 EXCEPTIONS = "tests/checks/too_large.txt"
-# Everything that is not code: comments, literals, directives with the lines that they go on for. Newlines are kept.
+# Matches text that is not code: comments, literals, and directives with their continuation lines.
 NOT_CODE = re.compile(
     r'//[^\n]*|/\*.*?\*/|R"(\w*)\(.*?\)\1"|"(?:\\.|[^"\\\n])*"|(?<![0-9a-fA-F])\'(?:\\.|[^\'\\\n])+\''
     r"|^[ \t]*#(?:[^\n]*\\\n)*[^\n]*",
@@ -30,15 +29,15 @@ NAME = re.compile(r"(~?[\w:]+|operator\s*\S+?)\s*\(")
 
 
 def head_of(text):
-    """What stands before a brace and belongs to it, and how many characters of space come before that."""
+    """Returns the text before a brace without space at its ends, and the number of space characters before it."""
     stripped = text.lstrip()
     return stripped.rstrip(), len(text) - len(stripped)
 
 
 def cpp_functions(text):
-    """(name, first line, number of lines) of every function that is defined outside functions."""
+    """Yields (name, first line, number of lines) of every function that is not defined within another."""
     code = NOT_CODE.sub(lambda match: re.sub(r"[^\n]", " ", match[0]), text)
-    stack, since, inside, last = [], 0, 0, None  # inside: how many of the open braces are functions or deeper
+    stack, since, inside, last = [], 0, 0, None  # inside: number of open braces from the outermost one that is no scope
     for match in re.finditer(r"[{};]", code):
         at, char = match.start(), match[0]
         if char == "{":
@@ -48,7 +47,7 @@ def cpp_functions(text):
             name = NAME.search(head)
             opened = (function and name and name[1], since + space)
             if last and (not head or head.startswith(",")):
-                opened = last  # that was a member's initialiser; the constructor goes on
+                opened = last  # the last braces were the initialiser of a member, and the constructor continues
             stack.append(opened)
             inside += not scope or inside > 0
         elif char == "}" and stack:
@@ -69,7 +68,7 @@ def python_functions(text):
 
 
 def too_large(root):
-    """Entry of the list of exceptions -> message."""
+    """Returns a dict: entry for the list of exceptions -> message."""
     found = {}
     for file in tree.files(*SOURCES, root=root):
         text = (root / file).read_text(errors="replace")

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""sizes.py over trees made for it: what is too large is named, what is not is left alone, exceptions must be needed."""
+"""sizes.py on temporary trees: it names everything that is too large and nothing else, and exceptions that are not needed."""
 
 import pathlib
 import subprocess
@@ -12,7 +12,7 @@ BODY = "  f(1);\n"
 
 
 def run(sources):
-    """(exit code, what it printed) over a tree of these files."""
+    """Runs sizes.py over a tree of these files; returns (exit code, output)."""
     with tempfile.TemporaryDirectory() as folder:
         root = pathlib.Path(folder)
         for name, text in sources.items():

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Runs clang-tidy over every source of the tree and fails on any finding.
 
-A file is checked again only when it, one of our headers that it includes directly or not, its compile command or
-.clang-tidy has changed. Clean results are stored under build/tidy; findings are never stored.
+A file is checked again only when it, a header of this project that it includes directly or indirectly, its compile
+command, .clang-tidy or the version of clang-tidy has changed. Clean results are stored under build/tidy; findings are not.
 
     tidy.py --build DIR [--jobs N] [--recent COMMITS] [--at-most FILES] [FILE...]
 """
@@ -21,10 +21,10 @@ import sys
 import tree
 
 INCLUDE = re.compile(r'^\s*#\s*include\s*"([^"]+)"', re.MULTILINE)
-# The build's precompiled header is one of another compiler.
+# Options of the build's precompiled header, which another compiler made and clang-tidy cannot read.
 PRECOMPILED = re.compile(r" -Winvalid-pch| -include \S*/cmake_pch\.hxx")
 CACHE = tree.ROOT / "build" / "tidy"
-# Generated code and the flags of fuzz targets are not checked here.
+# Sources in these folders are checked. Generated code and bench are not.
 FOLDERS = ("compiler/", "proto/", "server/", "worker/", "client/", "runtime/", "tests/")
 
 
@@ -37,7 +37,7 @@ def text_of(path):
 
 
 def reach(file, build):
-    """Returns the file and each of our headers that it includes, directly or not."""
+    """Returns the contents of the file and of each header of this project that it includes, directly or indirectly."""
     seen, todo = {}, [tree.ROOT / file]
     while todo:
         path = todo.pop()
@@ -58,7 +58,7 @@ def key_of(file, command, build, version):
 
 def tidy(file, build):
     """Returns the findings in one source file."""
-    # clang does not know some of g++'s warning flags, and the build checks warnings.
+    # Warnings are off: the build checks them, and clang does not know some of g++'s warning flags.
     command = ["clang-tidy", "-p", str(build / "tidy"), "--quiet", "--extra-arg=-Wno-everything", str(tree.ROOT / file)]
     done = subprocess.run(command, cwd=tree.ROOT, capture_output=True, text=True)
     if done.returncode == 0:
@@ -68,8 +68,8 @@ def tidy(file, build):
 
 
 def commands_of(build):
-    """Maps each source to the command that compiles it alone, where the build merges several sources into one. Also
-    writes the commands to build/tidy."""
+    """Returns a dict: source -> command that compiles it alone, also if the build merges it with others. Writes the commands
+    to tidy/compile_commands.json in the build folder."""
     entries = []
     for entry in json.loads((build / "compile_commands.json").read_text()):
         path = pathlib.Path(entry["file"])
@@ -82,7 +82,7 @@ def commands_of(build):
 
 
 def recent(commits):
-    """Returns the files that the last commits or the working tree changed; all files where there is no history."""
+    """Returns the files that the last commits or the working tree changed; None if there is no history."""
     git = ["git", "-C", str(tree.ROOT)]
     count = subprocess.run([*git, "rev-list", "--count", "HEAD"], capture_output=True, text=True)
     if count.returncode != 0:
@@ -94,7 +94,7 @@ def recent(commits):
 
 
 def drawn(files, count):
-    """Returns at most that many of the files, always the same ones for the same commit."""
+    """Returns at most `count` of the files, always the same ones for the same commit."""
     head = subprocess.run(["git", "-C", str(tree.ROOT), "rev-parse", "HEAD"], capture_output=True).stdout
     return sorted(files, key=lambda file: hashlib.sha256(head + file.encode()).digest())[:count]
 

@@ -20,7 +20,7 @@ def files(*patterns, root=ROOT):
             for path in root.rglob(pattern)
             if path.is_file() and path.relative_to(root).parts[0] not in ("build", ".git")
         ]
-    # What lies in tests/data was made by a program: nobody formats or shortens it.
+    # Files in tests/data are made by programs, so the checks do not apply to them.
     return sorted({name for name in names if (root / name).is_file() and not name.startswith("tests/data/")})
 
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""`warploom batch` over all shared models: everything is killed five times (kill -9), the same command goes on, nothing is measured
-twice, and the bundles are those of a run that nobody disturbed. WARPLOOM_TEST_MODELS=FOLDER names other models."""
+"""`warploom batch` over all shared models: all processes are killed five times with SIGKILL, the same command continues, nothing is measured
+twice, and the bundles are those of an undisturbed run. WARPLOOM_TEST_MODELS=FOLDER names other models."""
 
 import os
 import pathlib

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """The images of deploy/containers, built by buildah from the Debian packages on a fresh Debian 12 that is downloaded: a coordinator and a
-worker of them tune a graph, each as the user that it is to run as, and the images for GPUs have their run-time compiler."""
+worker in containers tune a graph, each as the user of its image, and the images for GPUs have their run-time compiler."""
 
 import os
 import pathlib
@@ -16,14 +16,14 @@ from slurm import free_port
 PACKAGES = SOURCE / "build/packages"
 AUTHORITIES = pathlib.Path("/usr/local/share/ca-certificates")
 FILE = SOURCE / "deploy/containers/Containerfile"
-# How deploy/README.md builds each image.
+# Target -> the command of deploy/README.md that builds its image.
 BUILD = {
     "coordinator": documented("buildah build --target coordinator "),
     "worker": documented("buildah build --target worker "),
     "worker-cuda": documented("buildah build --target worker-cuda "),
     "worker-rocm": documented("buildah build --target worker-rocm "),
 }
-# The run-time compiler of each image for GPUs; drivers come from the machine.
+# Image for GPUs -> the library of its run-time compiler. Drivers come from the machine.
 GPU_IMAGES = {"worker-cuda": "libnvrtc.so.12", "worker-rocm": "libamdhip64.so.5"}
 
 
@@ -45,11 +45,11 @@ class Images:
         return done.stdout.strip()
 
     def base(self):
-        """A fresh Debian 12 as an image."""
+        """Makes an image of a fresh Debian 12."""
         root = self.scratch.root / "debian"
         done = subprocess.run(["debootstrap", "--variant=minbase", "bookworm", root], capture_output=True, text=True)
         expect(done.returncode == 0, done.stdout[-2000:])
-        # What this machine trusts beyond what Debian does, such as the authority of a proxy.
+        # Certificate authorities that this machine trusts besides Debian's, such as that of a proxy.
         shutil.copytree(AUTHORITIES, root / AUTHORITIES.relative_to("/"), dirs_exist_ok=True)
         container = self("from", "scratch")
         self("add", "--quiet", container, root, "/")
@@ -57,7 +57,7 @@ class Images:
         shutil.rmtree(root)
 
     def build(self, target):
-        """Runs the command of the page, with the test's folders and base."""
+        """Builds an image by the command of the page, with the test's folders and base image."""
         beginning = "buildah build "
         expect(BUILD[target].startswith(beginning) and f"warploom-{target}:0.1.0 " in BUILD[target], BUILD[target])
         command = self.command("build", "--isolation", "chroot", "--build-arg", "BASE=localhost/debian12")
@@ -68,20 +68,20 @@ class Images:
         return self("from", "--pull-never", f"warploom-{target}:0.1.0")
 
     def said(self, target, script):
-        """What a script says in the image, by a file: on a busy machine `buildah run` may end before it has passed on all output."""
+        """Returns the output of a script in the image. It goes through a file, since on a busy machine `buildah run` may lose output."""
         container = self.container(target)
         self("run", "--isolation", "chroot", container, "--", "sh", "-c", f"({script}) > /tmp/said")
         return (pathlib.Path(self("mount", container)) / "tmp/said").read_text()
 
     def start(self, target, *arguments):
-        """Runs the image's program, as the image's user."""
+        """Starts the image's program as the image's user."""
         container = self.container(target)
         program = self("inspect", "--format", "{{index .OCIv1.Config.Entrypoint 0}}", container)
         return self.scratch.start(*self.command("run", "--isolation", "chroot", container, "--", program, *arguments), name=target)
 
 
 def check_images_of_manifests():
-    """Every image that the manifests name can be built, and has the version of the packages."""
+    """Every image in the manifests can be built, and has the version of the packages."""
     version = re.search(r"_([\d.]+)_", next(PACKAGES.glob("warploom_*.deb")).name).group(1)
     targets = set(re.findall(r"^FROM \S+ AS (\S+)", FILE.read_text(), re.MULTILINE))
     named = {image for path in (SOURCE / "deploy/kubernetes").rglob("*.yaml") for image in re.findall(r"image: (\S+)", path.read_text())}
@@ -102,7 +102,7 @@ def main():
         server = f"localhost:{free_port()}"
         images.start("coordinator", "--store", "/var/lib/warploom/store.db", "--listen", server)
         scratch.logged("coordinator", "(listening) on", "the coordinator listens")
-        # In most clusters a pod may not make namespaces either.
+        # Without a sandbox, since pods of most clusters cannot make namespaces.
         images.start("worker", "--server", server, "--work-dir", "/work", "--sandbox", "none")
         (scratch.root / "g.graph").write_text(graphs.SOFTMAX)
         done = scratch.run("warploom", "tune", "g.graph", "--trials", 3, "--out", "bundle", "--server", server)

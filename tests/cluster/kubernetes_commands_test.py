@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""The commands of deploy/README.md for Kubernetes, by the kubectl that is here, on a small API server of ours: afterwards everything that the
-site has is there, and pods find the files that they name, with certificates that fit each other. Each rule is broken once, and has to find it."""
+"""The commands of deploy/README.md for Kubernetes, by the installed kubectl, on the small API server of kubernetes_server.py: afterwards the
+server has all objects of the site, and pods have the files that their programs need, with certificates that fit each other. Each check must
+also find a mistake made for it."""
 
 import base64
 import copy
@@ -19,7 +20,7 @@ except ImportError:
     skip("the Python packages kubernetes-validate and PyYAML are missing; `make test` installs them")
 
 NAMESPACE = "warploom"
-SETTINGS = "/etc/warploom/"  # files below it that a program is told of come from secrets and config maps
+SETTINGS = "/etc/warploom/"  # files in this folder come from secrets and config maps
 CONFIGURATION = """apiVersion: v1
 kind: Config
 clusters: [{{name: test, cluster: {{server: "{url}"}}}}]
@@ -36,7 +37,7 @@ def find(objects, kind, name):
 
 
 def data(objects, kind, name):
-    """Key -> bytes of a secret or config map."""
+    """Returns a dict: key -> bytes of a secret or config map."""
     one = find(objects, kind, name)
     return {key: base64.b64decode(value) if kind == "Secret" else value.encode() for key, value in one["data"].items()}
 
@@ -46,7 +47,7 @@ def pod(workload):
 
 
 def mounted(objects, workload):
-    """Path -> bytes of the files that the pods of a workload get from secrets and config maps."""
+    """Returns a dict: path -> bytes of the files that a workload's pods get from secrets and config maps."""
     files, spec = {}, pod(workload)
     volumes = {volume["name"]: volume for volume in spec["volumes"]}
     for mount in spec["containers"][0]["volumeMounts"]:
@@ -67,7 +68,7 @@ def mounted(objects, workload):
 
 
 def told(workload, files):
-    """What a workload's program is told by its arguments, and by the file that they name: option -> value."""
+    """Returns the options of a workload's program, from its arguments and from the configuration file that they name: option -> value."""
     words = pod(workload)["containers"][0]["args"]
     options = {one.removeprefix("--").replace("-", "_"): value for one, value in zip(words, words[1:]) if one.startswith("--")}
     if "config" in options:
@@ -77,7 +78,7 @@ def told(workload, files):
 
 
 def sides(objects):
-    """(workload, files, options) of the coordinator, and a list of those of the workers."""
+    """Returns (workload, files, options) of the coordinator, and a list of these for the workers."""
     workloads = [one for one in objects if one["kind"] in ("StatefulSet", "Deployment")]
     read = [(one, files := mounted(objects, one), told(one, files)) for one in workloads]
     coordinators = [one for one in read if "listen" in one[2]]
@@ -87,7 +88,7 @@ def sides(objects):
 
 
 def check_complete(scratch, objects, rendered):
-    """The site's objects are there as it has them."""
+    """The server has the site's objects as kubectl renders them."""
     for one in rendered:
         expect(one["metadata"]["namespace"] == NAMESPACE, f"{one['kind']} {one['metadata']} is elsewhere")
         found = find(objects, one["kind"], one["metadata"]["name"])
@@ -96,7 +97,7 @@ def check_complete(scratch, objects, rendered):
 
 
 def check_files(scratch, objects, rendered):
-    """Programs find the files that they are told of, and secrets have what certificates.sh made, but never the authority's key."""
+    """Pods have the files that their programs' options name, and secrets have what certificates.sh made, but never the authority's key."""
     coordinator, workers = sides(objects)
     for workload, files, options in (coordinator, *workers):
         name = workload["metadata"]["name"]
@@ -111,8 +112,8 @@ def check_files(scratch, objects, rendered):
 
 
 def check_certificates(scratch, objects, rendered):
-    """Each side's certificate has its key and is one that the other side takes: the coordinator's for the host that workers call, the
-    workers' for workers."""
+    """Each side's certificate fits its key and is one that the other side accepts: the coordinator's is for the host that workers call, and
+    the workers' have the role of workers."""
     folder = scratch.root / "checked"
     folder.mkdir(exist_ok=True)
 
@@ -156,13 +157,13 @@ def worker(objects):
 
 
 def put(of, folder, *keys):
-    """A change that gives a secret the files of another folder."""
+    """Returns a change that replaces keys of a secret by the files of another folder."""
     return lambda all, at: secret(all, of)["data"].update({key: base64.b64encode((at.root / folder / key).read_bytes()).decode() for key in keys})
 
 
 OTHER_SETTINGS = {"warploomd.toml": 'listen = "unix:/run/w"\ntls_ca = "/etc/warploom/tls/root.pem"\ntls_cert = ""\ntls_key = ""'}
 OTHER_ITEMS = [{"key": f"tls.{end}", "path": f"worker.{end}"} for end in ("pem", "key")]
-# What is broken, which check has to find it, and the change to the objects.
+# Mistakes: a description, the check that must find it, and the change of the objects.
 BREAKS = (
     ("an object is missing", check_complete, lambda all, _: all.remove(find(all, "Service", "warploom-coordinator"))),
     ("an object is another one", check_complete, lambda all, _: find(all, "StatefulSet", "warploom-coordinator")["spec"].update(replicas=2)),
@@ -185,7 +186,7 @@ BREAKS = (
 
 
 def check_breaks(scratch, objects, rendered):
-    shell(scratch, "deploy/certificates.sh other worker worker; mkdir same; cp tls/ca.* same")  # of another authority, and of the same one
+    shell(scratch, "deploy/certificates.sh other worker worker; mkdir same; cp tls/ca.* same")  # folders of another authority, and of the same one
     shell(scratch, "deploy/certificates.sh same coordinator coordinator.lab; deploy/certificates.sh same client worker")
     for what, check, change in BREAKS:
         broken = copy.deepcopy(objects)
@@ -198,13 +199,13 @@ def check_breaks(scratch, objects, rendered):
 
 
 def refused(scratch, command, reason):
-    """The server has to say no to a command, and why."""
+    """Runs a command that the server must refuse with the reason."""
     said = shell(scratch, f"! {command} 2>&1").stdout
     expect(reason in said, f"{command}: {said}")
 
 
 def check_refused(scratch, rendered):
-    """An object that the schema does not know is refused."""
+    """An object with a field that the schema does not have is refused."""
     broken = copy.deepcopy(next(one for one in rendered if one["kind"] == "StatefulSet"))
     broken["metadata"]["name"] = "broken"
     pod(broken)["containers"][0]["livenesProbe"] = {}
@@ -213,7 +214,7 @@ def check_refused(scratch, rendered):
 
 
 def check_scaled(scratch, server, apply):
-    """The number of workers is what the page's command says, until the site is applied again."""
+    """The page's command changes the number of workers and nothing else, until the site is applied again."""
     before = copy.deepcopy(server.objects)
     command = documented("kubectl -n warploom scale deployment")
     name, count = re.search(r" deployment (\S+) --replicas=(\d+)", command).groups()

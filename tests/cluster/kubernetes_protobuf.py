@@ -1,13 +1,13 @@
-"""Reads the objects that newer versions of kubectl send as protocol buffers, which are those of `kubectl create`: namespaces and secrets.
-The numbers are those of generated.proto in k8s.io/api and k8s.io/apimachinery."""
+"""Reads the objects that newer versions of kubectl send as protocol buffers: namespaces and secrets of `kubectl create`. Numbers of fields are
+those of generated.proto in k8s.io/api and k8s.io/apimachinery."""
 
 import base64
 
-MAGIC = b"k8s\0"  # then a message Unknown: 1 is a TypeMeta, 2 the object
+MAGIC = b"k8s\0"  # a message Unknown follows: field 1 is a TypeMeta, field 2 the object
 
 
 def number(content, at):
-    """The number at a position, and where it ends."""
+    """Returns the varint at a position, and the position after it."""
     value = shift = 0
     while True:
         if at >= len(content):
@@ -19,7 +19,7 @@ def number(content, at):
 
 
 def fields(content):
-    """Key and value of each field of a message: bytes, or a number."""
+    """Yields the number and the value of each field of a message; a value is bytes or a number."""
     at = 0
     while at < len(content):
         tag, at = number(content, at)
@@ -34,16 +34,16 @@ def fields(content):
 
 
 def entry(content):
-    """A key of a secret with its value as in JSON."""
+    """Returns an entry of a secret as in JSON: key -> value in base64."""
     pair = dict(fields(content))
     return {pair[1].decode(): base64.b64encode(pair.get(2, b"")).decode()}
 
 
 def message(table):
-    """A reader of messages of a type: key -> name of the field and its reader."""
+    """Returns a reader of messages of a type. table: number of a field -> its name and its reader."""
 
     def read(content):
-        """The object of a message. A field that the table has not must be empty or 0, so that nothing gets lost."""
+        """Returns the object of a message. Fields that are not in the table must be empty or 0, so that nothing is lost."""
         result = {}
         for key, value in fields(content):
             if key not in table:
@@ -67,7 +67,7 @@ OBJECTS = {
 
 
 def decoded(content):
-    """The object that a request's body is, as JSON has it. Raises ValueError or LookupError on what is not read here."""
+    """Returns the object in a request's body in the form of JSON. Raises ValueError or LookupError for objects that are not supported."""
     if not content.startswith(MAGIC):
         raise ValueError("this is no object of Kubernetes")
     outer = dict(fields(content[len(MAGIC) :]))

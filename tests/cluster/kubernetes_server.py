@@ -1,6 +1,6 @@
-"""A small API server of Kubernetes for tests of what kubectl does: on loopback, with the kinds of deploy/kubernetes, in memory. It runs
-nothing. It refuses what a real one would: what the published schemas find invalid, what is in a namespace that is not there, and a name
-that is taken. It publishes no schema, so kubectl leaves all of that to it."""
+"""A small API server of Kubernetes for tests of kubectl: on loopback, with the kinds of deploy/kubernetes, in memory. It starts no pods. Like
+a real one it refuses objects that are invalid by the published schemas, that are in a namespace which does not exist, or whose name is
+taken. It publishes no schema, so kubectl leaves validation to it."""
 
 import contextlib
 import copy
@@ -24,12 +24,12 @@ SCALED = {"deployments", "statefulsets"}
 PATH = re.compile(
     r"/(?:api|apis)/(?P<version>v1|[\w.]+/v1)(?:/namespaces/(?P<namespace>[^/]+))?/(?P<resource>[a-z]+)(?:/(?P<name>[^/]+)(?P<scale>/scale)?)?"
 )
-# Patches of maps are the same in these two. Lists are merged differently, and not here.
+# These two kinds of patches treat maps in the same way. They treat lists differently, which this server does not support.
 PATCHES = {"application/merge-patch+json", "application/strategic-merge-patch+json"}
 
 
 class Refused(Exception):
-    """What the server says no with: the code of HTTP, the word and the message of a Status object."""
+    """A request that the server refuses: the HTTP status, and the reason and message of a Status object."""
 
     def __init__(self, code, reason, message, **more):
         super().__init__(message)
@@ -39,13 +39,13 @@ class Refused(Exception):
 
 def invalid(one, field, message):
     name = one["metadata"].get("name", "")
-    # kubectl shows the causes, and some versions of it nothing else.
+    # Some versions of kubectl show only the causes.
     details = {"kind": one["kind"], "name": name, "causes": [{"reason": "FieldValueInvalid", "field": field, "message": message}]}
     return Refused(422, "Invalid", f'{one["kind"]} "{name}" is invalid: {field}: {message}', details=details)
 
 
 def described(version, resource, kind):
-    """The entries of a resource in the list of what the server has."""
+    """Yields the entries of a resource in the server's list of resources."""
     one = {"name": resource, "singularName": kind.lower(), "namespaced": kind != "Namespace", "kind": kind, "verbs": ["create", "get", "patch"]}
     yield one
     if resource in SCALED:
@@ -54,7 +54,7 @@ def described(version, resource, kind):
 
 
 def discovery():
-    """Path -> what is answered there about the server itself."""
+    """Returns a dict: path -> answer about the server itself."""
     major, minor = VERSION.split(".")
     answers = {"/version": {"major": major, "minor": minor, "gitVersion": f"v{VERSION}.0"}}
     answers["/api"] = {"kind": "APIVersions", "versions": ["v1"], "serverAddressByClientCIDRs": []}
@@ -79,7 +79,7 @@ def read(kind_of_body, body):
 
 
 def merged(value, patch):
-    """A map with a patch of it applied: null takes a key away."""
+    """Returns a map with a patch applied. A value of null removes the key."""
     result = dict(value)
     for key, change in patch.items():
         if isinstance(change, list) or key.startswith("$"):
@@ -92,7 +92,7 @@ def merged(value, patch):
 
 
 class Server:
-    """A context manager: `url` says where it listens, `objects` has (kind, namespace, name) -> object. Requests go to the file `log`."""
+    """A context manager. `url`: its address; `objects`: (kind, namespace, name) -> object; `log`: the file to which requests are logged."""
 
     def __init__(self, log):
         self.log, self.objects, self.changes, self.lock = log, {}, 0, threading.Lock()
@@ -114,7 +114,7 @@ class Server:
         self.listener.server_close()
 
     def answer(self, method, path, kind_of_body, body):
-        """Code and text that a request is answered with."""
+        """Returns the HTTP status and the text with which a request is answered."""
         with self.lock:
             try:
                 code, answer = self.answered(method, path, kind_of_body, body)
@@ -160,7 +160,7 @@ class Server:
         return self.keep(made)
 
     def keep(self, one):
-        """Stores a valid object, under a new version if it has changed."""
+        """Validates and stores an object; it gets a new version if it has changed."""
         metadata = one["metadata"]
         try:
             kubernetes_validate.validate(one, VERSION, strict=True)
@@ -187,7 +187,7 @@ def handler(server):
             body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
             path = self.path.split("?")[0]
             code, content = 200, b""
-            # No bytes are a document without schemas, in the encoding that kubectl asks for.
+            # In the encoding that kubectl requests, an empty body is a document without schemas.
             if path != "/openapi/v2":
                 code, text = server.answer(self.command, path, self.headers.get("Content-Type", ""), body)
                 content = text.encode()

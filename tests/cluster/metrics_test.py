@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Prometheus' own checks, by promtool: the metrics of a coordinator follow its conventions, and each alert of deploy/prometheus rings for
-its reason alone. A metric that is named in an alert is one that the coordinator has."""
+"""Checks by promtool of Prometheus: the metrics of a coordinator follow its conventions, and the tests of the alerts in deploy/prometheus
+pass. The coordinator has every metric that an alert names."""
 
 import re
 import shutil

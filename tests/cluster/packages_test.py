@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""The Debian packages in a fresh Debian 12, which is downloaded, by the commands of deploy/README.md: they install with nothing but what they
-depend on; a coordinator, a worker and a client of them tune and run a graph; the system boots, and its services tune a graph too and come back
-when they are killed; removing the packages leaves nothing but settings."""
+"""The Debian packages in a fresh Debian 12, which is downloaded, by the commands of deploy/README.md: they install with only their
+dependencies; the installed coordinator, worker and client tune and run a graph; the system boots, and its services tune a graph too and are
+restarted when they are killed; removing the packages leaves only settings."""
 
 import os
 import pathlib
@@ -13,7 +13,7 @@ from documented import documented
 from harness import SOURCE, Scratch, expect, skip
 
 SOCKET = "unix:/run/warploom/warploom.sock"
-# Makes the fresh system the root of its own namespaces, as containers do: after a mere chroot nobody may make namespaces.
+# Makes the fresh system the root of its own namespaces, as in a container. After only a chroot, processes may not make namespaces.
 ENTER = """set -e
 mount --bind "$1" "$1"
 mount -t proc proc "$1/proc"
@@ -39,7 +39,7 @@ grep -q serving coordinator.log
 openssl verify -CAfile tls/ca.pem tls/node1.pem
 """
 
-# Runs as a service of the system that has booted. Whoever is no operator may tune and not drain.
+# Runs as a service of the system that has booted. The user nobody may tune, but not drain, for which it needs the role operator.
 BOOTED = f"""set -ex
 cd /var/tmp
 {documented("systemctl enable --now warploomd")}
@@ -78,7 +78,7 @@ def run(*command, code=0, **options):
 
 
 def boot(root):
-    """Boots the system as a container, without a network, and runs BOOTED in it. Returns why this machine cannot, or nothing."""
+    """Boots the system as a container, without a network, and runs BOOTED in it. Returns the reason if this machine cannot, or None."""
     enter = ["systemd-nspawn", "--quiet", "--register=no", "--keep-unit", "--private-network", f"--directory={root}"]
     probe = subprocess.run([*enter, "true"], capture_output=True, text=True, timeout=60)
     if probe.returncode != 0:
@@ -96,7 +96,7 @@ def boot(root):
 
 
 def install(root, command):
-    """Runs an `apt-get install` of the page in the root."""
+    """Runs an `apt-get install` of the page in the fresh system."""
     quiet = "apt-get -q -y -o APT::Sandbox::User=root install --no-install-recommends"
     environment = dict(os.environ, DEBIAN_FRONTEND="noninteractive", LC_ALL="C")
     run("chroot", root, "bash", "-ec", f"cd /srv; {command.replace('apt-get install', quiet)}", env=environment)

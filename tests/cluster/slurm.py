@@ -1,5 +1,5 @@
-"""A Slurm cluster of one node that lives in a test's folder: its own munged, slurmctld and slurmd, on loopback, and with
-fake GPUs as generic resources."""
+"""A Slurm cluster of one node in a test's folder: its own munged, slurmctld and slurmd, on loopback, with fake GPUs as generic
+resources."""
 
 import contextlib
 import os
@@ -14,8 +14,7 @@ from documented import shell
 from harness import expect, skip, until
 
 PROGRAMS = ("munged", "slurmctld", "slurmd", "sbatch", "squeue", "scancel", "scontrol", "srun")
-# One key a line, but nodes and partitions. A requeued job waits until the credentials of its first run have expired, two minutes
-# by default.
+# cred_expire: a requeued job waits until the credentials of its first run have expired, by default two minutes.
 CONFIGURATION = """ClusterName=warploom
 SlurmctldHost={host}(127.0.0.1)
 SlurmctldPort={ctld_port}
@@ -131,7 +130,7 @@ class Slurm:
         until(lambda: "UP" in self.ask("scontrol", "ping", check=False), 30, "slurmctld answers")
 
     def restart_controller(self):
-        """Ends slurmctld and starts it again. By SIGTERM, at which it saves its state: what it had not saved it would forget."""
+        """Ends slurmctld and starts it again. It gets SIGTERM and not SIGKILL, so that it saves its state."""
         process = self.daemons["slurmctld"]
         process.send_signal(signal.SIGTERM)
         process.wait(30)
@@ -156,6 +155,6 @@ class Slurm:
         return re.search(r"Submitted batch job (\d+)", done.stdout)[1]
 
     def states(self, job):
-        """Returns the state of each task of a job that is known still, such as {"3_0": "RUNNING"}."""
+        """Returns the states of the tasks of a job that Slurm still knows, such as {"3_0": "RUNNING"}."""
         rows = self.ask("squeue", "--noheader", "--array", "--states=all", f"--jobs={job}", "--format=%i %T", check=False)
         return dict(row.split() for row in rows.splitlines() if row.strip())

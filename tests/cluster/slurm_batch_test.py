@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""The whole batch as one Slurm job (deploy/slurm/batch.sbatch): certificates, coordinator, workers and bundles. Requeued in the middle
-of its work, as after a preemption, it goes on and ends with the bundles of a run in one piece. A wrong batch file fails the job at once."""
+"""The whole batch as one Slurm job (deploy/slurm/batch.sbatch): certificates, coordinator, workers and bundles. Requeued during its work, as
+after a preemption, it continues and ends with the bundles of an undisturbed run. A wrong batch file fails the job at once."""
 
 import os
 import socket

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """The Slurm array of deploy/slurm on a real Slurm, by the command of deploy/README.md: four workers measure for a batch, with the
-certificate of their node; one task is cancelled in the middle of its work, one is preempted and requeued, slurmctld is restarted, and a worker
-of another machine joins and confirms. The batch ends with the bundles of a run that nobody disturbed, from as many trials, and no candidate
-is blamed."""
+certificate of their node; one task is cancelled during its work, one is preempted and requeued, slurmctld is restarted, and a worker of
+another machine registers and confirms. The batch ends with the bundles of an undisturbed run, from as many trials, and no candidate counts as
+failed."""
 
 import re
 
@@ -35,7 +35,7 @@ class Fleet:
     def __init__(self, scratch, name):
         self.scratch, self.name, self.store = scratch, name, scratch.path(f"{name}.db")
         (scratch.root / f"{name}.toml").write_text(BATCH.format(out=name))
-        # The nodes are one machine here, and stand for two.
+        # Both nodes are this machine. These rows make them count as two.
         callers = scratch.root / f"{name}.callers"
         callers.write_text("".join(f"machine {node} spiffe://warploom/warploom/worker/{node}\n" for node in ("node", "elsewhere")))
         callers.chmod(0o600)
@@ -78,7 +78,7 @@ def disturbed(scratch, cluster, number, calm):
     cancelled = until(task_with_a_lease, 60, "a worker has a lease")
     cluster.ask("scancel", cancelled)
     until(lambda: cluster.states(array).get(cancelled) not in ("RUNNING", "COMPLETING"), 30, f"task {cancelled} has ended")
-    # One task has been cancelled, so its processor is taken first; the second processor is another task's.
+    # The urgent job needs two processors: the first is that of the cancelled task, for the second another task is preempted.
     urgent = cluster.submit("--partition=high", "--ntasks=2", "--wrap", "sleep 2")
 
     def preempted():
@@ -91,7 +91,7 @@ def disturbed(scratch, cluster, number, calm):
     count, made = fleet.finish()
     expect(count == whole, f"{count} trials, undisturbed {whole}")
     expect_same(made, bundles)
-    # The victim begins again under its old name, finds nothing to do and ends, as the others do.
+    # The preempted task starts again under its old name, finds no work and ends like the others.
     until(lambda: not {"RUNNING", "PENDING", "COMPLETING"} & set(cluster.states(array).values()), 120, "all workers have ended")
     states = cluster.states(array)
     expect(all(state == "COMPLETED" for task, state in states.items() if task != cancelled), states)

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""The names, numbers and arguments of runtime/gpu_tables.h and matmul_tables.h against the headers of NVIDIA's and AMD's, by static assertions,
-for every version that is installed. WARPLOOM_HEADERS names further folders of headers, as PATH does. Skipped where there is none."""
+"""Compares the names, numbers and arguments of runtime/gpu_tables.h and matmul_tables.h with NVIDIA's and AMD's headers, by static assertions,
+for every version that is installed. WARPLOOM_HEADERS names further folders of headers, separated by colons. Skipped where there is none."""
 
 import glob
 import os
@@ -12,7 +12,7 @@ import sys
 from harness import SOURCE, fail, skip
 
 FOLDERS = ["/usr/include", "/usr/local/cuda*/include", "/opt/rocm*/include", str(SOURCE / "build/venv*/lib/python3*/site-packages/nvidia/*/include")]
-# What compares -> the header, and where its version is said.
+# The file that compares -> the header, the header that defines its version, and a pattern that finds the version there.
 HEADERS = {
     "cuda_header.cc": ("cuda.h", "cuda.h", r"#define CUDA_VERSION (\d+)"),
     "hip_header.cc": ("hip/hip_runtime_api.h", "hip/hip_version.h", r"#define HIP_VERSION_MAJOR (\d+)"),
@@ -22,7 +22,7 @@ HEADERS = {
 
 
 def folders():
-    """Every folder once, links to the same one too."""
+    """Returns every folder of headers once, also if several links lead to it."""
     named = [folder for folder in os.environ.get("WARPLOOM_HEADERS", "").split(":") if folder]
     found = [folder for pattern in FOLDERS + named for folder in sorted(glob.glob(pattern))]
     return list(dict.fromkeys(os.path.realpath(folder) for folder in found))
@@ -34,7 +34,7 @@ def version_in(file, pattern):
 
 
 def compare(source, folder):
-    """Returns what the compiler says of the rows that differ."""
+    """Returns the compiler's errors about rows that differ, or an empty string."""
     command = ["g++", "-std=c++20", "-fsyntax-only", "-w", f"-I{SOURCE}", str(SOURCE / "tests/conformance" / source)]
     if folder != "/usr/include":
         command.append(f"-isystem{folder}")

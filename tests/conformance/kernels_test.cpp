@@ -78,7 +78,7 @@ Graph elementwise_graph(DType dtype, int arity, bool condition, std::set<Op>& te
       Node node{.op = row.op, .dtype = result};
       for (int k = 0; k < arity; ++k) node.operands.push_back(k);
       if (!infer(graph.nodes, node).ok()) continue;
-      // Integer powers with non-integer results are undefined.
+      // Integer powers are left out, since those with non-integer results are undefined.
       if (row.op == Op::pow && !is_float(dtype)) continue;
       graph.nodes.push_back(std::move(node));
       graph.outputs.push_back({cat(row.name, ".", name_of(result)), static_cast<NodeId>(graph.nodes.size()) - 1});
@@ -161,7 +161,7 @@ TEST_P(Conformance, ElementwiseOps) {
         if (!graph.outputs.empty()) graphs.push_back(std::move(graph));
       }
   for (const OpInfo& row : ops()) EXPECT_TRUE(row.cls != OpClass::kElementwise || tested.contains(row.op)) << row.name;
-  // Every op and dtype on the best row of this machine; on the others a part of them in short runs.
+  // The first target has every op and dtype; the others have only a part of them in short runs.
   if (GetParam() != testing::runnable_targets().front()) graphs = testing::sampled(graphs);
   expect_right(graphs, GetParam());
 }

@@ -1,6 +1,6 @@
-// Whether two workers of one kind make the same object of a kernel: what is promoted is compared by its bytes
-// (docs/design/trust.md#confirmation). Real kernels of the goldens' groups, by target and compiler. GPU code is
-// not here: NVRTC and hipRTC are asked where they are.
+// Two workers of one kind must make the same object of a kernel, since promoted objects are compared by their bytes
+// (docs/design/trust.md#confirmation). Tested with kernels of the goldens' groups, by CPU target and compiler, but not
+// with GPU code, which needs NVRTC or hipRTC.
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -22,7 +22,7 @@ struct Built {
   int same = 0, all = 0;
 };
 
-// The default kernels of a golden's group for a target, by each compiler of this machine.
+// Adds the kernels of a golden's group at the seeds of its space for a target, for each compiler of this machine.
 void add_candidates(const testing::Golden& golden, std::string_view target, const Device& device,
                     std::vector<Candidate>* to) {
   const Graph graph = parse(golden.graph).value();
@@ -45,7 +45,7 @@ void add_candidates(const testing::Golden& golden, std::string_view target, cons
   }
 }
 
-// The bytes of every object; empty where there is none.
+// Compiles the candidates and returns the bytes of every object, or "" for those that do not compile.
 std::vector<std::string> build(const std::vector<Candidate>& candidates, const std::string& folder, int jobs) {
   std::filesystem::create_directories(folder);
   CompileOptions options;
@@ -70,9 +70,9 @@ TEST(Rebuild, GivesTheSameBytes) {
   ASSERT_FALSE(all.empty());
   std::vector<Candidate> first;
   const auto wanted = static_cast<size_t>(testing::scaled(12));
-  const size_t stride = std::max<size_t>(1, all.size() / wanted) | 1U;  // odd: both compilers get their turn
+  const size_t stride = std::max<size_t>(1, all.size() / wanted) | 1U;  // odd, so that both compilers are tested
   for (size_t i = 0; i < all.size(); i += stride) first.push_back(all[i]);
-  // Another folder, another order, other numbers, and other kernels beside them.
+  // The second build has another folder, order and numbers, so other kernels are compiled beside each one.
   std::vector<Candidate> second(first.rbegin(), first.rend());
   for (Candidate& candidate : second) candidate.trial += 1000;
   const Scratch scratch;

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Backups of a coordinator that is searching: the store that is made from one is whole and its job goes on there. Old
-backups go, and what a killed coordinator left of one. Pins and bounds by the command line."""
+"""Backups of a coordinator during a search: a store restored from one is whole, and its job continues there. Old backups are removed,
+but none of a store of another name. Also pinning and invalidating records by command, and wrong configurations of backups."""
 
 import pathlib
 import sqlite3
@@ -35,7 +35,7 @@ def main():
         expect(job()["state"] == "running", "the search was over before its backups were made")
         expect(sorted(folder.glob("*.db")) == made[1:], f"kept are {sorted(folder.iterdir())}, expected {made[1:]}")
 
-        # The first coordinator and its worker are gone, as after the loss of a machine.
+        # The first coordinator and its worker are killed, as if their machine were lost.
         worker.kill()
         daemon.kill()
         half = folder / (made[0].name + ".unfinished")
@@ -67,7 +67,7 @@ def main():
         scratch.run("warploom", "invalidate", kernel["key"], "--server", server)
         scratch.run("warploom", "get", kernel["key"], "--server", server, "--out", scratch.path("gone"), expect=3)
 
-        # A store of another name has backups of its own there, and removes those of nobody else.
+        # The restored store has another name. It makes backups in the same folder, and removes none of the first store.
         until(lambda: list(folder.glob("b-*.db")), 60, "the backup that was due")
         expect(half.exists() and made[-1].exists(), sorted(folder.iterdir()))
         print(f"{known} trials in the backup; the job went on from there", flush=True)

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""A runner that cannot start ends `warploom tune` with its reason; it does not wait for ever. What else the folder of the program lacks is
-said at once."""
+"""If the runner cannot start, `warploom tune` ends with the reason instead of waiting for ever. If the program's folder lacks another
+program, it ends at once."""
 
 import shutil
 
@@ -21,7 +21,7 @@ def main():
         runner.chmod(0o755)
         said = scratch.run(*tune, expect=4, deadline=60).err
         expect("the worker has ended: " in said and "exited with status 127" in said, said)
-        # The store is whole, and the same command with a runner goes on.
+        # The store is whole, and the same command continues when there is a runner.
         shutil.copy(BIN / "warploom-runner", runner)
         expect("searched" in scratch.run(*tune).out, "it goes on")
 

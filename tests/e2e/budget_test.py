@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""`tune --budget` ends whoever is missing: without a worker, with a coordinator that is killed, and with one that no longer
-answers."""
+"""`tune --budget` ends when its time is over: without a worker, after the coordinator was killed, and while the coordinator does not
+answer."""
 
 import signal
 
@@ -17,7 +17,7 @@ def coordinator(scratch, name):
 
 
 def tune(scratch, name, budget):
-    """Starts a tune that waits for a worker; it has a job already."""
+    """Starts a tune without a worker; returns it when its job has been made."""
     known = len(jobs(scratch))
     child = scratch.start("warploom", "tune", "g.graph", "--server", f"unix:{scratch.path('s')}", "--budget", budget, name=name)
     until(lambda: len(jobs(scratch)) > known, 30, "the job is made")

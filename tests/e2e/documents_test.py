@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""The documents: every option of every command line is one that the program has, every link of a page or comment has its file and heading, and the
-README's kernel and picture are what the program makes. (tests/fleet/pages_test.py runs the commands of README.md and the how-to pages.)"""
+"""The documents: every option in a command line exists, every link in a page or comment has its file and heading, and the README's kernel
+and picture are what the program makes. (tests/fleet/pages_test.py runs the commands of README.md and the how-to pages.)"""
 
 import functools
 import re
@@ -23,7 +23,7 @@ def help_of(scratch, *command):
 
 
 def commands_of(text):
-    """The command lines of a page that begin with a program of ours, with their continuations and without comments."""
+    """Yields the command lines of a page that begin with a program of this project, with continuation lines and without comments."""
     text = re.sub(r"\\\n\s*", " ", text)
     lines = re.findall(r"^(?:    |\$ )(warploom[a-z-]* .*)$", text, re.M)
     for line in lines:
@@ -47,7 +47,7 @@ def check_options(scratch, page, words):
 
 @functools.cache
 def anchors_of(page):
-    """What links to the headings of a page end with, as GitHub makes it of their text."""
+    """Returns the anchors of a page's headings, in GitHub's form."""
     text = re.sub(r"```.*?```", "", page.read_text(), flags=re.S)
     titles = (re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", title) for title in re.findall(r"^#+ (.*)$", text, re.M))
     return {re.sub(r"[^\w\- ]", "", title.strip().lower()).replace(" ", "-") for title in titles}
@@ -59,7 +59,7 @@ def check_anchor(place, page, anchor):
 
 
 def check_comments():
-    """Looks for the pages of docs/ that sources name, with or without #HEADING. Returns how many there are."""
+    """Checks every page of docs/ that a source names, with or without #HEADING, and returns the number of such references."""
     listed = subprocess.run(["git", "ls-files", "--", *(f"*.{ending}" for ending in SOURCES)], cwd=SOURCE, capture_output=True, text=True, check=True)
     found = 0
     for name in listed.stdout.split():

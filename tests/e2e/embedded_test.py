@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Each of the five models in one process: tuned, tuned again from the store with the same bytes and no candidate, and run
-against the oracle. Prints how long the second answer took; how long it may take is a figure of the benchmarks. Short runs leave
-out the whole layer, which `make demo` tunes, and whose parts the others are."""
+"""Each of the five models in embedded mode: tuned, tuned again from the store with the same bytes and no candidate, and checked against
+the oracle. Prints the time of the second answer; its limit is a matter of the benchmarks. Short runs leave out the whole layer, which
+`make demo` tunes and of which the other models are parts."""
 
 import pathlib
 import shutil
@@ -65,7 +65,7 @@ def compare(scratch, model, bundle):
 
 
 def cached_only(scratch, model):
-    """If the store lacks a record, the exit code is 3; `run FILE` uses the records that there are."""
+    """The exit code is 3 if the store lacks a record. `run FILE` uses the records of the store."""
     scratch.run("warploom", "get", model, "--store", scratch.path("empty.db"), expect=3)
     scratch.run("warploom", "tune", model, "--require-cached", "--store", scratch.path("empty.db"), expect=3)
     scratch.run("warploom", "run", model, "--store", scratch.path("empty.db"), expect=3)

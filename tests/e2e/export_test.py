@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""`warploom export`: a bundle as sources that build elsewhere with gcc and with clang, without a warning, from the exported folder alone;
-the self-test finds wrong kernels and wrong weights; a program of others computes what `warploom run` does; mistakes are refused."""
+"""`warploom export` writes a bundle as sources that build with gcc and with clang, without a warning, from the exported folder alone. The
+self-test finds wrong weights; a caller in C gets the right results; wrong use is refused."""
 
 import json
 import shutil
@@ -36,7 +36,7 @@ int main(int argc, char** argv) {
 
 
 def model_of_one_product(path):
-    """y = x w + b, and the same again as a second output, which no kernel stores."""
+    """Writes a model of y = x w + b with y as a second output too, which no kernel stores. Returns the y of x = 0 .. 5."""
     nodes = [
         helper.make_node("MatMul", ["x", "w"], ["p"]),
         helper.make_node("Add", ["p", "b"], ["y"]),
@@ -70,7 +70,7 @@ def called_from_c(scratch, store):
 
 
 def self_test_finds(scratch, folder):
-    """A kernel that is wrong, and weights of another model of the same size."""
+    """The self-test of an export fails with weights of other values, and passes again with the right ones."""
     broken = scratch.root / "broken"
     shutil.copytree(folder, broken, ignore=shutil.ignore_patterns("build-*"))
     weights = bytearray((broken / "weights.bin").read_bytes())
@@ -83,7 +83,7 @@ def self_test_finds(scratch, folder):
 
 
 def runs_only_if_asked(scratch, bundle):
-    """A bundle's objects are code of whoever made it: they are loaded with --run alone. What is expected is the same either way."""
+    """A bundle's objects are code that others may have made, so `export` loads them only with --run. The self-test passes either way."""
     for flags in [], ["--run"]:
         loaded = scratch.root / f"loaded{len(flags)}"
         scratch.environment.update(LD_DEBUG="files", LD_DEBUG_OUTPUT=str(loaded))
@@ -107,9 +107,9 @@ def refused(scratch, store):
     expect("nothing" in said and not (scratch.root / "new").exists(), said)
     said = scratch.run("warploom", "export", "softmax", "--out", "new", "--name", "a-b", expect=2).err
     expect("--name a-b" in said and "a_b is" in said, said)
-    scratch.run("warploom", "export", "softmax", "--out", "int")  # a folder whose name is a word of C
+    scratch.run("warploom", "export", "softmax", "--out", "int")  # a folder whose name is a keyword of C
     expect((scratch.root / "int/model_int.h").exists(), "the name of the library")
-    scratch.run("warploom", "export", "softmax", "--out", "tables")  # and one of the export's own files
+    scratch.run("warploom", "export", "softmax", "--out", "tables")  # a folder with the name of a file that every export has
     expect((scratch.root / "tables/model_tables.h").exists(), "the name of a file of the export")
     scratch.run("warploom", "export", "softmax", "--out", "int", "--name", "again")  # an export is replaced
     expect(not (scratch.root / "int/model_int.h").exists() and json.loads((scratch.root / "int/export.json").read_text())["name"] == "again", "replaced")

@@ -1,4 +1,4 @@
-"""What tests of GPUs on fake drivers (tests/fake_gpu) share."""
+"""Functions that tests of GPUs with fake drivers (tests/fake_gpu) share."""
 
 import pathlib
 
@@ -8,7 +8,7 @@ FAKE = BIN.parent / "fake_gpu"  # a folder for LD_LIBRARY_PATH
 
 
 def without_clang(scratch):
-    """Hides clang, so that AMD's code comes from the fake hipRTC: the fake driver runs nothing else. Returns the PATH from before."""
+    """Hides clang, so that AMD's code comes from the fake hipRTC, the only code that the fake driver runs. Returns the old PATH."""
     tools = scratch.root / "tools"
     tools.mkdir()
     path = scratch.environment["PATH"]

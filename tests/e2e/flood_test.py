@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""A coordinator outlives floods: more connections than it has descriptors for, connections that never say a word, and
-junk. It serves afterwards, and keeps neither memory nor descriptors."""
+"""A coordinator survives floods: more connections than it has descriptors for, connections that send nothing, and random bytes. It
+answers calls afterwards, and keeps neither memory nor descriptors."""
 
 import os
 import pathlib
@@ -15,12 +15,12 @@ from harness import PATIENCE, Scratch, expect, listening, until
 LIMIT = 300  # descriptors of the coordinator
 SURPLUS = 1100
 LONG = float(os.environ.get("WARPLOOM_TEST_SCALE", "1")) >= 10
-JUNK_S = 20 if LONG else 1  # a turn
+JUNK_S = 20 if LONG else 1  # seconds of random bytes in each turn
 PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 
 
 def limited():
-    resource.setrlimit(resource.RLIMIT_NOFILE, (LIMIT // 2, LIMIT))  # It raises the one to the other itself.
+    resource.setrlimit(resource.RLIMIT_NOFILE, (LIMIT // 2, LIMIT))  # the coordinator raises its soft limit to the hard one
 
 
 def descriptors(pid):
@@ -64,7 +64,7 @@ def flood(path):
 
 
 def junk(path, seed):
-    """Sends bytes that are no HTTP/2, or that stop being it."""
+    """Sends random bytes, or a preface of HTTP/2 with a random frame, on new connections for JUNK_S. Returns the number of connections."""
     draw = random.Random(seed)
     end, count = time.monotonic() + JUNK_S, 0
     while time.monotonic() < end:
@@ -92,7 +92,7 @@ def main():
         until(lambda: listening(path), 20, "the coordinator listens")
 
         def serves():
-            # A client gives up after seconds, in which a slow build of the coordinator still reads junk.
+            # The call is repeated, since a slow build of the coordinator may still read the random bytes when the client gives up.
             call = ("warploom", "jobs", "--server", f"unix:{path}", "--json", "-")
             until(lambda: scratch.run(*call, expect=None, deadline=30).code == 0, 20, "it serves")
 
@@ -111,7 +111,7 @@ def main():
             until(lambda: descriptors(pid) <= before + 2, 20, "the connections with junk are closed")
             serves()
             kept.append(memory_mb(pid))
-        # A sanitizer keeps memory of its own.
+        # A sanitizer keeps freed memory, so the limit does not hold with one.
         expect(kept[2] - kept[0] < 8 or PATIENCE > 1, f"memory after each flood, MB: {kept}")
         said = (scratch.root / "warploomd.log").read_text()
         expect("refused" in said and "max-connections" in said, f"nothing in the log:\n{said}")

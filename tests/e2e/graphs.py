@@ -16,7 +16,7 @@ SOFTMAX_MATMUL = """graph {
 }
 """
 
-# A product of rows by a weight, and a function of it.
+# A matrix product with a weight, and tanh of it.
 LAYER = """graph {
   %0 = input "x" : f32[24,64] normal(0,1)
   %1 = input "w" : f32[64,40] normal(0,1)
@@ -39,7 +39,7 @@ SOFTMAX = """graph {
 }
 """
 
-# Two contractions with their biases, a GELU and a residual, of sizes that no tile divides.
+# A feed-forward block: two contractions, a bias, a GELU and a residual, with extents that are no multiples of tiles.
 FEED_FORWARD = """graph {
   %0 = input "x" : f32[40,72] normal(0,1)
   %1 = input "w1" : f32[72,100] normal(0,1)
@@ -60,7 +60,7 @@ FEED_FORWARD = """graph {
 }
 """
 
-# Three products of one input: independent kernels.
+# Three matrix products of one input, which are independent of each other.
 PRODUCTS = """graph {
   %0 = input "x" : f32[96,64] normal(0,1)
   %1 = input "a" : f32[64,96] normal(0,1)
@@ -75,7 +75,7 @@ PRODUCTS = """graph {
 }
 """
 
-# Two convolutions with weights in panels, an activation between them, and a mean of the pixels.
+# A 3x3 and a 1x1 convolution with an activation between them, and sums of its pixels.
 CONVOLUTIONS = """graph {
   %0 = input "x" : f32[16,9,9] normal(0,1)
   %1 = input "w" : f32[16,3,3,32] normal(0,1)
@@ -115,7 +115,7 @@ ZERO_REDUCED = """graph {
 }
 """
 
-# No computation: one input is the output twice.
+# The input is also an output, twice.
 PASS_THROUGH = """graph {
   %0 = input "x" : f32[4,4] normal(0,1)
   %1 = exp %0 : f32[4,4]
@@ -153,7 +153,7 @@ TWO_OUTPUTS = """graph {
 
 
 def distinct_ops(count):
-    """Independent ops of a shape each, so that every one is a kernel of its own."""
+    """Returns a graph of independent ops with different shapes, so that every op is a kernel of its own."""
     lines = [f'  %{i} = input "x{i}" : f32[{i + 16}] normal(0,1)' for i in range(count)]
     lines += [f"  %{count + i} = exp %{i} : f32[{i + 16}]" for i in range(count)]
     lines += [f'  output "y{i}" %{count + i}' for i in range(count)]

@@ -1,5 +1,5 @@
-"""Helpers of the end-to-end tests: they run the real programs, each test in its own folder, reap every child, and
-limit every wait."""
+"""Helpers of the end-to-end tests. They run the real programs, each test in a folder of its own, wait for every child process to end,
+and limit the time of every wait."""
 
 import contextlib
 import hashlib
@@ -21,9 +21,9 @@ BIN = pathlib.Path(os.environ.get("WARPLOOM_BIN_DIR", SOURCE / "build/release/bi
 MODELS = SOURCE / "tests/data"
 SKIPPED = 77
 SCALE = float(os.environ.get("WARPLOOM_TEST_SCALE", "1"))
-WHOLE = SCALE >= 1  # below, repeats that add little are left out (tests/unit/fuzz.h)
-signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell ignores it for what runs in the background, and children would inherit that
-PATIENCE = float(os.environ.get("WARPLOOM_PATIENCE", "1"))  # times every deadline: the sanitizers are slow
+WHOLE = SCALE >= 1  # if false, tests leave out repetitions that add little (tests/unit/fuzz.h)
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell ignores SIGINT for commands in the background, which children would inherit
+PATIENCE = float(os.environ.get("WARPLOOM_PATIENCE", "1"))  # factor on every deadline, for slow builds with sanitizers
 
 
 def skip(why):
@@ -32,10 +32,10 @@ def skip(why):
 
 
 class Scratch:
-    """A private folder and the processes that run in it. A context manager: leaving it kills and reaps them all."""
+    """A private folder and the processes that run in it. A context manager: leaving it kills them all and waits until they have ended."""
 
     def __init__(self):
-        # The path is short, since that of a Unix socket has at most 107 characters.
+        # The path is short, since the path of a Unix socket may have at most 107 characters.
         self.root = pathlib.Path(tempfile.mkdtemp(prefix="wl-"))
         self.children = []
         self.at_end = []  # functions to call when all processes have ended
@@ -58,7 +58,7 @@ class Scratch:
         return str(self.root / name)
 
     def run(self, *command, deadline=300, expect=0, **options):
-        """Runs one of our programs to its end; fails unless its exit code is `expect` (None: any)."""
+        """Runs a program of this project to its end; fails unless its exit code is `expect` (None: any)."""
         command = [str(BIN / command[0]), *map(str, command[1:])]
         process = subprocess.Popen(
             command,
@@ -83,14 +83,14 @@ class Scratch:
         return Done(process.returncode, out, err)
 
     def start(self, *command, name=None, **options):
-        """Starts one of our programs; its output goes to NAME.log."""
+        """Starts a program of this project; its output goes to NAME.log."""
         child = Child(self, [str(BIN / command[0]), *map(str, command[1:])], name or command[0], options)
         self.children.append(child)
         return child
 
 
     def logged(self, name, pattern, what):
-        """Waits until NAME.log has the pattern, and returns its first group."""
+        """Waits until NAME.log matches the pattern, and returns the first group of the match."""
         log = self.root / f"{name}.log"
         return until(lambda: re.search(pattern, log.read_text()), 60, what).group(1)
 
@@ -117,7 +117,7 @@ class Child:
         )
 
     def kill(self):
-        """Kills the process with -9, then the rest of its group; waits until it has ended."""
+        """Kills the process with SIGKILL, then the rest of its group; waits until the process has ended."""
         if self.process.poll() is None:
             self.process.kill()
         self.process.wait(timeout=30)
@@ -134,19 +134,19 @@ def kill_group(process):
 
 
 def tool(*command, code=0, cwd=None):
-    """Runs a program that is not ours to its end, and returns what it printed to stdout; fails unless its exit code is `code`."""
+    """Runs another program to its end, and returns its stdout; fails unless its exit code is `code`."""
     done = subprocess.run([str(part) for part in command], capture_output=True, text=True, timeout=600 * PATIENCE, cwd=cwd, check=False)
     expect(done.returncode == code, f"{show(command)}: exit code {done.returncode}\n{done.stdout[-3000:]}\n{done.stderr[-3000:]}")
     return done.stdout
 
 
 def has_sanitizer(program):
-    """Whether a program or library was built with one: then others cannot load it."""
+    """Returns whether a program or library was built with a sanitizer: then programs without one cannot load it."""
     return "san.so" in tool("ldd", program)
 
 
 def python_package():
-    """The folder of this build's Python package; skips the test if there is none that Python can load."""
+    """Returns the folder of this build's Python package; skips the test if there is none that Python can load."""
     package = BIN.parent / "python"
     core = list(package.glob("warploom/_core*.so"))
     if not core:
@@ -157,7 +157,7 @@ def python_package():
 
 
 def torch_python():
-    """The Python that has PyTorch (`tools/setup.sh peers`); skips the test if there is none, or no Python package in this build."""
+    """Returns the Python that has PyTorch (`tools/setup.sh peers`); skips the test if there is none, or no Python package in this build."""
     python = SOURCE / "build/venv-peers/bin/python"
     if not python.exists():
         skip("there is no PyTorch")
@@ -166,13 +166,13 @@ def torch_python():
 
 
 def torch_child(scratch, file, *words, timeout):
-    """Runs a test's file again as a child that has PyTorch, to its end."""
+    """Runs a test's file with --child to its end, by the Python that has PyTorch."""
     environment = scratch.environment | {"WARPLOOM_BIN_DIR": str(BIN)}
     return subprocess.run([torch_python(), file, "--child", *words], env=environment, capture_output=True, text=True, timeout=timeout)
 
 
 def torch_test(file, child, timeout):
-    """The main() of a test whose body is `child`, in a process of its own that has PyTorch, with the words of the command line."""
+    """The main() of a test that needs PyTorch: runs `child` with the words of the command line, in a process whose Python has PyTorch."""
     if "--child" in sys.argv:
         return child(*sys.argv[2:])
     with Scratch() as scratch:
@@ -181,7 +181,7 @@ def torch_test(file, child, timeout):
 
 
 def until(condition, deadline, what):
-    """Polls until condition() is true and returns its value."""
+    """Polls until condition() is true, and returns its value; fails after `deadline` seconds, times PATIENCE."""
     end = time.monotonic() + deadline * PATIENCE
     while True:
         value = condition()
@@ -212,8 +212,8 @@ def digest_of(folder):
 
 
 def bundles_of(folder):
-    """What all bundles under a folder say: name -> text or digest. Left out are which worker measured, what checks of random inputs
-    found, and plans: two plans may have the same source, and either may be the first."""
+    """Returns the contents of all bundles under a folder: name -> text or digest. Left out are the names of workers, the errors that checks
+    found, and plans, since either of two plans with the same source may be proposed first."""
     folder = pathlib.Path(folder)
     said = {name: digest for name, digest in digest_of(folder).items() if not name.endswith(("manifest.json", "report.json"))}
     for path in folder.rglob("report.json"):
@@ -232,7 +232,7 @@ def expect_same(made, wanted):
 
 
 def rows_in(store, query):
-    """What a query gives of a store that a coordinator may have open; nothing while the file or its tables are not there yet."""
+    """Returns the rows of a query on a store, which a coordinator may have open; none while the file or its tables do not exist yet."""
     try:
         with contextlib.closing(sqlite3.connect(f"file:{store}?mode=ro", uri=True, timeout=5)) as connection:
             return connection.execute(query).fetchall()
@@ -241,12 +241,12 @@ def rows_in(store, query):
 
 
 def trials_in(store):
-    """The trials that a store has, without confirmations: after a start the first worker may find no other to confirm it yet."""
+    """Returns the number of trials of a store, without confirmations, whose number depends on when a second worker started."""
     return sum(count for (count,) in rows_in(store, "SELECT count(*) FROM trials WHERE phase < 1000000"))
 
 
 def leased_in(store, where="TRUE"):
-    """The names of the workers that have a lease of a batch of which the condition holds."""
+    """Returns the names of the workers that lease a batch for which the condition holds."""
     leased = rows_in(store, f"SELECT worker FROM batches WHERE state = 'leased' AND ({where})")
     return {worker.rsplit("#", 1)[0] for (worker,) in leased}
 

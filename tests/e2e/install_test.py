@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""What `make install` installs is enough: another project finds the package, builds the examples with the installed headers and
-library alone, by CMake and by pkg-config, and runs a bundle that the installed programs made."""
+"""The files of `make install` are enough: another project finds the package, builds the examples with only the installed headers and
+library, by CMake and by pkg-config, and runs a bundle that the installed programs made."""
 
 import os
 import shutil
@@ -32,7 +32,7 @@ def compiled_by_pkg_config(prefix, libraries, folder, bundle):
 
 
 def completed(script, line):
-    """What bash offers at the end of a command line, once it has read the script."""
+    """Returns the completions that bash offers for a command line with the script."""
     ask = 'source "$1"; COMP_WORDS=($2 "$3"); COMP_CWORD=$((${#COMP_WORDS[@]} - 1)); _warploom; printf "%s\\n" "${COMPREPLY[@]}"'
     words, _, last = line.rpartition(" ")
     return tool("bash", "-c", ask, "bash", script, words, last).split()
@@ -81,7 +81,7 @@ def main():
         served = tool(other / "build/serve", bundle, 4, 500)
         expect(served.count("500 requests") == 4, served)
 
-        # What asks a coordinator is installed too: it says that there is none.
+        # The module that calls a coordinator is installed too: it reports that none answers.
         asked = subprocess.run([other / "build/fetch", graph, f"unix:{scratch.path('none')}"], capture_output=True, text=True, timeout=120,
                                env=scratch.environment)  # fmt: skip
         expect(asked.returncode == 2 and "no coordinator answers" in asked.stderr, asked.stderr)

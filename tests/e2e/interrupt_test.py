@@ -24,7 +24,7 @@ def main():
         report = scratch.run("warploom", *command, "--trials", 8, "--json", "-").json()
         expect(trials_in(store) >= stored, "trials were lost")
         expect(report["groups"], "no report")
-        # Nothing is lost after a kill either, and the job for which nobody waits is cancelled.
+        # After SIGKILL no stored trial is lost either, and the next start cancels the job that was left.
         again = ("tune", "g.graph", "--store", store, "--strategy", "random", "--seed", 9, "--retune")
         child = scratch.start("warploom", *again, "--trials", 400, name="killed")
         until(lambda: trials_in(store) >= stored + 8 or child.process.poll() is not None, 120, "more trials are stored")

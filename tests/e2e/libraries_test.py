@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Products by a library: its kernels are candidates of jobs that allow it and of no others, pass the same checks, and
-say in report and bundle that they need it. Without the library, or with another version of it, an error says what to
-install; a library that computes wrongly wins nothing."""
+"""Products by a library: its kernels are candidates of jobs that allow it and of no others, and pass the same checks. Report and bundle
+say which kernels need it. Without the library, or with another version of it, an error says what to install; kernels of a library that
+computes wrong results are never chosen."""
 
 import ctypes
 import json
@@ -117,7 +117,7 @@ def tune(scratch, name, text, *more, **options):
 
 
 def test_every_group(scratch):
-    """Each kernel of the library agrees with the oracle, in the sandbox that workers have."""
+    """Each kernel of the library agrees with the oracle, in the workers' sandbox."""
     for name, text in GROUPS.items():
         done, store = tune(scratch, name, text, *ALLOWED)
         trials = library_trials(store)
@@ -131,7 +131,7 @@ def test_every_group(scratch):
 
 
 def test_off_unless_allowed(scratch):
-    """Jobs of both kinds share a store: neither is answered from what the other made."""
+    """Jobs with and without libraries share a store: neither is answered with records of the other."""
     done, store = tune(scratch, "gelu", GELU)
     expect(done.json()["job"]["cached"] or done.json()["job"]["trials_run"] > 0, done.out)
     scratch.run("warploom", "tune", scratch.path("gelu.graph"), "--store", store, "--cover", "greedy", "--libraries", "none", "--require-cached", expect=None)
@@ -144,7 +144,7 @@ def test_off_unless_allowed(scratch):
 
 
 def without_library(scratch):
-    """A file that is no library, where the loader looks first."""
+    """Makes a folder for LD_LIBRARY_PATH in which the library is a text file, and returns it."""
     folder = scratch.root / "nothing"
     folder.mkdir(exist_ok=True)
     (folder / LIBRARY).write_text("no library")
@@ -192,7 +192,7 @@ def test_wrong_library(scratch):
 
 
 def test_bundle(scratch):
-    """Times are hashes of sources here, so that kernels of the library are among the winners wherever the test runs."""
+    """A bundle needs the library. Times are hashes of sources (--devices fake), so that kernels of the library win on every machine."""
     socket = scratch.path("s")
     scratch.start("warploomd", "--store", scratch.path("fleet.db"), "--listen", f"unix:{socket}")
     until(lambda: listening(socket), 30, "the coordinator listens")

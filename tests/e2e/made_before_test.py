@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""A bundle that an older Warploom made runs, and its results are right: tests/data/made_before/bundle_format3."""
+"""A bundle that an older release made (tests/data/made_before/bundle_format3) runs, and its results are correct."""
 
 import pathlib
 import shutil

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""What a user names is a regular file of a size that can be read, or the program ends at once with a message that names it:
-pipes that nobody writes to, devices without an end, folders, sockets, and files with holes of 4 TB, wherever a file is opened."""
+"""A program ends at once, with a message that names the file, if a user gives it anything but a regular file of a readable size: a pipe
+without a writer, a device without an end, a folder, a socket, or a sparse file of 4 TB. This holds wherever a file is opened."""
 
 import os
 import shutil
@@ -31,7 +31,7 @@ def folder(path):
 
 def bound_socket(path):
     here = os.getcwd()
-    os.chdir(path.parent)  # the path of a socket is short
+    os.chdir(path.parent)  # a relative path is short enough for a socket
     with socket.socket(socket.AF_UNIX) as made:
         made.bind(path.name)
     os.chdir(here)
@@ -53,7 +53,7 @@ def remove(path):
 
 
 def external_model(path, location, extent=4):
-    """y = x + w, with `extent` values of w in another file."""
+    """Writes a model of y = x + w, with the `extent` values of w in another file."""
     x = helper.make_tensor_value_info("x", TensorProto.FLOAT, [extent])
     y = helper.make_tensor_value_info("y", TensorProto.FLOAT, [extent])
     w = TensorProto(name="w", data_type=TensorProto.FLOAT, dims=[extent], data_location=TensorProto.EXTERNAL)
@@ -63,7 +63,7 @@ def external_model(path, location, extent=4):
 
 
 def rows(scratch):
-    """Commands, and the file that each opens."""
+    """Yields commands, each with a file that it opens."""
     root = scratch.root
     yield ("warploom", "tune", "k.onnx"), "k.onnx"
     yield ("warploom", "tune", "k.graph"), "k.graph"
@@ -92,7 +92,7 @@ def every_place(scratch):
     for kind, make in KINDS.items():
         for command, name in rows(scratch):
             if (kind, name) in (("folder", "k.npz"), ("holes", "data.bin")):
-                continue  # a folder of arrays is read, and so is a part of a file of any size
+                continue  # these are allowed: weights in a folder of arrays, and external data in a part of a file of any size
             shutil.rmtree(root / "broken", ignore_errors=True)
             shutil.copytree(root / "tuned", root / "broken")
             remove(root / name)
@@ -108,7 +108,7 @@ def every_place(scratch):
 
 
 def the_reason_is_said(scratch):
-    """Path, size and limit."""
+    """Messages name the path and, as the reason, the size over the limit or the kind of file."""
     root = scratch.root
     with_holes(root / "k.npy")
     said = scratch.run("warploom", "run", "tuned", "--input", "x=k.npy", deadline=DEADLINE, expect=2).err
@@ -118,20 +118,20 @@ def the_reason_is_said(scratch):
     said = scratch.run("warploom", "run", "tuned", "--input", "x=k.npy", deadline=DEADLINE, expect=2).err
     expect("cannot read k.npy: it is a named pipe, expected a regular file" in said, said)
     remove(root / "k.npy")
-    # Values that no memory holds, all in a file of their size.
+    # Values that exceed any memory, in a sparse file of their size.
     external_model(root / "huge.onnx", "holes.bin", HUGE // 4)
     with_holes(root / "holes.bin")
     said = scratch.run("warploom", "run", "tuned", "--weights", "huge.onnx", deadline=DEADLINE, expect=2).err
     expect("initializer w: " in said, said)
     remove(root / "holes.bin")
-    # A regular file by a link is one.
+    # A symbolic link to a regular file is accepted.
     np.save(root / "given.npy", np.zeros((), np.float32))
     (root / "k.npy").symlink_to("given.npy")
     scratch.run("warploom", "run", "tuned", "--input", "x=k.npy")
 
 
 def stored_objects(scratch):
-    """An object of a store that has become a pipe: it is not waited for."""
+    """If the objects of a store have been replaced by pipes, the program does not wait for them."""
     root = scratch.root
     objects = [path for path in (root / "s.db.objects").rglob("*") if path.is_file()]
     expect(objects, "a store has objects")

@@ -1,7 +1,6 @@
 #!/usr/bin/env python3
-"""A coordinator on a Unix socket, two workers and a client are each killed with -9 in mid-search and restarted. The
-client sees its job end, the candidates are those of an undisturbed run with the same seed, and no trial is lost or
-doubled."""
+"""A coordinator on a Unix socket, two workers and a client are each killed with SIGKILL during a search and restarted. The client sees
+its job end, the candidates are those of an undisturbed run with the same seed, and no trial is lost or doubled."""
 
 import sqlite3
 
@@ -44,7 +43,7 @@ class Fleet:
         self.workers[worker] = self.start_worker(worker)
 
     def rows(self, query):
-        # The test opens the store for reading only, since the coordinator alone writes to it.
+        # The test opens the store only for reading, since only the coordinator writes to it.
         try:
             with sqlite3.connect(f"file:{self.store}?mode=ro", uri=True, timeout=5) as connection:
                 return connection.execute(query).fetchall()
@@ -64,8 +63,8 @@ class Fleet:
 
 
 def tune_command(fleet, graph):
-    # With other covers, measured times decide whether the parts of a group are tuned too, and times differ from fleet
-    # to fleet. With several rounds at once, candidates depend on how many workers there are.
+    # Both fleets must propose the same candidates. With other covers, measured times decide whether the parts of a group are tuned too;
+    # with several rounds at once, candidates depend on the number of workers.
     return ("tune", graph, "--server", fleet.address, "--trials", TRIALS, "--cover", "one-per-op", "--strategy", "random", "--seed", 5, "--at-once", 1)
 
 
@@ -101,7 +100,7 @@ def main():
                 return (trials or ["none"]) if len(trials) >= count or done else None
 
             trials = until(check, 240, f"{count} trials are stored")
-            # Stored trials stay unchanged.
+            # No stored trial has changed.
             expect(set(acknowledged) <= set(trials), "a stored trial is gone")
             acknowledged[:] = trials
 

@@ -1,4 +1,4 @@
-"""onnxruntime's results for a model, to compare with. Needs an environment with onnxruntime."""
+"""Compares results with those of onnxruntime for the same model. Needs an environment with onnxruntime."""
 
 import pathlib
 

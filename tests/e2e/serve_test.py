@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Eight threads run one model of the C library, each with an executor of its own: 10^5 requests each where the thread sanitizer looks on, which
-must find nothing; fewer otherwise."""
+"""Eight threads run one model of the C library, each with an executor of its own: 100000 requests each in a build with the thread sanitizer,
+which must find nothing, and 2000 in others."""
 
 import re
 

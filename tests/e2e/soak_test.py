@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""A coordinator under steady work: jobs that search, attach, are cancelled and answered from the store, listings,
-fetches, workers that are killed, connections that are dropped, a store at its bounds. Memory, descriptors, threads and
-the write-ahead log do not grow. Half an hour in `make test-long`; elsewhere seconds, in which memory says nothing.
+"""A coordinator under steady load: jobs that search, attach, are cancelled and answered from the store, listings, fetches, workers that
+are killed, connections that are dropped, a store at its bounds. Memory, descriptors, threads and the write-ahead log do not grow. Takes
+half an hour in `make test-long`; elsewhere seconds, which are too short to judge memory.
 
-Memory is judged by what the heap holds at rest: now and then the load pauses, since what is held for calls and jobs that
-are under way is several MB, now more and now less. Resident memory is that with what is free between the parts held, a saw
-whose slope half an hour does not tell to 1 MB an hour; it only has to stay within its range."""
+Memory is judged by the bytes that the heap holds at rest. The load pauses at intervals, since calls and jobs under way hold a varying
+number of MB. Resident memory also includes free memory of the heap. It rises and falls, and half an hour does not determine its slope to
+1 MB per hour, so it only has to stay within its range."""
 
 import contextlib
 import itertools
@@ -22,15 +22,15 @@ from harness import PATIENCE, SCALE, Scratch, expect, fail, listening, until
 SECONDS = float(os.environ.get("WARPLOOM_SOAK_SECONDS", "1800" if SCALE >= 10 else "10"))
 WORKERS = 2
 MOST_WAL = 64 << 20
-MOST_SLOPE_MB = 1.0  # an hour, of what the heap holds
-MOST_RESIDENT = 1.25  # times the most of the second quarter, in the last
-LONG_S = 1200  # what a slope is told from, at least
+MOST_SLOPE_MB = 1.0  # largest growth per hour of the bytes that the heap holds
+MOST_RESIDENT = 1.25  # largest resident memory in the last quarter, over that in the second
+LONG_S = 1200  # shortest test whose memory is judged
 REST_S = 60  # from one rest to the next
-LOOKS = 8  # at the heap, in one rest
+LOOKS = 8  # samples of the heap in one rest
 
 
 class Sample:
-    """What a process holds now."""
+    """The resources that a process holds now."""
 
     def __init__(self, pid, store, began):
         status = pathlib.Path(f"/proc/{pid}/status").read_text()
@@ -44,19 +44,19 @@ class Sample:
 
 
 def slope(heaps):
-    """MB an hour: the median of the slopes between any two rests, which a few odd ones do not move (Theil and Sen)."""
+    """Returns MB per hour: the median of the slopes between any two rests, which a few outliers do not change (Theil and Sen)."""
     return 3600 * statistics.median((b[1] - a[1]) / (b[0] - a[0]) for a, b in itertools.combinations(heaps, 2))
 
 
 def resident_slope(samples):
-    """MB an hour, by least squares."""
+    """Returns MB per hour, by least squares."""
     at = statistics.mean(s.at for s in samples)
     memory = statistics.mean(s.memory for s in samples)
     return 3600 * sum((s.at - at) * (s.memory - memory) for s in samples) / sum((s.at - at) ** 2 for s in samples)
 
 
 class Load:
-    """Threads that call the programs until the end, one call after the other."""
+    """Threads that each call the programs, one call after the other, until the end of the test."""
 
     def __init__(self, scratch, address):
         self.scratch, self.address = scratch, address
@@ -67,7 +67,7 @@ class Load:
         self.resting, self.turns = False, 0
 
     def repeat(self, name, turn, every=0):
-        """`every`: seconds from the end of one turn to the next one."""
+        """Starts a thread that calls `turn` with 0, 1, .. until the end. `every`: seconds from the end of one turn to the next."""
 
         def serve():
             for number in itertools.count():
@@ -80,7 +80,7 @@ class Load:
                 try:
                     turn(number)
                     self.counts[name] = number + 1
-                except Exception as error:  # told to the main thread, which ends the test
+                except Exception as error:  # the main thread sees it and ends the test
                     self.wrong.append(f"{name}: {error}")
                 with self.changed:
                     self.turns -= 1
@@ -91,7 +91,7 @@ class Load:
 
     @contextlib.contextmanager
     def rest(self):
-        """Within it no turn is under way."""
+        """A context in which no turn is under way."""
         with self.changed:
             self.resting = True
             ended = self.changed.wait_for(lambda: self.turns == 0, timeout=200 * PATIENCE)
@@ -104,14 +104,14 @@ class Load:
                 self.changed.notify_all()
 
     def heap_at_rest(self):
-        """MB: the least of some looks, since leases and connections of what was killed take seconds to go."""
+        """Returns MB: the least of several samples, since leases and connections of killed processes take seconds to end."""
         held = []
         with self.rest():
             for _ in range(LOOKS):
                 status = self.call("status", "--json", "-").json()
                 expect(status["resident_bytes"] > 0, f"the coordinator does not say what it holds: {status}")
                 held.append(status["heap_bytes"] / 1e6)
-                time.sleep(min(0.5, SECONDS / 100))  # the distance of looks
+                time.sleep(min(0.5, SECONDS / 100))  # time between samples of the heap
         return min(held)
 
     def call(self, *command, codes=(0,)):
@@ -133,7 +133,7 @@ def main():
         store, path = scratch.path("a.db"), scratch.path("s")
         address = f"unix:{path}"
         bounds = ("--database-gb", "0.004", "--objects-gb", "0.002", "--cache-mb", "1")
-        # What each of its threads keeps for its own next allocations counts as held, and takes hours to fill.
+        # The allocator's caches of threads count as held memory and take hours to fill, so they are turned off.
         scratch.environment["GLIBC_TUNABLES"] = "glibc.malloc.tcache_count=0"
         daemon = scratch.start(
             "warploomd", "--store", store, "--listen", address, "--lease-seconds", 2, *bounds, name="coordinator"
@@ -149,7 +149,7 @@ def main():
         load = Load(scratch, address)
 
         def search(number):
-            # 6: the job was cancelled, by listings().
+            # Exit code 6: listings() has cancelled the job.
             load.call("tune", "softmax.graph", "--trials", 12, "--retune", "--seed", number % 50, codes=(0, 6))
 
         def cached(number):
@@ -178,7 +178,7 @@ def main():
             workers[number % WORKERS] = start_worker(number % WORKERS)
 
         def interrupted(number):
-            """A job that its client cancels: the client leaves, the job ends."""
+            """A job whose client is interrupted by SIGINT, which cancels the job."""
             child = scratch.start(
                 "warploom", "tune", "matmul.graph", "--server", address, "--trials", 40, "--retune", "--seed", number,
                 name="interrupted",
@@ -204,7 +204,7 @@ def main():
             samples.append(Sample(daemon.process.pid, store, began))
             if samples[-1].at >= (len(heaps) + 1) * REST_S:
                 heaps.append((samples[-1].at, load.heap_at_rest()))
-            time.sleep(min(1, SECONDS / 20))  # the distance of samples
+            time.sleep(min(1, SECONDS / 20))  # time between samples
         if not load.wrong:
             heaps.append((time.monotonic() - began, load.heap_at_rest()))
         load.finish()
@@ -216,7 +216,7 @@ def main():
 
 
 def until_calm(daemon, store, began):
-    """Waits until connections of dead clients are gone; returns what is held then."""
+    """Waits until the connections of ended clients are closed; returns a sample of what the coordinator holds then."""
     last = [Sample(daemon.process.pid, store, began)]
 
     def settled():
@@ -245,7 +245,7 @@ def report(samples, calm, load):
 
 
 def judge_memory(samples, heaps):
-    """Fails when memory grows, if this was long enough to tell."""
+    """Fails if memory grows. Judges nothing in a test shorter than LONG_S."""
     if SECONDS < LONG_S:
         print(f"memory is not judged: {SECONDS:.0f} s is less than {LONG_S}; at rest the heap holds {heaps[-1][1]:.2f} MB")
         return

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Who may call what, with the real programs and certificates made by openssl: a fleet over TLS, tokens, the socket of the
-operator, what every wrong step says, certificates that are replaced without a restart, and the audit lines."""
+"""Authentication and authorisation with the real programs and certificates made by openssl: a fleet over TLS, tokens, the operator's
+socket, the messages for every mistake, certificates that are replaced without a restart, and the audit lines."""
 
 import json
 import os
@@ -17,7 +17,7 @@ NEW_KEY = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes"]
 
 
 class Authority:
-    """A CA and the certificates that it makes."""
+    """A certificate authority, and the certificates that it signs."""
 
     def __init__(self, folder, name):
         self.folder, self.name, self.made = pathlib.Path(folder), name, 0
@@ -28,7 +28,7 @@ class Authority:
         expect(done.returncode == 0, done.stderr)
 
     def make(self, name, names, days=2):
-        """Writes NAME.pem and NAME.key; a negative number of days makes one that has expired."""
+        """Writes NAME.pem and NAME.key; with a negative number of days, the certificate has expired."""
         self.made += 1
         (self.folder / f"{name}.names").write_text(f"subjectAltName={names}\n")
         self.openssl("req", *NEW_KEY, "-keyout", f"{name}.key", "-out", f"{name}.csr", "-subj", f"/CN={name}")
@@ -92,7 +92,7 @@ def tokens(scratch, address, socket, loopback):
     scratch.environment["WARPLOOM_TOKEN"] = made["operator"]
     scratch.run("warploom", "undrain", "--server", loopback)
     del scratch.environment["WARPLOOM_TOKEN"]
-    # A token that is revoked, and one that is replaced in its file.
+    # A token whose row is removed from the file of --callers is refused.
     rows = (scratch.root / "callers").read_text()
     (scratch.root / "callers").write_text("".join(line + "\n" for line in rows.splitlines() if "a-client" not in line))
     until(lambda: scratch.run("warploom", "jobs", "--server", socket, *by_file, expect=None).code == 2, 20, "the token is revoked")
@@ -138,7 +138,7 @@ def wrong_steps(scratch, address, loopback, stale, elsewhere):
 
 
 def signatures_and_revocation(scratch, address, socket):
-    """A client uses what a coordinator of its list has signed; what a worker made whose certificate was revoked is gone."""
+    """A client accepts only records that a coordinator in its --signers has signed; records of a revoked worker are no longer served."""
     get = ["warploom", "get", "g.graph", "--server", address, *shown("alice"), "--signers", "signers", "--out", "got"]
     line = scratch.run("warploom", "signer", "--server", address, *shown("alice")).out
     expect(re.fullmatch(r"[0-9a-f]{64} \S+\n", line), line)
@@ -168,7 +168,7 @@ def signatures_and_revocation(scratch, address, socket):
 
 
 def certificates_are_replaced(scratch, other, address):
-    """The coordinator's certificate, and then the client's, without a restart of either."""
+    """The coordinator's certificate is replaced, and then the CA of its clients, without a restart."""
     other.make("fresh", "DNS:localhost,IP:127.0.0.1")
     old, new = [["warploom", "jobs", "--server", address, *shown("alice", ca=ca)] for ca in ("lab", "other")]
     scratch.run(*old)
@@ -218,7 +218,7 @@ def main():
         _, (elsewhere,) = serve(scratch, "other-name", "--listen", "localhost:0", "--trust-domain", "lab", *shown("elsewhere"))
         a_fleet_over_tls(scratch, address, socket)
         made = tokens(scratch, address, socket, loopback)
-        # A coordinator whose certificate expires while it runs: it starts with a good one.
+        # A coordinator whose certificate expires while it runs: it starts with a valid one, which an expired one replaces.
         replaced(scratch, "elsewhere", "soon")
         _, (stale,) = serve(scratch, "stale", "--listen", "localhost:0", "--trust-domain", "lab", *shown("soon"))
         replaced(scratch, "stale", "soon")

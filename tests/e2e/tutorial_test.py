@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Every command and program of docs/tutorial.md, in order, as a new user would give them."""
+"""Runs every command and program of docs/tutorial.md in order, as a new user would."""
 
 import os
 import re
@@ -8,12 +8,13 @@ import sys
 
 from harness import BIN, PATIENCE, SOURCE, Scratch, expect, kill_group, python_package
 
-# For `python torch`: where PyTorch is, after `tools/setup.sh peers`. Without it these programs are left out.
+# For programs marked `python torch`: the environment with PyTorch that `tools/setup.sh peers` makes. Without it they are left out.
 PEERS = SOURCE / "build/venv-peers/bin/python"
 
 
 def run(scratch, command, environment):
-    """Runs a command to its end, and then ends what it left in the background. Its output goes to a file: whoever is left keeps a pipe open."""
+    """Runs a command to its end, and then ends the processes that it left in the background. Its output goes to a file and not to a pipe,
+    which such processes would keep open."""
     with open(scratch.root / "said", "w+", encoding="utf-8") as said:
         process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=said, stderr=said, cwd=scratch.root, env=environment,
                                    start_new_session=True)  # fmt: skip

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""A model with a symbolic dimension and with weights: tuned at two sizes, run at either with the weights from the
-ONNX file, an .npz or a folder, checked as a whole and call by call, and run by the example program."""
+"""A model with a symbolic dimension and with weights: tuned at two sizes, run at each with the weights from the ONNX file, an .npz or a
+folder, checked as a whole and call by call, and run by the example program."""
 
 import subprocess
 import sys
@@ -18,7 +18,7 @@ WIDTH, CLASSES = 256, 128
 
 
 def write_model(path, weights):
-    """softmax(relu(x w + b) v) over rows; w and v are too large to be stored in the graph."""
+    """Writes a model of softmax(relu(x w + b) v) over rows, with w and v too large to be stored in the graph."""
     nodes = [
         helper.make_node("MatMul", ["x", "w"], ["xw"]),
         helper.make_node("Add", ["xw", "b"], ["h"]),

@@ -22,10 +22,10 @@
 namespace wl::testing {
 namespace {
 
-// What the emulator takes for something else in a line of assembly, or "".
+// Returns why the emulator executes a line of assembly wrongly, or "".
 std::string misread(absl::string_view line) {
   line = absl::StripAsciiWhitespace(line);
-  // Clang puts neighbours together into words wherever they lie, as the hardware allows.
+  // Clang merges accesses to neighbours into words at any address, as the hardware allows.
   static const std::regex* const kLocalWord = new std::regex("ds_.*_b(32|64|96|128) .*offset:(\\d+).*");
   std::cmatch local;
   if (std::regex_match(line.begin(), line.end(), local, *kLocalWord) && std::stoi(local[2]) % 4 != 0)
@@ -40,9 +40,9 @@ std::string misread(absl::string_view line) {
   return "";
 }
 
-// What the emulator computes wrongly of a kernel, or "".
+// Returns why the emulator executes a kernel wrongly, or "".
 std::string misread_of(const std::string& assembly) {
-  // The upper half of a product of 24 bits, which is -1 for small products below 0, is 0 for them in the emulator.
+  // The upper half of a 24-bit product is -1 for small negative products; the emulator makes it 0.
   if (absl::StrContains(assembly, "v_mul_hi_i32_i24")) return "computes v_mul_hi_i32_i24 wrongly";
   for (const absl::string_view line : absl::StrSplit(assembly, '\n'))
     if (std::string wrong = misread(line); !wrong.empty()) return wrong;
@@ -55,7 +55,7 @@ EmulatedDevice* EmulatedDevice::get() {
   static auto* const kDevice = [] {
     EmulatedDevice* made = nullptr;
     if (std::getenv("WARPLOOM_FAKE_EMU_SOCKET") == nullptr) return made;
-    (void)signal(SIGPIPE, SIG_IGN);  // an emulator that has crashed is an error of the launch
+    (void)signal(SIGPIPE, SIG_IGN);  // so that a crash of the emulator is an error of the launch
     auto device = GpuDevice::open("hip:0");
     WL_CHECK(device.ok(), "the emulator's driver opens no device: ", device.status().ToString());
     made = new EmulatedDevice;
@@ -112,7 +112,7 @@ absl::Status EmulatedDevice::run(const Source& source, const std::string& code, 
   WL_ASSIGN_OR_RETURN(GpuBuffer workspace, GpuBuffer::create(*device_, source.work_bytes));
   WL_RETURN_IF_ERROR(put(workspace, work));
   buffers.push_back(std::move(workspace));
-  // The emulator's time of a launch is 5 us and a nanosecond for every instruction.
+  // The emulator reports a time of 5 us for a launch, plus 1 ns for each instruction of a wave.
   WL_ASSIGN_OR_RETURN(const int64_t ns,
                       timer_.time([&] { return launch(source, kernel, buffers, 1, 1); }, [] {}, "running one block"));
   instructions_ = std::max<int64_t>(0, ns - 5000) * source.grid * source.passes;

@@ -1,6 +1,6 @@
-// Kernels as AMD machine code, executed without a GPU: compiled as a worker does, and launched by the driver that opens
-// an emulator of AMD's instructions (emulator.py). It fills local memory and registers with a pattern before every
-// launch, and runs the waves of a block in the order that it was started with.
+// Kernels as AMD machine code, executed without a GPU: compiled as a worker does, and launched by a driver whose device
+// is an emulator of AMD's instructions (emulator.py). The emulator fills local memory and registers with a pattern
+// before every launch, and runs the waves of a block in the order of EMU_ORDER: forward, backward or random.
 #pragma once
 
 #include <memory>
@@ -15,30 +15,33 @@
 
 namespace wl::testing {
 
-// What the emulator executes in less than a second, in instructions of waves. Longer kernels are left out.
+// The most wave instructions of a kernel; the emulator executes them in less than a second. Longer kernels are left
+// out.
 inline constexpr int64_t kMostInstructions = 300'000;
 
 class EmulatedDevice {
  public:
-  // The device of this process; null when it was not started with the emulator.
+  // Returns the device of this process, or null if the process was not started with the emulator.
   static EmulatedDevice* get();
 
   const std::string& target() const { return target_; }  // "hip:gfx1100"
-  // The row of the target as a worker would describe it, with so few units that small groups keep all of them busy.
+  // Returns the row of the target, with so few units that small groups keep all of them busy.
   Machine machine() const;
-  // Compiles a kernel. `why` receives the compiler's errors.
+  // Compiles a kernel to a code object. OutOfRange: it is left out, since it spills registers or the emulator would
+  // execute it wrongly. Other errors are the compiler's.
   absl::StatusOr<std::string> compile(const Source& source) const;
 
   struct Argument {
-    std::string bytes;    // before the launch; afterwards those of an output are what is in it
-    bool output = false;  // poisoned as a worker does where `dtype` is given
+    std::string bytes;    // before the launch; those of an output are overwritten after it
+    bool output = false;  // whether its bytes are read back after the launch
   };
-  // Runs all passes of a kernel once. OutOfRange: one block executes so many instructions that all would execute more
-  // than kMostInstructions; the message says how many. DataLoss: it writes beside an argument. Internal: it fails, and
-  // then so does all that follows in this process.
+  // Runs all passes of a kernel once. OutOfRange: by the count of one block, all blocks would execute more than
+  // kMostInstructions; the message says how many. DataLoss: it writes outside an argument. Internal: the launch fails,
+  // and so do all later ones of this process.
   absl::Status run(const Source& source, const std::string& code, std::vector<Argument>& arguments);
 
-  // The number of instructions of the last kernel that ran, or was left out, as one block and the grid tell.
+  // Returns the wave instructions of the last kernel that ran or was too long: those of one block times grid and
+  // passes.
   int64_t instructions() const { return instructions_; }
 
  private:
@@ -52,8 +55,8 @@ class EmulatedDevice {
   int64_t instructions_ = 0;
 };
 
-// Runs a group's kernel with inputs from `seed` and compares every element with the oracle. Returns "" or what is
-// wrong. nullopt: it was left out, which is printed.
+// Runs a group's kernel with inputs from `seed` and compares every element with the oracle. Returns "" or the first
+// error; nullopt if the kernel was left out, which is printed.
 std::optional<std::string> run_group(EmulatedDevice& device, const Graph& group, const Source& source,
                                      const std::string& plan, uint64_t seed);
 

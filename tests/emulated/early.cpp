@@ -1,5 +1,5 @@
-// Preloaded into a runner, which may not open connections once it listens to a worker (worker/drivers/system_calls.h),
-// while this driver's device is a process at the end of one: opens the driver before.
+// A library that is preloaded into a runner and opens the driver at its start. This driver reaches its device, another
+// process, by a connection, which the runner may not open later (worker/drivers/system_calls.h).
 #include <dlfcn.h>
 
 namespace {

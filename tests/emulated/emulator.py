@@ -17,7 +17,7 @@ SETUP_SECONDS = 600
 
 @contextlib.contextmanager
 def alone():
-    """Tests run at the same time, and one of them makes the emulator ready."""
+    """Holds a lock in FOLDER: tests run at the same time, and only one of them makes the emulator ready."""
     FOLDER.mkdir(parents=True, exist_ok=True)
     with open(FOLDER / ".lock", "w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
@@ -25,7 +25,7 @@ def alone():
 
 
 def make_ready():
-    """Skips the test where the emulator is not there or cannot be made ready."""
+    """Makes the emulator ready in FOLDER, or skips the test where it is not there or cannot be made ready in SETUP_SECONDS."""
     if not (TOOLS / "setup.sh").exists():
         skip("no AMD emulator beside this project (../shared/tools/amd-emulator)")
     with alone():
@@ -41,18 +41,18 @@ def make_ready():
 
 
 def environment():
-    """What the emulator compiles itself is kept between runs."""
+    """Returns the environment of programs on the emulator: what it compiles itself is kept in FOLDER between runs."""
     return dict(os.environ, XDG_CACHE_HOME=str(FOLDER / "cache"), EMU_ORDER=os.environ.get("EMU_ORDER", "forward"))
 
 
 def command(architecture, *program):
-    """The command line that runs a program with the emulator as the device hip:0."""
+    """Returns the command line that runs a program with the emulator as the device hip:0."""
     return [str(TOOLS / "with_emulator.sh"), str(FOLDER), architecture, *map(str, program)]
 
 
 @contextlib.contextmanager
 def ended(process):
-    """Ends a program that was started in a session of its own, and the emulator with it, whatever happens."""
+    """Ends a program that was started in a session of its own, and the emulator with it, also after an exception."""
     try:
         yield
     finally:

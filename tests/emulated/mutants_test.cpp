@@ -1,6 +1,6 @@
-// What the emulator catches of broken kernels, in the order of waves that it was started with: values that are wrong
-// since a wave read local memory before another wrote it, or since a lane got what it should not, and writes beside
-// an argument.
+// Errors of broken kernels that the emulator catches, in the order of waves that it was started with: wrong values,
+// because a wave read local memory before another wrote it or a lane got another's value, and writes outside an
+// argument.
 #include "tests/simulated/mutants.h"
 
 #include <gtest/gtest.h>
@@ -23,17 +23,17 @@ namespace {
 using testing::EmulatedDevice;
 using testing::Mutant;
 
-// Kinds that change what a kernel computes here. A missing mask mostly repeats a store of the same value, and copies to
-// local memory land when they are sent, so that there is nothing to wait for.
+// Kinds that change what a kernel computes here. A missing mask mostly repeats a store of the same value, and the
+// emulator completes copies to local memory at once, so missing waits change nothing.
 constexpr const char* kBrokenKinds[] = {"barrier", "shuffle", "bound"};
 
-constexpr int kWanted = 4;  // of each kind
+constexpr int kWanted = 4;  // mutants of each kind
 
 struct Tally {
   int caught = 0, made = 0;
 };
 
-// Breaks one instruction of each kind of which too few are made, of a kernel that is right.
+// Breaks a right kernel once by each kind of which fewer than kWanted mutants are made yet, and counts those caught.
 void break_one(EmulatedDevice& device, uint64_t seed, std::map<std::string, Tally>& tally) {
   const Machine machine = device.machine();
   const Graph graph =

@@ -1,5 +1,6 @@
-// What is executed of the HIP prelude: a table of expressions over values, and one of moves of a thread or of the lanes
-// together. To probe a function, add a row; prelude_test.cpp fails if the prelude has one that no row names.
+// Probes that execute the HIP prelude: a table of expressions over values, and a table of moves of data, by a thread
+// alone or among lanes. To probe a function, add a row; prelude_test.cpp fails if the prelude has a function without
+// one.
 #pragma once
 
 #include <cstdint>
@@ -10,38 +11,41 @@
 
 namespace wl::testing {
 
-// An expression R of x, y and z, which are of the type V: each a vector and a scalar in turn.
+// An expression of type R of x, y and z, which are of type V. It is computed with vectors for V and R, and with
+// scalars.
 struct ValueProbe {
   const char* name;
   DType from, to;  // V's and R's
   const char* expression;
   double (*expected)(double x, double y, double z);
-  // How far an f32 may be from the correctly rounded one, in units in the last place: as
-  // compiler/target/prelude/ACCURACY.md says. All else is exact.
+  // The largest distance of an f32 result from the exact one, in units in the last place, as in
+  // compiler/target/prelude/ACCURACY.md. Results of other types are correctly rounded.
   double ulps = 0.5;
-  // Whether it divides. The emulator's division is not a GPU's where an operand or the result is near the ends of the
-  // exponents (v_div_scale), so those elements are not compared.
+  // Whether it divides. The emulator divides otherwise than a GPU (v_div_scale) where an operand or the result is near
+  // the ends of the exponents, so those elements are not compared.
   bool divides = false;
 };
 std::span<const ValueProbe> value_probes();
 
-// Functions that are not executed: the tables of the first three are found by s_getpc, which the emulator does not
-// know; the others are for swizzled buffers and for blocks that lanes exchange, which no kernel for AMD has yet.
+// Functions that are not executed. The first three find their tables by the instruction s_getpc, which the emulator
+// does not know. The others are for swizzled buffers and for blocks that lanes exchange, which no kernel for AMD has
+// yet.
 inline constexpr const char* kNotExecuted[] = {"wl_sin",    "wl_cos",  "wl_tan",          "wl_swizzle",
                                                "wl_panels", "wl_pack", "wl_to_row_along", "wl_to_row_across"};
 
-// Statements that use `thread` of kProbeThreads, `at`, which is 8 * thread, `p` (f32: p[i] is i, and kProbeValues of
-// them), `s` (f32 in shared memory, as many) and set up to eight f32 from q on, which are -1 before.
+// Statements of each of kProbeThreads threads. They may use `thread`, `at` (8 * thread), `p` (kProbeValues f32 in
+// global memory, p[i] is i) and `s` (as many in shared memory), and set up to eight f32 from q on, which are -1 before.
 struct MoveProbe {
   const char* name;
   const char* statements;
   double (*expected)(int thread, int i);
-  int wave = 0;  // the only size of waves that it is for; 0: any
+  int wave = 0;  // the only wave size that the probe is for; 0: any
 };
 inline constexpr int kProbeThreads = 128, kProbeValues = 8 * kProbeThreads;
 std::span<const MoveProbe> move_probes();
 
-// Four blocks that count each other. p[0] becomes what the last one reads of all.
+// A kernel of four blocks that count how many of them have ended. The last one reads what all four stored, and sets
+// p[0].
 inline constexpr const char* kCountingProbe = R"(
 WL_KERNEL(wl_probe, 4, 128, WL_OUT(f32, p, 1), WL_PASSES(4112)) {
   WL_ENTER;

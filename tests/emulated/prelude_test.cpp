@@ -26,7 +26,7 @@ using testing::MoveProbe;
 using testing::ValueProbe;
 
 constexpr int kVector = 4;
-constexpr int kValues = kProbeThreads * kVector;  // as a vector in each thread, then as scalars
+constexpr int kValues = kProbeThreads * kVector;  // inputs; used as a vector in each thread, then as scalars
 
 Source source_of(const EmulatedDevice& device, std::string text) {
   Source source;
@@ -38,7 +38,7 @@ Source source_of(const EmulatedDevice& device, std::string text) {
   return source;
 }
 
-// Small floats are known by their bits.
+// Returns the type of a dtype's elements in memory: small floats and b1 are unsigned integers there.
 std::string memory_name(DType dtype) {
   switch (dtype) {
     case DType::f16:
@@ -68,7 +68,7 @@ std::string text_of(const ValueProbe& probe) {
   return text;
 }
 
-// Special values, then such as occur, then any.
+// Returns input i: in turn a special value, one of a usual range, one of any magnitude, and any bits of an f32.
 double value_at(DType dtype, uint64_t seed, int i) {
   static const double kSpecial[] = {0,    -0.0,      1,         -1,   2,     -2,     0.5,   -0.5,  2.5,  -7.25,
                                     17,   INFINITY,  -INFINITY, NAN,  1e-40, -1e-40, 1e38,  -1e38, 88.7, -103.5,
@@ -108,7 +108,7 @@ std::string compare(const ValueProbe& probe, double got, double want) {
   return cat("got ", got, ", expected ", want, ", ", probe.ulps, " units in the last place");
 }
 
-// Near the ends of an f32's exponents.
+// Whether x is near the ends of the exponents of an f32.
 bool extreme(double x) {
   return std::isfinite(x) && x != 0 && (std::fabs(x) < 0x1p-60 || std::fabs(x) > 0x1p60);
 }
@@ -198,7 +198,7 @@ TEST_F(EmulatedPrelude, TheLastBlockIsTold) {
   EXPECT_EQ(load_element(DType::f32, arguments[0].bytes.data(), 0), testing::kCountingResult);
 }
 
-// A function of the prelude is named by a probe, or called by another function.
+// Every function of the prelude is named by a probe or called by another function.
 TEST(EmulatedPreludeText, HasAProbeForEveryFunction) {
   const std::string prelude(hip_prelude());
   std::string probes = testing::kCountingProbe;

@@ -27,13 +27,13 @@ def goldens(names):
 
 
 def multiplies_bytes(graph):
-    """Products of u8 with i8, for which RDNA has WMMA: the emulator takes both factors for signed ones."""
+    """Whether a graph multiplies bytes, u8 with i8, for which RDNA has WMMA: the emulator takes both factors for signed ones."""
     return re.search(r"contract .*: i32", graph) is not None
 
 
 def prepare(scratch):
-    """A folder with the client, its runner as a script that opens the driver first, and a bwrap that fails: a candidate in a box would
-    not reach the emulator's socket and memory."""
+    """Makes a folder with the client, a script that starts its runner with the driver opened first, and a bwrap that fails, since a
+    candidate in a sandbox could not reach the emulator's socket and memory. Returns the folder."""
     tools = pathlib.Path(scratch.path("tools"))
     tools.mkdir()
     shutil.copy2(BIN / "warploom", tools)
@@ -45,7 +45,7 @@ def prepare(scratch):
 
 
 def started(scratch, architecture, order, *program):
-    """Runs a program with the emulator and returns what it says."""
+    """Runs a program with the emulator and returns its output."""
     environment = dict(emulator.environment(), EMU_ORDER=order, NO_COLOR="1")
     environment["PATH"] = f"{scratch.path('tools')}:{environment['PATH']}"
     command = emulator.command(architecture, *program)
@@ -60,7 +60,7 @@ def started(scratch, architecture, order, *program):
 
 
 def too_long(scratch, architecture, order):
-    """Name -> instructions of the goldens that are left out."""
+    """Returns the goldens that are left out: name -> wave instructions of their default kernels."""
     said = started(scratch, architecture, order, BIN / "emulated_test", "--gtest_filter=Emulated.GoldenGroupsMeanTheirGraphs")
     counted = {name: int(count) for name, count in re.findall(r"^golden (\w+) instructions (\d+)$", said, re.MULTILINE)}
     return {name: count for name, count in counted.items() if count > MOST_INSTRUCTIONS}

@@ -1,6 +1,5 @@
 #!/usr/bin/env python3
-"""Disks of many sizes: whichever write is the first that does not fit, `tune` ends with a message. It must never
-hang."""
+"""Disks of many sizes: at whichever write a disk is full, `tune` ends with a message and does not hang."""
 
 import os
 import subprocess

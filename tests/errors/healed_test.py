@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""What heals by itself: objects of a store that are lost, empty or changed are compiled anew by the next tune, two commands take turns with
-a store, and a command ends with the process that started it."""
+"""Faults that are repaired without the user: `tune` compiles objects of a store again that are lost, empty or changed; commands take turns
+with a store; a command ends with the process that started it, and its children with the command."""
 
 import os
 import signal
@@ -29,7 +29,7 @@ def check_objects(scratch):
             path.write_bytes(data if damage == "flipped" else b"")
             if damage == "lost":
                 path.unlink()
-        # What only looks finds nothing, and says so; what may search has the kernel again, from the trials that are known.
+        # `get` reports that the object is lost or damaged; `tune` compiles the kernel again, without a new search.
         said = scratch.run("warploom", "get", graph, "--store", store, expect=3).err
         expect("is lost or damaged" in said and "makes it" in said, said)
         trials = count(store, "trials WHERE phase = 0")
@@ -45,7 +45,7 @@ def count(store, of):
 
 
 def check_turns(scratch):
-    """Two of one store at once both succeed: the second says that it waits."""
+    """Four commands that use one store at the same time all succeed, and those that wait for another say so."""
     names = []
     for name, text in ("layer", LAYER), ("softmax", SOFTMAX):
         (scratch.root / f"{name}.graph").write_text(text)
@@ -61,7 +61,7 @@ def check_turns(scratch):
 
 
 def check_parent(scratch):
-    """A command ends with the process that it was told, however that ends; so does all that it has started."""
+    """With --end-with PID, a command and its children end when that process ends, by whichever signal, or does not exist."""
     (scratch.root / "layer.graph").write_text(LAYER)
     tune = ["tune", scratch.path("layer.graph"), "--store", scratch.path("parent.db"), "--trials", 100_000]
     for how in signal.SIGKILL, signal.SIGTERM:
@@ -81,7 +81,7 @@ def check_parent(scratch):
 
 
 def check_killed(scratch):
-    """All that a command has started ends with it, compilers without a sandbox too."""
+    """When a command is killed, all processes that it has started end, also compilers without a sandbox."""
     (scratch.root / "layer.graph").write_text(LAYER)
     tools = scratch.root / "bin"
     tools.mkdir()
@@ -107,7 +107,7 @@ def command(pid):
 
 
 def status(pid):
-    """The parent of a process that lives, and the time of its start; none of others."""
+    """Returns the parent's id and the start time of a process; None if it does not exist or is a zombie."""
     try:
         with open(f"/proc/{pid}/stat") as file:
             fields = file.read().rpartition(")")[2].split()
@@ -122,7 +122,7 @@ def alive(each):
 
 
 def below(pid):
-    """The processes below one, as pairs of an id and the time of its start."""
+    """Returns the descendants of a process, as pairs of an id and a start time."""
     now = {int(name): status(name) for name in os.listdir("/proc") if name.isdigit()}
     found = {pid}
     while more := {each for each, known in now.items() if known and known[0] in found} - found:

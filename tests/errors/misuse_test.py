@@ -1,7 +1,6 @@
 #!/usr/bin/env python3
-"""Misuse: every *.txt beside this file, in graphs/ where the graph is what is wrong, or in words/ where a name is, has a command, its exit code and
-the first line of its message. The function of the same name makes the files that the command needs. UPDATE_GOLDEN=1
-rewrites the files."""
+"""Misuse: every *.txt beside this file, in graphs/ (wrong graphs) and in words/ (misspelt names) has a command, its exit code and the first
+line of its message. The function of the same name makes the files that the command needs. UPDATE_GOLDEN=1 rewrites the files."""
 
 import os
 import pathlib
@@ -268,7 +267,7 @@ def full_disk_bundle(scratch):
 
 
 def small_disk(scratch, size):
-    """Mounts a disk of that size at small/; it is unmounted when the test ends."""
+    """Mounts a disk of `size` at small/; it is unmounted when the test ends. Skips the case without root."""
     folder = scratch.root / "small"
     folder.mkdir()
     mount = ["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", str(folder)]
@@ -323,7 +322,7 @@ def run(name):
         # Lines of output before the error message show progress.
         first = next((line for line in said.splitlines() if re.match(r"warploom[a-z-]*: ", line)), "")
         first = first.replace(str(scratch.root), "$DIR").replace(str(scratch.port or "$PORT"), "$PORT")
-        # The number of groups is a decision of the compiler that this test does not check.
+        # The number of groups depends on the cover, which this test does not check.
         first = re.sub(r"\b\d+ of \d+ groups", "$N of $N groups", first)
         return f"$ {command}\nexit {code}\n{first}\n"
 

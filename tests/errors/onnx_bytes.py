@@ -10,7 +10,7 @@ def varint(value):
 
 
 def field(number, payload):
-    """Length-delimited if the payload is bytes or text, a varint if it is a number."""
+    """Returns a field of a message: length-delimited if the payload is bytes or text, a varint if it is a number."""
     if isinstance(payload, int):
         return varint(number << 3) + varint(payload)
     if isinstance(payload, str):

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Faults of a machine are not stored as the candidates': a tune says what is wrong and what to do, stores nothing, and succeeds once
-that is mended; a job of a coordinator goes on at another worker."""
+"""Faults of a machine do not count as faults of candidates: `tune` reports the fault and stores no trials, and succeeds when the fault has
+been removed; a job of a coordinator continues at another worker."""
 
 import os
 import resource
@@ -16,7 +16,7 @@ COMPILERS = ("g++", "clang++")
 
 
 def tools(scratch, name, compiler):
-    """A folder for PATH whose compilers are this shell script, but for their versions."""
+    """Returns a PATH whose compilers report their versions, and otherwise run a shell script."""
     folder = scratch.root / name
     folder.mkdir()
     for each in COMPILERS:
@@ -32,7 +32,7 @@ def limited(what, most):
 
 
 def mounted(scratch, name, options):
-    """A small disk, where this process may mount one; else None."""
+    """Mounts a tmpfs with the options and returns its path; None if this process may not mount one."""
     folder = scratch.root / name
     folder.mkdir()
     if os.geteuid() != 0 or subprocess.run(["mount", "-t", "tmpfs", "-o", options, "none", folder], capture_output=True).returncode != 0:
@@ -42,7 +42,7 @@ def mounted(scratch, name, options):
 
 
 def faults(scratch):
-    """By name: variables of the environment, options of the process, and what is said."""
+    """Yields faults: name, environment variables, options of the process, and a part of the message."""
     yield "compiler fails", {"PATH": tools(scratch, "failing", "echo 'cc1plus: not found' >&2; exit 1")}, {}, "cc1plus: not found"
     yield "compiler is killed", {"PATH": tools(scratch, "killed", "kill -9 $$")}, {}, "known to be right"
     yield "objects are empty", {"PATH": tools(scratch, "empty", 'REAL "$@"; for f in *.o *.so; do : > $f; done')}, {}, "known to be right"
@@ -87,7 +87,7 @@ def check_embedded(scratch):
 
 
 def check_fleet(scratch):
-    """A worker whose compiler is broken gives its batch back and ends; the job is done by another worker."""
+    """A worker with a broken compiler gives its batch back and ends; another worker completes the job."""
     (scratch.root / "layer.graph").write_text(LAYER)
     server = f"unix:{scratch.path('s')}"
     scratch.start("warploomd", "--listen", server, "--store", scratch.path("fleet.db"), name="coordinator")

@@ -1,4 +1,5 @@
-// Preloaded, it makes every fsync() and fdatasync() fail from the moment when the file that FAIL_FSYNC names exists.
+// A library to be preloaded: fsync() and fdatasync() fail with EIO while the file exists that the environment variable
+// FAIL_FSYNC names.
 #include <sys/syscall.h>
 #include <unistd.h>
 

@@ -1,7 +1,7 @@
-// A library of products for the fake drivers: cuBLASLt or hipBLASLt, by the file that it is built as, with the
-// functions that Warploom calls. Attributes of a wrong length are refused, as the real ones do. It proposes three
-// algorithms, of which the second cannot be used. WARPLOOM_FAKE_BLAS is "wrong" for sums that lack their last product,
-// and "silent" for a library that does not say its version.
+// A library of products for the fake drivers: it is built as cuBLASLt and as hipBLASLt, with the functions that
+// Warploom calls. Like the real libraries, it refuses attributes of a wrong length. It proposes three algorithms, of
+// which the second cannot be used. With WARPLOOM_FAKE_BLAS=wrong its sums lack the last product, and with
+// WARPLOOM_FAKE_BLAS=silent it does not return its version.
 #include <dlfcn.h>
 
 #include <cstdint>
@@ -19,7 +19,8 @@ enum Status { kOk = 0, kInvalidValue = 7, kNotSupported = 15 };
 enum Type { kF32 = 0, kF16 = 2, kBf16 = 14 };
 enum Epilogue : uint32_t { kDefault = 1, kRelu = 2, kBias = 4, kGelu = 32 };
 
-// An object of the library: what it was made with, and its attributes by their numbers.
+// An object of the library (a layout, a product or a preference): its constructor's arguments, and attributes by
+// number.
 struct Object {
   int type = 0;
   uint64_t rows = 0, columns = 0;
@@ -31,7 +32,7 @@ struct Object {
   }
 };
 
-// The numbers of attributes, and the length of each in bytes.
+// Numbers of attributes in the API, and number -> length in bytes of the attributes of each kind of object.
 struct Numbers {
   int batch_count, batch_step;                                            // of layouts
   int transpose_a, transpose_b, epilogue, bias_pointer, bias_type, op_t;  // of products
@@ -117,7 +118,7 @@ struct Multiplication {
   }
 };
 
-// Through the stream of the fake driver, which runs it at once or later.
+// Puts the work into a stream of the fake driver, which runs it at once or later.
 int put(const char* driver, void* stream, const Multiplication& work) {
   void* const library = dlopen(driver, RTLD_NOW | RTLD_NOLOAD);
   using Put = int(void*, const std::function<int()>&);

@@ -1,5 +1,5 @@
-// AMD's code object manager for the fake hipRTC: the architecture that that compiles for, and the instructions of its
-// code (nvrtc.cpp, instructions()) in AMD's words.
+// AMD's code object manager for the fake hipRTC: it knows the architecture for which that compiles, and disassembles
+// its code (nvrtc.cpp, instructions()) as AMD's instructions.
 #include <cstddef>
 #include <cstdint>
 #include <cstring>

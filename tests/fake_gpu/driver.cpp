@@ -1,7 +1,7 @@
-// A GPU driver for machines without one. It exports the functions of libcuda and libamdhip64 that worker/drivers opens,
-// keeps device memory in host memory, and runs a kernel at its launch, block after block, by the shared object in its
-// image (image.h). A kernel's FAULT makes it fail as on a GPU: an error that persists in the process, an error of the
-// launch alone, a kernel or a driver call that never returns, a crash. "wedge" creates a file in the folder
+// A GPU driver for machines without one. It exports the functions of libcuda and libamdhip64 that Warploom loads, keeps
+// device memory in host memory, and runs a kernel at its launch, block after block, by the shared object in its image
+// (image.h). A kernel's FAULT makes it fail as on a GPU: an error that persists in the process, an error of only this
+// launch, a kernel or a driver call that never returns, a crash. "wedge" creates a file in the folder
 // WARPLOOM_FAKE_STATE; until it is deleted, the kernels of every process fail. This file is built as both libraries.
 #include <dlfcn.h>
 #include <sys/mman.h>
@@ -50,8 +50,8 @@ struct Graph {
   std::vector<std::function<int()>> launches;
 };
 
-// A stream of a program that uses the library: what is put into it runs when the program asks whether it has ended. The
-// streams that the library makes, which have no flags, run everything at once.
+// A stream of a program that uses the C library. Its work runs when the program queries the stream. Warploom's own
+// streams, which are made without flags, run their work at once.
 struct Stream {
   std::vector<std::function<int()>> waiting;
 };
@@ -106,7 +106,7 @@ int run_kernel(const Kernel& kernel, unsigned grid, unsigned threads, int pass, 
     if (std::FILE* file = std::fopen(mark().c_str(), "w")) std::fclose(file);
     return sticky = kLaunchFailed;
   }
-  // The simulator would refuse this write, so the driver makes it.
+  // The simulator would find these writes, so the driver makes them.
   if (kernel.fault == "write_past_the_end") static_cast<float*>(values.back())[1025] = 1;
   if (kernel.fault == "write_to_an_input") static_cast<float*>(values.front())[7] = 1;
   if (kernel.run == nullptr) return kOk;
@@ -157,7 +157,7 @@ int load(void** out, const void* image) {
   const int file = memfd_create("kernel", 0);
   if (file < 0 || write(file, object.data(), object.size()) != static_cast<ssize_t>(object.size())) return kOutOfMemory;
   module->library = dlopen(("/proc/self/fd/" + std::to_string(file)).c_str(), RTLD_NOW | RTLD_LOCAL);
-  // The descriptor stays open, since the loader takes another file under the same path for the one it has loaded.
+  // The descriptor stays open, so that its path is not reused: the loader would take another file with it for this one.
   std::istringstream lines(kernels);
   for (std::string entry, fault; lines >> entry;) {
     Kernel& kernel = module->kernels[entry];
@@ -198,7 +198,7 @@ int count_devices(int* count) {
   return kOk;
 }
 
-// NVIDIA's driver listens on a local socket, by which it hands memory to other processes.
+// Listens on a local socket, as NVIDIA's driver does to share memory with other processes. A runner must allow that.
 int listen_locally() {
   static const int socket = [] {
     const int fd = ::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
@@ -212,7 +212,7 @@ int listen_locally() {
 }  // namespace
 
 // NOLINTBEGIN(readability-identifier-naming): names of the drivers
-// X(both names, arguments, body): functions that are the same in both APIs.
+// WL_BOTH(CUDA's name, HIP's name, parameters, body): defines a function that is the same in both APIs.
 #define WL_BOTH(cuda, hip, parameters, ...) \
   extern "C" int cuda parameters __VA_ARGS__ extern "C" int hip parameters __VA_ARGS__
 
@@ -348,8 +348,8 @@ WL_BOTH(cuGraphExecDestroy, hipGraphExecDestroy, (void* graph), {
   return 0;
 })
 
-// Functions that differ between the two APIs.
-// For the fake libraries (blas.cpp): work that goes into a stream as launches do.
+// Functions that are not the same in both APIs. The first is for the fake libraries (blas.cpp): it puts work into a
+// stream, as a launch does.
 extern "C" int fake_gpu_put(void* stream, const std::function<int()>& work) {
   return sticky != kOk ? sticky : put(stream, work);
 }

@@ -1,4 +1,4 @@
-// What the fake GPU says about itself: attributes of its device, and its errors.
+// Facts of the fake GPU: attributes of its device, and its errors.
 #pragma once
 
 #include <cstdlib>
@@ -23,7 +23,7 @@ enum Error {
   kLaunchFailed = 719
 };
 
-// Returns attributes of the fake device, by their number in each API.
+// Writes an attribute of the fake device, by its number in CUDA's or HIP's API; 0 for unknown numbers.
 inline int attribute(int* value, int number, bool cuda) {
   static const std::map<int, int> kCuda = {{16, 4},  {38, 1 << 20}, {13, 1'000'000}, {36, 2'000'000},
                                            {37, 64}, {75, 9},       {76, 0},         {81, 228 << 10}};

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""GPU support of the real programs, on fake drivers (tests/fake_gpu): a GPU is found and tuned for, embedded and by
-a fleet, with the kernels' own text on simulated lanes. Also the messages on a machine without a GPU."""
+"""GPU support of the real programs, on fake drivers (tests/fake_gpu): a GPU is found and tuned for, in embedded mode and by a fleet. The
+kernels' own text runs on a simulated GPU. Also the messages on a machine without a GPU."""
 
 import os
 import pathlib
@@ -16,7 +16,7 @@ def with_fake(scratch, **more):
 
 
 def without_gpu(scratch, file):
-    """The message is clear, comes quickly, and says what to do instead."""
+    """Without a GPU, the message names the target, the missing driver and alternatives."""
     scratch.environment["WARPLOOM_FAKE_ABSENT"] = "1"
     done = scratch.run("warploom", "tune", file, "--target", "cuda:sm_90a", expect=4)
     for part in ("cuda:sm_90a", "no such device", "libcuda.so.1", "--server", "--target sim:cuda", "inspect --stage asm"):
@@ -43,7 +43,7 @@ def tuned(report, target="cuda:sm_90a"):
         expect(group["max_error"] <= group["bound"], group)
 
 
-# Two kernels of the greedy cover, with an intermediate between them.
+# Two kernels in the greedy cover, with an intermediate value between them.
 TWO_KERNELS = """graph {
   %0 = input "x" : f32[32,200] normal(0,1)
   %1 = reduce_max %0 axes=[1] : f32[32]
@@ -57,13 +57,13 @@ TWO_KERNELS = """graph {
 
 
 def run_bundle(scratch, bundle):
-    """Runs a bundle on the device with the driver alone: results are right, it is timed, and a missing device gives
-    a clear message."""
+    """Runs a bundle on the device, which needs only the driver: results are right, it is timed, and the message about a missing device is
+    clear."""
     expect(any(path.suffix == ".cubin" for path in (pathlib.Path(bundle) / "kernels").iterdir()), "no cubin in the bundle")
     for by in "whole", "steps":
         report = scratch.run("warploom", "run", bundle, "--check", "--check-by", by, "--repeat", 4, "--profile", "--json", "-").json()
         expect(report["correct"] and report["device"] == "cuda:0" and len(report["time"]["samples_ns"]) == 4, report)
-    # Two kernels or more: where the parts of a kernel were timed faster, they are in its place.
+    # There are two kernels or more: if the parts of a kernel were faster than the kernel, they replace it.
     expect(len(report["steps"]) >= 2 and all(step["min_ns"] > 0 for step in report["steps"]), report["steps"])
     expect(report["calls"] == len(report["steps"]) and report["memory"]["intermediates"] > 0, report)
     done = scratch.run("warploom", "run", bundle)
@@ -86,7 +86,7 @@ def run_bundle(scratch, bundle):
 
 
 def in_a_stream(scratch, family, target):
-    """The C library runs kernels in a stream of the caller's, with memory of the device; of the outputs one is an input and one is there twice."""
+    """The C library runs kernels in a stream of the caller with device memory. One output is an input, and another one occurs twice."""
     graph = scratch.root / "stream.graph"
     graph.write_text(TWO_KERNELS.replace("}\n", '  output "x again" %0\n  output "y again" %5\n}\n'))
     bundle = scratch.path(f"{family}_stream")
@@ -95,7 +95,7 @@ def in_a_stream(scratch, family, target):
 
 
 def spilling(scratch, file):
-    """Candidates of 256 lanes spill. None but the default schedule is launched, and strategies and the store know the reason."""
+    """Candidates with 256 threads in a block spill registers. Of them only the default schedule is launched; the store has the reason."""
     store = scratch.path("spill.db")
     scratch.environment["WARPLOOM_FAKE_SPILL"] = ", 256, WL_IN(f32, p0"
     report = scratch.run("warploom", "tune", file, "--target", "cuda:sm_90a", "--trials", 10, "--store", store, "--json", "-").json()
@@ -112,7 +112,7 @@ def spilling(scratch, file):
 
 
 def unsound(scratch, file):
-    """A kernel that is known to be right fails, so the device is at fault: the job ends and says so, and nothing is stored."""
+    """If a kernel that is known to be right fails, the device is at fault: the job ends with that message, and nothing is stored."""
     store = scratch.path("unsound.db")
     scratch.environment["WARPLOOM_FAKE_SPILL"] = "wl_check_copy"
     done = scratch.run("warploom", "tune", file, "--target", "cuda:sm_90a", "--trials", 2, "--store", store, expect=4)
@@ -122,7 +122,7 @@ def unsound(scratch, file):
 
 
 def hip(scratch, file):
-    """The other family: hipRTC, for architectures that clang does not know, and libamdhip64."""
+    """GPUs of AMD: libamdhip64, and hipRTC instead of clang."""
     path = without_clang(scratch)
     bundle = scratch.path("hip_bundle")
     report = scratch.run("warploom", "tune", file, "--target", "hip:gfx90a", "--trials", 1, "--out", bundle, "--json", "-").json()
@@ -136,7 +136,7 @@ def hip(scratch, file):
 
 
 def fleet(scratch, file):
-    """A coordinator, a worker that offers all its devices, and a client that has none."""
+    """A coordinator, a worker that offers all its devices, and a client without a GPU."""
     where = f"unix:{scratch.path('s')}"
     scratch.start("warploomd", "--store", scratch.path("fleet.db"), "--listen", where)
     until(lambda: listening(scratch.path("s")), 30, "warploomd listens")
@@ -148,7 +148,7 @@ def fleet(scratch, file):
     expect(worker.wait(60) == 0, "the worker did not end in order")
 
 
-# The factors of one product fit each other's fragments.
+# A product whose extents are multiples of the matrix instructions' extents.
 PRODUCT = """graph {
   %0 = input "a" : f32[64,64] normal(0,1)
   %1 = input "b" : f32[64,64] normal(0,1)
@@ -159,7 +159,7 @@ PRODUCT = """graph {
 
 
 def tf32(scratch):
-    """Products of f32 use TF32 where the client allows it, are right by the bound that says so, and have keys of their own."""
+    """Products of f32 use TF32 if the client allows it, are within the bound for TF32, and have keys of their own."""
     file = scratch.root / "product.graph"
     file.write_text(PRODUCT)
     asked = [file, "--target", "cuda:sm_90a"]
@@ -190,7 +190,7 @@ def main():
         tuned(scratch.run("warploom", "tune", file, "--target", "cuda:sm_90a", "--trials", 4, "--json", "-").json())
         two = scratch.root / "two.graph"
         two.write_text(TWO_KERNELS)
-        # No cover of one kernel is asked for, so that there is an intermediate whatever times say.
+        # The greedy cover always has two kernels and an intermediate value, whatever times are measured.
         tuned(scratch.run("warploom", "tune", two, "--target", "cuda:sm_90a", "--trials", 1, "--cover", "greedy", "--out", bundle, "--json", "-").json())
         run_bundle(scratch, bundle)
         expect(not list(pathlib.Path(scratch.root).glob("fake_nvrtc*")), os.listdir(scratch.root))

@@ -1,7 +1,8 @@
-// The fake machine code that the fake NVRTC and hipRTC make and the fake driver runs. It has the form of a cubin or of
-// a code object for AMD's GPUs, so that readers of these accept it. Instructions are NVIDIA's in both. Its section
-// .wl.object is a shared object for this machine, compiled from the kernel's text with the simulator's prelude.
-// .wl.kernels has one line per kernel: "ENTRY ARGUMENTS NUMBERED FAULT".
+// Images of fake machine code, which the fake NVRTC and hipRTC make and the fake driver runs. An image has the form of
+// a cubin or of a code object for AMD's GPUs, so that readers of these accept it. Instructions are NVIDIA's in both.
+// Its section .wl.object is a shared object for this machine, compiled from the kernel's text with the simulator's
+// prelude. .wl.kernels has one line per kernel: "ENTRY ARGUMENTS NUMBERED FAULT" (struct Kernel of nvrtc.cpp and
+// driver.cpp).
 #pragma once
 
 #include <elf.h>

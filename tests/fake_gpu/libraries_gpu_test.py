@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Products by the libraries of GPUs, on fake drivers and fake libraries (tests/fake_gpu/blas.cpp): their kernels are candidates of jobs
-that allow it, are judged by the same checks, and run from bundles and in streams. Algorithms that a library does not propose are rejected
-at no one's cost; without the library, or with one that computes wrongly, errors and outcomes say so."""
+that allow it, pass the same checks, and run from bundles and in streams. Algorithms that a library does not propose are rejected. Errors
+and outcomes report a missing library, and one that computes wrong results."""
 
 import json
 import pathlib
@@ -22,7 +22,7 @@ def factors(dtype, a, b):
     return f'%0 = input "a" : {dtype}{a} normal(0,1)', f'%1 = input "b" : {dtype}{b} normal(0,1)'
 
 
-# 0.125 a b + r + bias in a narrow type, then GELU by tanh in f32, which is rounded.
+# 0.125 a b + r + bias in a narrow type, then GELU by tanh in f32, rounded to the narrow type.
 def everything(dtype, m, n):
     full, wide = f"{dtype}[{m},{n}]", f"f32[{m},{n}]"
     constants = (0.044715, 0.7978845608, 1, 0.5)
@@ -87,7 +87,7 @@ def tune(scratch, name, text, target, *more, trials=2, **options):
 def every_group(scratch, target, library, version, _):
     device = next(gpu for gpu in scratch.run("warploom", "targets", "--json", "-").json()["gpus"] if gpu["target"] == target)
     expect(device["libraries"] == version, device)
-    names = GROUPS if library == "cublaslt" else ("transposed", "batched", "bias")  # what differs are the numbers
+    names = GROUPS if library == "cublaslt" else ("transposed", "batched", "bias")  # hipBLASLt differs only in numbers of attributes
     for name in names:
         text = GROUPS[name]
         done, store = tune(scratch, name, text, target, "--libraries", library, trials=6 if name == "transposed" else 2)
@@ -103,7 +103,7 @@ def every_group(scratch, target, library, version, _):
 
 
 def bundle_of(scratch, target, library):
-    """Generated kernels of the first two products spill, and are rejected for it, so that the library's win there whatever the times are."""
+    """Generated kernels of the first two products spill and are rejected, so that the library's kernels win there whatever the times are."""
     lines, dtype = [], "f32"
     for i in range(6):
         lines += [f'%{2 * i} = input "a{i}" : {dtype}[{8 + i},32] normal(0,1)', f'%{2 * i + 1} = input "b{i}" : {dtype}[32,16] normal(0,1)']

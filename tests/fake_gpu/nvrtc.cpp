@@ -1,6 +1,6 @@
 // NVRTC and hipRTC for the fake driver: replaces the prelude of a program by the simulator's, lets g++ make a shared
 // object and wraps it as image.h describes. A line "// fault: NAME" in a kernel's text is passed to the driver. Kernels
-// whose text contains WARPLOOM_FAKE_SPILL report that they spill a tile, and trap if they are launched.
+// whose text contains the value of WARPLOOM_FAKE_SPILL report that they spill registers, and trap if they are launched.
 #include <unistd.h>
 
 #include <algorithm>
@@ -40,7 +40,8 @@ struct Kernel {
                           // arguments
 };
 
-// Returns the text between "#line 1 "ENTRY"" and the next such line, for each kernel.
+// Returns the kernels of a program, each with the text from its line `#line 1 "ENTRY"` to the next such line.
+// *prelude_ends becomes the offset of the first.
 std::vector<Kernel> kernels_of(const std::string& text, size_t* prelude_ends) {
   constexpr const char* kMark = "\n#line 1 \"wl_";
   std::vector<Kernel> kernels;
@@ -70,8 +71,8 @@ std::vector<Kernel> kernels_of(const std::string& text, size_t* prelude_ends) {
   return kernels;
 }
 
-// Returns one 16-byte load and one 16-byte store in NVIDIA's encoding, as the text promises, and the end of the
-// program.
+// Returns one 16-byte load, one 16-byte store and the end of the program in NVIDIA's encoding. A source promises the
+// widths of its accesses, and a worker looks for them in the code.
 std::string instructions() {
   std::string text;
   for (unsigned long opcode : {0x981UL, 0x986UL, 0x94dUL}) {
@@ -81,7 +82,7 @@ std::string instructions() {
   return text;
 }
 
-// The options of the libraries' manuals, as far as Warploom uses them.
+// Returns whether NVRTC, or hipRTC, has an option: those of their manuals that Warploom uses.
 bool is_option(std::string_view option, bool hip) {
   using List = std::vector<std::string_view>;
   static const List kBoth = {"--std=c++17", "-std=c++17", "-w"};
@@ -96,7 +97,8 @@ bool is_option(std::string_view option, bool hip) {
   return option == "--gpu-architecture=gfx90a";
 }
 
-// Returns what ptxas reports of a kernel, or the note of an AMD code object (MessagePack; a small number is one byte).
+// Returns the report of ptxas about a kernel, or the note of an AMD code object (MessagePack; a small number is one
+// byte).
 std::string facts_of(const Kernel& kernel, bool hip) {
   if (hip) {
     const char registers = 32, spilled = kernel.spill > 0 ? 127 : 0;
@@ -163,7 +165,7 @@ int give(const std::string& text, char* out) {
 
 }  // namespace
 
-// X(name without its prefix, parameters, body): functions that both libraries have.
+// WL_RTC(name without its prefix, parameters, body): defines a function that both libraries have.
 #define WL_RTC(name, parameters, ...) \
   extern "C" int nvrtc##name parameters __VA_ARGS__ extern "C" int hiprtc##name parameters __VA_ARGS__
 

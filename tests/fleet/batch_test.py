@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""`warploom batch` on a fleet: everything is killed again and again (kill -9), the same command goes on, and in the end the
-bundles have the kernels and figures of a run that nobody disturbed, from as many trials. Also in one process, and its mistakes."""
+"""`warploom batch` on a fleet: all processes are killed several times with SIGKILL, the same command continues, and in the end the bundles
+have the kernels and figures of an undisturbed run, from as many trials. Also in embedded mode, and with wrong files."""
 
 import signal
 
@@ -32,7 +32,7 @@ def disturbed(scratch):
     expect("3 of 3 bundles are in calm/bundles" in calm.said, calm.said)
     expect({"softmax", "simple", "products"} == {name.split("/")[0] for name in calm.bundles()}, calm.bundles())
     whole = trials_in(shaken.store)
-    # A batch that is done is asked for anew, and the store has it all.
+    # The same batch once more is answered from the store.
     address = f"unix:{shaken.socket}"
     again = scratch.run("warploom", "batch", "shaken/batch.toml", "--server", address, "--json", "-").json()
     expect([run["state"] for run in again["runs"]] == ["done"] * 3, again)
@@ -43,7 +43,7 @@ def disturbed(scratch):
 
 
 def on_one_machine(scratch):
-    """Nothing is confirmed, and the workers take turns."""
+    """With both workers on one machine, no record is confirmed. The bundles are still those of an undisturbed run."""
     batch = BATCH[: BATCH.index("[[model]]")] + '[[model]]\nfile = "products.graph"\n'
     _, shaken = killed_as_calm(scratch, batch, {"products.graph": graphs.PRODUCTS.encode()}, KILLS, 120, one_machine=True)
     shaken.kill()
@@ -79,7 +79,7 @@ def mistakes(scratch):
         (scratch.root / "wrong.toml").write_text(text)
         done = scratch.run("warploom", "batch", "wrong.toml", "--store", scratch.path("w.db"), expect=code)
         expect(says in done.err, done.err)
-        # What is wrong with one model does not keep the others from being tuned.
+        # A mistake in one model does not keep the others from being tuned.
         if text.count("[[model]]") > 1:
             expect("1 of 2 bundles" in done.out and "failed" in done.out, done.out)
     expect((scratch.root / "b/softmax/cpu/manifest.json").exists() and (scratch.root / "c/exp/cpu/manifest.json").exists(), "bundles of the others")

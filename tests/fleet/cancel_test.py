@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""SIGTERM, Ctrl-C, CancelJob and a client that vanishes, at random moments of `tune`, `inspect`, `run` and `batch`: all ends
-soon, and nothing is left behind: no process, no file in TMPDIR, no store that is held. Watching a job never ends it."""
+"""SIGTERM, Ctrl-C, CancelJob and the death of a client at random moments of `tune`, `inspect`, `run` and `batch`: everything ends soon
+and leaves no process, no file in TMPDIR and no lock on a store. Ending `watch` does not cancel its job."""
 
 import os
 import pathlib
@@ -14,13 +14,13 @@ import time
 import graphs
 from harness import SCALE, Scratch, expect, listening, until
 
-MOMENTS = max(2, round(5 * SCALE))  # of each kind: 2 in `make test`, 50 in `make test-long`
-LATEST = 3.0  # seconds after the start
-DEADLINE = 60  # after which something hangs
+MOMENTS = max(2, round(5 * SCALE))  # number of signals of each kind: 2 in `make test`, 50 in `make test-long`
+LATEST = 3.0  # latest signal, in seconds after the start of a command
+DEADLINE = 60  # seconds after which a process counts as hung
 
 
 def network(blocks):
-    """Attention and a perceptron, again and again: planning it takes seconds, since no block is like the others."""
+    """Returns a graph of blocks of attention and a perceptron. Its planning takes seconds, since all blocks differ."""
     lines, value = ['%0 = input "x" : f32[4,64,96] normal(0,1)'], 0
 
     def add(text):
@@ -49,7 +49,7 @@ def network(blocks):
 
 
 def processes_of(session):
-    """Those that live in a session, as (pid, command)."""
+    """Returns the running processes of a session, as (pid, command)."""
     found = []
     for stat in pathlib.Path("/proc").glob("[0-9]*/stat"):
         try:
@@ -71,7 +71,7 @@ class Moments:
         self.temporary.mkdir()
         scratch.environment["TMPDIR"] = str(self.temporary)
         self.count = 0
-        self.slowest = {}  # by kind: seconds from a signal to the end
+        self.slowest = {}  # command -> longest time in seconds from a signal to the end
 
     def expect_nothing_left(self, what, session):
         until(lambda: not processes_of(session), 30, f"{what}: its processes to end; left: {processes_of(session)}")
@@ -79,7 +79,7 @@ class Moments:
         expect(not left, f"{what}: left in TMPDIR: {left}")
 
     def stop_at(self, moment, sent, *command):
-        """Runs a command, sends it a signal at the moment unless it has ended, and looks what is left."""
+        """Runs a command, sends it a signal after `moment` seconds unless it has ended, and checks that it leaves nothing behind."""
         self.count += 1
         shutil.rmtree(self.temporary, ignore_errors=True)
         self.temporary.mkdir()
@@ -97,7 +97,7 @@ class Moments:
         took = time.monotonic() - begin
         if not ended:
             self.slowest[command[0]] = max(self.slowest.get(command[0], 0), took)
-        # A signal before the first line of main() ends the process by itself.
+        # A signal before main() begins has its default action, which ends the process.
         expect(ended or code in (0, 6, -sent.value), f"{what}: exit code {code}\n{(self.scratch.root / f'stopped{self.count}.log').read_text()}")
         self.expect_nothing_left(what, child.process.pid)
 
@@ -119,13 +119,13 @@ class Moments:
         for command in commands:
             for _ in range(MOMENTS):
                 self.stop_at(self.random.uniform(0, LATEST), self.random.choice([signal.SIGTERM, signal.SIGINT]), *command)
-                scratch.run("warploom", "jobs", "--store", store, deadline=DEADLINE)  # nobody holds the store
+                scratch.run("warploom", "jobs", "--store", store, deadline=DEADLINE)  # no process holds the store's lock
 
     def of_a_coordinator(self):
         scratch = self.scratch
         socket = scratch.path("c.sock")
         server = ("--server", f"unix:{socket}")
-        # These two live on while commands end, with files of their own.
+        # Coordinator and worker keep running while commands end, so they have another folder for temporary files.
         scratch.environment["TMPDIR"] = str(scratch.root)
         coordinator = scratch.start("warploomd", "--store", scratch.path("c.db"), "--listen", f"unix:{socket}")
         until(lambda: listening(socket), 30, "the coordinator listens")
@@ -148,14 +148,14 @@ class Moments:
                     scratch.run("warploom", "cancel", job["name"], *server)
             child.process.send_signal(signal.SIGTERM)
             child.wait(DEADLINE)
-        # All threads of its pools are free: more calls than it has of them are answered.
+        # All threads of the coordinator's pools are free again: it answers more calls than it has threads.
         for _ in range(3):
             scratch.run("warploom", "inspect", "small.graph", *server, "--stage", "plan", deadline=DEADLINE)
         coordinator.process.send_signal(signal.SIGTERM)
         expect(coordinator.wait(DEADLINE) == 0, "the coordinator does not end well")
 
     def watching(self):
-        """Ctrl-C on `watch` leaves the job alone, unless it was told otherwise."""
+        """Ctrl-C on `watch` does not cancel the job, except with --cancel-on-interrupt."""
         scratch = self.scratch
         socket = scratch.path("w.sock")
         server = ("--server", f"unix:{socket}")

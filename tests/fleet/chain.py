@@ -1,4 +1,4 @@
-"""A site, a team and a laptop, each a coordinator, the upstream of each the one before it; for the tests here and in tests/cluster."""
+"""A chain of three coordinators, each of which is the upstream of the next: a site, a team and a laptop. For tests here and in tests/cluster."""
 
 import json
 import os
@@ -15,7 +15,7 @@ GRAPH = """graph {{
 
 
 class Chain:
-    """Who offers shows a token with the role cache; every coordinator knows the keys of all."""
+    """Coordinators offer records to their upstream with a token of the role cache; each knows the signing keys of all."""
 
     def __init__(self, scratch, check_minutes=10):
         self.scratch, self.check_minutes, self.starts, self.running = scratch, check_minutes, 0, {}
@@ -32,7 +32,7 @@ class Chain:
             (scratch.root / f"{below}.token").write_text(made)
             os.chmod(scratch.path(f"{above}.callers"), 0o600)
         for name in NAMES:
-            # The workers of a test are on one machine, and stand for two.
+            # The workers of a test are on one machine. These rows make them count as two machines.
             with open(scratch.path(f"{name}.callers"), "a") as file:
                 file.write(f"machine box0 {name}0\nmachine box1 {name}1\n")
             os.chmod(scratch.path(f"{name}.callers"), 0o600)
@@ -63,7 +63,7 @@ class Chain:
         self.running[name] = (child, log)
 
     def kill(self, name):
-        """With -9."""
+        """Kills a coordinator with SIGKILL."""
         child, _ = self.running.pop(name)
         child.kill()
 
@@ -75,13 +75,13 @@ class Chain:
         return f"http://{where}/"
 
     def graph(self, rows):
-        """A graph whose kernels no other number of rows has."""
+        """Writes a graph and returns its file name. Graphs with different numbers of rows have no kernel in common."""
         file = self.scratch.root / f"{rows}.graph"
         file.write_text(GRAPH.format(rows=rows))
         return file.name
 
     def workers(self, name, count=2):
-        """So many that one confirms the kernels of another."""
+        """Starts two workers, or `count`, so that one confirms the kernels of the other; returns them when they have registered."""
         made = [
             self.scratch.start("warploom-worker", "--server", self.address(name), "--devices", "fake", "--token-file", f"{name}{i}.token", "--name", "w", name=f"{name}.worker{i}")
             for i in range(count)
@@ -93,7 +93,7 @@ class Chain:
         self.scratch.run("warploom", "tune", self.graph(rows), "--server", self.address(name), "--trials", 2)
 
     def get(self, name, rows):
-        """Fetches the kernels of a graph. Returns what the bundle has, name -> digest, or what was said on a miss."""
+        """Fetches the kernels of a graph. Returns the files of the bundle, name -> digest, and ""; on a miss None and the message."""
         out = f"out.{name}.{rows}"
         how = ["--server", self.address(name), "--signers", "signers", "--out", out]
         done = self.scratch.run("warploom", "get", self.graph(rows), *how, expect=None)
@@ -103,12 +103,12 @@ class Chain:
         return None, done.err
 
     def get_record(self, name, key):
-        """The record of a key as JSON, or what was said on a miss."""
+        """Returns the record of a key as JSON, and ""; on a miss None and the message."""
         done = self.scratch.run("warploom", "get", key, "--server", self.address(name), "--json", "-", "--signers", "signers", expect=None)
         return (json.loads(done.out), "") if done.code == 0 else (None, done.err)
 
     def messages(self, name):
-        """Digest -> the bytes of each record that is served, its signature among them."""
+        """Returns a dict: digest -> bytes of each record that is served, including its signature."""
         query = "SELECT hex(r.digest), p.bytes FROM records r JOIN payloads p ON p.record = r.id WHERE r.blessed = 1"
         return dict(rows_in(self.store(name), query))
 
@@ -118,7 +118,7 @@ class Chain:
 
 
 def read_through(chain, rows):
-    """What was tuned at the site comes through the laptop as it is there, and stays."""
+    """Kernels that were tuned at the site are fetched unchanged through the laptop, and stay in the stores on the way."""
     for number in rows:
         chain.tune("site", number)
     for number in rows:
@@ -132,8 +132,8 @@ def read_through(chain, rows):
 
 
 def killed_in_traffic(chain, victim, known, fresh):
-    """Kills a coordinator while the laptop is asked for kernels, those that it has and new ones: it serves what it has, says of the
-    others why they are missed, and has all of them once the victim is back, without anybody's help."""
+    """Kills a coordinator while clients of the laptop fetch old and new kernels. The laptop serves those that it has, gives the reason for
+    the others, and serves all of them once the victim has been restarted, without further commands."""
     for number in fresh:
         chain.tune("site", number)
     wanted = {number: chain.get("site", number)[0] for number in fresh}
@@ -155,7 +155,7 @@ def killed_in_traffic(chain, victim, known, fresh):
 
 
 def tuned_below(chain, rows):
-    """What two workers of the laptop agree on arrives at the site, once, though the team ends in between."""
+    """Kernels that two workers of the laptop agree on arrive at the site once, although the team's coordinator is killed in between."""
     for number in rows:
         chain.tune("laptop", number)
     chain.kill("team")

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""The Grafana dashboard of deploy/grafana: its form is that of Grafana's dashboards, its panels lie side by side, and every metric and
-label in its queries is one that a real coordinator has after a job."""
+"""The Grafana dashboard of deploy/grafana: it has the fields of Grafana's dashboards, its panels do not overlap, and a real coordinator
+has every metric and label of its queries after a job."""
 
 import itertools
 import json
@@ -14,7 +14,7 @@ from harness import SOURCE, Scratch, expect, until
 
 DASHBOARD = SOURCE / "deploy/grafana/warploom.json"
 WIDTH = 24  # columns of Grafana's grid
-ADDED = {"instance", "le"}  # labels that Prometheus adds, or that buckets have
+ADDED = {"instance", "le"}  # labels that Prometheus adds, and that buckets of histograms have
 
 
 def metrics(where):
@@ -23,12 +23,12 @@ def metrics(where):
 
 
 def exported(scratch):
-    """Metric -> its labels, of a coordinator that has had a job."""
+    """Returns a dict: metric -> its labels, of a coordinator after a job."""
     scratch.start("warploomd", "--store", "a.db", "--listen", "unix:s", "--http", "127.0.0.1:0", name="coordinator")
     where = scratch.logged("coordinator", r"metrics on (\S+)", "it serves metrics")
     scratch.start("warploom-worker", "--server", "unix:s", "--devices", "fake", name="worker")
     (scratch.root / "g.graph").write_text(graphs.SOFTMAX)
-    # While nothing is given out, candidates wait, and their targets become known.
+    # A drained coordinator gives out no leases, so candidates wait, and the metric of waiting candidates has their target as a label.
     scratch.run("warploom", "drain", "--server", "unix:s")
     tune = scratch.start("warploom", "tune", "g.graph", "--server", "unix:s", "--trials", 4, name="tune")
     until(lambda: "warploom_queue_candidates{" in metrics(where), 60, "candidates wait")
@@ -82,7 +82,7 @@ def asks_for_what_there_is(dashboard, known):
 
 
 def parses(queries, scratch):
-    """Prometheus' own parser, where it is installed."""
+    """Checks queries with the parser of Prometheus, if promtool is installed."""
     if shutil.which("promtool") is None:
         return
     rules = [{"record": f"r{i}", "expr": re.sub(r"\$__rate_interval", "5m", query)} for i, query in enumerate(queries[:-1])]

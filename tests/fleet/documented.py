@@ -1,7 +1,8 @@
-"""The commands of deploy/README.md, so that tests run what the page says. tests/fleet/documented_test.py fails on a command that no test asks for.
+"""Reads the commands of deploy/README.md, so that tests run them as the page has them. tests/fleet/documented_test.py fails on a command that
+no test asks for.
 
-A command is a line of an indented block, with the lines that it is continued on and without its comment; or what stands between
-backquotes, begins with the name of a program and has two more words. A block of YAML is one piece of text, which begins with its first line."""
+A command is a line of an indented block, with its continuation lines and without its comment; or text between backquotes that begins with
+the name of a program and has at least two more words. A block of YAML is one piece of text, which is found by its first line."""
 
 import os
 import re
@@ -11,7 +12,7 @@ from harness import BIN, SOURCE, expect, show
 
 PAGE = SOURCE / "deploy/README.md"
 PROGRAMS = {"warploom", "warploomd", "warploom-worker", "make", "promtool", "systemctl", "kubectl", "sbatch", "buildah", "apt-get"}
-# These need what no test has: they set up a GPU of the machine.
+# Programs whose commands no test can run, since they change settings of the machine's GPU.
 OF_GPUS = {"nvidia-smi", "rocm-smi"}
 
 
@@ -35,13 +36,13 @@ def in_sentences(text):
 
 
 def commands():
-    """Every command of the page, once, in the order of the page."""
+    """Returns every command of the page once, those of blocks before those of sentences, otherwise in the order of the page."""
     text = PAGE.read_text()
     return list(dict.fromkeys([*in_blocks(text), *in_sentences(text)]))
 
 
 def documented(beginning, changes=None):
-    """The one command of the page that begins so. Every key of `changes` must be in it, and is replaced by its value."""
+    """Returns the only command of the page with this beginning. Every key of `changes` must be in it, and is replaced by its value."""
     found = [command for command in commands() if command.startswith(beginning)]
     expect(len(found) == 1, f"{len(found)} commands of {PAGE.name} begin with {beginning!r}: {found}")
     command = found[0]
@@ -52,7 +53,7 @@ def documented(beginning, changes=None):
 
 
 def at_hand(scratch):
-    """Lets commands find the folder deploy/ where they run, and returns an environment whose PATH has our programs."""
+    """Links deploy/ in the test's folder, where commands run, and returns an environment whose PATH has the programs of the build."""
     link = scratch.root / "deploy"
     if not link.is_symlink():
         link.symlink_to(SOURCE / "deploy")
@@ -60,7 +61,7 @@ def at_hand(scratch):
 
 
 def shell(scratch, text, environment=None, code=0):
-    """Runs a command of the page in the test's folder and returns what it did. Fails unless it ends with the exit code."""
+    """Runs a command of the page in the test's folder; returns its subprocess.CompletedProcess. Fails unless its exit code is `code`."""
     done = subprocess.run(
         ["bash", "-ec", text], cwd=scratch.root, env=dict(at_hand(scratch), **(environment or {})), capture_output=True, text=True, timeout=900
     )
@@ -69,6 +70,6 @@ def shell(scratch, text, environment=None, code=0):
 
 
 def start(scratch, text, name):
-    """Starts a command of the page that goes on; its output goes to NAME.log."""
+    """Starts a command of the page without waiting for its end; its output goes to NAME.log."""
     environment = at_hand(scratch)
     return scratch.start("/usr/bin/env", f"PATH={environment['PATH']}", "bash", "-ec", f"exec {text}", name=name)

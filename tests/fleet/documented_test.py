@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Every command of deploy/README.md is run by a test: some test asks for it by documented("BEGINNING"), and runs what it gets."""
+"""A test runs every command of deploy/README.md: it asks for the command by documented("BEGINNING"), and runs the result."""
 
 import re
 
@@ -10,7 +10,7 @@ ASKED = re.compile(r'\bdocumented\(\s*"((?:[^"\\]|\\.)+)"')
 
 
 def asked():
-    """What each test asks for: the beginning of a command -> files."""
+    """Returns a dict: beginning of a command that a test asks for -> files of such tests."""
     found = {}
     for path in sorted((SOURCE / "tests").rglob("*.py")):
         if path.name == "documented_test.py":

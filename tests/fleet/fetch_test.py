@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""A program of the C library runs what a coordinator has: from the coordinator, then from the cache, whatever becomes of the coordinator
-meanwhile; by graph and by key; with a deadline and a fallback when nobody answers; and what it says when it cannot."""
+"""A program of the C library runs kernels of a coordinator: from the coordinator, then from its cache, also when the coordinator has stopped
+or ended; by graph and by key; with a deadline and a fallback if no coordinator answers; and its messages if it finds no kernels."""
 
 import signal
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Old is not new: a store of yesterday is put in the place of today's, as somebody in between could give its records out. A client with
---signers takes no record from it that it knows, or was told, to be no longer right; and others as before."""
+"""A store is replaced by an older copy, as an attacker between coordinator and client could serve old records. A client with --signers
+refuses every record of which it has seen a later generation, or of which the signer has said that it is no longer valid; it accepts others."""
 
 import os
 import shutil
@@ -66,7 +66,7 @@ def main():
         expect(tune(scratch, "one", "--retune") == one, "it is the same kernel that is searched again")
         scratch.run("warploom", "invalidate", two, *ADDRESS)
         get(scratch, two, code=3)
-        get(scratch, one)  # which is also told of the other
+        get(scratch, one)  # the reply also says that the other record is no longer valid
         stop(coordinator)
 
         move(scratch, "store", "today")
@@ -77,7 +77,7 @@ def main():
         get(scratch, three)
         for key in (one, two):
             get(scratch, key, signed=False)
-            get(scratch, key, cache=scratch.path("of-another-user"))  # who has seen and heard nothing of that
+            get(scratch, key, cache=scratch.path("of-another-user"))  # another user has not seen the later generations
         stop(coordinator)
 
         move(scratch, "today", "store")
@@ -86,14 +86,14 @@ def main():
         get(scratch, two, code=3)
         stop(coordinator)
         worker.kill()
-        # The file of signers says for how long what a coordinator said counts.
+        # A row of the file of signers may say for how many days a coordinator's statement about generations counts.
         (scratch.root / "signers").write_text(line.strip() + " 0d\n")
         coordinator = serve(scratch)
         get(scratch, one, code=2, says="line 1: expected at its end for how many days")
         (scratch.root / "signers").write_text(line.strip() + " 365d\n")
         get(scratch, one)
         os.remove(scratch.path("cache/warploom/generations"))
-        os.mkdir(scratch.path("cache/warploom/generations"))  # what cannot be written there is not remembered
+        os.mkdir(scratch.path("cache/warploom/generations"))  # the client goes on if it cannot write the file
         get(scratch, one)
 
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Real workers whose compiler puts code of its own into every object, beside honest ones: without names, with certificates, and below an
-upstream. The code leaves a mark where it runs in a client's process, and it runs in none, unless the client was told to trust workers."""
+"""Real workers whose compiler puts its own code into every object, beside honest ones: without credentials, with certificates, and below
+an upstream. The code makes a file if it runs in a client's process. It must run in no client but one with --trust-workers."""
 
 import os
 import shutil
@@ -9,7 +9,7 @@ import subprocess
 import graphs
 from harness import SOURCE, Scratch, expect, listening, skip, until
 
-# Says where it ran if it is told a place; a worker's own processes are not told one.
+# Code that makes the file which an environment variable names. Only the client's process has the variable.
 MARK = r"""
 #include <cstdlib>
 #include <fcntl.h>
@@ -21,7 +21,7 @@ __attribute__((constructor)) static void mark_of_a_hostile_worker() {
 
 
 def hostile_compiler(scratch):
-    """A folder whose g++ is the real one, with the mark in front of whatever it compiles."""
+    """Returns an environment whose g++ is the real one, but includes the code above in every source that it compiles."""
     real = shutil.which("g++")
     folder = scratch.root / "hostile"
     folder.mkdir()
@@ -33,7 +33,7 @@ def hostile_compiler(scratch):
 
 
 class Cell:
-    """A coordinator with workers; `shown(NAME)` is how a caller says who it is."""
+    """A coordinator with workers. `shown(NAME)` returns the options with which a caller authenticates."""
 
     def __init__(self, scratch, name, hostile, honest, options=(), listen=None, shown=lambda name: []):
         self.scratch, self.name, self.shown = scratch, name, shown
@@ -48,13 +48,13 @@ class Cell:
 
     def worker(self, who, environment):
         before, self.scratch.environment = self.scratch.environment, environment
-        # Outside the sandbox, where its compiler is seen: a hostile machine may run what it likes.
+        # Without a sandbox, in which the replaced compiler would not be visible. A hostile machine may run anything.
         flags = ["--server", self.address, "--name", who, "--sandbox", "none", *self.shown(who)]
         self.scratch.start("warploom-worker", *flags, name=f"{self.name}-{who}")
         self.scratch.environment = before
 
     def load(self, graph, *options, command="tune", shown="alice"):
-        """Tunes or gets a graph and runs the bundle; returns whether the mark was left, and what the client said."""
+        """Tunes or gets a graph and runs the bundle; returns whether the hostile code ran, and the client's output."""
         mark = self.scratch.path("mark")
         if os.path.exists(mark):
             os.remove(mark)
@@ -79,7 +79,7 @@ def nameless(scratch, honest):
 
 
 def without_a_builder(scratch):
-    """The client compiles what it loads, unless a flag says otherwise, which shows that the mark would be seen."""
+    """The client compiles the kernels that it loads. With --trust-workers it does not, which shows that the test notices hostile code."""
     cell = Cell(scratch, "trusting", hostile=2, honest=0, listen="127.0.0.1:0", options=["--no-build"])
     marked, said = cell.load("g.graph")
     expect(not marked, f"a client that compiles: {said}")
@@ -96,12 +96,12 @@ def certificates(scratch, honest):
 
 
 def below_an_upstream(scratch):
-    """Two hostile workers at a laptop that offers all that is confirmed to a site where it publishes; a client of the site."""
+    """Two hostile workers at a laptop, which offers all its records to a site; a client of the laptop and one of the site."""
     (scratch.root / "callers").write_text("")
     os.chmod(scratch.path("callers"), 0o600)
     token = scratch.run("warploomd", "token", "laptop", "--callers", "callers", "--role", "cache", "--expires", "1d").out
     (scratch.root / "laptop.token").write_text(token)
-    # Its signing key is made at the first start; the site trusts it.
+    # The laptop's signing key is made at its first start, so that the site can trust it.
     first = scratch.start("warploomd", "--store", "laptop.db", "--listen", "unix:first.s", name="first")
     until(lambda: listening(scratch.path("first.s")), 60, "the laptop listens")
     (scratch.root / "signers").write_text(scratch.run("warploom", "signer", "--server", "unix:first.s").out)

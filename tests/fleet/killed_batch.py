@@ -1,13 +1,13 @@
-"""A batch on a fleet that is killed as by a power cut, and what has to be there afterwards. Times are a hash of the source
-(`--devices fake`); with at_once = 1 the candidates do not depend on the workers, and with --jobs 1 not on the order in which the
-models ask for what they share."""
+"""A batch on a fleet whose processes are all killed, as by a power cut, compared with an undisturbed one. Times are a hash of the source
+(`--devices fake`); with at_once = 1 the candidates do not depend on the workers, and with --jobs 1 not on the order in which models
+submit jobs with common groups."""
 
 from harness import bundles_of, expect, expect_same, listening, trials_in, until
 
 
 class Fleet:
-    """A coordinator, two workers and `warploom batch` in one folder. `begun` numbers their logs. The workers are on one machine, and stand
-    for two unless `one_machine`."""
+    """A coordinator, two workers and `warploom batch` in one folder. `begun` numbers their logs. The workers are on one machine, but count
+    as two machines unless `one_machine`."""
 
     def __init__(self, scratch, folder, batch, files, one_machine):
         self.scratch, self.folder, self.begun, self.parts = scratch, folder, 0, []
@@ -27,7 +27,7 @@ class Fleet:
         name = f"{self.folder}.{self.begun}"
         address = f"unix:{self.socket}"
         (self.scratch.root / self.folder / "s").unlink(missing_ok=True)
-        # The client comes first: it waits for its coordinator.
+        # The client starts first and waits for the coordinator.
         client = self.scratch.start("warploom", "batch", f"{self.folder}/batch.toml", "--server", address, "--jobs", 1, name=f"batch.{name}")
         daemon = self.scratch.start("warploomd", "--store", self.store, "--listen", address, "--callers", self.callers, name=f"warploomd.{name}")
         until(lambda: listening(self.socket), 30, "the coordinator listens")
@@ -39,7 +39,7 @@ class Fleet:
         return client
 
     def finish(self, deadline):
-        """Starts it and waits for its end. Returns what the batch has printed."""
+        """Starts the fleet and waits until the batch has ended. Returns the output of the batch."""
         code = self.start().wait(deadline)
         said = (self.scratch.root / f"batch.{self.folder}.{self.begun}.log").read_text()
         expect(code == 0, said)
@@ -54,8 +54,8 @@ class Fleet:
 
 
 def killed_as_calm(scratch, batch, files, kills, deadline, one_machine=False):
-    """Runs a batch undisturbed, then one in which everything is killed (kill -9) so many times. Both must need as many trials and make
-    the same bundles. Returns both; the one that was killed still runs. What is measured on one machine is confirmed by nobody."""
+    """Runs a batch undisturbed, then one whose processes are all killed with SIGKILL `kills` times. Both must need as many trials and make
+    the same bundles. Returns both fleets; the second one still runs. With one_machine, no record is confirmed."""
     where = "-together" if one_machine else ""
     calm = Fleet(scratch, f"calm{where}", batch, files, one_machine)
     calm.said = calm.finish(deadline)

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""The manifests of deploy/kubernetes: every object is valid by the published schema (strictly: no unknown field), and they fit each other:
-ports, probes, volumes, selectors, images, and what a pod may do. Each rule is broken once, and has to find it. Where kubectl is, what
-it renders is checked too."""
+"""The manifests of deploy/kubernetes: every object is valid by the published schema (strictly: no unknown field), and the objects fit each
+other: ports, probes, volumes, selectors, images, and permissions of pods. Each rule must also find a mistake made for it. If kubectl is
+installed, its output is checked too."""
 
 import copy
 import json
@@ -22,7 +22,7 @@ OVERLAYS = ("base", "workers-cpu", "workers-nvidia", "workers-amd")
 
 
 def read(folder):
-    """The objects of a folder's kustomization, and of those that it refers to."""
+    """Returns the objects of a folder's kustomization, and of those that it refers to."""
     objects = []
     kustomization = yaml.safe_load((folder / "kustomization.yaml").read_text())
     for name in kustomization.get("bases", []) + kustomization.get("resources", []):
@@ -40,7 +40,7 @@ def template(workload):
 
 
 def ports(workload):
-    """Names and numbers of the ports of a workload's containers."""
+    """Returns the names and the numbers of the ports of a workload's containers."""
     found = [port for container in template(workload)["spec"]["containers"] for port in container.get("ports", [])]
     return {port["name"] for port in found} | {port["containerPort"] for port in found}
 

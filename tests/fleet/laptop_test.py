@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""The proxy of a laptop, by the commands of deploy/README.md as they stand there, but for names of hosts, sockets and files: certificates of a
-coordinator, two nodes, a client and a cache; the coordinator's key; the proxy, with a certificate and with a token; a kernel through it."""
+"""The proxy of a laptop, by the commands of deploy/README.md with other names of hosts, sockets and files: certificates of a coordinator,
+two nodes, a client and a cache; the coordinator's key; the proxy, with a certificate and with a token; a kernel fetched through it."""
 
 import shutil
 
@@ -10,7 +10,7 @@ from harness import Scratch, digest_of, expect, expect_same, listening, until
 
 
 def certificates(scratch):
-    """Makes them and gives everybody what is theirs: here all are in one folder."""
+    """Makes the certificates and copies them into the test's folder, which stands for those of all machines."""
     shell(scratch, documented("deploy/certificates.sh tls coordinator coordinator.lab", {"coordinator.lab": "localhost 127.0.0.1"}))
     for command in (
         documented("deploy/certificates.sh tls worker node1 node2"),
@@ -24,9 +24,9 @@ def certificates(scratch):
 
 
 def site(scratch):
-    """The coordinator of the laboratory, with two workers that confirm each other's kernels, and a tuned graph. Returns its address."""
+    """Starts the laboratory's coordinator with two workers that confirm each other's kernels, and tunes a graph. Returns its address."""
     shown = lambda who: ["--tls-ca", "ca.pem", "--tls-cert", f"{who}.pem", "--tls-key", f"{who}.key"]  # noqa: E731
-    # The nodes are one machine here, and stand for two.
+    # Both nodes are this machine. These rows make them count as two.
     rows = [f"machine {node} spiffe://warploom/warploom/worker/{node}\n" for node in ("node1", "node2")]
     (scratch.root / "callers.txt").write_text("".join(rows))
     (scratch.root / "callers.txt").chmod(0o600)
@@ -54,7 +54,7 @@ def main():
         here = {"/tmp/warploom.sock": socket}
         proxy = documented("warploomd --store ~/.cache/warploom/proxy.db", {"coordinator.lab:7411": lab, **here})
         get = documented("warploom get model.onnx", {"model.onnx": "g.graph", **here})
-        # A token does instead of a certificate.
+        # The proxy authenticates with a certificate, then with a token.
         shows = " --upstream-tls-cert laptop.pem --upstream-tls-key laptop.key"
         expect(shows in proxy, proxy)
         for name, text in (("certificate", proxy), ("token", proxy.replace(shows, " --upstream-token-file laptop.token"))):

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""With --log-format json every line of a log is an object of JSON, audit lines and the reason of an end too, whatever is in it."""
+"""With --log-format json every line of a log is a JSON object, with whatever characters, also audit lines and the reason why a program ends."""
 
 import datetime
 import json
@@ -13,7 +13,7 @@ SERVER = ["--server", "unix:s"]
 
 
 def lines_of(scratch, name):
-    """The log without what a program prints for scripts."""
+    """Returns the entries of a log, without the lines that a program prints for scripts."""
     out = []
     for line in (scratch.root / f"{name}.log").read_text().splitlines():
         if re.match(r"(listening|metrics) on ", line):
@@ -49,7 +49,7 @@ def lines_of_a_fleet(scratch):
 
 
 def nobody_answers(scratch):
-    """A worker that comes before its coordinator says for what it waits, once."""
+    """A worker that starts before its coordinator logs once that it waits for it."""
     scratch.start("warploom-worker", "--server", "unix:later", "--devices", "fake", *JSON, name="early")
     scratch.logged("early", "(no coordinator answers at unix:later)", "it says that nobody answers")
     scratch.start("warploomd", "--store", "later.db", "--listen", "unix:later", name="later")
@@ -59,7 +59,7 @@ def nobody_answers(scratch):
 
 
 def asked_too_early(scratch):
-    """A client that is started before its coordinator, as a script may do, waits for it for some seconds."""
+    """A client that starts before its coordinator, as in a script, waits for it for some seconds."""
 
     def answered(number):
         server = ["unix:" + scratch.path(f"early{number}")]
@@ -71,7 +71,7 @@ def asked_too_early(scratch):
         coordinator.kill()
         return code == 0
 
-    # A machine that is busy may start a coordinator too late.
+    # On a busy machine, the coordinator may start too late, so several clients try.
     expect(any(answered(number) for number in range(5)), "no client found a coordinator that was started after it")
 
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""A job that no worker serves says so, and for how long it waits is bounded; a worker that is killed is lost at once, and what it had goes to
-an idle one long before the end of its lease."""
+"""A job that no worker serves reports so, and waits for a limited time; a worker that is killed counts as lost at once, and an idle worker
+gets its batch long before the end of the lease."""
 
 import json
 import os
@@ -25,7 +25,7 @@ def alone(scratch):
 
 
 def killed(scratch):
-    """The two are on one machine, and stand for two."""
+    """One of two workers is killed. Both are on one machine, but count as two machines."""
     made = {}
     for name in ("a", "b"):
         known = ["--token-file", f"{name}.token", "--name", "w"]

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""A coordinator, a worker and a client on three machines, which are network namespaces, with certificates made by the
-commands of docs/how-to/certificates.md as they stand there, but for names of hosts and files."""
+"""A coordinator, a worker and a client on three machines, simulated by network namespaces, with certificates made by the commands of
+docs/how-to/certificates.md with other names of hosts and files."""
 
 import ctypes
 import os
@@ -25,7 +25,7 @@ def ip(*arguments):
 
 
 class Machines:
-    """A hub with an own wire to each of the others. The names are removed with the scratch folder."""
+    """Network namespaces: a hub, and others that a virtual cable each connects to it. They are deleted at the end of the test."""
 
     def __init__(self, scratch, names):
         self.prefix = f"wl{os.getpid()}"
@@ -51,7 +51,7 @@ class Machines:
         expect(made, why)
 
     def on(self, name):
-        """An option for a process that is to run on the machine."""
+        """Returns the option of subprocess.Popen with which a process runs on the machine."""
 
         def enter():
             descriptor = os.open(f"/run/netns/{self.named(name)}", os.O_RDONLY)
@@ -63,7 +63,7 @@ class Machines:
 
 
 def recipe():
-    """The commands that make a CA and certificates of it, as docs/how-to/certificates.md has them."""
+    """Returns the commands of docs/how-to/certificates.md that make a CA and certificates, with the machines' addresses added."""
     text = (SOURCE / "docs/how-to/certificates.md").read_text()
     found = re.search(r'^    new=".*?client/alice$', text, re.MULTILINE | re.DOTALL).group(0)
     expect("req -x509" in found and found.count("\n    sign ") == 3, found)

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Metrics and health of a real coordinator over HTTP: what a job leaves in them, that labels stay few whatever callers say, readiness
-while it is drained, HTTPS with its certificate, and what wrong addresses say."""
+"""Metrics and health of a real coordinator over HTTP: the counts of a job, a bounded number of labels whatever callers send, readiness
+while it is drained, HTTPS with its certificate, and the messages for wrong addresses."""
 
 import json
 import os
@@ -24,7 +24,7 @@ def ask(url, context=None):
 
 
 def values(text):
-    """Sample -> value; each has a HELP and a TYPE."""
+    """Returns a dict: sample -> value. Fails on a metric without HELP or TYPE."""
     out = {}
     for line in text.splitlines():
         if line.startswith("#"):
@@ -42,7 +42,7 @@ def start(scratch, name, *options):
 
 
 def start_as_documented(scratch):
-    """By the command of deploy/README.md, but for the names of its files and its port."""
+    """Starts a coordinator by the command of deploy/README.md, with other names of files and port. Returns the address of its metrics."""
     changes = {"kernels.db": "a.db", "/tmp/warploom.sock": "a.s", "9411": "0"}
     start_command(scratch, documented("warploomd --store kernels.db --listen unix:/tmp/warploom.sock --http", changes), "a")
     return scratch.logged("a", r"metrics on (\S+)", "it serves metrics")
@@ -64,7 +64,7 @@ def counts(scratch):
     scratch.run("warploom", "undrain", *server)
     expect(tune.wait(120) == 0, (scratch.root / "tune.log").read_text())
     scratch.run("warploom", "get", "ab" * 32, *server, expect=3)
-    # A call is counted when it has ended, which may be after its caller has the answer.
+    # A call is counted when it has ended, which may be after its caller has received the answer.
     miss = 'warploom_rpc_requests_total{code="NOT_FOUND",method="warploom.v1.KernelStore/GetKernel"}'
     until(lambda: miss in values(ask(f"http://{where}/metrics")[1]), 60, "the miss is counted")
     text = ask(f"http://{where}/metrics")[1]
@@ -87,7 +87,7 @@ def counts(scratch):
 
 
 def looks_up_and_ends(scratch, server, where, after):
-    """Hits and misses of jobs and fetches, how jobs end, and when searches had their kernels."""
+    """Counts of hits and misses of jobs and fetches, how jobs ended, and the times after which searches had their first and best kernels."""
     expect(after['warploom_jobs_ended_total{state="succeeded"}'] == 1 and after['warploom_jobs_ended_total{state="failed"}'] == 0, after)
     groups = after['warploom_job_groups_total{result="miss"}']
     expect(groups >= 1 and after['warploom_job_groups_total{result="hit"}'] == 0, after)
@@ -98,7 +98,7 @@ def looks_up_and_ends(scratch, server, where, after):
     expect(after['warploom_kernel_fetches_total{result="miss"}'] == 1, after)
     expect(after["warploom_store_objects_bytes"] > 0 and after['warploom_leases_lost_total{reason="expired"}'] == 0, after)
     key = json.loads(scratch.run("warploom", "records", *server, "--json", "-").out)["records"][0]["key"]
-    for _ in range(2):  # the second answer is one that was kept
+    for _ in range(2):  # the second answer comes from the cache of replies
         scratch.run("warploom", "get", key, *server)
     scratch.run("warploom", "tune", "g.graph", *server, "--trials", 8)
     later = values(ask(f"http://{where}/metrics")[1])

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Whose objects a client loads: those that the coordinator has built itself, or that two callers agree on; else it builds them, or is
-told to trust workers, which the report repeats. And a coordinator whose files are taken away ends."""
+"""A client loads objects that the coordinator has built itself, or that workers of two callers agree on. Others it builds itself, unless
+--trust-workers is given, which the report repeats. Also: a coordinator whose files are removed ends."""
 
 import json
 import os
@@ -25,7 +25,7 @@ def tune(scratch, name, *options, expect=0):
 
 
 def built_by_the_coordinator(scratch):
-    """What a laptop user has: one machine, no certificates, no flags."""
+    """The usual case on a laptop: one machine, no certificates, no flags."""
     serve(scratch, "laptop")
     scratch.start("warploom-worker", "--server", "unix:laptop", "--name", "w", name="worker")
     done, report = tune(scratch, "laptop")
@@ -44,7 +44,7 @@ def built_by_the_client(scratch):
     expect("not confirmed: 1 of 1 kernels; whoever uses them builds" in done.out, done.out)
     expect([group["built"] for group in report["groups"]] == [False], report["groups"])
     scratch.run("warploom", "run", "plain.out", "--check")
-    # A machine without a compiler has nothing to compare with.
+    # Without a compiler, the client cannot build the objects itself.
     path = scratch.environment["PATH"]
     (scratch.root / "nothing").mkdir()
     scratch.environment["PATH"] = scratch.path("nothing")
@@ -70,9 +70,9 @@ def files_taken_away(scratch):
     os.remove(scratch.path("cleaned.db-wal"))
     expect(child.wait(60) != 0, "it ends by itself")
     log = (scratch.root / "cleaned.log").read_text()
-    # Whoever reads next makes a file of that name again.
+    # The message may say "replaced", since the next reader of the store makes a file of that name again.
     expect(re.search(r"cleaned.db-wal was (removed|replaced) by another program while this one used it", log), log)
-    serve(scratch, "cleaned")  # and starts again
+    serve(scratch, "cleaned")  # a coordinator starts again on the same store
 
 
 def main():

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""The shell commands of README.md and of docs/how-to run as they stand there, page by page, but for addresses, names of hosts and numbers of
-trials: coordinators and workers of a page stay until it ends or starts others. (deploy/README.md has documented_test.py, the tutorial one
-of its own; snippets of C and Python are run by theirs.)"""
+"""Runs the shell commands of README.md and of docs/how-to page by page, with other addresses, names of hosts and numbers of trials.
+Coordinators and workers of a page run until the page ends or starts others. (documented_test.py is for deploy/README.md, and
+tutorial_test.py for the tutorial; snippets of C and Python have tests of their own.)"""
 
 import re
 import sys
@@ -12,18 +12,18 @@ from documented import in_blocks, shell, start
 from harness import BIN, SOURCE, Scratch, expect, has_sanitizer, skip, until
 from onnx import TensorProto, helper, numpy_helper
 
-# The first words of commands. Others are lines of files and programs.
+# First words of commands. Lines that begin otherwise are text of files and programs.
 RUN = {"warploom", "warploomd", "warploom-worker", "warploom-train", "deploy/certificates.sh", "openssl", "sign", "touch", "echo", "tar"}
-DEFINES = ("new=", "sign()")  # a variable and a function of the shell, for the commands after it
-EMPTY_HOME = {"README.md", "certificates.md", "fleet.md"}  # which make their certificates themselves
-ROWS = {"team", "cert", "machine"}  # of the file of callers
+DEFINES = ("new=", "sign()")  # beginnings of lines that define a variable or function of the shell for later commands
+EMPTY_HOME = {"README.md", "certificates.md", "fleet.md"}  # pages whose commands make the certificates
+ROWS = {"team", "cert", "machine"}  # first words of rows of the file of --callers
 NEEDS_A_GPU_COMPILER = "--target cuda:sm_90a"
 BATCH = 'out = "bundles"\ntrials = 2\n[[model]]\nfile = "model.onnx"\ntargets = ["cpu"]\n'
 SHOWN = "--tls-ca ca.pem --tls-cert {0}.pem --tls-key {0}.key"
 
 
 class Page:
-    """A page, and the laboratory in which its reader is: a model, certificates, a coordinator that knows the model's kernels."""
+    """A page, and the surroundings that its commands assume: a model, certificates, a coordinator with records of the model's kernels."""
 
     def __init__(self, scratch):
         self.scratch = scratch
@@ -49,7 +49,7 @@ class Page:
         self.ran.clear()
 
     def here(self, command):
-        """A command with this machine's names."""
+        """Returns a command with the names and addresses of this test."""
         socket = self.scratch.path("proxy") if "--upstream" in command else self.socket
         command = command.replace("/tmp/warploom.sock", socket)
         command = re.sub(r"(0\.0\.0\.0|127\.0\.0\.1):7411(?=,)", "localhost:0", command)
@@ -68,7 +68,7 @@ class Page:
             self.coordinator = None
 
     def serve(self, command):
-        """Starts a coordinator in place of the one before, or a proxy beside it."""
+        """Starts a coordinator instead of the one before, or a proxy beside it."""
         self.started += 1
         name = f"coordinator{self.started}"
         if "--upstream" not in command:
@@ -99,8 +99,8 @@ class Page:
             self.after(words)
 
     def after(self, words):
-        """What takes a moment."""
-        if words[:2] == ["warploomd", "token"] and self.coordinator is not None:  # which looks for new rows now and then
+        """Waits until a command has had its effect."""
+        if words[:2] == ["warploomd", "token"] and self.coordinator is not None:  # a coordinator reads new rows at intervals
             jobs = ["warploom", "jobs", "--server", self.address, "--tls-ca", "ca.pem", "--token-file", words[-1]]
             until(lambda: self.scratch.run(*jobs, expect=None).code == 0, 30, f"{words[-1]} is known")
 
@@ -122,7 +122,7 @@ def commands_of(path):
 
 
 def left_out(scratch, command):
-    """Why a command cannot run here, or None."""
+    """Returns the reason why a command cannot run on this machine, or None."""
     if NEEDS_A_GPU_COMPILER in command:
         rows = scratch.run("warploom", "targets", "--json", "-").json()["targets"]
         return None if next(row for row in rows if row["name"] == "cuda:sm_90a")["compile"] else "no NVRTC"

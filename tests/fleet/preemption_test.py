@@ -1,7 +1,6 @@
 #!/usr/bin/env python3
-"""Workers are preempted again and again in every way: told to stop (SIGTERM), killed (SIGKILL), and stopped beyond
-their lease (SIGSTOP). No candidate is blamed, the job ends, late reports count for nothing, and a killed worker's
-folders are gone after the next one has started."""
+"""Workers are preempted many times: ended (SIGTERM), killed (SIGKILL), and stopped until after the end of their lease (SIGSTOP). No
+candidate counts as failed, the job ends, late reports are ignored, and the folders of a killed worker are removed when the next one starts."""
 
 import pathlib
 import random
@@ -24,11 +23,11 @@ def start_worker(scratch, address, name, number):
 
 
 def preempt(scratch, address, workers, name, how, number):
-    name = name.split("/")[-1]  # without its caller
+    name = name.split("/")[-1]  # without the principal
     child = workers[name].process
     if how == signal.SIGSTOP:
         child.send_signal(signal.SIGSTOP)
-        time.sleep(LEASE_S + 1)  # this is how long it is stopped, not a wait for something
+        time.sleep(LEASE_S + 1)  # the time for which the worker is stopped
         child.send_signal(signal.SIGCONT)
         return
     child.send_signal(how)
@@ -38,8 +37,8 @@ def preempt(scratch, address, workers, name, how, number):
 
 
 def victims(store, how):
-    """Workers that have a lease. Three losses of one candidate among many reports are evidence against it, whoever caused
-    them (docs/design/service.md#lost-leases), so no batch is lost more often than twice; giving it back is no loss."""
+    """Returns workers that have a lease and may be preempted. After three losses a candidate counts as failed
+    (docs/design/service.md#lost-leases), so no batch is lost more than twice. A batch that SIGTERM gives back is not lost."""
     losses = "length(lost_on) - length(replace(lost_on, char(10), ''))"
     return leased_in(store, "TRUE" if how == signal.SIGTERM else f"{losses} < 2")
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""After a compiler has changed, the kernels of the store are verified and timed again: by themselves, through a killed
-coordinator, and when an operator asks; a kernel that the new compiler does not make any more is served no longer."""
+"""After a change of the compiler, the kernels of the store are verified and timed again: automatically, also if the coordinator is killed
+meanwhile, and by an operator's command. A kernel that the new compiler does not compile is no longer served."""
 
 import json
 import os
@@ -15,7 +15,7 @@ from harness import Scratch, expect, listening, rows_in, until
 
 
 def compiler(scratch, version, refuses=""):
-    """A PATH whose g++ says that it is of another version, and compiles no text that contains `refuses`."""
+    """Returns a PATH whose g++ reports the version `version`, and fails on sources that contain `refuses`."""
     folder = scratch.root / f"gcc-{version}"
     folder.mkdir()
     refusal = f'grep -q "{refuses}" *.cpp 2> /dev/null && {{ echo "error: internal compiler error" >&2; exit 1; }}' if refuses else ""
@@ -55,7 +55,7 @@ class Fleet:
 
 
 def asked(address):
-    """The status and the JSON of an address."""
+    """Returns the HTTP status and the JSON of an address."""
     try:
         with urllib.request.urlopen(address, timeout=60) as answer:
             return answer.status, json.load(answer)
@@ -78,7 +78,7 @@ def main():
         winners = records_of(fleet)
         old.kill()
 
-        # A worker with a newer compiler comes. The coordinator is killed while it is at it.
+        # A worker with a newer compiler registers. The coordinator is killed during the verification.
         before = fleet.scratch.run("warploom", "reverify", "--status", "--server", fleet.server)
         expect("none was" in before.out, before.out)
         newer = fleet.worker("newer", compiler(scratch, "77.0"))
@@ -93,12 +93,12 @@ def main():
         # The answer comes from the store, for the new compiler; nothing was searched.
         again = fleet.call("get", model, "--json", "-").json()
         expect("77.0" in again["environment"]["compiler"], again["environment"])
-        # The kernels were timed again, so another cover of the same kernels may be the fastest now.
+        # The kernels were timed again, so another cover with some of the same kernels may be the fastest now.
         expect({group["key"] for group in again["groups"]} <= {row["key"] for row in winners}, again)
         expect(rows_in(fleet.store, "SELECT count(*) FROM trials t JOIN searches s ON s.id = t.search_id WHERE s.environment LIKE '%77.0%' AND t.phase = 0") == [(0,)], "a search")
         table = fleet.call("reverify", "--status").out
         expect(re.search(r"(kept|moved) +[0-9a-f]{12} ", table) and "0 lost" in table, table)
-        # It was a job, which is listed and can be watched, and it is counted.
+        # The verification was a job, which is listed and can be watched.
         name = told["records"][0]["job"]
         jobs = {job["name"]: job for job in fleet.call("jobs", "--json", "-").json()["jobs"]}
         expect(jobs[name]["state"] == "succeeded" and jobs[name]["label"].startswith(f"reverify: {len(winners)} kernels of gcc="), jobs)
@@ -107,7 +107,7 @@ def main():
         expect(all(group["source"] == "transferred" for group in watched["groups"]), watched)
         print("kept", told["counts"], flush=True)
 
-        # The next compiler does not compile one kernel. It is lost; the others are kept. Nobody begins by himself.
+        # The next compiler does not compile one kernel, which is lost; the others are kept. With --no-reverify nothing begins automatically.
         newer.kill()
         daemon.kill()
         daemon = fleet.coordinator("--no-reverify", "--http", "127.0.0.1:0")
@@ -133,7 +133,7 @@ def main():
         expect(not rows_in(fleet.store, f"SELECT 1 FROM records r JOIN environments e ON e.id = r.environment WHERE e.name LIKE '%78.0%' AND lower(hex(r.key)) = '{key}'"), "served")
         said = fleet.call("reverify", "--status").out
         expect("1 lost" in said and "tune their models again" in said, said)
-        # All of it has ended, so a watch ends at once, and its job cannot be cancelled any more.
+        # The verification has ended, so `reverify --watch` ends at once, and cancelling its job has no effect.
         said = shell(scratch, documented("warploom reverify --watch", {"unix:/run/warploom/warploom.sock": fleet.server})).stdout
         expect("1 lost" in said, said)
         shell(scratch, documented("warploom cancel JOB", {"JOB": f"{name} --server {fleet.server}"}))

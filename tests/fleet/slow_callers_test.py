@@ -1,7 +1,6 @@
 #!/usr/bin/env python3
-"""Callers that are slow, endless or half open, on the port of gRPC and on that of HTTP, with and without TLS: whoever asks whether the
-coordinator is well is told so within a second throughout, and a job goes its way. Seconds by themselves; slow_callers_test.py 300
-goes on for five minutes."""
+"""Callers that send slowly, without end or nothing, on the ports of gRPC and of HTTP, with and without TLS: meanwhile /healthz answers
+within a second, and a job is served. Takes seconds; `slow_callers_test.py 300` takes five minutes."""
 
 import os
 import select
@@ -15,11 +14,11 @@ import time
 import graphs
 from harness import SOURCE, Scratch, expect
 
-ON_EACH = 80  # of each kind, on each port
+ON_EACH = 80  # connections of each kind to each port
 PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 SETTINGS = b"\x00\x00\x00\x04\x00\x00\x00\x00\x00"
 HELLO = b"\x16\x03\x01\x40\x00\x01\x00\x3f\xfc\x03\x03"  # begins a TLS handshake of 16 kB
-# What a caller says at once, and what it goes on with.
+# Name of a kind -> bytes that a caller sends at once, and bytes that it then sends repeatedly.
 KINDS = {
     "silent": (b"", b""),
     "a byte now and then": (b"GET /healthz HTTP/1.1\r\nX: ", b"x"),
@@ -33,7 +32,7 @@ KINDS = {
 
 
 class Callers(threading.Thread):
-    """So many connections of every kind to each port. One that is closed is made again."""
+    """Keeps ON_EACH connections of every kind open to each port, and replaces those that are closed."""
 
     def __init__(self, ports, seconds):
         super().__init__()
@@ -76,7 +75,7 @@ class Callers(threading.Thread):
 
 
 def ask(port, context):
-    """How long /healthz takes, the connection included."""
+    """Returns the seconds that /healthz takes, including the connection."""
     begun = time.monotonic()
     with socket.create_connection(("127.0.0.1", port), timeout=5) as plain:
         client = context.wrap_socket(plain, server_hostname="localhost") if context else plain

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Two teams on one coordinator, with the real programs and tokens: what each lists and fetches, a worker that serves one of
-them alone, how many jobs a team may have, and what wrong rows and options say."""
+"""Two teams on one coordinator, with the real programs and tokens: what each lists and fetches, a worker that serves only one of them, the
+number of jobs that a team may have, and the messages for wrong rows and options."""
 
 import json
 import os
@@ -12,7 +12,7 @@ ROWS = "team vision jobs=1 weight=2\nteam speech publish=confirmed\n"
 
 
 def token(scratch, name, role, team=None):
-    """Makes a token; returns the options that call with it."""
+    """Makes a token; returns the options with which a program uses it."""
     of_team = ["--team", team] if team else []
     made = scratch.run("warploomd", "token", name, "--callers", "callers", "--role", role, *of_team).out
     (scratch.root / f"{name}.token").write_text(made)
@@ -67,7 +67,7 @@ def main():
         name = names[0][0]
         done = scratch.run("warploom", "cancel", name, "--server", *server, *speech, expect=3)
         expect("there is no job" in done.err, done.err)
-        # The worker of vision does nothing for speech; one of no team does.
+        # The worker of team vision measures nothing for team speech; a worker without a team does.
         waits = scratch.start(*tune, *speech, name="waits")
         until(lambda: listed(scratch, "jobs", "--server", *server, *speech), 30, "its job is there")
         second = scratch.start("warploom-worker", "--server", *server, *shared, "--devices", "fake", name="fleet")

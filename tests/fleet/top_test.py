@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""`warploom top` on a real terminal: what it shows of a job and a worker, in few columns and rows too, that it goes on when the
-coordinator is away, and that the terminal is afterwards as it was. Without a terminal it prints once, and JSON for programs."""
+"""`warploom top` on a real terminal: what it shows of a job and a worker, also in few columns and rows; it continues while the coordinator
+does not run, and restores the terminal when it ends. Without a terminal it prints once, or JSON for programs."""
 
 import contextlib
 import fcntl
@@ -22,7 +22,7 @@ EVIL = "evil\x1b[2J\x07.graph"
 
 
 class Screen:
-    """A program of ours on a terminal of its own. What is on the screen is its last frame, which begins at home."""
+    """A program of this project on a terminal of its own. Each frame that it prints begins with the sequence that moves the cursor home."""
 
     def __init__(self, scratch, *command, rows=24, columns=100):
         self.master, self.slave = pty.openpty()
@@ -61,7 +61,7 @@ class Screen:
                 self.seen += os.read(self.master, 65536)
 
     def lines(self):
-        """The lines of the last whole frame."""
+        """Returns the lines of the last complete frame."""
         self.read()
         frames = re.findall(rb"\x1b\[H(.*?)\x1b\[J", self.seen, re.S)
         if not frames:
@@ -98,7 +98,7 @@ def coordinator(scratch):
 
 
 def without_a_terminal(scratch):
-    """A job waits, since there is no worker."""
+    """Output without a terminal while a job waits for a worker."""
     said = until(lambda: (found := scratch.run("warploom", "top", *SERVER).out) and "1 queued" in found and found, 60, "a job waits")
     expect(re.search(r"^jobs: 0 running, 1 queued  workers: 0 busy, 0 idle, 0 lost", said, re.M), said)
     expect("\x1b" not in said and "\x07" not in said and "evil?[2J?.graph" in said, f"control characters: {said!r}")
@@ -112,7 +112,7 @@ def without_a_terminal(scratch):
 
 
 def lines_for_programs(scratch):
-    """A line for every look, until the reader has enough."""
+    """With --json, `top` prints a line at each interval until it is ended."""
     command = [str(BIN / "warploom"), "top", *SERVER, "--json", "-", "--interval", "0.1"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, env=scratch.environment, cwd=scratch.root, text=True) as process:
         times = [json.loads(process.stdout.readline())["unix_ms"] for _ in range(3)]

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""One trace id from client to runner: the client's, the variable's or a new one is in the report, in the list of jobs and in the log
-lines of coordinator, worker and runner, also after the coordinator was killed."""
+"""One trace id from client to runner: that of --trace, of the variable TRACEPARENT or a new one is in the report, in the list of jobs and
+in the log lines of coordinator, worker and runner, also after the coordinator was killed."""
 
 import json
 import re
@@ -14,7 +14,7 @@ FIRST, SECOND = "4bf92f3577b34da6a3ce929d0e0e4736", "0af7651916cd43dd8448eb211c8
 
 
 def lines(scratch, name, trace=None):
-    """The messages of a log, of one trace id."""
+    """Returns the entries of a log, only those with the trace id if one is given."""
     entries = [json.loads(line) for line in (scratch.root / f"{name}.log").read_text().splitlines() if line.startswith("{")]
     return [entry for entry in entries if trace in (None, entry.get("trace"))]
 
@@ -40,7 +40,7 @@ def goes_everywhere(scratch):
     expect(messages == ["job created", "job ended"], messages)
     ended = lines(scratch, "coordinator", FIRST)[-1]
     expect(ended["job"] == job["name"] and ended["state"] == "succeeded" and ended["label"] == "g.graph", ended)
-    # A worker writes that it has reported once it has the answer, by when the job may be over.
+    # A worker logs a report when it has the coordinator's answer, which may be after the end of the job.
     for what in (r"leased a batch; candidates: \d+", r"reported a batch; trials: \d+", r"runner: set up; arguments: \d+, seed: \d+"):
         until(lambda: any(re.match(what, entry["message"]) for entry in lines(scratch, "worker", FIRST)), 60, what)
     listed = scratch.run("warploom", "jobs", *SERVER, "--json", "-").json()["jobs"]
@@ -59,7 +59,7 @@ def comes_from_the_environment(scratch):
 
 
 def survives(scratch, daemon, worker):
-    """A job that waits for a worker goes on under its trace id after a crash."""
+    """A job that waits for a worker keeps its trace id when the coordinator is killed and restarted."""
     worker.kill()
     trace = "c" * 32
     waiting = scratch.start("warploom", "tune", "g.graph", *SERVER, "--trials", 4, "--seed", 9, "--retune", "--trace", trace, name="waiting")

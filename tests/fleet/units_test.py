@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The units of deploy/systemd: systemd knows every setting in them, and what they may do to a machine is bounded."""
+"""The units of deploy/systemd: systemd accepts every setting in them, and the exposure that it computes for them is limited."""
 
 import re
 import shutil
@@ -7,8 +7,8 @@ import subprocess
 
 from harness import SOURCE, Scratch, expect, skip
 
-# By `systemd-analyze security`, from 0 (may do nothing) to 10. The worker's is higher, since it makes sandboxes and reaches GPUs: the
-# unit says what it needs.
+# Limits of the exposure that `systemd-analyze security` computes, from 0 (the service may do nothing) to 10. The worker's is higher, since
+# it makes sandboxes and uses GPUs; its unit gives the reasons.
 EXPOSURE = {"warploomd": 2.0, "warploom-worker": 4.0}
 
 
@@ -21,7 +21,7 @@ def main():
     if shutil.which("systemd-analyze") is None:
         skip("systemd-analyze is missing; it is in the package systemd")
     with Scratch() as scratch:
-        # The programs that the units name, in a root of their own.
+        # A root folder for systemd-analyze, with empty files for the programs and units that the units name.
         root = scratch.root / "root"
         units = root / "etc/systemd/system"
         (root / "usr/bin").mkdir(parents=True)

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""A chain of three real coordinators: kernels of the site are fetched through a laptop unchanged, an upstream is killed with -9 twice
-while kernels are fetched, kernels of the laptop arrive at the site, a hostile upstream is refused, and a circle ends."""
+"""A chain of three real coordinators: kernels of the site are fetched unchanged through a laptop, upstreams are killed with SIGKILL while
+kernels are fetched, kernels of the laptop arrive at the site, changed records are refused, and a circle of upstreams is found."""
 
 import json
 import re
@@ -15,7 +15,7 @@ from harness import SOURCE, Scratch, digest_of, expect, expect_same, listening, 
 
 
 class Forger:
-    """Listens on a unix socket and passes on what an upstream says, with some of its bytes changed."""
+    """Listens on a Unix socket and forwards all bytes to and from an upstream; in the answers it replaces a text by another of its length."""
 
     def __init__(self, scratch, upstream, before, after):
         expect(len(before) == len(after), "a message must keep its length")
@@ -66,7 +66,7 @@ def metric(chain, name, sample):
 
 
 def is_seen(chain):
-    """Metrics, readiness and status say whether the upstream is there."""
+    """Metrics and status show whether the upstream can be reached. The laptop stays ready without it."""
     expect(metric(chain, "laptop", "warploom_upstream_up") == 1, "the upstream is up")
     expect(metric(chain, "site", "warploom_upstream_up") is None, "the site has no upstream")
     expect(metric(chain, "laptop", 'warploom_upstream_requests_total{outcome="found"}') > 0, "something was found")
@@ -84,7 +84,7 @@ def is_seen(chain):
 
 
 def hostile(chain):
-    """A record that was changed on its way is refused, and it is said. As it was, it is taken."""
+    """A record that was changed on its way is refused with a message. The unchanged record is accepted."""
     scratch = chain.scratch
     key, digest = next(iter(chain.keys("site").items()))
     signature = re.search(rb"[0-9a-f]{128}", chain.messages("site")[digest.upper()])[0].decode()
@@ -104,7 +104,7 @@ def hostile(chain):
 
 
 def proxy_of_a_laptop(scratch):
-    """With a file of settings, and certificates. tests/fleet/laptop_test.py has the options of the command line."""
+    """A proxy with a configuration file and certificates. tests/fleet/laptop_test.py tests it with command-line options."""
     for role in (["coordinator", "localhost", "127.0.0.1"], ["cache", "laptop"], ["client", "alice"]):
         made = subprocess.run([SOURCE / "deploy/certificates.sh", scratch.path("tls"), *role], capture_output=True, text=True)
         expect(made.returncode == 0, made.stderr)

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""`warploom-worker --check`: what a machine has and lacks as a worker, with and without a GPU, for people and programs."""
+"""`warploom-worker --check` prints what a machine has and lacks for a worker, with and without a GPU, as text and as JSON."""
 
 import os
 import shutil
@@ -45,7 +45,7 @@ def main():
             expect(word in text, text)
         print("without a GPU", flush=True)
 
-        # What is missing is said, with what to do, and in the exit code.
+        # Every missing part is reported with a remedy, and the exit code is 2.
         none = check(scratch, *sandbox, "--devices", "cuda:0", code=2)
         expect(not none["ready"] and named(none, "cuda:0")["readiness"] == "missing", none)
         gone = check(scratch, *sandbox, "--work-dir", "/nowhere", code=2)

@@ -1,5 +1,5 @@
-// For any bytes from a runner: the reader of frames gives frames or an error, whatever pieces the bytes come in, and
-// every payload is a message that packs to the same bytes, or an error. The first byte says how long a piece is.
+// For any bytes from a runner, in pieces of any size, the reader of frames gives frames or an error, and every payload
+// is a message that packs to the same bytes, or an error. The first byte is the size of a piece, less one.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>

@@ -1,6 +1,6 @@
-// For any bytes, as a message of any type of the protocol: the limits of fields refuse it or let it pass, what they let
-// pass becomes a record or a Status, and a message that has passed passes again. The first two bytes choose the type.
-// Most inputs are random messages with a few fields out of place, so that they get beyond the parser.
+// For any bytes, as a message of any type of the protocol: check_fields() refuses it or accepts it. An accepted message
+// is converted to a record or a Status, and is accepted again after a round trip. The first two bytes choose the type.
+// Most inputs are random messages with a few changed fields, so that the parser accepts them.
 #include <google/protobuf/descriptor.h>
 #include <google/protobuf/message.h>
 #include <google/protobuf/stubs/logging.h>
@@ -122,7 +122,7 @@ void set_field(pb::Message& message, const pb::FieldDescriptor* field, int depth
   }
 }
 
-// Sets most of the fields, of lists one or two items.
+// Sets most of the fields at random; lists get one or two items.
 void fill(pb::Message& message, int depth, std::mt19937_64& rng) {
   for (int i = 0; i < message.GetDescriptor()->field_count(); ++i) {
     const pb::FieldDescriptor* field = message.GetDescriptor()->field(i);
@@ -151,7 +151,7 @@ void change(pb::Message& message, std::mt19937_64& rng) {
   set_field(message, field, 0, rng);
 }
 
-// What a message becomes behind the limits, if it becomes something.
+// Converts an accepted message to its record, if it is of this type. An error must have a message.
 template <typename Message>
 void decode(const pb::Message& message) {
   if (message.GetDescriptor() != Message::descriptor()) return;

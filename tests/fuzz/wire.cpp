@@ -1,4 +1,4 @@
-// For any bytes, every decoder gives a record that survives a round trip and has legal names, or a Status. The first
+// For any bytes, every decoder gives a Status, or a record that has legal names and survives a round trip. The first
 // byte selects the decoder.
 #include "proto/wire.h"
 

@@ -1,4 +1,4 @@
-// What a golden is: a group with the target and the choices for which its kernel is recorded.
+// A golden: a group with the target and the schedule choices for which its plan, kernel and source are recorded.
 #pragma once
 
 #include <cstdint>
@@ -20,10 +20,10 @@ inline std::string file_text(const std::string& path) {
 struct Golden {
   const char* name;
   const char* target;
-  std::vector<std::pair<const char*, int64_t>> choices;  // by the names of plans, beside the default schedule
+  std::vector<std::pair<const char*, int64_t>> choices;  // by their names in plans; all others are the default ones
   const char* graph;
-  bool everywhere = false;  // GPUs' choices are the golden's too
-  const char* folder = "";  // of its file: that of its table
+  bool everywhere = false;  // whether GPU targets are recorded with these choices too
+  const char* folder = "";  // folder of its file, set by its table
 };
 
 }  // namespace wl::testing

@@ -26,7 +26,7 @@ std::string path_of(const testing::Golden& golden) {
   return cat(kFolder, golden.folder, golden.name, ".txt");
 }
 
-// A machine like no other: what is in the files must not depend on the one that runs the test.
+// Returns a made-up machine, since the files must not depend on the machine that runs the test.
 Machine fixed_machine(std::string_view target) {
   Machine machine;
   machine.target = target_named(target).value();
@@ -39,7 +39,7 @@ std::string section(std::string_view title, const std::string& text) {
   return cat("== ", title, "\n", text, text.empty() || text.back() == '\n' ? "" : "\n");
 }
 
-// The default schedule with the golden's own choices.
+// Returns the default schedule with the golden's own choices.
 absl::StatusOr<Point> chosen_point(const Space& space, const testing::Golden& golden) {
   Point point = space.seeds[0];
   for (const auto& [name, value] : golden.choices) {
@@ -61,11 +61,12 @@ absl::StatusOr<std::string> render_target(const testing::Golden& golden, const G
   WL_ASSIGN_OR_RETURN(const Source source, emit(kernel, machine));
   return cat(section("plan", space.text(point)), section("kernel", print(kernel)),
              section(cat("source grid=", source.grid, " threads=", source.threads, " scratch=", source.scratch_bytes),
-                     // The name is a hash of the prelude too, which goldens do not show.
+                     // The entry's name is a hash of the prelude too, which goldens do not show.
                      absl::StrReplaceAll(source.text, {{source.entry, "ENTRY"}})));
 }
 
-// The golden's own target with its choices, then what GPUs of 32 and of 64 lanes get by default.
+// Returns the texts for the golden's own target with its choices, then the default ones for GPUs with waves of 32
+// and 64.
 absl::StatusOr<std::string> render(const testing::Golden& golden) {
   WL_ASSIGN_OR_RETURN(const Graph graph, parse(golden.graph));
   WL_ASSIGN_OR_RETURN(std::string text, render_target(golden, graph, golden.target));
@@ -91,7 +92,7 @@ TEST_P(GoldenTest, IsAsRecorded) {
 INSTANTIATE_TEST_SUITE_P(Groups, GoldenTest, ::testing::ValuesIn(testing::kGoldens),
                          [](const ::testing::TestParamInfo<testing::Golden>& golden) { return golden.param.name; });
 
-// What no golden shows, nobody has looked at.
+// Goldens are reviewed, so each instruction is in the text of at least one.
 TEST(Goldens, ShowEveryInstruction) {
   std::string all;
   for (const testing::Golden& golden : testing::kGoldens) all += testing::file_text(path_of(golden));

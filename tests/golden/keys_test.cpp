@@ -1,6 +1,6 @@
-// The same computation from different sources has the same keys: one BERT layer as torch's two exporters and hands
-// write it down (tests/data/exporters/make.py says how they differ) is cut into groups of equal text. All store weights
-// as [in,out]; a transposed weight is another access to memory, so another kernel, and rightly another key.
+// The same computation from different sources has the same keys: one BERT layer, written by torch's two exporters and
+// by hand (tests/data/exporters/make.py says how they differ), is cut into groups of equal text. All files store
+// weights as [in,out]; a transposed weight is another access to memory, so it needs another kernel and has another key.
 // tests/golden/keys/bert_layer.txt has the groups; UPDATE_GOLDEN=1 rewrites it.
 #include <gtest/gtest.h>
 
@@ -29,7 +29,7 @@ Machine fixed_machine() {
   return machine;
 }
 
-// Text of each distinct group, by key, and how often it occurs.
+// The text of each distinct group and how often it occurs, by key.
 struct Keys {
   std::map<std::string, std::pair<std::string, int>> groups;
   std::string text() const {
@@ -53,7 +53,7 @@ absl::StatusOr<Keys> keys_of(const std::string& path) {
   return keys;
 }
 
-// Groups that one has and the other has not, line by line.
+// Returns the texts of the groups that only one of the two has.
 std::string difference(const Keys& expected, const Keys& found) {
   std::string result;
   for (const auto& [key, group] : expected.groups)

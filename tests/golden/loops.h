@@ -181,7 +181,7 @@ inline const std::vector<Golden> kLoops = {
   %7 = div %4 %6 : f32[1,65536]
   output "y" %7
 })"},
-    {"counted_sum",  // the block that comes last combines what all left
+    {"counted_sum",  // the last block to end combines the partial results of all
      "cpu:avx512",
      {{"last_block_combines", 1}},
      R"(graph {
@@ -191,7 +191,7 @@ inline const std::vector<Golden> kLoops = {
   %3 = sqrt %2 : f32[]
   output "y" %3
 })"},
-    {"cluster_softmax",  // rows that eight units each keep in their registers
+    {"cluster_softmax",  // on GPUs eight blocks share a row and keep it in registers
      "cpu:avx2",
      {},
      R"(graph {

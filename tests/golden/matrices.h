@@ -30,7 +30,7 @@ inline const std::vector<Golden> kMatrixProducts = {
   %5 = add %3 %4 : bf16[40,24]
   output "y" %5
 })"},
-    {"convolution_in_runs",  // of rows of four pixels, four of them, of two images, padded with zeros that are copied
+    {"convolution_in_runs",  // tiles of four rows of four pixels of two images; the padding is copied as zeros
      "sim:cuda",
      {{"matrix", 1},
       {"async_copies", 1},
@@ -51,7 +51,7 @@ inline const std::vector<Golden> kMatrixProducts = {
   %4 = contract %3 %1 "bhwcrs,rscf->bhwf" : bf16[2,7,7,32]
   output "y" %4
 })"},
-    {"boxes",  // waves that copy start one copy for each operand's tile
+    {"boxes",  // TMA: a copying wave starts one copy for each operand's tile
      "sim:cuda",
      {{"matrix", 12},
       {"async_copies", 1},
@@ -73,7 +73,7 @@ inline const std::vector<Golden> kMatrixProducts = {
   %2 = contract %0 %1 "mk,kn->mn" : bf16[96,136]
   output "y" %2
 })"},
-    {"last_round",  // two blocks take tile after tile, and share the ninth
+    {"last_round",  // persistent: two blocks take tile after tile, and share the ninth
      "sim:cuda",
      {{"matrix", 12},
       {"async_copies", 1},
@@ -97,7 +97,7 @@ inline const std::vector<Golden> kMatrixProducts = {
   %2 = contract %0 %1 "mk,kn->mn" : bf16[136,136]
   output "y" %2
 })"},
-    {"copying_waves",  // waves that copy, two slots ahead of those that multiply
+    {"copying_waves",  // copying waves run two slots ahead of those that multiply
      "sim:cuda",
      {{"matrix", 12},
       {"async_copies", 1},

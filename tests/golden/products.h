@@ -50,7 +50,7 @@ inline const std::vector<Golden> kProducts = {
   %17 = cast %16 : u8[96,2,32]
   output "y" %17
 })"},
-    {"byte_convolution",  // an image that is copied in words of four channels, its zero point around it
+    {"byte_convolution",  // the image is copied in words of four channels, padded with its zero point
      "cpu:avx512_vnni",
      {{"turn_tiles", 1}, {"copy_image", 2}, {"mr", 14}, {"nv", 2}, {"pack_b", 0}, {"pack_a", 0}},
      R"(graph {
@@ -62,7 +62,7 @@ inline const std::vector<Golden> kProducts = {
   %5 = contract %4 %1 "kjhwrs,krsqj->qhw" : i32[32,12,14]
   output "y" %5
 })"},
-    {"bf16_product",  // by pairs
+    {"bf16_product",  // multiplied by pairs along k
      "cpu:avx512_bf16",
      {{"widen", 0}, {"pack_a", 0}},
      R"(graph {
@@ -71,7 +71,7 @@ inline const std::vector<Golden> kProducts = {
   %2 = contract %0 %1 "mk,kn->mn" : bf16[96,80]
   output "y" %2
 })"},
-    {"bf16_parts",  // pairs that lie in panels are taken apart
+    {"bf16_parts",  // pairs in panels are widened to f32
      "cpu:avx512_bf16",
      {{"widen", 1}},
      R"(graph {
@@ -80,7 +80,7 @@ inline const std::vector<Golden> kProducts = {
   %2 = contract %0 %1 "mkj,pkqj->mpq" : bf16[51,2,32]
   output "y" %2
 })"},
-    {"bf16_tiles",  // rows that do not fill their tiles, words that do not fill a step, and work on the result
+    {"bf16_tiles",  // rows that do not fill their tiles, words that do not fill a step, and an epilogue
      "cpu:amx",
      {},
      R"(graph {
@@ -102,7 +102,7 @@ inline const std::vector<Golden> kProducts = {
   %2 = contract %0 %1 "km,kn->mn" : i32[64,80]
   output "y" %2
 })"},
-    {"narrow_weight",  // widened and scaled by column where it lies in panels
+    {"narrow_weight",  // an i8 weight in panels is widened and scaled by column
      "cpu:avx512",
      {},
      R"(graph {
@@ -115,7 +115,7 @@ inline const std::vector<Golden> kProducts = {
   %6 = contract %0 %5 "mk,pkq->mpq" : f32[4,2,32]
   output "y" %6
 })"},
-    {"triangular_product",  // products with what is above the diagonal are left out
+    {"triangular_product",  // products with the zeros above the diagonal are left out
      "cpu:avx512",
      {},
      R"(graph {

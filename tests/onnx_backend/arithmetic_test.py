@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Arithmetic at the edges of every type, against NumPy and exact integers: each elementwise operator, conversions, and positions of
-extremes, on zeros of both signs, the type's limits and their neighbours, neighbours of powers of two, infinities, NaN and denormals.
-Models are imported, covered, compiled and run by run_onnx. What the standard leaves open is as docs/numerics.md says.
+"""Arithmetic at the limits of every type, compared with NumPy and exact integers: each elementwise operator, conversions, and positions of
+extremes, for zeros of both signs, the type's limits and their neighbours, neighbours of powers of two, infinities, NaN and denormals.
+Models are imported, covered, compiled and run by run_onnx. docs/numerics.md defines the results that the standard leaves open.
 
     arithmetic_test.py [-k REGEX]"""
 import argparse
@@ -77,14 +77,14 @@ def wrapped(value, dtype):
 
 
 def exactly(function, dtype):
-    """A function of integers, computed without a limit and wrapped."""
+    """Returns the reference of a function of integers: computed with Python's integers, then wrapped to the type."""
     def reference(*arrays):
         return np.array([wrapped(function(*(int(v) for v in values)), dtype) for values in zip(*arrays)], dtype)
     return reference
 
 
 def wide(function):
-    """A function of floats, computed with more digits and rounded once."""
+    """Returns the reference of a function of floats: computed in a wider type, then rounded once."""
     def reference(*arrays):
         dtype = arrays[0].dtype
         result = function(*(a.astype(np.longdouble if dtype == np.float64 else np.float64) for a in arrays))
@@ -137,7 +137,7 @@ def elu(x, alpha):
 
 
 SELU = (np.float32(1.67326319217681884765625), np.float32(1.05070102214813232421875))
-UNARY = {  # of floats: the reference, and how many units in the last place a result may be off
+UNARY = {  # operator of floats -> its reference, and the allowed error in units in the last place
     "Abs": (np.abs, 0), "Neg": (np.negative, 0), "Sign": (np.sign, 0), "Ceil": (np.ceil, 0), "Floor": (np.floor, 0), "Round": (np.rint, 0),
     "Sqrt": (np.sqrt, 1), "Reciprocal": (lambda x: 1 / x, 1), "Exp": (np.exp, 4), "Log": (np.log, 4), "Sin": (np.sin, 4), "Cos": (np.cos, 4),
     "Tan": (np.tan, 16), "Asin": (np.arcsin, 16), "Acos": (np.arccos, 16), "Atan": (np.arctan, 4), "Sinh": (np.sinh, 24), "Cosh": (np.cosh, 24),
@@ -148,7 +148,7 @@ UNARY = {  # of floats: the reference, and how many units in the last place a re
     "Relu": (lambda x: np.maximum(x, 0), 0), "HardSwish": (lambda x: x * np.clip(x * np.float32(1 / 6) + 0.5, 0, 1), 16),
     "IsNaN": (np.isnan, 0), "IsInf": (np.isinf, 0),
 }  # fmt: skip
-ONLY_F32 = {"Celu", "Mish", "HardSwish", "Selu", "Softplus", "Softsign", "Erf"}  # whose constants or steps are rounded too
+ONLY_F32 = {"Celu", "Mish", "HardSwish", "Selu", "Softplus", "Softsign", "Erf"}  # in other types, their constants or steps are rounded too
 BINARY = {
     "Add": (np.add, 1), "Sub": (np.subtract, 1), "Mul": (np.multiply, 1), "Div": (np.divide, 1), "Min": (np.minimum, 0),
     "Max": (np.maximum, 0), "Equal": (np.equal, 0), "Less": (np.less, 0), "LessOrEqual": (np.less_equal, 0), "Greater": (np.greater, 0),
@@ -163,7 +163,7 @@ ONE_INTEGER = {"Abs": abs, "Neg": lambda a: -a, "Sign": lambda a: (a > 0) - (a <
 
 # Models.
 class Model:
-    """One model of many nodes that read its inputs, each with an output of its own."""
+    """A model of many nodes that read its inputs. Each node has an output of its own."""
 
     def __init__(self, name, **arrays):
         self.name, self.arrays, self.nodes, self.made, self.checks = name, arrays, [], [], []
@@ -189,7 +189,8 @@ class Model:
 
 
 def apart(got, expected, ulps, arrays):
-    """What differs, by more than `ulps` units in the last place of what is expected, and for which elements of the inputs."""
+    """Returns "", or a message about elements that differ from the expected ones by more than `ulps` units in the last place, with the
+    elements of the inputs."""
     if got.dtype != expected.dtype or got.shape != expected.shape:
         return f"is {got.dtype}{list(got.shape)}, expected {expected.dtype}{list(expected.shape)}"
     if is_float(expected.dtype.type):
@@ -197,7 +198,7 @@ def apart(got, expected, ulps, arrays):
         g, e = got.astype(np.longdouble), expected.astype(np.longdouble)
         step = np.maximum(np.abs(e) * float(info.eps), float(info.smallest_subnormal))
         wrong = ~((g == e) | (np.isnan(g) & np.isnan(e)) | (np.isfinite(e) & (np.abs(g - e) <= max(ulps, 0.5 if ulps else 0) * step)))
-        # Where the limit of the type is within the error, a result may be the limit, or infinity.
+        # If the error may reach the limit of the type, infinity is allowed too.
         wrong &= ~(np.isinf(g) & np.isfinite(e) & (np.abs(e) + ulps * step >= float(info.max)))
     else:
         wrong = got != expected
@@ -253,7 +254,7 @@ def models():
             model.add("Equal", ["x", model.constant(c)], [x == c])
         model.add("Equal", ["x", model.constant(x[::-1].copy())], [x == x[::-1]])
         yield model
-        # What a compiler may not conclude where sums and products wrap.
+        # Simplifications that are wrong because sums and products wrap, such as x + 1 > x.
         model = Model(f"wraps_{name_of(dtype)}", x=x)
         one, two = model.constant(np.array(1, dtype)), model.constant(np.array(2, dtype))
         more, twice = exactly(lambda v: v + 1, dtype)(x), exactly(lambda v: 2 * v, dtype)(x)
@@ -276,7 +277,7 @@ def models():
 
 
 def powers():
-    """Powers of mixed types: the result is rounded once, in the base's type."""
+    """Powers of mixed types: the result is rounded once, to the base's type."""
     for base, exponent in ((np.int32, np.float32), (np.int64, np.float64), (np.int32, np.int64), (np.float32, np.int64), (np.float32, np.int32),
                            (np.float64, np.int64), (np.float32, np.float64), (np.float16, np.float32), (np.int64, np.int32)):  # fmt: skip
         x = np.array([0, 1, 2, 3, 4, 7, 9, 13, 16, 25, 100, -1, -2, -3], np.float64).astype(base)
@@ -301,7 +302,7 @@ def powers():
 
 
 def positions():
-    """Positions of extremes, with NaN at every place: those of onnx's reference, whose rule is NumPy's."""
+    """Positions of extremes, with NaN among the elements, compared with onnx's reference implementation, which follows NumPy."""
     from onnx.reference import ReferenceEvaluator
 
     for dtype, n in ((np.float32, 9), (np.float32, 70), (np.float64, 9), (np.float16, 9), (np.int32, 9), (np.int64, 70)):

@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
 """The onnx package's own backend tests with Warploom as the backend: every case is imported, covered, lowered with
-the default schedule, compiled and run. Its outputs must be those that the package expects, within its tolerances.
+the default schedule, compiled and run. Its outputs must be the expected ones, within the package's tolerances.
 
     backend_test.py [-k REGEX] [--all] [--cover single] [--keep DIR] [--objects DIR] [--floor N] [--report FILE]
 
-Short runs try a part of the cases (cases.drawn). Prints "passed / in scope / total". Fails when fewer than FLOOR of the cases in
-scope pass, and when any case takes the tool down. excluded.txt says what is out of scope, and why.
+Short runs try a part of the cases (cases.drawn). Prints "passed / in scope / total". Fails if a smaller share than FLOOR of the cases in
+scope passes, or if a case crashes the tool. excluded.txt lists cases out of scope, with the reasons.
 
-The package's results have errors too: those of f16 are rounded after every operation, and what should be 0 is not. Where one is outside of the
-tolerances, the oracle is asked: a case passes as well if the package's results and ours both lie within the bounds that
-follow from the roundings of the types. Such cases are counted apart."""
+The package's expected results have errors too: those of f16 are rounded after every operation, and some are small numbers instead of 0. If a
+result is outside of the tolerances, the case still passes if both the package's results and Warploom's are within the oracle's bounds, which
+follow from the roundings of the types. Such cases are counted separately."""
 import argparse
 import collections
 import io
@@ -87,7 +87,7 @@ def compare(case, folder):
 
 
 def within_bounds(case, variant, folder):
-    """Whether the results of both are as the oracle says, within its bounds. `variant`: which of the inputs were constants."""
+    """Returns whether the results of both are within the oracle's bounds. `variant`: number of the set of inputs that were constants."""
     arrays = onnx_coverage.given_arrays(case)
     known = [[], *cases.constant_sets(case, arrays)][variant]
     model = cases.with_constants(cases.fixed_shapes(case.model, arrays), arrays, known)

@@ -53,7 +53,7 @@ def sets_of(case, model):
         return
     known = {w.name for w in model.graph.initializer}
     inputs = [i for i in model.graph.input if i.name not in known]
-    if case.url is not None:  # for the real models the package has one output and says how to make the input
+    if case.url is not None:  # the package has one output of each real model, for the input that is computed here
         value = inputs[0].type.tensor_type.shape
         shape = [d.dim_value if d.HasField("dim_value") else 1 for d in value.dim]
         count = int(np.prod(shape))
@@ -68,19 +68,19 @@ def sets_of(case, model):
 
 
 def share():
-    """How much of the cases is tried: all from a WARPLOOM_TEST_SCALE of 1 on."""
+    """Returns the share of the cases that are tried: WARPLOOM_TEST_SCALE, at most 1."""
     return min(1, float(os.environ.get("WARPLOOM_TEST_SCALE", "1")))
 
 
 def drawn(every):
-    """That part of the cases, drawn by WARPLOOM_TEST_SEED."""
+    """Returns that share of the cases, drawn with the seed WARPLOOM_TEST_SEED."""
     seed = os.environ.get("WARPLOOM_TEST_SEED", "1")
     place = lambda case: int.from_bytes(hashlib.sha256(f"{seed} {case.name}".encode()).digest()[:4], "big") / 2**32
     return [case for case in every if place(case) < share()]
 
 
 def least(floor):
-    """The part of the drawn cases that must pass where `floor` of all must: a part has more or fewer of the failing ones by chance."""
+    """Returns the share of the drawn cases that must pass if `floor` of all must. It is smaller, since a draw may have more failing ones."""
     return floor if share() == 1 else floor - 0.02
 
 
@@ -107,8 +107,8 @@ def load():
 
 
 def rounding_of_transforms(model, results):
-    """A fast Fourier transform, by which the package computed some results, has errors relative to the largest element: half a unit in
-    its last place. Where another element should be 0, the tolerance of the package is smaller than that."""
+    """Returns the absolute error that is allowed for results of a fast Fourier transform, with which the package computed some results: half
+    a unit in the last place of the largest element. For elements that should be 0, the package's tolerance is smaller than that."""
     if not any(node.op_type in ("DFT", "STFT") for node in model.graph.node):
         return 0
     return max(float(np.finfo(each.dtype).eps) / 2 * float(np.abs(each).max(initial=0)) for each in results)
@@ -209,7 +209,7 @@ def constant_sets(case, arrays):
 
 
 def as_stored(array):
-    """Integers of four bits as Warploom reads them: two to a byte, the last extent halved or, where it is odd, flattened."""
+    """Returns integers of four bits in the form that Warploom reads: two in a byte, with half the last extent, or flattened if that is odd."""
     if array.dtype not in (ml_dtypes.int4, ml_dtypes.uint4):
         return array
     bits = array.astype(np.int8).reshape(-1).view(np.uint8) & 15

@@ -8,9 +8,9 @@ import numpy as np
 
 import values
 
-# Units in the last place that peers may be off by in one operation: their functions are those of the C library, or faster ones.
+# Allowed error of a peer in one operation, in units in the last place: peers use functions of the C library, or faster ones.
 ULPS = 16
-# Operators whose results are sums of large terms, or of terms of both signs, of which the peers have the roundings.
+# Operators whose results are sums of large terms or of terms of both signs, so that peers' results have rounding errors of these terms.
 MIXING = "DFT|STFT|(Batch|Group|Instance|Layer|MeanVariance)Normalization|(Blackman|Hann|Hamming)Window"
 DTYPES = {"f64": np.float64, "f32": np.float32, "f16": np.float16, "bf16": ml_dtypes.bfloat16, "f8e4m3fn": ml_dtypes.float8_e4m3fn,
           "f8e5m2": ml_dtypes.float8_e5m2, "i64": np.int64, "i32": np.int32, "i16": np.int16, "i8": np.int8, "u64": np.uint64,
@@ -18,7 +18,7 @@ DTYPES = {"f64": np.float64, "f32": np.float32, "f16": np.float16, "bf16": ml_dt
 
 
 def from_oracle(folder, described):
-    """(values as doubles, bounds) of every output, with its type."""
+    """Returns (values as doubles with their type, bounds) of every output."""
     outputs = []
     for number, text in enumerate(described):
         dtype, extents = text.split(":")
@@ -29,22 +29,22 @@ def from_oracle(folder, described):
 
 
 class Typed:
-    """Doubles that stand for values of a type."""
+    """Values of a type, stored as doubles."""
 
     def __init__(self, doubles, dtype):
         self.doubles, self.dtype, self.shape = doubles, dtype, doubles.shape
 
 
 class Difference:
-    """What is wrong with a result: a message, and which of its elements, if it has the shape and type that was expected."""
+    """How a result is wrong: a message, and the mask of wrong elements if its shape is as expected."""
 
     def __init__(self, message, places=None):
         self.message, self.places = message, places
 
 
 def difference(got, bound, want, mixes, rounding=None):
-    """None where a result is as expected. `mixes`: its elements are sums of all, so a peer's error is that of the largest.
-    `rounding`: the type whose roundings the expected values have, if not that of the result."""
+    """Returns None if a result is as expected, or a Difference. `mixes`: elements are sums over the tensor, so the allowed error is relative
+    to the largest element. `rounding`: the type whose roundings the expected values have, if not that of the result."""
     if got.shape != want.shape:
         return Difference(f"has shape {list(got.shape)}, expected {list(want.shape)}")
     mine = got.doubles if isinstance(got, Typed) else got
@@ -54,14 +54,14 @@ def difference(got, bound, want, mixes, rounding=None):
                 wrong = np.abs(mine - want.astype(np.float64)) > np.abs(mine) * 2.0**-52
             else:
                 wrong = mine.astype(want.dtype) != want
-            if bound is not None:  # the neighbour that a rounding or a comparison before it may give
+            if bound is not None:  # within the bound are integers that a rounding or a comparison before may also give
                 wrong &= ~(np.abs(mine - want.astype(np.float64)) <= bound)
         else:
             mine, theirs = mine.astype(np.float64), want.astype(np.float64)
             facts = ml_dtypes.finfo(rounding or want.dtype)
             of = np.max(np.abs(theirs), where=np.isfinite(theirs), initial=0) if mixes else np.abs(theirs)
             slack = ULPS * float(facts.eps) * of + 4 * float(facts.tiny)
-            if bound is not None:  # that of one computation, of which the peer's is another
+            if bound is not None:  # the peer computes in another way, so its error may exceed the bound
                 slack = slack + 4 * bound
             near = np.abs(mine - theirs) <= slack
             wrong = ~(near | (mine == theirs) | (np.isnan(mine) & np.isnan(theirs)))
@@ -76,8 +76,8 @@ def difference(got, bound, want, mixes, rounding=None):
 
 
 def parts_off(mine, theirs):
-    """By how much numbers are off, for rules that allow so much: floats by which part of themselves, integers by how many. Nothing where one is
-    not finite."""
+    """Returns the text "off by" for the patterns of rules: the largest relative difference of floats, or the largest difference of integers;
+    "" if a number is not finite."""
     exact = not values.is_float(theirs.dtype)
     mine, theirs = (np.asarray(a, dtype=np.float64) for a in (mine, theirs))
     if not (np.isfinite(mine).all() and np.isfinite(theirs).all()):
@@ -89,13 +89,13 @@ def parts_off(mine, theirs):
 
 
 def as_typed(want, dtype, known):
-    """Expected values in the type that a result has, where that is the one that the standard infers (`known`): peers widen some integers and
-    forget the type of some floats."""
+    """Returns the expected values in the type of the result if that is the one that the standard infers (`known`), since peers return some
+    integers and floats in other types."""
     return want.astype(dtype) if known == dtype and bool not in (want.dtype, dtype) else want
 
 
 def differences(outputs, expected, op, types, rounding=None):
-    """What is wrong with each output, beside one peer's; or a text where they are not comparable."""
+    """Returns for each output its Difference from one peer's output, or None; or a text if the outputs cannot be compared."""
     if len(outputs) != len(expected):
         return f"{len(outputs)} outputs, expected {len(expected)}"
     found = []
@@ -115,14 +115,14 @@ def differences(outputs, expected, op, types, rounding=None):
 
 
 def text_of(found):
-    """The first thing that is wrong, or ""."""
+    """Returns the message of the first difference, or ""."""
     if isinstance(found, str):
         return found
     return next((f"output {number} {one.message}" for number, one in enumerate(found) if one is not None), "")
 
 
 def both(found, others):
-    """Whether elements are wrong in both comparisons; a message, where they have no elements in common to compare, counts as all."""
+    """Returns whether an element is wrong in both comparisons. A difference without a mask of elements counts as one in all elements."""
     if isinstance(found, str) or isinstance(others, str):
         return True
     pairs = [(a, b) for a, b in zip(found, others) if a is not None and b is not None]
@@ -130,8 +130,8 @@ def both(found, others):
 
 
 def against(found, outputs, op, types, exact):
-    """"" where the outputs are those of one peer, or where those that are not are what exact arithmetic makes of them; else how they differ.
-    `types`: of the outputs by the standard; `exact`: gives (name, outputs, rounding) by each further way to compute them."""
+    """Returns "" if the outputs agree with one peer, or with a further way to compute them in all elements that differ from a peer; otherwise
+    the differences. `types`: types of the outputs by the standard. `exact`: yields (name, outputs, rounding) of each further way."""
     by_peer = {peer: differences(outputs, expected, op, types) for peer, expected in found.items()}
     messages = {peer: text_of(said) for peer, said in by_peer.items()}
     if not all(messages.values()):
@@ -139,7 +139,7 @@ def against(found, outputs, op, types, exact):
     for name, expected, rounding in exact([got.dtype for got, _ in outputs]):
         if len(expected) != len(outputs):
             continue
-        with np.errstate(all="ignore"):  # doubles are rounded to what the result is
+        with np.errstate(all="ignore"):  # doubles are rounded to the type of the result
             typed = [None if e is None else np.asarray(e).astype(got.dtype) for e, (got, _) in zip(expected, outputs)]
         said = differences(outputs, typed, op, types, rounding)
         messages.setdefault(name, text_of(said))
@@ -149,7 +149,7 @@ def against(found, outputs, op, types, exact):
 
 
 class Rule:
-    """A line of rules.txt. `of_oracle`: what differs by it is no result of kernels, and is compared by them."""
+    """A line of rules.txt. `of_oracle`: it excuses results of the oracle, and not those of kernels for the same case."""
 
     def __init__(self, line, of_oracle):
         self.operators, self.patterns, self.reason = (part.strip() for part in line.split(" | ", 2))
@@ -170,5 +170,5 @@ def read_rules(path):
 
 
 def rule_of(rules, op, message, node, kernel=False):
-    """The first rule by which a result, of kernels or of the oracle, differs."""
+    """Returns the first rule that excuses a result of the oracle, or of kernels if `kernel`; None if there is none."""
     return next((rule for rule in rules if not (kernel and rule.of_oracle) and rule.fits(op, message, node)), None)

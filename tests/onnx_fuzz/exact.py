@@ -1,5 +1,5 @@
-"""What exact arithmetic makes of a model of one node, where both peers differ from a result: formulas of the standard in doubles, the
-reference with all floats widened to doubles, and onnxruntime in f32 for types that it does not have."""
+"""Further ways to compute a model of one node, for results that differ from both peers: formulas of the standard in doubles, the reference
+with all floats widened to doubles, and onnxruntime in f32 for types that it does not have."""
 
 import io
 
@@ -13,7 +13,7 @@ from formulas import FORMULAS, WIDER, Node
 
 
 def retyped(model, arrays, types, to):
-    """The model and its inputs with floats of another type."""
+    """Returns the model and its inputs with floats of `types` converted to the type `to`."""
     made = onnx.ModelProto()
     made.CopyFrom(model)
     for value in made.graph.input:
@@ -28,14 +28,14 @@ def retyped(model, arrays, types, to):
 
 
 def answers(stored, arrays, dtypes):
-    """(name, outputs, type whose roundings they have or None) by each way that there is; `dtypes`: of the outputs."""
+    """Yields (name, outputs, type whose roundings they have or None) for each way. `dtypes`: types of the outputs."""
     model = onnx.load(io.BytesIO(stored))
     operator = model.graph.node[0].op_type
     with np.errstate(all="ignore"):
         if operator in FORMULAS:
             try:
                 made = FORMULAS[operator](Node(model, arrays), dtypes)
-            except (ValueError, IndexError, TypeError, OverflowError):  # of a node that this formula is not for
+            except (ValueError, IndexError, TypeError, OverflowError):  # the formula is not for such a node
                 made = None
             for one in made if isinstance(made, list) else [made]:
                 if one is not None:
@@ -47,5 +47,5 @@ def answers(stored, arrays, dtypes):
         ):
             try:
                 yield name, run(*how), kind
-            except Exception:  # noqa: BLE001, S110: a way that there is not
+            except Exception:  # noqa: BLE001, S110: the peer cannot compute this model
                 pass

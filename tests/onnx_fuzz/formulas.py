@@ -1,4 +1,4 @@
-"""Formulas of the standard in doubles and whole numbers, of those operators for which the peers have faults of their own."""
+"""Formulas of the standard in doubles and integers, for operators that the peers do not compute correctly."""
 
 import math
 
@@ -14,7 +14,7 @@ erf, erfc = (np.vectorize(f, otypes=[np.float64]) for f in (math.erf, math.erfc)
 
 
 class Node:
-    """A node's inputs by their place, None where one is left out, and its attributes."""
+    """A node's inputs by position, None if one is left out, and its attributes."""
 
     def __init__(self, model, arrays):
         node = model.graph.node[0]
@@ -24,7 +24,7 @@ class Node:
         self.opset = max(o.version for o in model.opset_import if o.domain in ("", "ai.onnx"))
 
     def input(self, number):
-        """An input with floats as doubles, or None."""
+        """Returns an input, with floats as doubles, or None if it is left out."""
         array = self.inputs[number] if number < len(self.inputs) else None
         return array.astype(WIDER) if array is not None and values.is_float(array.dtype) else array
 
@@ -33,7 +33,7 @@ class Node:
 
 
 def saturated(numbers, dtype):
-    """Doubles as a type: what is too large becomes the largest, NaN becomes 0."""
+    """Converts doubles to a type; for integers, values outside of the type become its limits, and NaN becomes 0."""
     if values.is_float(dtype):
         return numbers.astype(dtype)
     facts = ml_dtypes.iinfo(dtype)
@@ -57,7 +57,7 @@ def power(node, dtypes):
 
 
 def quantized(node, dtypes):
-    """Of one scale, or one for each place along an axis."""
+    """QuantizeLinear with one scale, or with one for each index along an axis."""
     x, scale, zero = node.inputs[0], node.inputs[1], node.inputs[2] if len(node.inputs) > 2 else None
     along = [1] * x.ndim
     if scale.ndim == 1 and scale.size > 1:
@@ -97,8 +97,8 @@ def quick_gelu(node, dtypes):
 
 
 def local_response(node, dtypes):
-    """Of the standard: a window of channels from floor((size - 1) / 2) before to ceil((size - 1) / 2) behind each. Sums of squares may overflow as
-    those of f32 do."""
+    """LRN as in the standard: a window of channels from floor((size - 1) / 2) before to ceil((size - 1) / 2) after each. Sums of squares may
+    overflow as those of f32 do."""
     x, size = node.input(0), node.get("size", 1)
     sums = np.zeros_like(x)
     for channel in range(x.shape[1]):
@@ -109,7 +109,7 @@ def local_response(node, dtypes):
 
 
 def group_normalization(node, dtypes):
-    """From differences from the mean; the peers' sums of squares overflow earlier. Scale and bias are of groups up to opset 20."""
+    """Computed from differences from the mean; the peers' sums of squares overflow earlier. Up to opset 20 scale and bias are per group."""
     x, scale, bias = (node.input(i) for i in range(3))
     groups = x.reshape(x.shape[0], node.get("num_groups", 1), -1)
     centred = groups - groups.mean(-1, keepdims=True)
@@ -121,11 +121,11 @@ def group_normalization(node, dtypes):
 def lp_normalization(node, dtypes):
     x, axis = node.input(0), node.get("axis", -1)
     size = np.abs(x).sum(axis, keepdims=True) if node.get("p", 2) == 1 else np.sqrt((x**2).sum(axis, keepdims=True))
-    return [x / size, np.where(size == 0, 0, x / size)]  # 0 / 0: the standard says nothing up to opset 22
+    return [x / size, np.where(size == 0, 0, x / size)]  # up to opset 22 the standard does not define 0 / 0
 
 
 def hardmax(node, dtypes):
-    """One at the first NaN, or else at the first of the largest."""
+    """1 at the first NaN, or if there is none at the first largest element."""
     x = node.input(0)
     axis = node.get("axis", 1 if node.opset < 13 else -1)
     shape = x.shape
@@ -140,7 +140,7 @@ def hardmax(node, dtypes):
 
 
 def gemm(node, dtypes):
-    """Of integers, whose product wraps; with factors that are no whole numbers the sum is truncated."""
+    """Gemm of integers: products wrap; with alpha or beta that are no integers, the sum is truncated."""
     a, b, c = (node.inputs[i] if i < len(node.inputs) else None for i in range(3))
     if values.is_float(a.dtype):
         return None
@@ -153,7 +153,7 @@ def gemm(node, dtypes):
 
 
 def axes_of(node):
-    """The axes of a reduction; none where each element is one of its own, None for all."""
+    """Returns the axes of a reduction: () if nothing is reduced, None for all axes."""
     axes = node.inputs[1] if len(node.inputs) > 1 else node.get("axes", None)
     if axes is None or len(axes) == 0:
         return () if node.get("noop_with_empty_axes", 0) else None
@@ -171,7 +171,7 @@ def log_sum_exp(node, dtypes):
 
 
 def of_integers(combine):
-    """A reduction of integers, that wraps or is computed in doubles and truncated."""
+    """Returns the formula of a reduction of integers by `combine`; None for floats."""
 
     def run(node, dtypes):
         x, axes = node.inputs[0], axes_of(node)
@@ -183,13 +183,13 @@ def of_integers(combine):
 
 
 def log_sum(x, how, dtype):
-    """A sum that does not fit wraps, or is one of doubles."""
+    """Returns both allowed results: of a sum that wraps, and of a sum in doubles."""
     sums = x.sum(**how, dtype=dtype), x.astype(WIDER).sum(**how)
     return [saturated(np.log(s.astype(WIDER)), dtype) for s in sums]
 
 
 def mean(x, how, dtype):
-    """The sum wraps, and its quotient is truncated."""
+    """The sum wraps, and the quotient is truncated."""
     sums = x.sum(**how, dtype=dtype)
     count = max(1, x.size // max(1, sums.size))
     return np.where(sums < 0, -(-sums // count), sums // count).astype(dtype) if dtype.kind == "i" else sums // dtype.type(count)
@@ -201,8 +201,8 @@ def shrink(node, dtypes):
 
 
 def resize(node, dtypes):
-    """The reference's own interpolation, of doubles; to the nearest element, of places."""
-    old = node.opset < 11  # as Upsample is: corners stay where they are
+    """The reference's interpolation with doubles; in the mode `nearest`, it interpolates offsets, and elements are gathered by them."""
+    old = node.opset < 11  # coordinates are as in Upsample
     x, scales, sizes = node.inputs[0], *(node.inputs[i] if i < len(node.inputs) else None for i in ((1, 9) if old else (2, 3)))
     scales = np.array(node.get("scales", scales))
     if "axes" in node.attributes or node.get("coordinate_transformation_mode", b"") == b"tf_crop_and_resize":
@@ -228,12 +228,12 @@ def resize(node, dtypes):
 
 
 def cubic_weight(far, a=-0.75):
-    """Of an element at a distance of up to 2, in Keys' interpolation."""
+    """Returns the weight of an element at a distance of up to 2 in Keys' cubic interpolation."""
     return np.where(far <= 1, ((a + 2) * far - (a + 3)) * far * far + 1, ((far - 5) * far + 8) * far * a - 4 * a)
 
 
 def grid_sample(node, dtypes):
-    """Linear and cubic, of images: the reference has coordinates of f32, whatever the grid has."""
+    """Linear and cubic interpolation of images. (The reference computes coordinates in f32, whatever the type of the grid.)"""
     x, grid, padding, mode = node.input(0), node.input(1), node.get("padding_mode", b"zeros"), node.get("mode", b"linear")
     cubic = mode in (b"cubic", b"bicubic")
     if x.ndim != 4 or mode == b"nearest" or (cubic and padding == b"border"):
@@ -266,7 +266,7 @@ def grid_sample(node, dtypes):
 
 
 def byte_product(node, dtypes):
-    """MatMulIntegerToFloat of whole zero points and scales."""
+    """MatMulIntegerToFloat with one scale and zero point for each whole operand."""
     a, b, by_a, by_b, zero_a, zero_b, bias = (node.input(i) for i in range(7))
     if any(v is not None and v.size > 1 for v in (by_a, by_b, zero_a, zero_b)):
         return None
@@ -285,7 +285,7 @@ def dequantized(node, dtypes):
 
 
 class Windows:
-    """The windows of a pool, by the standard: auto_pad, ceil_mode, dilations."""
+    """The windows of a pool as in the standard, with auto_pad, ceil_mode and dilations."""
 
     def __init__(self, node, x=None):
         x = node.input(0) if x is None else x
@@ -312,7 +312,7 @@ class Windows:
             self.out.append(out)
 
     def __iter__(self):
-        """(place of the result, elements of the window, how many places of it lie in the image or its padding)."""
+        """Yields (index of the result, elements of the window, number of its positions in the image or its padding)."""
         for place in np.ndindex(*self.out):
             picks, padded = [], 1
             for d, p in enumerate(place):
@@ -341,7 +341,7 @@ def lp_pool(node, dtypes):
 
 
 def max_pool(node, dtypes):
-    """NaN is left out, but where a window begins with one; the place is that of the first of the largest in the whole tensor."""
+    """NaN is ignored unless it is the first element of a window. The index is the offset of the first largest element in the whole tensor."""
     windows = Windows(node)
     made = [np.full((*windows.x.shape[:2], *windows.out), -np.inf), np.zeros((*windows.x.shape[:2], *windows.out), np.int64)]
     if node.get("storage_order", 0) and len(dtypes) > 1:
@@ -358,7 +358,7 @@ def max_pool(node, dtypes):
 
 
 def one_hot(node, dtypes):
-    """An index is truncated."""
+    """Indices that are floats are truncated."""
     index, depth, (off, on) = node.input(0), int(node.inputs[1].ravel()[0]), node.input(2)
     axis = node.get("axis", -1)
     at = np.expand_dims(np.trunc(index), axis if axis >= 0 else index.ndim + 1 + axis)

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Random models of one node through the importer, the oracle and compiled kernels, beside the reference implementation of the onnx
-package and onnxruntime. A result is right if it is that of one of them.
+"""Random models of one node through the importer, the oracle and compiled kernels, compared with two peers: the reference implementation of
+the onnx package and onnxruntime. A result is right if it agrees with one of them, or with a further way to compute it (exact.py).
 
     fuzz_test.py [--cases N] [--kernels N] [--seed S] [-k REGEX] [--keep DIR] [--report FILE]
 
-`--kernels`: how many of the cases run through compiled kernels too. rules.txt says what differs by rule, and why. Fails on every other
-difference, and on a model that takes a tool down. A model that the importer refuses is counted, not failed: docs/operators.md has what
-is refused."""
+`--kernels`: number of cases that also run through compiled kernels. rules.txt lists differences that are allowed, with reasons. Fails on every
+other difference, and on a model that crashes a tool. A model that the importer refuses is counted and does not fail the test; docs/operators.md
+lists what is refused."""
 import argparse
 import collections
 import contextlib
@@ -47,7 +47,7 @@ import values  # noqa: E402
 
 BIN = pathlib.Path(os.environ.get("WARPLOOM_BIN_DIR", HERE / "../../build/release/bin"))
 CHUNK = 100      # cases that one process makes and evaluates
-SECONDS = 120    # for a chunk
+SECONDS = 120    # limit for a chunk
 
 
 def templates(folder):
@@ -56,7 +56,7 @@ def templates(folder):
 
 
 def made(number, seed, paths, base):
-    """Makes case `number`: its folder, and what the peers say. None: no peer computes it."""
+    """Makes case `number`: returns the name of its folder, and what is known of it; None if no peer computes it."""
     rng = np.random.default_rng([seed, number])
     path = paths[rng.integers(len(paths))]
     drawn = mutate.draw_case(rng, mutate.template(path))
@@ -68,7 +68,7 @@ def made(number, seed, paths, base):
         return None
     node = model.graph.node[0]
     name = f"{seed}_{number}_{node.op_type}"
-    # Shapes, axes and counts are data in ONNX, and constants here.
+    # Shapes, axes and counts are inputs in ONNX, and must be constants for the importer.
     case = cases.Case(name, "node", model, list(arrays.values()), [], 0, 0)
     few = cases.constant_sets(case, arrays)
     shutil.rmtree(base / name, ignore_errors=True)
@@ -80,8 +80,8 @@ def made(number, seed, paths, base):
 
 @dataclasses.dataclass
 class Known:
-    """What is known of a case: its operator, the peers' outputs, its node as text, the outputs' types by the standard (compare.py), and further
-    ways to compute them (exact.py)."""
+    """Facts of a case: its operator, the peers' outputs, its node as text, the outputs' types by the standard (compare.py), and further ways
+    to compute them (exact.py)."""
 
     op: str
     found: dict
@@ -94,7 +94,7 @@ class Known:
 
 
 def types_of(model):
-    """The types of the outputs by the standard, None where it is not known: that of an input with the same type parameter, or what is inferred."""
+    """Returns the types of the outputs by the standard, None if unknown: the type of an input with the same type parameter, or the inferred one."""
     node, schema = model.graph.node[0], mutate.schema_of(model)
     if schema is None:
         return []
@@ -110,7 +110,7 @@ def types_of(model):
 
 
 def described(model, arrays):
-    """The node, for who reads a message."""
+    """Returns the node as text for messages, with the kinds of special values in its inputs, for rules.txt."""
     node = model.graph.node[0]
     attributes = ", ".join(f"{a.name}={onnx.helper.get_attribute_value(a)}" for a in node.attribute)
     inputs = ", ".join(f"{n}: {a.dtype}{list(a.shape)}" for n, a in arrays.items())
@@ -121,7 +121,7 @@ def described(model, arrays):
 
 
 def write_given(folder, model, arrays, few):
-    """What eval_onnx --given reads: a folder with the inputs as they are, and one for every set of them that is constant."""
+    """Writes folders for eval_onnx --given: one with the model as it is, and one for every set of inputs that become constants."""
     for level, names in enumerate([[], *few]):
         to = folder / f"given{level}"
         to.mkdir()
@@ -134,7 +134,7 @@ def write_given(folder, model, arrays, few):
 
 
 def evaluated(folders):
-    """What eval_onnx says of each folder."""
+    """Returns a dict: folder -> the line of eval_onnx about it, split at tabs."""
     reports = {}
     while folders:
         run = subprocess.run([BIN / "eval_onnx", "--given", *folders], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, timeout=SECONDS)
@@ -148,7 +148,7 @@ def evaluated(folders):
 
 
 def by_oracle(done, base):
-    """The message of every case: "" where it is right, "refused: ..." where the importer refuses it."""
+    """Returns a dict: case -> message: "" if it is right, "refused: ..." if the importer refuses it."""
     messages, level, left = {}, 0, list(done)
     while left:
         folders = {case[0]: base / case[0] / f"given{level}" for case in left}
@@ -173,7 +173,8 @@ def by_oracle(done, base):
 
 
 def work(chunk, seed, paths, base, keeps, log, results):
-    """A process: makes and evaluates cases, and writes down which one it is at. `keeps`: whether the folders of right ones are used later."""
+    """Runs in a process of its own: makes and evaluates cases. log.value is the case that is being made, -1 afterwards. `keeps`: the folders of
+    the cases are needed later."""
     try:
         done = []
         for number in chunk:
@@ -191,7 +192,7 @@ def work(chunk, seed, paths, base, keeps, log, results):
 
 
 def run_chunk(chunk, seed, paths, base, keeps):
-    """Runs a chunk in a process of its own. A peer that a case takes down costs that case."""
+    """Runs a chunk in a process of its own. If a case crashes a peer, the chunk is run again without that case."""
     while chunk:
         log, (mine, theirs) = multiprocessing.Value("q", -1), multiprocessing.Pipe(duplex=False)
         child = multiprocessing.Process(target=work, args=(chunk, seed, paths, base, keeps, log, theirs))
@@ -199,7 +200,7 @@ def run_chunk(chunk, seed, paths, base, keeps):
         theirs.close()
         answer = None
         with contextlib.suppress(EOFError):
-            # Other children may hold the end that this one writes to, so its death is looked for too.
+            # Other children may have inherited the writing end of the pipe, so the end of this child is polled too.
             end = time.monotonic() + SECONDS
             while time.monotonic() < end and not mine.poll(0.1) and child.is_alive():
                 pass
@@ -216,7 +217,7 @@ def run_chunk(chunk, seed, paths, base, keeps):
 
 
 def kernels(chosen, base, options):
-    """The messages of the cases that run through compiled kernels."""
+    """Runs cases through compiled kernels, and returns their messages."""
     (base / "cases.txt").write_text("".join(name + "\n" for name in chosen))
     run = argparse.Namespace(cover="greedy", jobs=options.jobs, objects=None)
     messages = {}
@@ -233,7 +234,7 @@ def kernels(chosen, base, options):
 
 
 def is_of_oracle(rules, message, known):
-    """Whether a result differs because the oracle cannot know better, so that kernels have to compute it."""
+    """Returns whether a result differs by a rule of the oracle, so that kernels have to compute the case."""
     rule = compare.rule_of(rules, known.op, message, known.text) if message and not message.startswith("refused: ") else None
     return rule is not None and rule.of_oracle
 

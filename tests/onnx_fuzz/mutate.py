@@ -1,5 +1,5 @@
 """Models of one node for the fuzzer: a template of an operator (tests/unit/import/cases.cpp has one or more for each row of the import
-table) with another opset, element type, extents, attributes and values. What is no valid model any more is refused by the peers."""
+table) with another opset, element type, extents, attributes and values. If the model becomes invalid, the peers refuse it."""
 
 import dataclasses
 import json
@@ -13,13 +13,13 @@ import values
 
 EXTENTS = (0, 1, 2, 3, 5, 7, 13, 31, 63, 64, 65)
 MOST_ELEMENTS = 20000
-# Inputs that are sizes, places or axes: their values stay where the template has them.
+# Inputs that are sizes, positions or axes: their values stay in the template's ranges.
 PLACES = {"indices", "shape", "axes", "axis", "starts", "ends", "steps", "repeats", "split", "pads", "output_shape", "depth", "K", "k", "roi",
           "rois", "scales", "sizes", "sequence_lens", "batch_indices", "max_output_boxes_per_class", "iou_threshold", "score_threshold",
           "dft_length", "frame_step", "frame_length", "size", "cond", "target", "position_ids", "write_indices", "num_mel_bins", "limit",
           "start", "delta", "past_sequence_length", "seqlens_k", "total_sequence_length", "I", "condition_length", "nonpad_kv_seqlen",
           "input_ids", "segment_ids", "scale", "zero_point", "x_scale", "y_scale", "x_zero_point", "y_zero_point"}
-# Scales are positive numbers of ordinary size, and products in whose middle infinities meet are as right as their order.
+# Inputs that get only ordinary values, such as scales: with infinities in intermediate values, results would depend on the order of operations.
 TAME = {"scale", "x_scale", "y_scale", "a_scale", "b_scale", "w_scale", "w_scales", "scales", "roi", "rois", "iou_threshold", "score_threshold"}
 TYPES = {"tensor(float)": np.float32, "tensor(double)": np.float64, "tensor(float16)": np.float16, "tensor(bfloat16)": ml_dtypes.bfloat16,
          "tensor(int8)": np.int8, "tensor(int16)": np.int16, "tensor(int32)": np.int32, "tensor(int64)": np.int64, "tensor(uint8)": np.uint8,
@@ -70,7 +70,7 @@ def schema_of(model):
 
 
 def formal(schema, number):
-    """The formal parameter of an input of a node."""
+    """Returns the formal parameter of a node's input by its position; None if there is no schema."""
     return None if schema is None or not schema.inputs else schema.inputs[min(number, len(schema.inputs) - 1)]
 
 
@@ -91,7 +91,7 @@ def change_opset(rng, model):
 
 
 def change_type(rng, model):
-    """Another type for all inputs of one type parameter."""
+    """Changes the type of all inputs of one type parameter."""
     schema = schema_of(model)
     if schema is None:
         return
@@ -114,7 +114,7 @@ def change_type(rng, model):
 
 
 def change_extents(rng, model):
-    """The same new extent wherever an old one stands, since operands have to fit."""
+    """Replaces an extent by the same new one in all inputs, so that operands still fit."""
     fixed = {d for w in model.graph.initializer for d in w.dims}
     shapes = [v.type.tensor_type.shape for v in model.graph.input]
     old = sorted({d.dim_value for s in shapes for d in s.dim if d.dim_value > 1} - fixed)
@@ -127,14 +127,14 @@ def change_extents(rng, model):
 
 
 def texts_of(operator):
-    """The values of attributes of text. One has one meaning wherever it is."""
+    """Returns the values of attributes of text, by operator and name. auto_pad has the same values in all operators."""
     return TEXTS | {(operator, "auto_pad"): ["NOTSET", "SAME_UPPER", "SAME_LOWER", "VALID"]}
 
 
 def change_attribute(rng, model):
     schema, node = schema_of(model), model.graph.node[0]
     names = sorted(schema.attributes) if schema is not None else [a.name for a in node.attribute]
-    if not names or node.op_type == "Constant":  # which has one attribute
+    if not names or node.op_type == "Constant":  # a Constant must have exactly one attribute
         return
     name = names[rng.integers(len(names))]
     held = next((a for a in node.attribute if a.name == name), None)
@@ -158,7 +158,7 @@ def change_attribute(rng, model):
 
 
 def draw_inputs(rng, base, model):
-    """Values for the inputs that are no initializers."""
+    """Returns random values for the inputs that are no initializers."""
     schema, node = schema_of(model), model.graph.node[0]
     arrays = {}
     for value in model.graph.input:
@@ -168,7 +168,7 @@ def draw_inputs(rng, base, model):
         name = parameter.name if parameter is not None else ""
         low, high = base.ranges.get(value.name, [-10, 10])
         mean, stddev = base.stats.get(value.name, [0.0, 1.0])
-        # Sums of huge terms of both signs, step after step, are as right as their order.
+        # In recurrent operators, results with huge values would depend on the order of sums.
         place = parameter is None or name in PLACES or name in TAME or node.op_type in ("RNN", "GRU", "LSTM")
         array = values.draw(rng, dtype, shape, low, high, mean, stddev, tame=place)
         if name in ("B", "b") and node.op_type in ("Div", "Mod") and np.dtype(dtype).kind in "iu":
@@ -178,7 +178,7 @@ def draw_inputs(rng, base, model):
 
 
 def draw_case(rng, base):
-    """A model and its inputs, or None where it would be large."""
+    """Returns a model and its inputs, or None if it would be large."""
     model = onnx.ModelProto()
     model.CopyFrom(base.model)
     del model.metadata_props[:]

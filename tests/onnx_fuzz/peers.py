@@ -1,4 +1,4 @@
-"""What the reference implementation of the onnx package and onnxruntime make of a model."""
+"""Results of a model by the peers: the reference implementation of the onnx package, and onnxruntime."""
 
 import warnings
 
@@ -26,12 +26,12 @@ def by_onnxruntime(model, arrays):
 
 
 PEERS = {"onnx": by_reference, "onnxruntime": by_onnxruntime}
-# Types that onnxruntime takes no arrays of.
+# Types that arrays for onnxruntime cannot have.
 NOT_OF_NUMPY = {np.dtype(t) for t in (ml_dtypes.bfloat16, ml_dtypes.float8_e4m3fn, ml_dtypes.float8_e5m2, ml_dtypes.int4, ml_dtypes.uint4)}
 
 
 def answers(model, arrays):
-    """The outputs by each peer that computes the model, and why the others do not."""
+    """Returns the outputs of each peer that computes the model, and the reasons why others do not."""
     found, refused = {}, {}
     for name, run in PEERS.items():
         if name == "onnxruntime" and any(a.dtype in NOT_OF_NUMPY for a in arrays.values()):

@@ -1,5 +1,5 @@
-"""Values that arithmetic goes wrong on: zeros of both signs, ones, the types' extremes, neighbours of powers of two, infinities, NaN
-and denormals."""
+"""Values with which arithmetic often goes wrong: zeros of both signs, ones, the types' limits, neighbours of powers of two, infinities, NaN and
+denormals."""
 
 import ml_dtypes
 import numpy as np
@@ -31,7 +31,7 @@ def special_integers(dtype):
 
 
 def kinds(array):
-    """What is in an array that arithmetic may go wrong on, for rules that are about it: NaN, infinities, large and small numbers."""
+    """Returns the kinds of special values in an array, for the patterns of rules: NaN, infinities, large and small numbers, large integers."""
     if not is_float(array.dtype):
         wide = array.dtype.kind in "iu" and array.dtype.itemsize == 8
         return {"integers beyond 2^53"} if wide and array.size and max(abs(int(array.min())), int(array.max())) > 2**53 else set()
@@ -42,7 +42,7 @@ def kinds(array):
     if np.isinf(size).any():
         found.add("infinities")
     finite = size[np.isfinite(size)]
-    if (finite > float(facts.max) ** 0.25).any():  # whose sums of squares and fourth powers may overflow
+    if (finite > float(facts.max) ** 0.25).any():  # their sums of squares and fourth powers may overflow
         found.add("large numbers")
     if ((finite > 0) & (finite < float(facts.tiny) ** 0.25)).any():
         found.add("small numbers")
@@ -50,7 +50,7 @@ def kinds(array):
 
 
 def draw(rng, dtype, shape, low=-10, high=10, mean=0.0, stddev=1.0, tame=False):
-    """An array of a type. `tame`: of ordinary values alone: integers in [low, high), floats around their mean."""
+    """Returns a random array of a type. `tame`: only ordinary values: integers in [low, high), floats around their mean."""
     dtype, count = np.dtype(dtype), int(np.prod(shape))
     kind = "usual" if tame else rng.choice(["usual", "special", "mixed", "small", "wide"])
     if dtype == bool:

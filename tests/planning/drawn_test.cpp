@@ -1,5 +1,5 @@
-// What is drawn and explained of a result is what it launches: the graph is put together from the kernels, and each
-// kernel is a group of it again.
+// The drawing and explanation of a job's result show what it launches: compose() makes one graph of the kernels'
+// graphs, and each kernel is a group of that graph again.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -25,7 +25,8 @@ Device some_device() {
   return device;
 }
 
-// The result of a job whose kernels took times that `state` draws, so that kernels of several covers are chosen.
+// Returns the result of a job whose kernels have random times, drawn from `state`, so that kernels of several covers
+// are chosen.
 absl::StatusOr<JobResult> result_of(const Graph& graph, const std::string& cover, uint64_t& state) {
   TuneOptions options;
   options.cover = cover;

@@ -43,7 +43,7 @@ class Network {
   }
   Shape shape(NodeId x) const { return b_.node(x).shape; }  // a copy: nodes move when others are added
   NodeId parameter(Shape of) { return b_.input("p" + std::to_string(parameters_++), dtype_, std::move(of)); }
-  // A vector along `axis` of x, broadcast to its shape.
+  // Broadcasts a vector along `axis` of x to the shape of x.
   NodeId along(NodeId vector, NodeId x, int64_t axis) { return b_.broadcast(vector, shape(x), {axis}); }
   NodeId channelwise(Op op, NodeId x, int64_t axis) {
     return b_.elementwise(op, {x, along(parameter({shape(x)[axis]}), x, axis)});
@@ -75,7 +75,7 @@ class Network {
     return channelwise(Op::add, channelwise(Op::mul, x, 1), 1);
   }
 
-  // Over the listed axes, with weights along `axis`.
+  // Layer normalisation over `axes`, sometimes without the mean or the bias; scale and bias are along `axis`.
   NodeId norm(NodeId x, const std::vector<int64_t>& axes, int64_t axis) {
     double count = 1;
     for (int64_t a : axes) count *= static_cast<double>(shape(x)[a]);
@@ -109,7 +109,7 @@ class Network {
     return b_.add_node({.op = Op::concat, .operands = std::move(parts), .ints = {axis}});
   }
 
-  // Of [batch, channels, height, width].
+  // Convolves x, which is [batch, channels, height, width].
   NodeId convolution(NodeId x, int64_t channels) {
     int64_t size = pick<int64_t>({3, 3, 3, 1, 1, 5, 7, 2}), dilation = once_in(6) ? 2 : 1;
     const int64_t padding = once_in(3) ? 0 : dilation * (size - 1) / 2;
@@ -175,7 +175,7 @@ class Network {
     return linear(b_.reshape(x, {s[0], s[1] * s[2] * s[3]}), pick<int64_t>({10, 1000, 3}));
   }
 
-  // Along the last axis of [..., features].
+  // Multiplies the last axis of x by a weight matrix, and sometimes adds a bias.
   NodeId linear(NodeId x, int64_t features) {
     const int64_t in = shape(x).back();
     const std::string of = std::string("abcdefg").substr(0, shape(x).size() - 1);
@@ -258,7 +258,7 @@ class Network {
     return x;
   }
 
-  // As of a recurrent cell: the features in parts, one of which gates another.
+  // A gate as in recurrent cells: the sigmoid of one half of the features times tanh of the other half.
   NodeId gate(NodeId x) {
     const int64_t rows = shape(x)[0], width = shape(x)[1];
     const NodeId both = linear(x, 2 * width);
@@ -271,7 +271,7 @@ class Network {
   Builder b_;
   DType dtype_ = DType::f32;
   int parameters_ = 0;
-  std::vector<NodeId> further_;  // outputs
+  std::vector<NodeId> further_;  // outputs beside the last value
 };
 
 }  // namespace

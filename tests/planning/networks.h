@@ -1,7 +1,6 @@
-// Random networks as users write them: convolutions with batch normalisation and pools, transformers' blocks,
-// perceptrons and recurrent cells, with odd extents, reductions, concatenations and branches that meet again. Few are
-// larger than a real model's part; extents may be those of real data. For tests of planning, which never computes a
-// value.
+// Random networks as users write them: convolutions with batch normalisation and pools, transformer blocks, perceptrons
+// and gates of recurrent cells, with odd extents, reductions, concatenations and branches that join again. They have
+// few layers, but extents may be those of real data. For tests of planning, which never computes a value.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +9,7 @@
 
 namespace wl::testing {
 
-// A verified graph; the same seed gives the same.
+// Returns a verified graph. The same seed gives the same graph.
 Graph random_network(uint64_t seed);
 
 }  // namespace wl::testing

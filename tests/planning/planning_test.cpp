@@ -1,6 +1,6 @@
-// Planning ends: the plan of a network, and of each of its groups the space, a first kernel and the next proposals.
-// Work is counted in steps, of which a million take about a second, so that no test depends on how busy the machine is.
-// bench/planning/planning.cpp measures the seconds.
+// Planning ends within a number of steps: the plan of a network, and for each of its groups the space, a first kernel
+// and the next proposals. A million steps take about a second; steps and not seconds are counted, so that no test
+// depends on how busy the machine is. bench/planning/planning.cpp measures the seconds.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -21,8 +21,8 @@ namespace {
 
 constexpr uint64_t kMostSteps = 20'000'000;
 constexpr int64_t kNetworks = 400, kMostNetworks = 2000;
-constexpr uint64_t kParts = 32;      // of the networks; with all targets each part takes minutes
-constexpr size_t kModelTargets = 1;  // of each exported model, in `make test`
+constexpr uint64_t kParts = 32;      // tests that share the networks; with all targets each takes minutes
+constexpr size_t kModelTargets = 1;  // targets of each exported model in `make test`
 
 Device device_of(const Target& target, int threads) {
   Device device;
@@ -40,7 +40,7 @@ std::vector<const Target*> all_targets() {
   return out;
 }
 
-// All targets from a scale of 1 on; below, a CPU and a GPU, others for every turn.
+// Returns all targets if the scale is 1 or more, else one CPU and one GPU, which depend on `turn`.
 std::vector<const Target*> some_targets(uint64_t turn) {
   const std::vector<const Target*> all = all_targets();
   if (testing::test_scale() >= 1) return all;
@@ -56,7 +56,8 @@ std::string text_of_file(const std::string& path) {
   return bytes.str();
 }
 
-// Plans the graph and looks at every group. What is refused says why.
+// Expects that the graph is planned in at most `most` steps, and that every group has a first kernel. A group may be
+// refused as unimplemented if it can be split.
 void expect_planned(const std::string& graph, const Device& device, const std::string& cover, uint64_t most) {
   TuneOptions options;
   options.cover = cover;
@@ -67,7 +68,7 @@ void expect_planned(const std::string& graph, const Device& device, const std::s
   for (const PlannedGroup& group : plan->groups) {
     const auto opened = warploom_compiler().open(group.graph, plan->machine);
     if (!opened.ok()) {
-      // Its parts take its place.
+      // The parts of a fused group take its place; a part must have a kernel.
       EXPECT_EQ(group.part_count, 0) << device.target << ": " << opened.status() << "\n" << group.text;
       EXPECT_TRUE(absl::IsUnimplemented(opened.status())) << opened.status();
       continue;
@@ -104,7 +105,7 @@ TEST_P(Planning, OfRandomNetworksEnds) {
   }
 }
 
-// Whenever the caller goes, planning does little more, and says so.
+// When the caller cancels, planning does little more work and returns the caller's status.
 TEST_P(Planning, EndsWithItsCaller) {
   const auto [first, last] = seeds(testing::scaled(4 * kParts));
   for (uint64_t seed = first; seed < last; ++seed) {
@@ -149,7 +150,7 @@ void expect_models_planned(const std::string& folder) {
   }
 }
 
-// Its stitched groups have no legal schedule among the first choices, on some machines.
+// A network whose stitched groups have, on some machines, no legal schedule among the first choices.
 TEST(PlanningOf, APlainNetworkOfConvolutionsEnds) {
   const std::string graph = text_of_file(WARPLOOM_SOURCE_DIR "/tests/planning/cnn_batch8.graph");
   for (const char* target : {"cpu:amx", "cpu:avx2", "cuda:sm_90a"})
@@ -157,13 +158,14 @@ TEST(PlanningOf, APlainNetworkOfConvolutionsEnds) {
       expect_planned(graph, device_of(**target_named(target), threads), "stitched", kMostSteps);
 }
 
-// The values and the scratch of its stages fill the shared memory of a block, if they are put there in the right order.
+// A stitched group whose values and scratch fit into the shared memory of a block only if they are placed in the right
+// order.
 TEST(PlanningOf, AGroupThatFillsSharedMemoryHasAKernel) {
   const std::string graph = text_of_file(WARPLOOM_SOURCE_DIR "/tests/planning/fills_shared.graph");
   expect_planned(graph, device_of(**target_named("sim:cuda"), 8), "stitched", kMostSteps);
 }
 
-// A billion points, none of which is legal.
+// A space with a billion points, none of which is legal.
 TEST(PlanningOf, ASpaceWithoutALegalPointEnds) {
   Machine machine;
   machine.target = &targets()[0];

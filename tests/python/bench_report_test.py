@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""The report of benchmarks: of results of every kind, as the benchmarks write them, it has each row once, names the best, and computes the
-ratios; what is no result is refused."""
+"""The report of benchmarks (bench/report/everything.py): from results of every suite it has each row once, marks the best contender and
+computes the ratios; files that are no results are refused."""
 
 import json
 import subprocess

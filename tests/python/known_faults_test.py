@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Inputs that were wrong once, with right answers (data/faults of the shared folder): each model is tuned, run on its inputs and
-compared. A model without answers has an index outside a table, which is an error that names it."""
+"""Models and inputs that once gave wrong results, with right ones (data/faults of the shared folder): each model is tuned, run on its
+inputs and compared. A model without results has an index outside of a table, for which the run ends with an error that names it."""
 
 import pathlib
 
@@ -12,7 +12,7 @@ except ImportError as error:
     skip(error)
 
 FAULTS = SOURCE.parent / "shared/data/faults"
-# Three convolutions with norms, whose planning once had no end. A search of its kernels takes minutes.
+# Three convolutions with norms, whose planning once did not end. It is only planned, since a search takes minutes.
 PLANNED = "cnn_batch8.graph"
 
 

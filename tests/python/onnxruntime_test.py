@@ -19,8 +19,8 @@ except ImportError as missing:
     print(f"skipped: {missing}; `tools/setup.sh python` makes the environment")
     sys.exit(77)
 
-# onnxruntime's kernels are not correctly rounded: they use polynomials, reassociated sums, and f32 where Warploom uses
-# f64.
+# Factor on the bound for correctly rounded evaluations. onnxruntime's kernels have larger errors: they use polynomials,
+# reassociated sums, and f32 where Warploom uses f64.
 FACTOR = 2.0
 
 DTYPES = {
@@ -32,7 +32,7 @@ DTYPES = {
 def run_peer(report):
     options = ort.SessionOptions()
     options.log_severity_level = 4
-    # With fewer rewrites, the computation is closer to the file.
+    # With few rewrites, onnxruntime computes the graph as the file has it.
     options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_ENABLE_BASIC
     session = ort.InferenceSession(report["file"], options, providers=["CPUExecutionProvider"])
     given = {i["name"]: i for i in report["inputs"]}

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The Python package, as a user calls it: tune, load, call, with NumPy's arrays, several threads and mistakes. Run by pytest."""
+"""The Python package as users call it: tune, load and call with NumPy's arrays, several threads, and wrong use. Run by pytest."""
 
 import os
 import subprocess
@@ -206,7 +206,7 @@ def test_client_of_a_coordinator(folder, onnx_file, weights):
         np.testing.assert_array_equal(stored(x)[0], model(x)[0])
         key = model.report["groups"][0]["key"]
         assert client.record(key)["key"] == key and key in [record["key"] for record in client.records()]
-        jobs = client.jobs()  # newest first; the first asked for what was not there yet
+        jobs = client.jobs()  # newest first; the oldest is that of the first get(), before the store had the kernels
         assert [job["state"] for job in jobs] == ["succeeded", "succeeded", "not_cached"]
         served = warploom.Client(address, cache=scratch.path("cache"))
         for source in "coordinator", "process":
@@ -250,7 +250,7 @@ def test_an_interrupt_keeps_the_best(folder):
 
 
 def test_what_a_thread_holds_at_the_end_is_freed(folder):
-    """A daemon thread lives as long as Python, and longer than the module of the library."""
+    """Objects that a daemon thread holds are freed without messages: the thread lives longer than the library's module."""
     code = f"""
 import threading, time
 import numpy, warploom
@@ -267,7 +267,7 @@ model(numpy.ones(model.inputs()[0].shape, "f4"))
 
 
 def test_installed_it_needs_no_build_tree(folder, model, monkeypatch):
-    """What a wheel has, at another place: the module, the library and the programs."""
+    """The files of a wheel (the module, the library and the programs) work in another folder without the build tree."""
     place = folder / "site"
     install = ["cmake", "--install", BIN.parent, "--component", "python", "--prefix", place]
     subprocess.run(install, check=True, capture_output=True)

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""torch.compile(.., backend="warploom") keeps what AOTAutograd and users rely on: results are eager's, with eager's strides, dtypes and
-aliases, whatever writes the weights; and what stays with eager is said once, with the reason."""
+"""torch.compile(.., backend="warploom") keeps the contracts on which AOTAutograd and users rely: results, strides, dtypes and aliases are
+eager's, however weights are written; and one warning names the operators that are left to eager, with the reason."""
 
 import logging
 import math
@@ -10,7 +10,7 @@ from harness import BIN, expect, torch_test
 
 
 def attention(torch, run):
-    """Rows without a key are 0, and so padding carries no NaN to tokens that are kept."""
+    """Rows without a key are 0, so padding does not spread NaN to other tokens."""
     attend = torch.nn.functional.scaled_dot_product_attention
     q, none = torch.randn(2, 2, 5, 16), torch.tensor([[True] * 5] * 3 + [[False] * 5] * 2)
     yield run(lambda q, m: attend(q, q, q, attn_mask=m))(q, none)
@@ -36,12 +36,12 @@ def written_weights(torch, run):
     yield compiled(x).clone()
     layers[2].bias.data = torch.tensor([1.0, 2.0, 3.0])
     yield compiled(x).clone()
-    layers[0].weight.data = layers[0].weight.data.t().contiguous().t()  # other strides, the same values
+    layers[0].weight.data = layers[0].weight.data.t().contiguous().t()  # the same values with other strides
     yield compiled(x).clone()
 
 
 def one_function_of_two_modules(torch, run):
-    """A graph that several modules share has each module's weights."""
+    """A graph that several modules share is computed with the weights of the module that calls it."""
     layers = [torch.nn.Linear(4, 4).eval() for _ in range(3)]
     for number, layer in enumerate(layers):
         torch.nn.init.constant_(layer.weight, number + 1.0), torch.nn.init.zeros_(layer.bias)
@@ -58,7 +58,7 @@ def inference_mode(torch, run):
 
 
 def strides(torch, run):
-    """Of channels last, of transposed, cut, expanded inputs, and of results that are views of what is computed."""
+    """Strides of results for inputs that are channels last, transposed, sliced or expanded, and of results that are views of others."""
     x = torch.randn(2, 3, 4, 5)
     layer = torch.nn.Conv2d(3, 8, 3, padding=1).eval().to(memory_format=torch.channels_last)
     y = run(layer)(x.to(memory_format=torch.channels_last))
@@ -80,7 +80,7 @@ def strides(torch, run):
 
 
 def aliases(torch, run):
-    """What writes into inputs, inputs that share memory, and results that are inputs."""
+    """Functions that write into inputs, inputs that share memory, and results that are inputs."""
 
     def mutate(a, b):
         a.mul_(2)
@@ -107,12 +107,12 @@ def promotion(torch, run):
         (t([200, 3], dtype=torch.uint8), 300), (t([16777217, 3]), t([16777216.0, 3.0])), (t([True, False]), t([0.5, 1.5])),
     )  # fmt: skip
     for a, b in pairs:
-        torch._dynamo.reset()  # which compiles a function for a few types only
+        torch._dynamo.reset()  # otherwise Dynamo stops compiling a function after a few types
         yield run(lambda a, b: (a == b, a != b, a < b, a >= b, a + b, a * b, torch.where(a == b, a, b) if isinstance(b, torch.Tensor) else a))(a, b)
 
 
 def sizes(torch, run):
-    """Sizes that vary, of which tensors are made."""
+    """Functions that make tensors from sizes which vary between calls."""
     made = run(lambda x: x + torch.arange(x.shape[0])[:, None] * torch.ones(x.shape[1]).cumsum(0))
     for rows in (3, 4, 5, 4):
         yield made(torch.zeros(rows, 2))
@@ -122,7 +122,7 @@ def sizes(torch, run):
 
 
 def random_numbers(torch, run):
-    """Random numbers are eager's, of the generator's state, which goes on as in eager."""
+    """Random numbers are those of eager, and the state of the generator is then as in eager."""
     torch.manual_seed(3)
     dropout = torch.nn.Dropout(0.5)
     yield run(lambda x: (dropout(x) + 1, torch.rand_like(x) * 2, torch.randn(3).exp(), torch.bernoulli(x.sigmoid())))(torch.ones(4, 5))
@@ -130,7 +130,7 @@ def random_numbers(torch, run):
 
 
 def functions(torch, run):
-    """Large and infinite arguments of functions whose result is finite, and the places of extremes that are NaN."""
+    """Functions of large, infinite and NaN arguments, and the indices of extremes if elements are NaN."""
     t, inf, nan = torch.tensor, math.inf, math.nan
     x = t([88.9, -89.2, inf, -inf, nan, 0.0, 1e-30, -3e38, 3e38, 2.0])
     yield run(lambda x, y: (x.cosh(), x.sinh(), x.asinh(), x.acosh(), x.atanh(), torch.hypot(x, y), torch.atan2(x, y), torch.atan2(y, y)))(x, x.flip(0))
@@ -141,12 +141,12 @@ def functions(torch, run):
 
 
 def arithmetic(torch, run):
-    """Floors, signs, ends of an interval, powers and variances, where formulas lose what eager keeps."""
+    """Quotients, signs, interpolation, powers and variances at arguments where simple formulas give other results than eager."""
     t, inf, nan = torch.tensor, math.inf, math.nan
     a, b = t([nan, inf, -inf, 1, -1, 5, 0.9, -7]), t([1, -inf, 2, inf, inf, 0, 0.3, 2])
     yield run(lambda a, b: (a.sign(), torch.lerp(a, b, 0.5), torch.lerp(a, b, 0.25), a // b, a // 0.3, torch.div(a, b, rounding_mode="trunc"), a % b))(a, b)
     yield run(lambda h: (h.var(), h.std(0), torch.addcmul(h, h, h, value=0.1), h * 0.1))(t([300.0, -300, 10, 250], dtype=torch.float16))
-    for narrow in (torch.float16, torch.bfloat16):  # numbers are rounded, but in products and quotients
+    for narrow in (torch.float16, torch.bfloat16):  # eager rounds the scalar operand to the type, except in products and quotients
         yield run(lambda h: (h % 0.1, torch.fmod(h, 0.1), h**0.1, h + 0.1, 0.1 - h, h * 0.1, h / 0.1, h // 0.1))(t([-1, 2, 3.5, -0.25, 7], dtype=narrow))
     i = t([7, -7, 2**31 - 1, -(2**31), -3], dtype=torch.int32)
     yield run(lambda i: (i**3, i // 7, i // -7, i % -3, torch.fmod(i, 4), i.round(), i.trunc(), i.maximum(i.flip(0)), i.long() ** 3))(i)
@@ -154,12 +154,12 @@ def arithmetic(torch, run):
     x = torch.randn(4, 4)
     with torch.autocast("cpu", torch.bfloat16):
         yield run(lambda x: ((x @ x).float() * 0, (x @ x).relu().argmax(0) * 0, (x @ x).softmax(0).sum(0).round()))(x)
-    small = torch.tensor([0, 7, 200], dtype=torch.uint8)  # whose bounds saturate
+    small = torch.tensor([0, 7, 200], dtype=torch.uint8)  # bounds of clamp outside of the type saturate
     yield run(lambda t: (t.clamp(min=-1), t.clamp(max=300), torch.clamp(t, -5, 300), torch.nn.functional.hardtanh(t, -1, 300)))(small)
 
 
 def encoder_layers(torch, run):
-    """Operators that are a whole layer each, with masks of each kind."""
+    """Operators that compute a whole layer of an encoder, with masks of each kind."""
     nn, x = torch.nn, torch.randn(2, 5, 16)
     padding, causal = torch.arange(5) > torch.tensor([[4], [2]]), torch.ones(5, 5, dtype=torch.bool).triu(1)
     layer = nn.TransformerEncoderLayer(16, 4, 32, batch_first=True).eval()
@@ -187,7 +187,7 @@ def results(torch, case, backend):
 
 
 def difference(torch, got, wanted):
-    """What is wrong with a result, or None."""
+    """Returns a message about a wrong result, or None."""
     if (got.dtype, got.shape, got.stride()) != (wanted.dtype, wanted.shape, wanted.stride()):
         return f"{got.dtype} {tuple(got.shape)} at {got.stride()}, not {wanted.dtype} {tuple(wanted.shape)} at {wanted.stride()}"
     near = torch.allclose(got.double(), wanted.double(), 1e-5, 1e-6, equal_nan=True) if not got.is_complex() else torch.equal(got, wanted)
@@ -204,7 +204,7 @@ class Said(logging.Handler):
 
 
 def check_warnings(torch):
-    """What stays with eager is said once, with its reason, also where nothing is taken."""
+    """One warning names the operators that are left to eager, with the reason. It is not repeated, and appears also if all are left to eager."""
     said = Said()
     logging.getLogger("warploom").addHandler(said)
     x = torch.randn(4, 4)
@@ -219,7 +219,7 @@ def check_warnings(torch):
 
 
 def check_errors(torch):
-    """What eager raises is raised."""
+    """Errors that eager raises are raised."""
     wrong = ((lambda a: a // (a - a), "ZeroDivisionError"), (lambda a: a % 0, "ZeroDivisionError"), (lambda a: a**-1, "negative integer powers"))
     for function, message in wrong:
         try:

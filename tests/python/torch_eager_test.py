@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""torch.compile(.., backend="warploom") where definitions that PyTorch has of its operators are not what eager computes: infinities and NaN
-in few elements, and strides of results."""
+"""torch.compile(.., backend="warploom") gives eager's results also where PyTorch's decompositions of operators differ from eager: with
+infinities and NaN in a few elements, and in strides of results."""
 
 import sys
 
@@ -16,7 +16,7 @@ def gapped(torch, x):
 
 
 def cases(torch):
-    """By name: a function and its arguments."""
+    """Returns a dict: name -> a function and its arguments."""
     F, inf, nan = torch.nn.functional, float("inf"), float("nan")
     last = {"memory_format": torch.channels_last}
     line = torch.tensor([[[1.0, 2.0, inf, inf, 3.0, -inf, nan, 4.0]]])

@@ -3,8 +3,8 @@
 
     build/venv-peers/bin/python tests/python/torch_fuzz.py --child [--seed 1] [--programs 20] [--seconds 60] [--turns 8]
 
-A case is a program with one set of arguments. A result may differ from eager's where eager's own depends on roundings: as much as results of
-runs whose every value is moved by a few units in the last place, or whose zeros have other signs, differ among each other.
+A case is a program with one set of arguments. A result may differ from eager's if eager's own result depends on roundings: by as much as
+results of eager differ among each other when every value is moved by a few units in the last place, and signs of zeros and NaN are changed.
 """
 
 import argparse
@@ -14,11 +14,11 @@ import warnings
 
 from harness import BIN, WHOLE, Scratch, expect, torch_child, torch_python
 
-FEW, MANY = 6, 60  # runs that are moved: of every case, and before a case counts as wrong
+FEW, MANY = 6, 60  # runs with moved values: for every case, and further ones before a case counts as wrong
 
 
 class Expected:
-    """Eager's results of a case, and how far they depend on roundings."""
+    """Eager's results of a case, and the ranges of results when values are moved by roundings."""
 
     def __init__(self, torch, program, given, seed):
         self._torch, self._program, self._given = torch, program, given
@@ -34,22 +34,22 @@ class Expected:
         info = torch.finfo(by_units_of or value.dtype)
         by = torch.rand(value.shape, generator=self._generator, dtype=torch.float64) * 8 - 4
         signs = torch.rand(value.shape, generator=self._generator) < self._negative
-        at = torch.where(value.isnan(), torch.where(signs, -value.abs(), value.abs()), value).double()  # whose sign is nobody's
+        at = torch.where(value.isnan(), torch.where(signs, -value.abs(), value.abs()), value).double()  # the sign of NaN is undefined
         moved = torch.where(torch.isfinite(at), at * (1 + by * info.eps) + by * info.tiny * info.eps * (at != 0), at)
         moved = torch.where(at == 0, torch.copysign(torch.zeros((), dtype=torch.float64), by), moved).to(value.dtype)
         if value.dtype is not torch.bfloat16:
             return moved
-        bits = moved.view(torch.int16)  # a conversion to bf16 gives all NaN one sign
+        bits = moved.view(torch.int16)  # a conversion to bf16 gives all NaN the same sign, so it is set here
         return torch.where(value.isnan(), torch.where(signs, bits | -32768, bits & 32767), bits).view(torch.bfloat16)
 
     def look(self, runs):
-        """Widens the ranges of results by further runs."""
+        """Makes further runs with moved values, which widen the ranges of results."""
         torch = self._torch
         if self._ranges is None:
             self._ranges = [(value.double(), value.double()) for value in self.values]
             self._alike = [torch.ones_like(value, dtype=torch.bool) for value in self.values]
         for number in range(runs):
-            self._negative = (0.5, 1 / 8, 1 / 64)[number % 3]  # how many NaN have a sign: what asks for the first one goes far
+            self._negative = (0.5, 1 / 8, 1 / 64)[number % 3]  # share of negative NaN; with few, a search for the first one goes far
             made = self._program.run([self._moved(x) for x in self._given], self._moved, by_rule=True)
             for i, (value, wanted) in enumerate(zip(made, self.values)):
                 value, exact = value.double(), wanted.double()
@@ -61,14 +61,14 @@ class Expected:
                 self._alike[i] &= same
 
     def nearer(self, i, got):
-        """Which elements are what f64 results in, or lie among what it does when its values are moved by units of the narrowest type: sums in
-        another order overflow elsewhere, and narrow values that are kept wider do not."""
+        """Returns which elements agree with a run in f64, or are in the range of such runs with values moved by units of the narrowest type.
+        This allows results that overflow elsewhere because of another order of sums, or not at all because of wider intermediate values."""
         torch, usual = self._torch, self._torch.get_default_dtype()
         floats = [x.dtype for x in self._given if x.dtype.is_floating_point]
         narrowest = max(floats, key=lambda dtype: torch.finfo(dtype).eps, default=torch.float32)
         wide = [x.double() if x.dtype.is_floating_point else x for x in self._given]
         try:
-            torch.set_default_dtype(torch.float64)  # of what is computed of integers
+            torch.set_default_dtype(torch.float64)  # the type of floats that are computed from integers
             exact = self._program.run(wide)[i]
             moved = [self._program.run([self._moved(x, narrowest) for x in wide], lambda x: self._moved(x, narrowest))[i].double() for _ in range(FEW)]
         except RuntimeError:
@@ -85,7 +85,7 @@ class Expected:
         return same | (among & ~self.values[i].isfinite())
 
     def wrong(self, i, got):
-        """Which elements of a result cannot be explained."""
+        """Returns which elements of a result differ from eager's by more than roundings explain."""
         torch, wanted = self._torch, self.values[i]
         if not wanted.dtype.is_floating_point:
             return (got != wanted) & self._alike[i]
@@ -96,28 +96,28 @@ class Expected:
 
 
 def tame(torch, x, products, integers):
-    """The same with no finite number beyond 8; for products of several elements, with none beyond 1, since what is infinite may meet what underflows.
-    integers: those too, since what is computed of them may be floats."""
+    """Returns a tensor with finite numbers limited to 8 in magnitude; with `products`, all numbers to 1, since products of several elements
+    may overflow or underflow on the way. integers: those are limited too, since floats may be computed from them."""
     if not x.dtype.is_floating_point:
         return x.clamp(max=1 if products else 8).clamp(min=-1 if x.dtype.is_signed else 0) if integers and x.dtype is not torch.bool else x
     return x.nan_to_num(0, 1, -1).clamp(-1, 1) if products else torch.where(x.isfinite(), x.clamp(-8, 8), x)
 
 
 def layout(tensor):
-    """Strides, but of axes of one element, where they mean nothing."""
+    """Returns the strides without those of axes of extent 1, which have no meaning."""
     return [step for step, extent in zip(tensor.stride(), tensor.shape) if extent != 1] if tensor.numel() > 0 else []
 
 
 def faults(torch, compiled, program, given, seed):
-    """What is wrong with a case: None, or text. Sums that overflow may do so elsewhere in another order: they count if they are wrong
-    without large numbers too."""
+    """Returns a message about a wrong result, or None. In another order, sums may overflow elsewhere, so a program with sums is wrong only
+    if it is wrong without large numbers too."""
     try:
         expected = Expected(torch, program, given, seed)
-    except (RuntimeError, ValueError):  # such as a division of integers by zero, or a variance below it
+    except (RuntimeError, ValueError):  # such as a division of integers by zero, or a negative variance
         return None
     try:
         got = compiled(*given)
-    except Exception as error:  # noqa: BLE001: whatever it is, eager did not raise it
+    except Exception as error:  # noqa: BLE001: any exception is wrong, since eager raised none
         return f"{type(error).__name__}: {str(error)[:300]}"
     for i, (ours, theirs) in enumerate(zip(got, expected.values, strict=True)):
         if (ours.dtype, ours.shape, layout(ours)) != (theirs.dtype, theirs.shape, layout(theirs)):

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""torch.compile(.., backend="warploom"): an index outside its axis is an IndexError, where eager refuses it too, and never memory of others."""
+"""torch.compile(.., backend="warploom"): an index outside of its axis, which eager refuses too, raises IndexError and reads no other memory."""
 
 import sys
 
@@ -7,7 +7,7 @@ from harness import expect, python_package, torch_test
 
 
 def cases(torch):
-    """By name: a function of a table of 5 rows and an index, indices that eager takes, and indices that it refuses."""
+    """Returns a dict: name -> a function of a table of 5 rows and an index, indices that eager accepts, and indices that it refuses."""
     rows = lambda i: i[:, None].expand(-1, 3)  # noqa: E731
     return {
         "embedding": (lambda w, i: torch.nn.functional.embedding(i, w), [[0, 4]], [[0, 5], [0, -1]]),

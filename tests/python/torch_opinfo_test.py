@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""PyTorch's own samples of its operators through the backend, with extremes among the values and at other strides: none differs from eager,
-but for what torch_rules.py has. Needs PyTorch, and the package expecttest."""
+"""PyTorch's own samples of its operators through the backend, also with extreme values and with other strides: no result is wrong
+(bench/torch_backend/operators.py). Needs PyTorch and the package expecttest."""
 
 import subprocess
 import sys
@@ -13,7 +13,7 @@ def main():
     if subprocess.run([python, "-c", "import expecttest"], capture_output=True).returncode != 0:
         skip("there is no expecttest")
     with Scratch() as scratch:
-        # A word that all names have: results of some operators are not kept.
+        # All names contain the empty word. With --only, the program writes no file of results.
         command = [python, SOURCE / "bench/torch_backend/operators.py", "--only", ""]
         done = subprocess.run(command, env=scratch.environment, capture_output=True, text=True, timeout=7000)
         expect(done.returncode == 0, f"{done.stdout[-6000:]}{done.stderr[-2000:]}")

@@ -1,5 +1,5 @@
 """Programs for the differential test of torch.compile's backend: chains of 2 to 8 operators on inputs of all types, strides and odd
-extents, with values where arithmetic ends. All follow from a seed."""
+extents, with extreme values among them. A seed determines everything."""
 
 import math
 
@@ -11,7 +11,7 @@ FLOATS = (torch.float32, torch.float64, torch.float16, torch.bfloat16)
 INTEGERS = (torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8)
 TYPES = (torch.float32,) * 8 + FLOATS + INTEGERS + (torch.int64, torch.int32, torch.bool)
 EXTENTS = (1, 1, 2, 3, 5, 7, 13, 63, 64, 65)
-MOST = 1 << 14  # elements of a value
+MOST = 1 << 14  # most elements of a value
 
 REAL = (
     "abs neg exp exp2 expm1 log log2 log10 log1p sqrt rsqrt reciprocal sin cos tan tanh sigmoid erf erfc atan asin acos sinh cosh asinh acosh atanh "
@@ -25,7 +25,7 @@ PAIRS_OF_BOOLS = "logical_and logical_or logical_xor eq ne bitwise_and bitwise_o
 
 
 class Chooser:
-    """Random choices, which depend on a seed alone."""
+    """Random choices that depend only on a seed."""
 
     def __init__(self, seed):
         self._generator = torch.Generator().manual_seed(seed)
@@ -62,7 +62,7 @@ def extremes(dtype):
 
 
 def values(choose, shape, dtype, wild):
-    """A tensor; `wild`: the part of its elements that are extremes."""
+    """Returns a random tensor. `wild`: the share of its elements that are extreme values."""
     if dtype is torch.bool:
         return choose.mask(shape, 0.5)
     made = choose.tensor(shape) * choose.one((1, 1, 3, 30))
@@ -74,11 +74,11 @@ def values(choose, shape, dtype, wild):
 
 
 def laid_out(x, how):
-    """The same values at other strides."""
+    """Returns the same values with other strides; `how` is one of LAYOUTS."""
     if how == "transposed" and x.dim() > 1:
         return x.mT.contiguous().mT
     if how == "sliced" and x.dim() > 0:
-        wider = torch.stack([x, x.flip(0)], dim=-1).flatten(-2)  # whose every second element is x's
+        wider = torch.stack([x, x.flip(0)], dim=-1).flatten(-2)  # every second element is one of x
         return torch.cat([wider[:1], wider])[1:][..., ::2]
     if how == "permuted" and x.dim() > 2:
         return x.movedim(0, -1).contiguous().movedim(-1, 0)
@@ -138,7 +138,7 @@ def bounded(program, x):
 def of_three(program, x):
     other, third, scale = program.other(x), program.other(x), program.choose.one((1, 2, 0.5))
     name = program.choose.one(("lerp", "addcmul", "addcdiv", "add alpha", "lerp number"))
-    addcdiv = torch.ops.aten.addcdiv.default  # Dynamo makes value * (a / b) of torch.addcdiv, which overflows where eager's value * a / b does not
+    addcdiv = torch.ops.aten.addcdiv.default  # Dynamo turns torch.addcdiv into value * (a / b), which overflows elsewhere than eager's value * a / b
     functions = {
         "lerp": torch.lerp, "addcmul": lambda a, b, c: torch.addcmul(a, b, c, value=scale), "addcdiv": lambda a, b, c: addcdiv(a, b, c, value=scale),
         "add alpha": lambda a, b, c: torch.add(a, b, alpha=scale) - c, "lerp number": lambda a, b, c: torch.lerp(a, b, scale) * c,
@@ -168,7 +168,7 @@ def reduced(program, x):
 
 
 def along(program, x):
-    """Softmax and norms."""
+    """A softmax, a norm or another operator along an axis."""
     if not x.dtype.is_floating_point:
         return reduced(program, x)
     dim, other = axis_of(program, x), program.other(x)
@@ -218,7 +218,7 @@ def indexed(program, x):
 
 def cast(program, x):
     dtype = program.choose.one(TYPES)
-    if x.dtype.is_floating_point and not dtype.is_floating_point and dtype is not torch.bool:  # which is not defined outside of the type
+    if x.dtype.is_floating_point and not dtype.is_floating_point and dtype is not torch.bool:  # the cast of numbers outside of the type is undefined
         return f"clamped to {dtype}", lambda a: a.nan_to_num(0.0, 100.0, 0.0).clamp(0, 100).to(dtype), ()
     return f"to {dtype}", lambda a: a.to(dtype), ()
 
@@ -241,23 +241,23 @@ def multiplied(program, x):
 KINDS = (elementwise,) * 5 + (pair,) * 4 + (with_number,) * 2 + (bounded, of_three) + (reduced,) * 2 + (along, viewed, viewed, viewed, indexed, cast, multiplied)
 
 
-# Operators whose elements are functions of few elements.
+# Operators that compute each element without adding up several elements.
 _ONE_BY_ONE = {*REAL, *ACTIVATIONS, *WHOLE, *PAIRS, *PAIRS_OF_INTEGERS, *PAIRS_OF_BOOLS, "clamp", "where", "masked_fill", "clamped", "to", "amax", "amin", "max", "min"}
 
 
 def _exact_where_nan(name, value, x, y):
-    """A remainder, exact where eager's quotient overflows, and its result is NaN."""
+    """Returns a remainder that is exact where eager's quotient overflows and its result is therefore NaN."""
     y = y if isinstance(y, torch.Tensor) else torch.tensor(y)
     with np.errstate(invalid="ignore"):
-        rest = torch.from_numpy(np.asarray(np.fmod(x.double().numpy(), y.double().numpy())))  # eager's own is by a quotient, in f64 too
+        rest = torch.from_numpy(np.asarray(np.fmod(x.double().numpy(), y.double().numpy())))  # NumPy's, since eager computes a quotient in f64 too
     if name == "remainder":
         rest = torch.where((rest != 0) & ((rest < 0) != (y < 0)), rest + y, rest)
     return torch.where(value.isnan() & rest.isfinite(), rest.to(value.dtype), value)
 
 
 def _attention_by_rule(value, x):
-    """Attention, NaN where eager makes 0 of scores that are NaN or of infinite ones, whose differences are; and 0 without a key, where eager multiplies 0 with
-    values that are not finite."""
+    """Returns attention as docs/numerics.md defines it: NaN for rows with a score of NaN or infinity, for which eager returns 0; and 0 for rows
+    without a key, for which eager multiplies values that are not finite by 0."""
     x = x.flatten(1)[:16, :16].double()
     scores = (x @ x.mT).float() + torch.zeros(1, len(x)).masked_fill(~(x[:, :1] > 0).mT, -math.inf)
     bad, alone = (scores.isnan() | (scores == math.inf)).any(-1, keepdim=True), (scores == -math.inf).all(-1, keepdim=True)
@@ -265,7 +265,7 @@ def _attention_by_rule(value, x):
 
 
 class Program:
-    """A chain of operators. inputs: the shape and dtype of each argument: two of one kind, and one that broadcasts."""
+    """A chain of operators. inputs: shape and dtype of each argument: two equal ones, and one that broadcasts."""
 
     def __init__(self, seed):
         self.choose, self._seed = Chooser(seed), seed
@@ -285,16 +285,16 @@ class Program:
 
     @property
     def products(self):
-        """Whether elements are multiplied with each other, so that numbers above 1 may overflow."""
+        """Whether an operator multiplies several elements of one tensor, so that numbers above 1 may overflow."""
         return any(name.startswith(("prod ", "cumprod")) for name in self.names)
 
     @property
     def sums(self):
-        """Whether an operator adds several elements up, in an order of its own."""
+        """Whether an operator may add up several elements, whose order may differ from eager's."""
         return any(name.split()[0] not in _ONE_BY_ONE for name in self.names)
 
     def other(self, x):
-        """The place of a second operand."""
+        """Returns the number of a value that can be the second operand beside x."""
         places = [i for i, y in enumerate(self.known) if y.shape == x.shape and (y.dtype == x.dtype or self.choose.chance(0.3))]
         return 2 if self.choose.chance(0.3) else self.choose.one(places)
 
@@ -312,7 +312,7 @@ class Program:
         operands = (at, *others)
         try:
             made = function(*(self.known[i] for i in operands))
-        except (RuntimeError, TypeError, IndexError, ValueError):  # which PyTorch does not have for these
+        except (RuntimeError, TypeError, IndexError, ValueError):  # PyTorch does not have the operator for these operands
             return
         if not 0 < made.numel() <= MOST or made.dtype.is_complex:
             return
@@ -321,7 +321,8 @@ class Program:
         self.known.append(made)
 
     def run(self, given, after=None, by_rule=False):
-        """Computes the values that nothing else uses. after: what is done with each result; by_rule: with remainders that numerics.md promises."""
+        """Returns the values that no operator uses. after: a function that changes each result; by_rule: results that docs/numerics.md defines
+        otherwise than eager are computed so."""
         known = list(given)
         for name, (function, operands) in zip(self.names, self.steps, strict=True):
             value = function(*(known[i] for i in operands))
@@ -330,26 +331,26 @@ class Program:
                 value = _exact_where_nan(word, value, known[operands[0]], known[operands[1]] if len(operands) > 1 else float(number[0]))
             if by_rule and name.startswith("attention"):
                 value = _attention_by_rule(value, known[operands[0]])
-            if by_rule and name.startswith("layer_norm"):  # of equal elements whose squares overflow
+            if by_rule and name.startswith("layer_norm"):  # 0 for equal elements whose squares overflow
                 x = known[operands[0]]
                 value = value.where(~(value.isnan() & x.isfinite() & (x.amax(-1, keepdim=True) == x.amin(-1, keepdim=True))), 0)
             if after is not None:
-                if name.startswith(("gelu", "tanhshrink")):  # 1 + erf(x), and 1 - tanh(x) / x, are moved by units of 1 where they are small, too
+                if name.startswith(("gelu", "tanhshrink")):  # 1 + erf(x) and 1 - tanh(x) / x have errors in units of 1, also where they are small
                     x = known[operands[0]]
                     value = value + torch.where(x.abs() < 20, x, 0) * (after(torch.ones_like(x)) - 1) / 2
-                if name.startswith(("sigmoid", "mish", "silu", "glu")):  # 1 / (1 + exp(-x)) is 0 where exp(-x) overflows: below a quarter of the smallest normal number
+                if name.startswith(("sigmoid", "mish", "silu", "glu")):  # 1 / (1 + exp(-x)) is 0 where exp(-x) overflows
                     info, x = torch.finfo(torch.promote_types(value.dtype, torch.float32)), known[operands[0]].clamp(-1000, 1000).nan_to_num(0)
                     by = (after(torch.ones_like(value)) - 1) / torch.finfo(value.dtype).eps
                     value = value + (1 if name.startswith("sigmoid") else x) * by * (info.tiny / 16)
-                if name.startswith("add alpha"):  # two operations
+                if name.startswith("add alpha"):  # two operations, so a second rounding
                     x = known[operands[0]]
                     value = value + (after(x) - x).nan_to_num(0, 0, 0) if x.dtype.is_floating_point else value
-                if name.startswith(("std", "var")):  # squares underflow
+                if name.startswith(("std", "var")):  # squares may underflow
                     info = torch.finfo(value.dtype)
                     value = value + (after(torch.ones_like(value)) - 1) / info.eps * info.tiny
-                if name.startswith("log_softmax"):  # log(sum) is near 0 where the sum is near 1, and the result with it
+                if name.startswith("log_softmax"):  # results near 0 have errors in units of 1, since log(sum) does
                     value = value + (after(torch.ones_like(value)) - 1)
-                if name.startswith("layer_norm"):  # differences from a mean: moved by units of the largest, and what is as small as that may be 0
+                if name.startswith("layer_norm"):  # differences from a mean have errors in units of the largest, and may be 0 if they are as small
                     by, largest = after(torch.ones_like(value)) - 1, value.nan_to_num(0, 0, 0).abs().max()
                     value = torch.where((by > 0) & (value.abs() <= 8 * torch.finfo(value.dtype).eps * largest), 0, value + by * largest)
                 value = after(value)
@@ -358,7 +359,7 @@ class Program:
         return tuple(value for i, value in enumerate(known[3:], 3) if i not in used)
 
     def arguments(self, turn):
-        """The arguments of a turn: ordinary ones first, then with more and more extremes; the first four lie side by side."""
+        """Returns the arguments of a turn. Of four turns, each has more extreme values than the one before; the first four are contiguous."""
         choose = Chooser(self._seed * 1000 + turn)
         how = LAYOUTS[0] if turn < 4 else LAYOUTS[1 + (self._seed + turn // 4) % (len(LAYOUTS) - 1)]
         made = [values(choose, *kind, (0, 0.1, 0.4, 0.9)[turn % 4]) for kind in self.inputs]

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""torch.compile(model, backend="warploom"): results are eager's, what is left to eager is named, a second process tunes nothing,
-weights that change are noticed, sizes may vary, and training works. Needs PyTorch, which is in build/venv-peers after `tools/setup.sh peers`."""
+"""torch.compile(model, backend="warploom"): results are eager's, the report names what is left to eager, a second process tunes nothing,
+changes of weights are noticed, sizes may vary, and training works. Needs PyTorch, which `tools/setup.sh peers` installs in build/venv-peers."""
 
 import sys
 import time
@@ -33,7 +33,7 @@ def models(torch):
 
     class Mixed(nn.Module):
         def forward(self, x):
-            halves = (x * 2).logcumsumexp(1).chunk(2, dim=1)  # which has no row
+            halves = (x * 2).logcumsumexp(1).chunk(2, dim=1)  # the backend does not have logcumsumexp
             return torch.where(halves[0] > halves[1], halves[0].exp(), halves[1]), x.t().amax(0)
 
     class Stacked(nn.Module):
@@ -43,7 +43,7 @@ def models(torch):
             return x
 
     class Rows(nn.Module):
-        """Operators that are sums of several ops, or whose rows have cases."""
+        """Operators that are lowered to several ops, or in several ways."""
 
         def __init__(self):
             super().__init__()
@@ -91,10 +91,10 @@ def same(torch, got, wanted):
 
 
 def check_sizes(torch, backend, options):
-    """A function that is called with several sizes has kernels for the first of them, and eager's results for all."""
+    """A function that is called with several sizes has kernels for the first of them, and right results for all."""
     layers = torch.nn.Sequential(torch.nn.Linear(8, 12), torch.nn.GELU(), torch.nn.LayerNorm(12))
     compiled = torch.compile(lambda x: layers(x).flatten() * x.shape[0], backend="warploom", options=options)
-    backend._sizes.MOST_SIZES = 2  # beside the size that is first, of which PyTorch makes a graph of its own
+    backend._sizes.MOST_SIZES = 2  # besides the first size, for which PyTorch makes a separate graph
     before, kernels = len(backend.report()), []
     with torch.no_grad():
         for rows in (3, 5, 6, 5, 3, 7, 9):
@@ -127,7 +127,7 @@ def child():
         taken = warploom.torch.report()[before]
         left = {"aten.logcumsumexp.default": 1} if name == "mixed" else {}
         expect(taken["kernels"] > 0 and taken["eager"] == left, f"{name}: {taken}")
-        # Dynamo may take a parameter in twice, and of a convolution's norm it takes the running statistics too.
+        # Dynamo may make a parameter an input twice, and makes the running statistics of a norm inputs too.
         expect(taken["weights"] >= len(list(model.parameters())), f"{name}: weights are no constants: {taken}")
 
     check_sizes(torch, warploom.torch, options)

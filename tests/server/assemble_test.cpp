@@ -1,4 +1,4 @@
-// The choice of the kernels that make a whole graph, by records alone.
+// Choosing the kernels of a whole graph from stored records alone.
 #include <gtest/gtest.h>
 
 #include "compiler/base/records.h"
@@ -17,7 +17,7 @@ constexpr char kTwoOps[] = R"(graph {
 )";
 
 struct Choice {
-  std::vector<int64_t> fused, part;  // samples of the fused kernel and of one part
+  std::vector<int64_t> fused, part;  // samples in ns of the fused kernel and of each part
   size_t launches;
 };
 
@@ -38,7 +38,8 @@ TEST(Chooser, ComparesKernelsByTheirLeastDisturbedSamples) {
   }
 }
 
-// Reports show medians, so no fused kernel is kept whose median is above those of the default kernels in its place.
+// Reports show medians, so a fused kernel is not chosen if its median is above the sum of the medians of the default
+// kernels that it replaces.
 TEST(Chooser, KeepsNoFusedKernelThatIsSlowerThanTheDefaultOnes) {
   const FakeCompiler compiler;
   const auto plan = make_plan(kTwoOps, {}, fake_device(), compiler);

@@ -1,4 +1,5 @@
-// Confirmations by a second worker: the rule, who is asked, and what holds when workers come and go.
+// Confirmations by a second worker: when two claims agree, which worker is asked, and what happens when workers leave
+// or the coordinator restarts.
 #include "server/jobs/confirm.h"
 
 #include <gmock/gmock.h>
@@ -46,7 +47,7 @@ TEST(Claims, AgreeWithinWhatHonestMachinesDifferBy) {
   EXPECT_THAT(same_time(claim("a", 1000, 2000), wrong), HasSubstr("b says wrong_result"));
 }
 
-// The machine of one is busy, or one lies: with the slower samples either is served.
+// Times are far apart because one machine is busy or one worker lies. In both cases the slower samples are served.
 TEST(Claims, AgreeByOrderWhereTimesAreApart) {
   EXPECT_EQ(same_order(claim("a", 1000, 2000), claim("b", 5000, 9000)), "");
   EXPECT_NE(same_time(claim("a", 1000, 2000), claim("b", 5000, 9000)), "");
@@ -58,7 +59,7 @@ TEST(Claims, AgreeByOrderWhereTimesAreApart) {
   EXPECT_EQ(agreed(claims, Closeness::kSameOrder), (std::pair<size_t, size_t>(0, 1)));
 }
 
-// Whoever is faster than two others can be, or speaks of another object, is refuted; whoever is slower is not.
+// A claim that is over twice as fast as two that agree, or that names another object, is refuted. A slower one is not.
 TEST(Claims, LoadIsNoLie) {
   const Claim a = claim("a", 1000, 2000), b = claim("b", 1100, 2000);
   EXPECT_NE(refutation(claim("h", 400, 2000), a, b), "");
@@ -89,7 +90,7 @@ TEST(Claims, TheSlowerSamplesAreKept) {
   EXPECT_EQ(undisturbed_ns(record.samples_ns), 1000);
 }
 
-// Every promoted kernel is built, checked and timed by the other worker too, with a seed of its own.
+// A second worker builds, checks and times every promoted kernel too, with another check seed.
 TEST(Confirmation, IsByAnotherWorker) {
   Scratch scratch;
   Service service(scratch.path("a.db"));
@@ -133,7 +134,7 @@ TEST(Confirmation, IsNotWaitedForWhereThereIsOneWorker) {
   }
 }
 
-// The second worker was there when it was asked, and is never heard from again.
+// The second worker registers and makes no further call, so the record is promoted without a confirmation.
 TEST(Confirmation, IsGivenUpWhenTheOtherWorkerHasGone) {
   Scratch scratch;
   Service service(scratch.path("a.db"), /*lease_s=*/0.5);
@@ -145,8 +146,8 @@ TEST(Confirmation, IsGivenUpWhenTheOtherWorkerHasGone) {
     EXPECT_EQ(service.record(group.key).value().confirmed_by, "") << group.key;
 }
 
-// The coordinator restarts while a confirmation is open, or is killed before it had asked for one: it is offered
-// again, and the promotion is not repeated.
+// The coordinator restarts while a confirmation is open (asked), or after a promotion whose confirmation was not stored
+// yet (not_asked). It offers the confirmation again and does not repeat the promotion.
 class ConfirmationSurvives : public testing::TestWithParam<bool> {};
 INSTANTIATE_TEST_SUITE_P(ARestart, ConfirmationSurvives, testing::Bool(),
                          [](const auto& one) { return one.param ? "asked" : "not_asked"; });

@@ -1,4 +1,4 @@
-// How a coordinator listens, and its messages when it cannot.
+// The addresses that a coordinator listens on, its errors when it cannot, and its report of the process's memory.
 #include "server/coordinator.h"
 
 #include <gmock/gmock.h>
@@ -68,7 +68,7 @@ TEST(Coordinator, RefusesAddressesOfOtherMachinesAndWrongOnes) {
   }
 }
 
-// What a coordinator says that its process holds follows what the process holds.
+// The memory that GetServerInfo reports grows when the process allocates some.
 TEST(Coordinator, SaysWhatItsProcessHolds) {
   Scratch scratch;
   Service service(scratch.path("a.db"));
@@ -82,11 +82,11 @@ TEST(Coordinator, SaysWhatItsProcessHolds) {
   constexpr size_t kMore = 64 << 20;
   const std::vector<char> more(kMore, 'x');
   const warploom::v1::ServerInfo after = held();
-  EXPECT_EQ(std::count(more.begin(), more.end(), 'x'), static_cast<ptrdiff_t>(kMore));  // so that it is made
-  // Other threads of the process may free something meanwhile.
+  EXPECT_EQ(std::count(more.begin(), more.end(), 'x'), static_cast<ptrdiff_t>(kMore));  // so that it is not removed
+  // Half of it suffices, since other threads of the process may free memory meanwhile.
   EXPECT_GT(after.resident_bytes(), before.resident_bytes() + static_cast<int64_t>(kMore / 2));
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-  EXPECT_EQ(after.heap_bytes(), 0);  // the C library's allocator is not used
+  EXPECT_EQ(after.heap_bytes(), 0);  // sanitizers replace the C library's allocator
 #else
   EXPECT_GT(after.heap_bytes(), before.heap_bytes() + static_cast<int64_t>(kMore / 2));
 #endif

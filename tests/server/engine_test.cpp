@@ -66,7 +66,7 @@ TEST(Retune, CutShortAnswersWithTheBestThatIsKnown) {
     before = service.run("r1", trials(24));
     ASSERT_EQ(before.state, JobState::kSucceeded);
   }
-  // Cancels the job before the first round, and after it.
+  // Cancels the job while no round is reported yet, and after the first one.
   for (int rounds : {0, 1}) {
     SCOPED_TRACE(cat(rounds, " rounds"));
     std::latch busy(1), cancelled(1);
@@ -231,7 +231,7 @@ TEST(Drain, IsReportedAndEndsNoWatch) {
   ASSERT_TRUE(service.workers->AcquireLeases(&asking, request, &leases).ok());
   EXPECT_TRUE(leases.drain());
   EXPECT_EQ(leases.leases_size(), 0);
-  // The process keeps running, and so do its watchers, until the job ends.
+  // The drained coordinator goes on running, and watches stay open until their jobs end.
   grpc::ClientContext watching, cancelling;
   v1::WatchJobRequest watch;
   watch.set_name(job->name);
@@ -247,7 +247,7 @@ TEST(Drain, IsReportedAndEndsNoWatch) {
   EXPECT_EQ(seen.state(), v1::JOB_STATE_CANCELLED);
 }
 
-// Outputs that are inputs, and two names of one value, with the real compiler.
+// Outputs that are inputs, or second names of another output, need no kernel. Planned by the real compiler.
 TEST(Aliases, CostNoKernel) {
   const auto plan_of = [](const std::string& text) {
     TuneOptions options;

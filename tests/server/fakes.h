@@ -40,7 +40,7 @@ class FakeGroup : public GroupCompiler {
     for (int i = 0; i < n; ++i) plans.push_back(plan(2 + number_of(cat(history, i)) % 100'000));
     return plans;
   }
-  // Proposes the winner's number in a form that no other test proposes.
+  // Returns the plan of this group that has the number of the first known winner.
   std::vector<std::string> nearest(const std::vector<KnownPlan>& known, int) const override {
     if (!known_plans_ || known.empty()) return {};
     return {cat("plan ops=", ops_, known[0].plan.substr(known[0].plan.rfind(' ')))};
@@ -67,8 +67,9 @@ class FakeGroup : public GroupCompiler {
 class FakeCompiler : public Compiler {
  public:
   absl::StatusOr<Graph> simplify(const Graph& graph) const override { return graph; }
-  // One kernel for all ops, pairs of ops if `halves`, and one kernel per op. If it refines, pairs replace the single
-  // kernel once times are known. Simpler covers: "fused", one kernel for all ops, and "single", one kernel per op.
+  // Returns up to three covers: one kernel for all ops, one for each pair of ops (if `halves`), one for each op. If
+  // `refining`, pairs replace the single kernel once times are measured. The simpler covers "fused" and "single" have
+  // one kernel for all ops and one for each op. Does not return while `stuck`, unless `work` ends.
   absl::StatusOr<std::vector<Cover>> covers(const Graph& graph, const Machine&, const std::string& cover,
                                             const CoverPrices& prices, Work* work) const override {
     ++planning;
@@ -139,12 +140,12 @@ class FakeCompiler : public Compiler {
   }
   mutable std::atomic<int> opened = 0;
   bool halves = false, refining = false;
-  std::atomic<bool> stuck = false;       // plans for ever
-  std::atomic<size_t> stuck_beyond = 0;  // graphs with more operations
+  std::atomic<bool> stuck = false;       // covers() does not return
+  std::atomic<size_t> stuck_beyond = 0;  // `stuck` holds for graphs with more nodes
   mutable std::atomic<int> planning = 0;
   std::vector<std::string> simpler_covers;
-  bool known_plans = false;  // whether winners of similar groups are tried
-  // Returns the arguments of every call of covers().
+  bool known_plans = false;  // whether nearest() proposes winners of similar groups
+  // Returns for each call of covers() how many prices were measured, and how the other kernels were priced.
   std::vector<std::pair<size_t, Unmeasured>> priced() const {
     const std::lock_guard lock(mutex_);
     return priced_;
@@ -165,8 +166,8 @@ inline Device fake_device() {
   return device;
 }
 
-// Returns the outcome of a plan: every 13th is wrong; fused groups (more than three nodes) take about a third of the
-// time of their parts.
+// Returns the trial of a candidate: about one plan of 13 is wrong; a default plan takes 2000 ns, others 1000 to 1899.
+// Times do not depend on the group, so a fused kernel is faster than the several kernels that it replaces.
 inline Trial fake_trial(const Candidate& candidate, bool keep_object) {
   Trial trial;
   trial.trial = candidate.trial;
@@ -182,16 +183,16 @@ inline Trial fake_trial(const Candidate& candidate, bool keep_object) {
   return trial;
 }
 
-// `judge` may change the outcome of a candidate. `before` is called with every batch first and may block. `forge` may
-// change all that is reported and uploaded.
+// What a test changes of a FakeWorker. `before` is called first with every batch and may block. `judge` may change the
+// trial of a candidate. `forge` may change all trials and objects of a batch before they are reported and uploaded.
 struct Hooks {
   std::function<void(const Batch&)> before = {};
   std::function<void(const Batch&, Trial*)> judge = {};
   std::function<void(const Batch&, Measured*)> forge = {};
-  std::function<Trial(const KernelChain&)> whole = {};  // what a chain takes; without it, 1000 ns for each step
+  std::function<Trial(const KernelChain&)> whole = {};  // the trial of a chain; by default 1000 ns for each step
 };
 
-// Objects of its own, well uploaded: a `forge` of a hostile worker.
+// A `forge` of a hostile worker: replaces every object by other bytes, and its digest by theirs.
 inline void forge_objects(const Batch&, Measured* measured) {
   for (Trial& trial : measured->trials) {
     if (trial.object_sha256.empty()) continue;
@@ -201,7 +202,7 @@ inline void forge_objects(const Batch&, Measured* measured) {
   }
 }
 
-// A candidate that a worker measured, and in which batch.
+// A plan that a worker measured, with its batch and phase (0: a round; above: a promotion or confirmation).
 struct MeasuredPlan {
   std::string batch, plan;
   int64_t phase = 0;
@@ -211,7 +212,7 @@ inline std::ostream& operator<<(std::ostream& out, const MeasuredPlan& item) {
   return out << item.batch << " " << item.plan;
 }
 
-// A worker in a thread, on a machine of its own unless one is named.
+// A worker in a thread. Each has a machine of its own, unless `machine` (a SHA-256 in hex) names one.
 class FakeWorker {
  public:
   FakeWorker(std::shared_ptr<grpc::Channel> channel, std::string name, Hooks hooks = {},
@@ -239,14 +240,14 @@ class FakeWorker {
     thread_ = std::jthread([this, channel](std::stop_token stop) { status_ = run_agent(channel, options_, stop); });
   }
   ~FakeWorker() { (void)stop(); }
-  // The worker takes no other lease. Does not wait.
+  // Tells the worker to take no further lease, without waiting for its thread.
   void request_stop() { thread_.request_stop(); }
   absl::Status stop() {
     request_stop();
     if (thread_.joinable()) thread_.join();
     return status_;
   }
-  // In the order measured.
+  // Returns the plans in the order in which they were measured.
   std::vector<MeasuredPlan> measured() {
     const std::lock_guard lock(mutex_);
     return measured_;

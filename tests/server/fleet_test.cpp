@@ -1,5 +1,5 @@
-// A coordinator with several workers, or with none: who is blamed when workers vanish, how many of them one search
-// uses, and that jobs end in time.
+// A coordinator with several workers, or with none: whether candidates are blamed for lost workers, how many workers
+// one search uses, and that jobs end in time.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -55,12 +55,12 @@ std::optional<v1::Lease> lease_of_new_process(Service& service, const std::strin
   return leases.leases(0);
 }
 
-// Takes a lease, of which nothing is heard again.
+// Registers a worker that acquires a lease and makes no further call. Returns whether it got one.
 bool take_and_vanish(Service& service, const std::string& name) {
   return lease_of_new_process(service, name, 20).has_value();
 }
 
-// Every batch, promotions too, is lost several times before anybody measures it.
+// Every batch, promotions too, is lost several times before it is measured.
 TEST(Preemption, CondemnsNobodyAndFailsNoJob) {
   Scratch scratch;
   Service service(scratch.path("a.db"), 600);  // no lease expires: a new process of the name takes over
@@ -94,7 +94,8 @@ TEST(Preemption, CondemnsNobodyAndFailsNoJob) {
   EXPECT_EQ(failed(*done.result), 0) << "good candidates were condemned";
 }
 
-// A batch that takes its workers with it ends as one failed candidate, and the others are measured.
+// Batches with a candidate that kills every worker are halved until it is alone: only it fails, the others are
+// measured.
 TEST(Preemption, ACandidateThatKillsEveryWorkerIsFound) {
   Scratch scratch;
   Service service(scratch.path("a.db"), 600);
@@ -135,7 +136,7 @@ TEST(Preemption, ACandidateThatKillsEveryWorkerIsFound) {
   EXPECT_LE(lost, 2 + 2 + 2 + 7);
 }
 
-// Eight workers are at one search at the same moment, each with a round of its own.
+// Eight workers work on one search at the same time, each on a round of its own.
 TEST(OneHotGroup, UsesEveryWorker) {
   constexpr int kWorkers = 8;
   Scratch scratch;
@@ -247,11 +248,11 @@ TEST(Budget, IsKeptWithoutAnyWorker) {
   EXPECT_THAT(std::string(unknown.error.message()), HasSubstr("budget of 0.3 s is over"));
 }
 
-// A fleet of 32 goes on through 20 restarts: what was measured is reported to the next coordinator, and nobody measures
-// it again, promotions neither.
+// A fleet of 32 goes on through 20 restarts: workers report what they measured to the next coordinator, and no batch is
+// measured twice, promotions included.
 TEST(Restart, UnderALargeFleetMeasuresNothingTwice) {
   constexpr int kJobs = 8;
-  // Fewer where a scale below that of `make test` says that all is slow.
+  // Fewer under a scale below that of `make test`, as for builds with sanitizers, which are slow.
   const auto fleet_size = std::min<int64_t>(32, testing::scaled(128)),
              restarts = std::min<int64_t>(20, testing::scaled(80));
   Scratch scratch;
@@ -294,7 +295,8 @@ TEST(Restart, UnderALargeFleetMeasuresNothingTwice) {
   for (const auto& [batch, count] : times) EXPECT_EQ(count, 1) << batch;
 }
 
-// A worker's idle time passes while its coordinator cannot be reached, too: before it registers, and after.
+// The idle time after which a worker ends also runs while it cannot reach its coordinator, before and after
+// registering.
 TEST(Idle, WorkersEndWithoutACoordinator) {
   Scratch scratch;
   AgentOptions options;
@@ -323,7 +325,7 @@ TEST(FullDisk, AnUploadThatIsRefusedFailsNoJob) {
   const auto job = service.create("r", trials(8));
   ASSERT_TRUE(job.ok()) << job.status();
   const std::string object(600'000, 'x'), digest = sha256_hex(object);
-  // Where the object's folder would be is a file.
+  // A file is in the place of the object's folder.
   std::filesystem::create_directories(scratch.path("a.db.objects"));
   std::ofstream(scratch.path(cat("a.db.objects/", digest.substr(0, 2))));
   const auto blobs = v1::BlobStore::NewStub(service.channel);
@@ -343,7 +345,7 @@ TEST(FullDisk, AnUploadThatIsRefusedFailsNoJob) {
   EXPECT_EQ(done.state, JobState::kSucceeded) << done.error;
 }
 
-// The coordinator was killed while it planned a job, again and again.
+// The coordinator was killed three times while it planned a job, which is then failed.
 TEST(Planning, OfAJobThatEndsTheCoordinatorIsNotTriedForEver) {
   Scratch scratch;
   const std::string file = scratch.path("a.db");

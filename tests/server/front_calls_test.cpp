@@ -1,5 +1,5 @@
-// Calls that wait: long polls of workers and watches of clients. What they cost, and what becomes of them when their
-// caller goes.
+// Calls that wait: long polls of workers and watches of clients. They hold no threads, and end when their caller
+// disconnects.
 #include <gtest/gtest.h>
 #include <poll.h>
 #include <sys/socket.h>
@@ -35,8 +35,8 @@ int connect_to(const std::string& path) {
   return fd;
 }
 
-// Carries the bytes of one connection between a client and a server, until it is cut: to the server, that is a client
-// that died.
+// Relays the bytes of one connection between a client and a server until cut(), which the server sees as the death of
+// the client.
 class Relay {
  public:
   Relay(const std::string& path, const std::string& server) : server_(server) {
@@ -102,7 +102,7 @@ v1::AcquireLeasesRequest long_poll(const std::string& name) {
   return request;
 }
 
-// Waits until a worker counts as alive, or no longer.
+// Waits until a worker counts as alive, or as gone if not `wanted`. Returns whether that happened within kPatience.
 bool becomes(bool wanted, Service& service, const std::string& name) {
   const auto give_up = Clock::now() + kPatience;
   while (alive(service, name) != wanted) {
@@ -122,7 +122,7 @@ TEST(LongPoll, OfADeadClientGetsNoLease) {
   Scratch scratch;
   // With so short a term a worker counts as alive only while a call of it waits.
   Service service(scratch.path("a.db"), /*lease_s=*/0.01, "unix:" + scratch.path("s"));
-  const std::string dead = cat("uid:", getuid(), "/dead");  // as it is called over the socket
+  const std::string dead = cat("uid:", getuid(), "/dead");  // the name that a caller over the socket gets
   service.register_worker(dead);
   service.register_worker("live");
   ASSERT_TRUE(becomes(false, service, dead));
@@ -145,7 +145,7 @@ TEST(LongPoll, OfADeadClientGetsNoLease) {
   EXPECT_EQ(lease.attempt(), 1) << "somebody had it before";
 }
 
-// Counts what a stream of a job brings, and keeps the last of it.
+// Reads the stream of a job's states, counts them and keeps the last one.
 class Watcher : public grpc::ClientReadReactor<v1::Job> {
  public:
   Watcher(v1::TuningService::Stub& tuning, const std::string& job) {
@@ -203,7 +203,7 @@ class Watcher : public grpc::ClientReadReactor<v1::Job> {
 
 // Every stream and every long poll stays open at once.
 TEST(Calls, ThatWaitNeedNoThreads) {
-  // Few under a sanitizer: that of threads makes reports of each message, which are suppressed, but take their time.
+  // Fewer under a sanitizer: that of threads reports each message, which is suppressed but takes time.
   const bool slow = testing::test_scale() < 0.25;
   const size_t streams = slow ? 40 : 1000;
   const int64_t polls_at_once = slow ? 8 : 200;
@@ -251,7 +251,7 @@ TEST(Calls, ThatWaitNeedNoThreads) {
   for (const Poll& poll : polls) EXPECT_EQ(poll.status.error_code(), grpc::StatusCode::UNAVAILABLE);
 }
 
-// Does not plan before it is let.
+// A compiler that does not plan before its gate opens.
 class GatedCompiler : public FakeCompiler {
  public:
   absl::StatusOr<std::vector<Cover>> covers(const Graph& graph, const Machine& machine, const std::string& name,
@@ -262,7 +262,7 @@ class GatedCompiler : public FakeCompiler {
   mutable std::latch gate{1};
 };
 
-// While a restarted coordinator has not taken a job up yet, there is nothing new to tell of it.
+// Until a restarted coordinator has resumed a job, it sends nothing new to the job's watches.
 TEST(Watch, IsQuietWhileAJobIsBeingTakenUp) {
   Scratch scratch;
   std::vector<std::string> names;

@@ -1,4 +1,4 @@
-// What a coordinator refuses so that it goes on serving: connections, bytes that are on their way, calls that wait.
+// Limits that keep a coordinator able to serve: of connections, of bytes in transfer, and of calls that wait.
 #include <arpa/inet.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -26,7 +26,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// A blob of equal chunks that is being uploaded.
+// An upload of a blob of `chunks` equal chunks, open until finish() or cancel().
 class Upload {
  public:
   Upload(v1::BlobStore::Stub& blobs, int chunks) {
@@ -70,7 +70,7 @@ TEST(Uploads, HoldNoMoreThanTheirShareOfMemory) {
     EXPECT_EQ(refused.error_code(), grpc::StatusCode::UNAVAILABLE) << refused.error_message();
     EXPECT_THAT(refused.error_message(), HasSubstr("try again"));
     EXPECT_EQ(Upload(*blobs, 2 * kChunks).cancel().error_code(), grpc::StatusCode::CANCELLED);
-    // What they held is given back when the coordinator has heard of their end.
+    // The memory of ended uploads is free once the coordinator knows that they ended.
     while (!Upload(*blobs, 3 * kChunks).finish().ok()) {
     }
   }
@@ -154,7 +154,7 @@ TEST(Connections, BeyondTheirNumberAreClosedAndTheOthersServed) {
   EXPECT_EQ(ask(connect()).error_code(), grpc::StatusCode::UNAVAILABLE);
   for (const auto& channel : channels) EXPECT_TRUE(ask(channel).ok());
   channels.pop_front();
-  // The place becomes free when the coordinator has seen the end of the connection.
+  // The place is free once the coordinator has seen the end of the connection.
   grpc::Status status;
   const auto give_up = std::chrono::steady_clock::now() + std::chrono::seconds(20);
   do {
@@ -163,7 +163,8 @@ TEST(Connections, BeyondTheirNumberAreClosedAndTheOthersServed) {
   EXPECT_TRUE(status.ok()) << status.error_message();
 }
 
-// A connection over TCP that says this and no more. `from`: an address of this machine, since each has a limit.
+// Opens a TCP connection that sends `says` and no more, and returns its socket, which the caller closes. `from`: the
+// local address, since each address has a limit of its own.
 int silent_connection(int port, const std::string& from, std::string_view says) {
   const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
   sockaddr_in own = {}, other = {};
@@ -177,7 +178,7 @@ int silent_connection(int port, const std::string& from, std::string_view says) 
   return fd;
 }
 
-// Whoever runs the coordinator gets in when all that others may have is taken.
+// The operator can connect over the unix socket although peers over TCP have all connections that they may have.
 TEST(Connections, OverTcpLeaveRoomForTheUnixSocket) {
   Scratch scratch;
   CoordinatorOptions options;
@@ -204,7 +205,7 @@ TEST(Connections, ThatMakeNoCallAreClosed) {
   options.silence_ms = 200;
   Coordinator coordinator;
   ASSERT_TRUE(coordinator.start(options).ok());
-  // The preface of HTTP/2 and settings without any: all that a peer must say before it makes a call.
+  // The connection preface of HTTP/2 and an empty SETTINGS frame: all that a peer must send before its first call.
   const std::string_view hello("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\4\0\0\0\0\0", 33);
   const int fd = silent_connection(coordinator.port(), "127.0.0.1", hello);
   char said[4096];
@@ -247,12 +248,12 @@ class Polls {
     for (Poll& poll : polls_) poll.context.TryCancel();
     EXPECT_TRUE(wait(polls_.size()));
   }
-  // Waits until so many have ended.
+  // Waits until `count` polls have ended, for 20 s at most. Returns whether they have.
   bool wait(size_t count) {
     std::unique_lock lock(mutex_);
     return changed_.wait_for(lock, std::chrono::seconds(20), [&] { return ended().size() >= count; });
   }
-  // How those that have ended did, and how many of them have a lease.
+  // The statuses of the polls that have ended, and the number of leases that they got.
   std::vector<grpc::Status> ends() {
     const std::lock_guard lock(mutex_);
     return ended();
@@ -278,7 +279,7 @@ class Polls {
     return out;
   }
 
-  std::mutex mutex_;  // guards what the polls say
+  std::mutex mutex_;  // guards the polls' answers and statuses
   std::condition_variable changed_;
   std::list<Poll> polls_;
 };
@@ -305,11 +306,11 @@ TEST(WaitingCalls, BeyondTheirNumberAreRefusedAndTheOthersGetLeases) {
   }
   EXPECT_EQ(polls.ends().size(), static_cast<size_t>(kMore));
   EXPECT_EQ(watch_nothing(), grpc::StatusCode::UNAVAILABLE);
-  // Only calls that wait are refused, and those that wait get what there is.
+  // Other calls are not refused, and the calls that wait get leases.
   ASSERT_TRUE(service.create("r", trials(8)).ok());
   ASSERT_TRUE(polls.wait(kMore + 1));
   EXPECT_GT(polls.leases(), 0);
-  // The place of a call is free when the coordinator has heard of its end.
+  // The place of a call is free once the coordinator knows that it ended.
   const auto give_up = std::chrono::steady_clock::now() + std::chrono::seconds(20);
   grpc::StatusCode found;
   do {

@@ -1,4 +1,5 @@
-// The queue of ready batches alone: who gets which, and what becomes of a call that ends another way.
+// The queue of ready batches by itself: which call gets which batch, and what happens when a call is cancelled, fails
+// or reaches its deadline.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -17,7 +18,7 @@ namespace {
 
 constexpr auto kQueuePatience = std::chrono::seconds(20);
 
-// A call and its answer.
+// A call that waits at the queue, and its answer.
 class Asking {
  public:
   AcquireDone done() {
@@ -113,7 +114,7 @@ TEST_F(Queue, GivesInOrderAndByDevice) {
   EXPECT_EQ(only_batch(calls.back().wait()), "foreign");
 }
 
-// Of three teams that have work all the time each gets candidates by its weight, whatever the size of its batches.
+// Each of several teams that always have work gets candidates by its weight, whatever the size of its batches.
 TEST_F(Queue, TeamsShareByWeight) {
   const auto put = [&](const std::string& team, int64_t weight, int64_t size, int batches) {
     for (int i = 0; i < batches; ++i) {
@@ -136,7 +137,7 @@ TEST_F(Queue, TeamsShareByWeight) {
   };
   take(42);
   EXPECT_NEAR(static_cast<double>(given["heavy"]) / static_cast<double>(given["light"]), 3, 0.35);
-  // A team that comes late has saved up nothing: it has its share from now on.
+  // A team that comes late gets its share from then on, and nothing for the time before.
   put("third", 1, 2, 40);
   given.clear();
   take(20);

@@ -19,7 +19,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-const std::string kFast = "plan ops=4 number=1";  // what a hostile worker praises
+const std::string kFast = "plan ops=4 number=1";  // the plan that a hostile worker claims to be fast
 
 void expect_honest(Service& service, const Job& job, const std::string& hostile) {
   ASSERT_EQ(job.state, JobState::kSucceeded) << job.error;
@@ -31,7 +31,7 @@ void expect_honest(Service& service, const Job& job, const std::string& hostile)
   }
 }
 
-// Until the coordinator counts the worker as gone.
+// Waits until the coordinator counts the worker as gone.
 void wait_until_gone(Service& service, const std::string& name) {
   for (bool alive = true; alive; std::this_thread::yield()) {
     grpc::ClientContext context;
@@ -42,7 +42,7 @@ void wait_until_gone(Service& service, const std::string& name) {
   }
 }
 
-// A candidate that was "measured" faster than any machine can be is an error and no winner, and search goes on.
+// A candidate with a sample below the floor of its group is stored as an error, cannot win, and the search goes on.
 TEST(Hostile, TimesBelowTheFloorAreErrors) {
   Scratch scratch;
   Service service(scratch.path("a.db"));
@@ -90,7 +90,7 @@ TEST(Hostile, ItsTimesAreNotPromoted) {
   expect_honest(service, service.run("r", trials(48)), "hostile/w");
 }
 
-// One word against another: nothing is promoted, and what is asked later is served by whoever is left.
+// Two workers disagree and no third is there: nothing is promoted. Once one of them is gone, the other serves new jobs.
 TEST(Hostile, NothingIsPromotedThatTheOnlyOtherWorkerDenies) {
   Scratch scratch;
   Service service(scratch.path("a.db"), /*lease_s=*/0.5);
@@ -107,7 +107,7 @@ TEST(Hostile, NothingIsPromotedThatTheOnlyOtherWorkerDenies) {
   expect_honest(service, service.run("again", trials(24)), "hostile/w");
 }
 
-// What a worker that has gone had promoted is denied by the one that is asked to confirm it, who then promotes alone.
+// A worker leaves after its promotion. The other one, asked to confirm it, denies it and then repeats the promotion.
 TEST(Hostile, WhatItLeavesBehindIsRepeatedByOthers) {
   Scratch scratch;
   Service service(scratch.path("a.db"), /*lease_s=*/0.5);
@@ -127,7 +127,7 @@ TEST(Hostile, WhatItLeavesBehindIsRepeatedByOthers) {
   FakeWorker honest(service.channel, "honest/w", {.before = [&](const Batch&) { hostile_has_gone.wait(); }});
   wait_for_workers(scratch.path("a.db"), 2);
   honest_is_here.count_down();
-  // Its promotion is stored, and the other worker is asked.
+  // Waits until its promotion is stored and its confirmation is offered.
   while (number_in(scratch.path("a.db"), "SELECT count(*) FROM batches WHERE phase > 1000000") == 0)
     std::this_thread::yield();
   EXPECT_TRUE(hostile.stop().ok());
@@ -136,7 +136,8 @@ TEST(Hostile, WhatItLeavesBehindIsRepeatedByOthers) {
   expect_honest(service, service.watch(job->name).back(), "hostile/w");
 }
 
-// What is no digest, lease or batch of its own is refused, and nothing of it is written.
+// Reports and uploads with an invalid digest, or with a lease or batch that is not the worker's own, are refused, and
+// nothing of them is written.
 TEST(Hostile, ForeignNamesAreRefused) {
   Scratch scratch;
   Service service(scratch.path("a.db"), /*lease_s=*/1);

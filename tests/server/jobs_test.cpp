@@ -89,8 +89,8 @@ Measured2 search_only(const Measured2& all) {
   return out;
 }
 
-// A worker with these hooks waits at search round `after` until the coordinator was restarted. It keeps a lease
-// meanwhile, and reports to the new process what the old one had handed out.
+// A worker with these hooks waits at search round `after` until the coordinator is restarted. It holds a lease of the
+// old coordinator meanwhile, and reports its results to the new one.
 struct Restart {
   explicit Restart(int at) : after(at) {}
   Hooks hooks() {
@@ -134,7 +134,7 @@ TEST(Jobs, RestartInMidSearchGoesOnWithTheSameCandidates) {
   }
 }
 
-// A job goes through the same covers and trials whenever its coordinator is killed.
+// A restart of the coordinator at any round changes neither the covers nor the trials of a job.
 TEST(Refinement, MeasuredTimesMakeTheCoverAnotherOne) {
   Measured2 undisturbed;
   for (const int after : {0, 1, 3, 4, 6}) {
@@ -161,8 +161,8 @@ TEST(Refinement, MeasuredTimesMakeTheCoverAnotherOne) {
     if (after == 0) {
       undisturbed = measured;
       using enum Unmeasured;
-      // The whole is priced first, then its pairs. More hope for unmeasured groups leads to nothing new, so the last
-      // cover is the best of the measured ones.
+      // First nothing is measured, then the whole, then its pairs as well. Lower prices of unmeasured kernels lead to
+      // no other cover, so the last call allows measured kernels only.
       std::vector<std::pair<size_t, Unmeasured>> priced = {{0, kLikely}};
       priced.insert(priced.end(), 4, {1, kLikely});
       priced.insert(priced.end(), 4, {3, kLikely});
@@ -242,7 +242,7 @@ TEST(Jobs, SlowFusedGroupIsTakenApartAndItsPartsAreSearched) {
   EXPECT_TRUE(service.create("again", trials(16))->cached);
 }
 
-// The winners of its parts are tried for the whole group before it is cut, whenever the coordinator is killed.
+// Before a group is split, the winners of its parts are tried for the whole, also after a restart of the coordinator.
 TEST(Jobs, AWholeThatIsTakenApartTriesWhatWonForItsParts) {
   Measured2 undisturbed;
   for (const int after : {0, 2, 5, 8, 9}) {
@@ -252,7 +252,7 @@ TEST(Jobs, AWholeThatIsTakenApartTriesWhatWonForItsParts) {
     auto service = serve();
     Restart restart(after);
     Hooks hooks = restart.hooks();
-    // The whole is slow except for the numbers that the second rounds of its parts find, which the whole has not tried.
+    // Plans of the whole are slow, except with numbers that the second rounds of its parts find and it has not tried.
     std::set<std::string> of_parts;
     hooks.judge = [&](const Batch&, Trial* trial) {
       if (trial->outcome != Outcome::kCorrect) return;

@@ -1,5 +1,5 @@
-// A coordinator process is killed with SIGKILL again and again while clients ask for jobs and workers measure: what was
-// acknowledged is there in the end, once and whole.
+// A coordinator process is killed with SIGKILL again and again while clients create jobs and workers measure. In the
+// end every acknowledged job is in the store once, with its record and object.
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/wait.h>
@@ -26,7 +26,7 @@ namespace {
 
 constexpr int kClients = 16, kWorkers = 4;
 
-// Comes back sooner than a fleet would, so that something happens between two kills.
+// Returns a channel that reconnects within 50 ms, sooner than a fleet's, so that calls succeed between two kills.
 std::shared_ptr<grpc::Channel> eager(const std::string& address) {
   grpc::ChannelArguments arguments = channel_arguments();
   arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 20);
@@ -40,7 +40,7 @@ class Killable {
   Killable(std::string store, std::string address) : store_(std::move(store)), address_(std::move(address)) {}
   ~Killable() { end(SIGTERM); }
 
-  // Returns once it serves.
+  // Starts the process, and returns once it serves.
   void start() {
     int out[2];
     ASSERT_EQ(pipe(out), 0);
@@ -82,7 +82,7 @@ class Client {
   void run() {
     for (int i = 0; !*over_; ++i) {
       const std::string request = cat("client ", number_, " job ", i);
-      // Small however many jobs there are: no kernel of a large graph takes as little as the fake times.
+      // Graphs stay small for any number of jobs, since the fake times are below the floor of a large graph's kernels.
       const int64_t rows = 1 + number_ + kClients * i;
       v1::CreateTuningJobRequest message;
       message.set_request_id(request);
@@ -98,8 +98,8 @@ class Client {
       if (wait(*name)) done.insert(request);
     }
   }
-  std::map<std::string, std::string> created;  // acknowledged: job names by request
-  std::set<std::string> done;                  // told to have succeeded
+  std::map<std::string, std::string> created;  // acknowledged jobs: names by request
+  std::set<std::string> done;                  // requests whose jobs were seen to succeed
 
  private:
   static std::unique_ptr<grpc::ClientContext> context() {
@@ -138,7 +138,7 @@ class Client {
   const std::atomic<bool>* over_;
 };
 
-// Returns a job once it is over. The first call may be made on a connection to the coordinator that was killed last.
+// Returns a job once it is done. The first call may use a connection to a killed coordinator, and is then repeated.
 v1::Job end_of(v1::TuningService::Stub& tuning, const std::string& name) {
   v1::WatchJobRequest watch;
   watch.set_name(name);
@@ -175,13 +175,13 @@ TEST(Kill, NothingAcknowledgedIsLostDoubledOrTorn) {
   std::vector<std::unique_ptr<FakeWorker>> workers;
   for (int i = 0; i < kWorkers; ++i) workers.push_back(std::make_unique<FakeWorker>(eager(address), cat("w", i)));
   for (int kill = 0; kill < kills; ++kill) {
-    usleep(std::uniform_int_distribution<int>(1'000, 400'000)(random));  // when it dies, not what it waits for
+    usleep(std::uniform_int_distribution<int>(1'000, 400'000)(random));  // us; a random moment for the kill
     coordinator.end(SIGKILL);
     coordinator.start();
   }
   over = true;
   for (std::thread& thread : threads) thread.join();
-  // What is still open ends without another kill.
+  // Jobs that are still open are finished without another kill.
   const auto tuning = v1::TuningService::NewStub(dial(address));
   std::map<std::string, v1::Job> jobs;
   size_t finished = 0;
@@ -213,7 +213,7 @@ TEST(Kill, NothingAcknowledgedIsLostDoubledOrTorn) {
     EXPECT_TRUE((*store)->blob((*record)->record.object_sha256)->has_value()) << name;
   }
   std::printf("%d kills, %zu jobs acknowledged, %zu of them seen to end\n", kills, jobs.size(), finished);
-  // Where all is slow, each client may have had time for one.
+  // In a slow build, each client may have had time for one job only.
   EXPECT_GT(jobs.size() + (testing::test_scale() < 0.25 ? 1 : 0), static_cast<size_t>(kClients));
 }
 

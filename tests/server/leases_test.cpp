@@ -1,5 +1,5 @@
-// Leases alone, over a store with one search: who is given what, which report counts, and what follows when a lease
-// ends without one.
+// Leases alone, over a store with one search: which worker gets which batch, which report is accepted, and what happens
+// to a batch whose lease ends without a report.
 #include "server/engine/leases.h"
 
 #include <gmock/gmock.h>
@@ -62,7 +62,7 @@ class LeasesAlone : public ::testing::Test {
     return acquire_from(leases_, name, max, Clock::now()).value();
   }
   static LeaseRef ref(const LeaseGrant& grant) { return {grant.lease_id, grant.attempt}; }
-  // A worker takes what is due and is never heard from again.
+  // Lets a worker acquire the next batch, and ends its lease without a report.
   LeaseGrant lose(const std::string& name = "w", LeaseEnd why = LeaseEnd::kExpired) {
     const Acquired acquired = acquire(1, name);
     EXPECT_EQ(acquired.leases.size(), 1u) << name << " is given nothing";
@@ -70,7 +70,7 @@ class LeasesAlone : public ::testing::Test {
     leases_.end({acquired.leases[0].batch->id, ref(acquired.leases[0])}, why);
     return acquired.leases[0];
   }
-  // Batches that are reported as they should be.
+  // Lets "w" acquire and report `count` batches, so that most leases end well.
   void keep(int count) {
     for (int i = 0; i < count; ++i) {
       const std::string id = cat("kept ", i);
@@ -84,7 +84,7 @@ class LeasesAlone : public ::testing::Test {
     for (const BatchRow& row : rows) ids.push_back(row.id);
     return ids;
   }
-  // An offer of one candidate, which the store has.
+  // Returns an offer of one candidate, whose batch is stored but not offered yet.
   Offer single(const std::string& id) {
     Offer offer;
     offer.row.id = id;
@@ -107,7 +107,7 @@ class LeasesAlone : public ::testing::Test {
   EventLoop loop_{[] {}};
   std::vector<std::pair<std::string, std::vector<Trial>>> stored_;
   std::vector<std::string> split_;
-  std::vector<absl::Status> store_failed_;  // a test that expects one takes it out
+  std::vector<absl::Status> store_failed_;  // a test that expects an error removes it
   Leases leases_{
       store_.get(),
       &workers_,
@@ -123,7 +123,7 @@ class LeasesAlone : public ::testing::Test {
   int64_t search_id_ = 0;
 };
 
-// A disk that is full takes neither a worker's object nor that its lease has ended. The search is told all the same.
+// On a full disk neither an object nor the end of its lease can be stored. The search hears of the error nevertheless.
 TEST_F(LeasesAlone, AFailedUploadIsToldAlthoughNothingCanBeWritten) {
   offer("b", 1, 0);
   const LeaseGrant grant = acquire().leases.at(0);
@@ -179,7 +179,7 @@ TEST_F(LeasesStuckAtOnce, AreRenewedWithProgressOnly) {
   EXPECT_EQ(leases_.renew("w", lease, "check", 1), RenewOutcome::kLost);
 }
 
-// The runner of a worker hangs, and nothing that the worker does ends it. The process says all the while that it lives.
+// The runner of a worker hangs and cannot be ended, while the worker's process goes on renewing the lease.
 TEST(StuckLease, IsLostAndTheBatchIsDoneElsewhere) {
   Scratch scratch;
   CoordinatorOptions options;
@@ -227,7 +227,7 @@ TEST_F(LeasesAlone, ABatchThatIsTakenBackCancelsItsLease) {
   EXPECT_TRUE(stored_.empty());
 }
 
-// A worker that is told to stop says nothing about what it had, however often that happens.
+// A lease that a preempted worker gives back is no evidence against its batch, however often that happens.
 TEST_F(LeasesAlone, APreemptedWorkerIsNoEvidence) {
   offer("a", 0, 0, 8);
   for (int i = 0; i < 20; ++i) lose("w", LeaseEnd::kReleased);
@@ -253,7 +253,7 @@ TEST_F(LeasesAlone, ABatchThatWorkersAreLostWithIsHandedOutInHalves) {
   }
 }
 
-// One worker's losses say more about that worker while there is another one.
+// While there is a second worker, the losses of the first one alone condemn no candidate.
 TEST_F(LeasesAlone, ACandidateIsGivenUpWhenTwoWorkersWereLostOverItAlone) {
   ASSERT_TRUE(workers_.add("v", 0, {fake_device()}).ok());
   keep(10);
@@ -276,7 +276,7 @@ TEST_F(LeasesAlone, TheOnlyWorkerThatThereIsMayCondemn) {
   EXPECT_EQ(stored_.back().second.at(0).outcome, Outcome::kRuntimeError);
 }
 
-// Where most workers are lost, that one is lost says nothing.
+// Where most leases are lost, a few losses are no evidence against a candidate.
 TEST(Verdict, FollowsFromHowOftenWorkersAreLostAnyway) {
   Evidence evidence{.lost_on = {"v", "w", "v"}, .candidates = 1, .others = 0, .usual_loss = 0.1};
   EXPECT_EQ(verdict_on(evidence), LossVerdict::kCondemn);
@@ -304,7 +304,7 @@ TEST_F(LeasesAlone, AWorkerThatCannotDoABatchIsNotGivenItAgain) {
 }
 
 TEST_F(LeasesAlone, WhatTheOnlyOtherWorkerDidNotTakeIsForAnybodyOnceThatIsGone) {
-  Workers short_lived(store_.get(), milliseconds(0));  // dead as soon as no call of theirs is open
+  Workers short_lived(store_.get(), milliseconds(0));  // workers are gone once no call of theirs is open
   Leases leases(store_.get(), &short_lived, &loop_, milliseconds(60'000), std::chrono::hours(1), 0, false,
                 {.stored = [](int64_t, const std::string&, const std::vector<Trial>&, const std::string&) {},
                  .split = [](int64_t, const std::string&, const std::vector<BatchRow>&) {},
@@ -340,7 +340,7 @@ TEST_F(LeasesAlone, LateReportsAreStaleEveryTime) {
   EXPECT_EQ(stored_.size(), 200u);
 }
 
-// A worker that only says that it goes on keeps nobody waiting who has nothing to do.
+// A worker that makes progress but does not report loses its batch once another worker waits for work.
 TEST_F(LeasesAlone, AWorkerThatReportsNothingHasItsBatchUntilAnotherOneWaits) {
   ASSERT_TRUE(workers_.add("v", 0, {fake_device()}).ok());
   offer("a", 0, 0);
@@ -358,7 +358,7 @@ TEST_F(LeasesAlone, AWorkerThatReportsNothingHasItsBatchUntilAnotherOneWaits) {
   EXPECT_TRUE(store_->open_batches(search_id_)->at(0).lost_on.empty()) << "it says nothing about the candidates";
 }
 
-// What became of its worker while the coordinator was away, nobody knows.
+// A worker may have ended while the coordinator was down, so the end of an old lease is no evidence against its batch.
 TEST_F(LeasesAlone, ALeaseOfBeforeTheStartIsNoEvidence) {
   Offer offer = single("a");
   for (int restart = 0; restart < 5; ++restart) {

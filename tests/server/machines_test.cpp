@@ -1,5 +1,5 @@
-// Machines: who runs on one confirms nothing of the others there and takes turns with them, and who has gone without a
-// word is noticed at once.
+// Machines: workers of one machine do not confirm each other and measure in turn, and a worker whose connection ends is
+// soon taken for lost.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -62,7 +62,7 @@ TEST_F(Machines, ConfirmEachOther) {
         << record.measured_by << " " << record.confirmed_by;
 }
 
-// A worker that does not say where it runs may run anywhere.
+// A worker that does not name its machine may run on any, so it confirms nobody.
 TEST_F(Machines, ThatAreNotKnownConfirmNobody) {
   grpc::ClientContext context;
   v1::RegisterWorkerRequest request;
@@ -77,7 +77,8 @@ TEST_F(Machines, ThatAreNotKnownConfirmNobody) {
   for (const KernelRecord& record : service.records_of(*job.result)) EXPECT_EQ(record.confirmed_by, "");
 }
 
-// Only another machine's worker confirms what was promoted before a restart, although who measured it is gone.
+// After a restart, only a worker of another machine confirms a promotion: the store has the machine of the worker that
+// made it, which is gone.
 TEST_F(Machines, AreKnownAfterARestart) {
   const std::string file = scratch.path("restarted.db");
   const std::string graph =
@@ -103,7 +104,8 @@ TEST_F(Machines, AreKnownAfterARestart) {
   EXPECT_EQ(records[0].confirmed_by, "three/w");
 }
 
-// How many measure at once when there are two workers, each of which waits for so long until another one has begun.
+// Returns how many of two workers measure at the same time at most. `patience`: how long each waits for the other to
+// begin. `first` and `second`: their machines.
 int most_at_once(Service& service, const std::string& store, const std::string& first, const std::string& second,
                  std::chrono::milliseconds patience) {
   std::atomic<int> now = 0, most = 0;
@@ -134,7 +136,7 @@ TEST_F(Machines, MeasureBesideEachOther) {
   EXPECT_EQ(most_at_once(service, store, kOne, kOther, std::chrono::minutes(1)), 2);
 }
 
-// A process that attends until it is cut off.
+// A call of Attend by a worker's process, open until cut() or until the coordinator ends it.
 class Attending {
  public:
   Attending(Service& service, const std::string& name, uint64_t epoch = 1) {
@@ -150,7 +152,7 @@ class Attending {
     cut();
     return wait();
   }
-  // Until the coordinator ends it.
+  // Waits until the call ends, and returns its status.
   grpc::Status wait() {
     ended_ = true;
     v1::AttendResponse nothing;
@@ -165,8 +167,8 @@ class Attending {
   bool ended_ = false;
 };
 
-// The term of the lease is ten minutes here: nobody waits for it. The two are on one machine, so the turn of the one
-// that is lost ends as well.
+// Leases last ten minutes here, so it is the end of the connection that gives the batch to the other worker. Both are
+// on one machine, so the turn of the lost worker ends too.
 TEST_F(Machines, LoseWorkersWhoseConnectionEnds) {
   service.register_worker("lost");
   Attending attending(service, "lost");
@@ -182,7 +184,7 @@ TEST_F(Machines, LoseWorkersWhoseConnectionEnds) {
     EXPECT_FALSE(is_alive("lost"));
     EXPECT_TRUE(is_alive("idle"));
   }
-  // It was cut off only, and works on without registering.
+  // The lost worker was only disconnected: it gets leases again without registering.
   const auto next = service.create("s", trials(16), absl::StrReplaceAll(kGraph, {{"exp", "tanh"}}));
   ASSERT_TRUE(next.ok()) << next.status();
   EXPECT_NE(service.acquire("lost").lease_id(), "");
@@ -221,7 +223,7 @@ TEST_F(Machines, AreAttendedByFewCalls) {
   service.register_worker("w");
   std::list<Attending> calls;
   for (int i = 0; i < 9; ++i) calls.emplace_back(service, "w");
-  // Which of them is refused is chance, since they began together.
+  // The calls begin together, so the one that is refused (eight are allowed) may be any of them.
   std::atomic<int> refused = 0;
   std::vector<std::thread> waits;
   for (Attending& call : calls)

@@ -75,8 +75,9 @@ TEST_F(MadeBefore, TheSearchGoesOnFromItsTrials) {
   const std::vector<Job> seen = service->watch("jobs/2");
   ASSERT_FALSE(seen.empty());
   ASSERT_EQ(seen.back().state, JobState::kSucceeded) << seen.back().error;
-  // Three groups asked for 200 trials each, and had 32 of them. Groups of covers that theirs is compared with are
-  // searched a quarter as long; which these are depends on how far the covers were planned in time.
+  // The three groups of the job want 200 trials each, of which 32 in all were made before. Groups of the covers that
+  // its cover is compared with get a quarter as many; which groups these are depends on how far planning came in its
+  // time.
   const auto measured = worker.measured();
   std::map<std::string, int64_t> searched;
   for (const MeasuredPlan& each : measured)

@@ -1,4 +1,4 @@
-// What another program does to the file of a store: it reads and changes it by SQLite alone.
+// Reads and changes the file of a store as another program does: through SQLite, without the store's code.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -13,7 +13,7 @@ namespace wl {
 
 using Rows = std::vector<std::vector<std::string>>;
 
-// The rows of a query; integers as text.
+// Returns the rows of a query; all values as text or bytes, NULL as an empty string.
 inline Rows rows_of(const std::string& file, const std::string& query) {
   sqlite3* database = nullptr;
   EXPECT_EQ(sqlite3_open(file.c_str(), &database), SQLITE_OK);
@@ -33,7 +33,7 @@ inline Rows rows_of(const std::string& file, const std::string& query) {
   return rows;
 }
 
-// The number that a query gives.
+// Returns the integer that a query gives; a test whose query gives anything else fails.
 inline int64_t number_in(const std::string& file, const std::string& query) {
   const Rows rows = rows_of(file, query);
   if (rows.size() == 1 && rows[0].size() == 1) return std::stoll(rows[0][0]);
@@ -41,7 +41,7 @@ inline int64_t number_in(const std::string& file, const std::string& query) {
   return 0;
 }
 
-// Until so many workers have registered with the coordinator that has the file open.
+// Waits until `count` workers have registered with the coordinator that has the file open.
 inline void wait_for_workers(const std::string& file, int count) {
   while (number_in(file, "SELECT count(*) FROM workers") < count) std::this_thread::yield();
 }
@@ -53,7 +53,7 @@ inline void run_in(const std::string& file, const std::string& script) {
   sqlite3_close(database);
 }
 
-// The database is whole, and no row refers to one that is missing.
+// Expects that SQLite finds the database sound, and that no row refers to a missing one.
 inline void expect_sound(const std::string& file) {
   EXPECT_EQ(rows_of(file, "PRAGMA integrity_check"), (Rows{{"ok"}})) << file;
   EXPECT_EQ(rows_of(file, "PRAGMA foreign_key_check"), Rows{}) << file;

@@ -58,7 +58,7 @@ TEST(EventLoop, RunsEventsInOrderThenStepsAndIsIdleOnceAllHaveEnded) {
   EXPECT_EQ(ran, (std::vector<std::string>{"first", "second", "third", "step 7"}));
 }
 
-// What a watch was told, in order.
+// Collects, in order, what a watch is told.
 class Told {
  public:
   TellJob teller() {
@@ -68,7 +68,7 @@ class Told {
       changed_.notify_all();
     };
   }
-  // Waits for the n-th.
+  // Waits for item n, counted from 0, for 20 s at most.
   absl::StatusOr<std::shared_ptr<const Job>> at(size_t n) {
     std::unique_lock lock(mutex_);
     if (!changed_.wait_for(lock, std::chrono::seconds(20), [&] { return told_.size() > n; }))
@@ -130,7 +130,7 @@ TEST(JobViews, OnlyAChangeMakesAVersion) {
   EXPECT_GT(views.find(1)->version, second);
 }
 
-// A worker that measures for minutes only renews its lease.
+// A worker that measures for minutes makes no other call than renewals, so these show that it is alive.
 TEST(Workers, AreSeenWhenTheyRenewALease) {
   Scratch scratch;
   const auto store = store_in(scratch);
@@ -167,7 +167,7 @@ TEST(Workers, AreWhereTheRowsSayNow) {
 TEST(Workers, AreAliveWhileHeardFromOrWaitingUnderTheirEpoch) {
   Scratch scratch;
   auto store = store_in(scratch);
-  Workers workers(store.get(), milliseconds(0));  // not heard from as soon as a call has ended
+  Workers workers(store.get(), milliseconds(0));  // workers are gone once their call has ended
   ASSERT_EQ(*workers.add("w", 0, {fake_device()}), 1u);
   EXPECT_EQ(workers.serving(fake_device(), ""), 0);
   {

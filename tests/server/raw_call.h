@@ -1,4 +1,4 @@
-// Calls of which only the bytes matter.
+// Calls whose requests and answers are bytes, not messages.
 #pragma once
 
 #include <grpcpp/generic/generic_stub.h>
@@ -10,7 +10,7 @@
 
 namespace wl {
 
-// Makes a call with these bytes, whatever the form of the rpc, and returns how it ended; its answer is in `answer`.
+// Sends the bytes to an RPC, unary or streaming, and returns its status; the answer's bytes are in `answer`.
 inline grpc::Status raw_call(const std::shared_ptr<grpc::Channel>& channel, const std::string& path,
                              const std::string& asked, grpc::ByteBuffer* answer) {
   grpc::GenericStub stub(channel);

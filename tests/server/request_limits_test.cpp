@@ -1,5 +1,5 @@
-// No request and no row of an older store makes a coordinator unable to answer: what is too large is refused with the
-// name of the field, a listing fits one message whatever is stored, and Inspect answers in as many as it takes.
+// No request and no row of an older store makes a coordinator unable to answer: a field that is too large is refused by
+// its name, a page of a listing fits one message whatever is stored, and Inspect answers in several messages.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -16,8 +16,8 @@ namespace {
 
 using ::testing::HasSubstr;
 
-constexpr size_t kHuge = 10 << 20;     // of a request: it still fits one message
-constexpr size_t kOldHuge = 40 << 20;  // stored before there were limits: two of them fit none
+constexpr size_t kHuge = 10 << 20;     // bytes of a field whose request still fits one message
+constexpr size_t kOldHuge = 40 << 20;  // bytes that older versions stored; two such fields fit no message
 
 TEST(RequestLimits, HugeLabelIsRefused) {
   Scratch scratch;
@@ -115,7 +115,8 @@ TEST(RequestLimits, StreamsAndLongPollsAreCheckedToo) {
   }
 }
 
-// What a runner says is any bytes. A release that was refused for them would keep its batch until the lease ends.
+// A release quotes what a runner printed, which may be any bytes. If these made it invalid, its batch would stay leased
+// until the lease expires.
 TEST(RequestLimits, ReasonOfAReleaseIsMadeLegal) {
   Scratch scratch;
   Service service(scratch.path("a.db"), /*lease_s=*/3000);
@@ -132,7 +133,7 @@ TEST(RequestLimits, ReasonOfAReleaseIsMadeLegal) {
   EXPECT_EQ(service.watch(job->name).back().state, JobState::kSucceeded);
 }
 
-// The names of a graph are those of its answer.
+// The names of a graph's inputs and outputs are sent back in its job's result, so they must be valid in messages.
 TEST(RequestLimits, NamesOfAGraphAreChecked) {
   Scratch scratch;
   Service service(scratch.path("a.db"));
@@ -273,7 +274,7 @@ class WordyGroup final : public FakeGroup {
   }
 };
 
-// Every op is a group of its own, and its texts are long.
+// Every op is a group of its own, with a kernel text of 4 MiB and a prelude of 1 MiB.
 class WordyCompiler final : public FakeCompiler {
  public:
   absl::StatusOr<std::vector<Cover>> covers(const Graph& graph, const Machine&, const std::string&, const CoverPrices&,
@@ -297,7 +298,7 @@ std::string graph_of(int ops) {
 
 class Inspect : public ::testing::Test {
  protected:
-  // The parts of the answer.
+  // Returns the messages of the answer.
   absl::StatusOr<std::vector<v1::InspectResponse>> ask(int ops, const std::string& stage) {
     v1::InspectRequest request;
     request.set_graph(graph_of(ops));
@@ -358,7 +359,7 @@ TEST_F(Inspect, AnswersBeyondTheLimitAreRefusedAndTheirMemoryIsGivenBack) {
   for (int round = 0; round < 3; ++round) {
     compiler.opened = 0;
     absl::Status refused;
-    // What the one before held is given back when the coordinator has heard of its end.
+    // The memory of the call before is free once the coordinator knows that it ended.
     do {
       refused = ask(kOps, "kernel").status();
     } while (absl::IsUnavailable(refused));

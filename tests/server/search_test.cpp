@@ -1,4 +1,5 @@
-// Search rounds as pure functions of trials: the contents of the first round, and the state of a search.
+// Search rounds as pure functions of trials: the first round, the state of a search, and which record a promotion
+// makes.
 #include "server/jobs/search.h"
 
 #include <gtest/gtest.h>

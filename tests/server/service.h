@@ -27,7 +27,7 @@ inline constexpr char kGraph[] = R"(graph {
 }
 )";
 
-// Calls the services over a channel.
+// The stubs of all services over one channel, and their most frequent calls.
 struct Caller {
   Caller() = default;
   explicit Caller(std::shared_ptr<grpc::Channel> by) { call_by(std::move(by)); }
@@ -60,7 +60,7 @@ struct Caller {
     return tuning->CancelJob(&context, request, &answer).ok();
   }
 
-  // Returns every state of a job that was seen; the last one is done.
+  // Watches a job until it is done, and returns every state that was sent.
   std::vector<Job> watch(const std::string& name) {
     grpc::ClientContext context;
     v1::WatchJobRequest request;
@@ -87,7 +87,7 @@ struct Caller {
     return seen.empty() ? *job : seen.back();
   }
 
-  // The record that is served for a key.
+  // Returns the record that is served for a key.
   absl::StatusOr<KernelRecord> record(const std::string& key) {
     grpc::ClientContext context;
     v1::GetKernelRequest request;
@@ -97,7 +97,7 @@ struct Caller {
     if (!status.ok()) return from_grpc(status);
     return from_proto(answer);
   }
-  // Those of every group of a result; one that is missing fails the test.
+  // Returns the records of all groups of a result; a missing one fails the test.
   std::vector<KernelRecord> records_of(const JobResult& result) {
     std::vector<KernelRecord> records;
     for (const GroupResult& group : result.groups) {
@@ -141,7 +141,7 @@ struct Service : Caller {
     call_by(coordinator.in_process_channel());
   }
 
-  // Registers a worker by hand, under epoch 1.
+  // Registers a worker that has no thread; the test makes its calls, with epoch 1.
   void register_worker(const std::string& name) {
     grpc::ClientContext context;
     v1::RegisterWorkerRequest request;

@@ -15,7 +15,8 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
-// A service whose refined cover has two kernels. The cover of one kernel per op, three, is faster as a whole.
+// A compiler whose refined cover has two kernels, and whose simpler covers have one and three. By the times of the
+// fixture's worker, the cover of three kernels is the fastest as a whole.
 struct RefiningCompiler {
   RefiningCompiler() {
     fake.refining = true;

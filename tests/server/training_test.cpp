@@ -1,4 +1,4 @@
-// From the trials of a store to a ranker, and from a ranker to a coordinator's proposals.
+// Training a ranker from the trials of a store, and the effect of a ranker on proposals.
 #include "server/training.h"
 
 #include <gmock/gmock.h>

@@ -1,4 +1,4 @@
-// Unpacks what an older Warploom wrote, from tests/data/made_before.
+// Unpacks a gzip file that an older Warploom wrote, from tests/data/made_before.
 #pragma once
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// Covers that are timed whole before one is chosen: by scripted times, with restarts, and with what a batch is made of.
+// Covers that are timed whole before one is chosen: by scripted times and with restarts; and the contents of a batch.
 #include "server/jobs/whole.h"
 
 #include <gmock/gmock.h>
@@ -30,7 +30,7 @@ Trial failed(const std::string& why) {
   return trial;
 }
 
-// A service whose refined cover, of two kernels, has one of a single kernel and one of three beside it.
+// A compiler whose refined cover has two kernels, and whose simpler covers "fused" and "single" have one and three.
 struct SimplerCovers {
   SimplerCovers() {
     whole.refining = true;
@@ -39,7 +39,7 @@ struct SimplerCovers {
   FakeCompiler whole;
 };
 
-// The covers are known before the service starts, since a job of its store may go on at once.
+// The compiler is the first base class, so that it is set up before the service starts and resumes jobs of its store.
 struct WholeService : SimplerCovers, Service {
   explicit WholeService(const std::string& file, const std::string& listen = "")
       : Service(file, 15, listen, 0, false, false, &whole) {}
@@ -72,8 +72,8 @@ TEST(WholeCovers, TheLeastTimeWinsAndFewerKernelsWithinNoise) {
   for (const Race& race : {
            Race{1000, 2000, 3000, "refined", 2}, Race{1500, 1600, 1200, "single", 3},
            Race{1500, 1100, 1200, "fused", 1},
-           Race{1000, 1009, 2000, "fused", 1},  // within noise of the refined one, with fewer kernels
-           Race{1000, 1020, 2000, "refined", 2}, Race{1000, 3000, 995, "refined", 2},  // no gain for a kernel more
+           Race{1000, 1009, 2000, "fused", 1},  // within noise (1 %) of the refined one, with fewer kernels
+           Race{1000, 1020, 2000, "refined", 2}, Race{1000, 3000, 995, "refined", 2},  // within noise, more kernels
        }) {
     Scratch scratch;
     WholeService service(scratch.path("a.db"));
@@ -87,15 +87,15 @@ TEST(WholeCovers, TheLeastTimeWinsAndFewerKernelsWithinNoise) {
     EXPECT_EQ(job.result->kernels, race.kernels);
     EXPECT_EQ(job.result->steps.size(), static_cast<size_t>(race.kernels));
     EXPECT_FALSE(chosen(job).why.empty());
-    // The answer is stored with what it was decided by.
+    // The stored answer has the times by which the cover was chosen.
     const auto again = service.create("again", planned(24));
     EXPECT_TRUE(again->cached);
     EXPECT_EQ(again->result->covers, job.result->covers);
   }
 }
 
-// By their own times the parts of the fused kernel are faster, each of them measured at another moment. The cover with
-// the kernel as it is runs beside the one with its parts, and the clock decides.
+// Measured one by one, at different moments, the parts of the fused kernel take less time in sum. The cover with that
+// kernel and the one with its parts are both timed whole, and the faster one is chosen.
 TEST(WholeCovers, AGroupAsItIsRunsBesideItsParts) {
   for (const auto& [unsplit, kernels] : {std::pair{2000, 1}, std::pair{4000, 3}}) {
     Scratch scratch;
@@ -138,7 +138,7 @@ TEST(WholeCovers, WithoutTimesTheKernelsDecide) {
   EXPECT_THAT(chosen(job).why, HasSubstr("no cover was timed"));
 }
 
-// Load that comes and goes: what a cover took in its fastest rounds counts, of up to three batches.
+// Other load comes and goes. The covers are timed again, in up to three batches, and compared by their fastest rounds.
 TEST(WholeCovers, AreTimedAgainWhereOtherLoadRan) {
   Scratch scratch;
   WholeService service(scratch.path("a.db"));
@@ -166,7 +166,8 @@ Trial samples(std::vector<int64_t> ns) {
   return trial;
 }
 
-// What they took in other rounds does not matter, nor what a cover took that cannot win.
+// A cover's time is confirmed if a few of its fastest samples are close to each other. Its other samples do not matter,
+// nor do those of covers that cannot win.
 TEST(WholeCovers, AreConfirmedByFewSamplesThatAreClose) {
   const Trial calm = samples({1000, 1010, 1020, 1025, 2000, 2000, 2000, 2000, 2000});
   const Trial busy = samples({1010, 1010, 1100, 1900, 1300, 2000, 2000, 2000, 2000});
@@ -179,7 +180,7 @@ TEST(WholeCovers, AreConfirmedByFewSamplesThatAreClose) {
   EXPECT_FALSE(were_disturbed({busy, failed("it crashed")}));
 }
 
-// What no machine can reach is not believed, so it wins nothing.
+// A time below the floor of the covers is stored as an error, so its cover is not chosen.
 TEST(WholeCovers, ATimeBelowTheFloorWinsNothing) {
   Scratch scratch;
   WholeService service(scratch.path("a.db"));
@@ -202,7 +203,7 @@ TEST(WholeCovers, NoneAreTimedWhereAJobAsksForKernelsAlone) {
   EXPECT_FALSE(service.create("with", planned(24))->cached) << "it is another answer";
 }
 
-// Kernels of simpler covers get a part of the trials, and the rest where their cover comes close.
+// Kernels of simpler covers get a quarter of the trials, and the rest only if their cover comes close to the fastest.
 TEST(WholeCovers, OnlyThoseThatComeCloseAreSearchedToTheEnd) {
   for (const auto& [single, wanted] : {std::pair{4000, 8}, std::pair{2100, 32}}) {
     Scratch scratch;
@@ -221,7 +222,8 @@ TEST(WholeCovers, OnlyThoseThatComeCloseAreSearchedToTheEnd) {
   }
 }
 
-// Killed while a worker has the batch, before it and after it: the same covers are compared and the same one is chosen.
+// The coordinator restarts while a worker has the first or the second batch of covers (0: not at all). The same covers
+// are compared and the same one is chosen.
 TEST(WholeCovers, ARestartGoesOnWithTheSameRace) {
   Scratch scratch;
   for (const int after : {0, 1, 2}) {
@@ -267,7 +269,7 @@ TEST(WholeCovers, AWorkerThatVanishesLosesNothing) {
   FakeWorker vanishing(service.channel, "w", first);
   const auto job = service.create("r", planned(24));
   reached.wait();
-  // Its name is taken over, so its lease is lost at once.
+  // Another worker takes over its name, which ends its lease at once.
   FakeWorker other(service.channel, "w", times);
   const Job end = service.watch(job->name).back();
   replaced.count_down();

@@ -26,7 +26,7 @@ std::vector<std::vector<double>> arguments_of(const Kernel& kernel) {
   return out;
 }
 
-// Returns "" when the simulator has what the interpreter has.
+// Returns "" if the simulator computes what the interpreter computes, else its error or the first difference.
 std::string judge(const Kernel& kernel, const Source& source, const std::string& path) {
   std::vector<std::vector<double>> expected = arguments_of(kernel);
   if (const absl::Status status = interpret(kernel, expected); !status.ok()) return status.ToString();
@@ -82,7 +82,7 @@ std::vector<std::string> simulated_differences(const std::vector<Kernel>& kernel
                                                const ChangeText& change) {
   std::vector<std::string> out(kernels.size());
   std::vector<Candidate> candidates;
-  std::vector<size_t> numbers;  // of the kernels that they are of
+  std::vector<size_t> numbers;  // the kernel of each candidate
   for (size_t i = 0; i < kernels.size(); ++i) {
     auto source = emit(kernels[i], machine_named(kernels[i].target));
     if (!source.ok()) {

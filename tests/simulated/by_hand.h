@@ -9,14 +9,14 @@
 
 namespace wl::testing {
 
-// A kernel for a row of kTargets that simulates a GPU: `grid` blocks of `teams` teams of `team` threads, nothing in its
-// body, and an input "x" (p0) and an output "y" (p1) of so many elements.
+// Returns a kernel for a row of kTargets that simulates a GPU: `grid` blocks of `teams` teams of `team` threads, an
+// empty body, an input "x" (p0) of `inputs` elements and an output "y" (p1) of `outputs`.
 Kernel kernel_by_hand(const std::string& target, int team, int teams, int64_t grid, DType dtype, int64_t inputs,
                       int64_t outputs);
 
-// Compiles the kernels together and runs each of them: element i of an input is i. Returns, for each, "" or what the
-// simulator stops it for, or where its outputs are not those of interpret(). `folder` is a name below the tests' own.
-// `change` may put another text in the place of a kernel's.
+// Compiles the kernels together and runs each of them: element i of an input is i. Returns for each "", or the error by
+// which the simulator stops it, or the first element that differs from interpret(). `folder`: name of a temporary
+// folder. `change` may replace a kernel's text.
 using ChangeText = std::function<std::string(size_t kernel, const std::string& text)>;
 std::vector<std::string> simulated_differences(const std::vector<Kernel>& kernels, const std::string& folder,
                                                const ChangeText& change = nullptr);

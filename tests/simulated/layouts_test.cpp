@@ -1,5 +1,5 @@
-// Kernels whose tiles have any layout, on the simulated GPU: the printed text has every element where the layout says,
-// whatever bits of a position a coordinate is the XOR of.
+// Kernels whose tiles have random layouts, on the simulated GPU: the printed text places every element where the layout
+// says, also where coordinates are the XOR of what several bits of a position move along.
 #include <gtest/gtest.h>
 
 #include <iterator>
@@ -25,7 +25,7 @@ using testing::LayoutSpace;
 using testing::random_layout;
 using testing::simulated_differences;
 
-// A tile that lies in memory row by row, for each team from `first` on.
+// Returns the slice of a tile that lies in a buffer row by row; the teams' tiles follow one another from `first` on.
 Slice rows_of(BufferId buffer, const std::vector<int64_t>& shape, int64_t first) {
   Slice out;
   out.buffer = buffer;
@@ -43,7 +43,7 @@ struct Place {
   LayoutSpace space;
 };
 
-// With at most so many elements for each thread.
+// Returns a random place with at most `most` elements for each thread.
 Place random_place(std::mt19937_64& random, int64_t most) {
   Place out;
   const bool wide = below(random, 2) == 0;
@@ -53,7 +53,7 @@ Place random_place(std::mt19937_64& random, int64_t most) {
   out.space.unit_bits = team_bits - out.space.lane_bits;
   out.space.vector_bits = below(random, 3);
   out.team = 1 << team_bits;
-  // A block is at least one wave.
+  // A block has at least one wave.
   out.teams = std::max(1, (1 << wave_bits) / out.team) * (below(random, 3) == 0 ? 2 : 1);
   do {
     out.space.shape.clear();
@@ -62,14 +62,14 @@ Place random_place(std::mt19937_64& random, int64_t most) {
   return out;
 }
 
-// One that needs few registers.
+// Returns a random layout with at most `most` elements in the registers of a thread.
 Layout small_layout(std::mt19937_64& random, const LayoutSpace& space, int64_t most) {
   Layout out = random_layout(random, space);
   while (out.count('r') * out.lanes() > most) out = random_layout(random, space);
   return out;
 }
 
-// All kernels are right.
+// Expects that all kernels are right, and shows the first three that are not.
 void expect_right(const std::vector<Kernel>& kernels, const std::string& folder) {
   int wrong = 0;
   for (const std::string& message : simulated_differences(kernels, folder))
@@ -101,8 +101,8 @@ TEST_P(Layouts, ElementsAreWhereTheLayoutSays) {
   expect_right(kernels, "layouts_elements");
 }
 
-// What is left of a layout along `axis`: positions of other kinds than `gone`, numbered from 0 on; along the other axes
-// all positions stay.
+// Returns the layout without the positions of the kinds `gone` along `axis`. Those that stay along the axis are
+// numbered from 0 on; along the other axis all positions stay.
 Layout without(const Layout& layout, int axis, std::string_view gone) {
   const int other = 1 - axis;
   Layout out;
@@ -126,8 +126,8 @@ Layout without(const Layout& layout, int axis, std::string_view gone) {
   return out;
 }
 
-// Sums along one axis of a tile whose other axis is on lanes too: fold, cross, and, where waves share the axis, one
-// value for each of them.
+// Sums along one axis of a tile whose other axis is on lanes too: by fold, then cross. Where waves share the axis,
+// there is one sum for each wave.
 TEST_P(Layouts, CrossesCombineTheLanesOfTheirAxis) {
   const auto [first, last] = seeds(160, 20261102);
   std::vector<Kernel> kernels;
@@ -152,7 +152,7 @@ TEST_P(Layouts, CrossesCombineTheLanesOfTheirAxis) {
     kernel.body.back().axes = {axis};
     kernel.body.push_back(store_instr(2, rows_of(1, waves.shape, 0), false));
     ASSERT_TRUE(verify(kernel).ok()) << verify(kernel) << print(kernel);
-    // The interpreter, against sums along the axis.
+    // Compares the interpreter with sums along the axis.
     std::vector<std::vector<double>> buffers(2);
     for (int64_t i = 0; i < size; ++i) buffers[0].push_back(static_cast<double>(i));
     buffers[1].resize(elements(waves.shape) * place.teams);
@@ -173,7 +173,7 @@ TEST_P(Layouts, CrossesCombineTheLanesOfTheirAxis) {
   expect_right(kernels, "layouts_crosses");
 }
 
-// The same elements in one random layout after the other; each of them is stored.
+// Returns a kernel that converts a tile to one random layout after the other, and stores it after each conversion.
 constexpr int kConverts = 12;
 Kernel convert_kernel(uint64_t seed) {
   const DType kTypes[] = {DType::f32, DType::f64, DType::i32};
@@ -217,8 +217,8 @@ TEST_P(Layouts, ConvertsKeepTheElements) {
   expect_right(kernels, "layouts_converts");
 }
 
-// A tile is copied to a swizzled buffer, by stores or asynchronously, and loaded in another layout. The simulator knows
-// where elements lie, and that vectors are aligned there.
+// A tile is copied to a swizzled buffer, by stores or asynchronously, and loaded in another layout. The simulator
+// checks where elements lie, and that vectors are aligned there.
 TEST_P(Layouts, SwizzledBuffersHoldTheElements) {
   const auto [first, last] = seeds(160, 20261104);
   std::vector<Kernel> kernels;
@@ -264,8 +264,8 @@ TEST_P(Layouts, SwizzledBuffersHoldTheElements) {
   expect_right(kernels, "layouts_swizzles");
 }
 
-// Errors in the text of moves among threads are found: each kernel has one, of a kind that it can have. Some change
-// nothing: another lane or register may have a copy, and a thread may need nothing of others after a barrier.
+// Errors in the text of moves among threads are caught. Each kernel has one error, of a kind that fits it. Some errors
+// change no value: another lane or register may have a copy, or no thread reads another's values after a barrier.
 TEST(BrokenMoves, AreCaught) {
   const std::vector<std::pair<std::regex, const char*>> breakages = {
       {std::regex("wl_shuffle_xor<(1|2|4|8)>"), "wl_shuffle_xor<$1 * 2>"},  // another lane

@@ -33,7 +33,7 @@ struct Searched {
   const Machine& machine;
 };
 
-// The kernels of a group at these points, whose text has `mark`.
+// Adds the kernels of a group at these points, and expects `mark` in their texts.
 void add_kernels(testing::CompiledChecks& checks, const Searched& group, uint64_t seed,
                  const std::vector<Point>& points, const char* mark) {
   const auto number = checks.group(group.graph, seed);
@@ -75,8 +75,8 @@ TEST_P(SimulatedMatrices, OfRandomProductsMeanTheirGraphs) {
   expect_all_right(checks);
 }
 
-// Kernels of the graphs that `text` makes of seeds, at the points that `points` chooses, whose text has `mark`: every
-// third for the first target, the others for the second one.
+// Expects that kernels are right and have `mark` in their texts: those of the graphs that `text` makes of seeds, at the
+// points that `points` chooses. Every third seed is for the first target, the others are for the second one.
 template <typename Seeds, typename Text, typename Points>
 void expect_right(const Seeds& seeds, const char* name, const char* mark, Text text, Points points,
                   const std::array<const char*, 2>& targets = {"hip:gfx942", "cuda:sm_90a"}) {
@@ -94,7 +94,7 @@ void expect_right(const Seeds& seeds, const char* name, const char* mark, Text t
   expect_all_right(checks);
 }
 
-// Those of groups of waves, which read shared memory until they are waited for.
+// Matrix instructions of groups of waves (wgmma), which read factors in shared memory until they are waited for.
 TEST_P(SimulatedMatrices, OfFactorsInMemoryMeanTheirGraphs) {
   expect_right(seeds(60, 20261127), "simulated_near", "wl_mma_wgmma64_", testing::near_product, testing::near_points);
 }
@@ -104,14 +104,14 @@ TEST_P(SimulatedMatrices, OfBytesInMemoryMeanTheirGraphs) {
                testing::near_points, {"cuda:sm_90a", "cuda:sm_90a"});
 }
 
-// Some waves copy what the others multiply.
+// Some waves only copy the factors that the other waves multiply.
 TEST_P(SimulatedMatrices, OfCopyingWavesMeanTheirGraphs) {
   expect_right(seeds(60, 20261128), "simulated_alongside", "wl_arrive_copied(",
                [](uint64_t seed) { return testing::copied_product(seed); }, testing::alongside_points,
                {"cuda:sm_80", "cuda:sm_90a"});
 }
 
-// And copy them as boxes of matrices.
+// Copying waves copy the factors as boxes of matrices (TMA).
 TEST_P(SimulatedMatrices, OfBoxesMeanTheirGraphs) {
   expect_right(seeds(60, 20261213), "simulated_boxes", "wl_box_load<", testing::product_of_boxes, testing::box_points,
                {"cuda:sm_90a", "cuda:sm_90a"});
@@ -123,30 +123,30 @@ TEST_P(SimulatedMatrices, OfTf32MeanTheirGraphs) {
                testing::matrix_points, {"cuda:sm_80", "cuda:sm_90a"});
 }
 
-// Blocks take tile after tile; waves that copy go on to the next one while this one's sums are stored.
+// Persistent blocks take tile after tile. Copying waves go on to the next tile while the sums of this one are stored.
 TEST_P(SimulatedMatrices, OfPersistentBlocksMeanTheirGraphs) {
   expect_right(seeds(40, 20261201), "simulated_persistent", "", testing::product_of_tiles, testing::persistent_points,
                {"cuda:sm_80", "cuda:sm_90a"});
 }
 
-// As many blocks as run at once share the tiles that are left for a last round.
+// The tiles that are left for a last round are shared by as many blocks as run at the same time.
 TEST_P(SimulatedMatrices, OfLastRoundsMeanTheirGraphs) {
   expect_right(seeds(40, 20261210), "simulated_last_round", "wl_last<", testing::many_deep_tiles,
                testing::last_round_points);
 }
 
-// Several blocks have parts of K, and the last one adds up what they left.
+// Several blocks each multiply a part of K, and the last of them adds up their partial sums.
 TEST_P(SimulatedMatrices, OfSharedKMeanTheirGraphs) {
   expect_right(seeds(40, 20261128), "simulated_shared_k", "wl_last<", testing::deep_product, testing::shared_points);
 }
 
-// Tiles go on in the next row of an image, on every kind of target, with matrices or on lanes.
+// Tiles of several runs, each in another row of an image, with matrix instructions or on lanes.
 TEST_P(SimulatedMatrices, OfRunsMeanTheirGraphs) {
   expect_right(seeds(40, 20261130), "simulated_runs", "", testing::product_in_runs, testing::points_in_runs);
 }
 
-// Bytes by mma.sync, and by groups of waves where products are large enough; and 16 bits by the deep instructions of
-// gfx950.
+// Bytes by mma.sync, or by wgmma where products are large enough; then factors of 16 bits by gfx950's instructions of
+// twice the depth.
 TEST_P(SimulatedMatrices, OfBytesMeanTheirGraphs) {
   expect_right(seeds(40, 20261203), "simulated_bytes", "wl_mma_", testing::byte_product, testing::matrix_points,
                {"cuda:sm_80", "cuda:sm_90a"});
@@ -162,7 +162,7 @@ TEST_P(SimulatedMatrices, OfTwiceTheDepthMeanTheirGraphs) {
                {"hip:gfx950", "hip:gfx950"});
 }
 
-// Stages of a block multiply what earlier stages have left in shared memory.
+// Stages of stitched groups multiply values that earlier stages of the block left in shared memory.
 TEST_P(SimulatedMatrices, OfStagesMeanTheirGraphs) {
   const auto [first, last] = seeds(24, 20261129);
   testing::CompiledChecks checks("simulated_stages");
@@ -182,7 +182,7 @@ TEST_P(SimulatedMatrices, OfStagesMeanTheirGraphs) {
   expect_all_right(checks);
 }
 
-// What stages of a turn hand on stays in the fragments.
+// Values that one stage of a turn passes to the next stay in the fragments of matrix instructions.
 TEST_P(SimulatedMatrices, OfValuesInRegistersMeanTheirGraphs) {
   const auto [first, last] = seeds(24, 20261130);
   testing::CompiledChecks checks("simulated_held");

@@ -47,7 +47,7 @@ const std::vector<Breakage>& breakages() {
        "$011 - $2);"},
       {"phase", "nobody arrives", std::regex("wl_arrive(_copied)?\\(.*\\);"), ";"},
       {"phase", "a phase ends with fewer", std::regex("(wl_begin_phases<\\d+, )(\\d+),"), "$1$2 - 1,"},
-      // With two slots, those of each pair of steps the other way round would mean the same.
+      // With two slots, swapping the slots of each pair of steps would change nothing.
       {"phase", "a phase is always the first slot's", std::regex("(wl_(?:await|await_near|arrive)\\(p\\d+ \\+ )v\\d+"),
        "$010L"},
       {"pass", "a pass does not wait for the one before", std::regex("if \\(pass == 1\\)"), "if (pass <= 1)"},

@@ -15,8 +15,9 @@ struct Mutant {
   Source source;
 };
 
-// Adds what becomes of a kernel when each instruction to which a breakage applies is broken, wherever it is printed;
-// shuffles, barriers, waits and commits one at a time. `number` is the kernel's, for the caller.
+// Adds a mutant of a kernel for each breakage and each instruction to which it applies. All lines that the instruction
+// prints are broken; of shuffles, barriers, waits, arrivals and commits one line at a time. `number`: the mutants'
+// `kernel`.
 void break_kernel(int number, const Source& source, std::vector<Mutant>& mutants);
 
 }  // namespace wl::testing

@@ -102,7 +102,7 @@ std::optional<Case> case_at(const Graph& graph, const Domain& domain, const Mach
   return one;
 }
 
-// Likewise, of one of `drawn` random schedules that is `wanted`.
+// The same for the last of `drawn` random schedules that is `wanted`.
 std::optional<Case> case_of(const Graph& graph, const Machine& machine, uint64_t seed,
                             const std::function<bool(const Schedule&)>& wanted, int drawn = 1) {
   const auto domain = analyze(graph, machine);
@@ -153,13 +153,13 @@ std::optional<Case> last_of(const std::string& text, const std::string& target,
   return case_at(graph, domain, machine, space, points.back());
 }
 
-// Returns a contraction whose factors stay in shared memory; every other pair of seeds has asynchronous copies.
+// Returns a contraction whose factors stay in shared memory.
 std::optional<Case> near_case(uint64_t seed) {
   return last_of(testing::near_product(seed), "cuda:sm_90a",
                  [seed](const Space& space, const Domain&) { return testing::near_points(space, 2, seed); });
 }
 
-// Whether phases of used slots matter: a ring that has a slot for every step needs none.
+// Whether slots are filled more than once, so that their phases matter: a ring with a slot for every step needs none.
 bool fills_slots_again(const Schedule& schedule, const Domain& domain) {
   return 2 * schedule[kStages] * schedule[kStepK] < extent_of(domain, domain.reduced) + schedule[kStepK];
 }
@@ -191,8 +191,8 @@ std::optional<Case> boxes_case(uint64_t seed) {
   });
 }
 
-// Returns attention whose values stay in registers. Another identity makes no difference there: it counts for rows of
-// which no key is seen.
+// Returns attention whose values stay in registers. The kind "identity" is not for it: another identity only matters in
+// rows of which no key is seen.
 std::optional<Case> held_case(uint64_t seed) {
   const Graph graph = testing::drawn_held_attention(seed);
   constexpr const char* kRows[] = {"cuda:sm_80", "hip:gfx942", "cuda:sm_90a"};
@@ -204,8 +204,8 @@ std::optional<Case> held_case(uint64_t seed) {
   return case_at(graph, domain, machine, space, points[seed % points.size()]);
 }
 
-// Returns a contraction in whose tiles there are several runs, or one of bytes, by matrix instructions. A slot looks
-// like a tap there, and taps in another order mean the same.
+// Returns a contraction whose tiles have several runs, or one of bytes, by matrix instructions. The kind "slot" is not
+// for it: its pattern also finds the taps of windows, whose order does not matter.
 std::optional<Case> runs_case(uint64_t seed) {
   const bool bytes = seed % 3 == 0;
   const Graph graph = parse(bytes ? testing::byte_product(seed) : testing::product_in_runs(seed)).value();
@@ -228,7 +228,7 @@ std::optional<Case> pipelined_case(uint64_t seed) {
   return case_of(graph, testing::machine_named("cuda:sm_80"), seed, wanted, 20);
 }
 
-// Breaks `wanted` kernels once in every one of these kinds of ways that fits, and expects that nearly all are caught.
+// Breaks `wanted` kernels once by each of these kinds that fits them, and expects that 95 % of the mutants are caught.
 void expect_caught(uint64_t first, size_t wanted, const std::set<std::string>& kinds,
                    const std::function<std::optional<Case>(uint64_t)>& make) {
   std::vector<Case> cases;
@@ -285,8 +285,8 @@ void expect_caught(uint64_t first, size_t wanted, const std::set<std::string>& k
   std::filesystem::remove_all(folder);
 }
 
-// Without slots and rounds: random groups have one number of a slot for all that is done with it, and a last turn of
-// which no row may be left, so that both mean the same when they are changed. Products below have them.
+// Without the kinds "slot" and "round": random groups have one slot number for all accesses to a slot, and their last
+// turn may have no row, so these changes may change nothing. They are tested with the products below.
 TEST(Simulated, CatchesBrokenKernels) {
   expect_caught(testing::test_seed(20260801), static_cast<size_t>(testing::scaled(20)),
                 {"barrier", "shuffle", "bound", "mask", "async", "pass", "last", "meet", "identity"}, random_case);
@@ -322,7 +322,7 @@ TEST(Simulated, CatchesBrokenBoxes) {
                 {"barrier", "phase", "box", "near", "swizzle"}, boxes_case);
 }
 
-// Without the barriers: a ring whose slots begin anew in every round makes those between rounds needless.
+// Without the kind "barrier": rings whose slots begin anew in every round need no barriers between rounds.
 TEST(Simulated, CatchesBrokenRounds) {
   expect_caught(testing::test_seed(20261210), static_cast<size_t>(testing::scaled(10)), {"phase", "last", "round"},
                 rounds_case);

@@ -23,8 +23,8 @@ const char* const kRows[] = {"cuda:sm_80", "cuda:sm_90a", "hip:gfx90a", "hip:gfx
 
 class SimulatedFuzz : public testing::Sharded {
  protected:
-  // Adds the group's kernels at `points` schedules drawn from its space. Returns false if the group has none without a
-  // contraction.
+  // Adds the group's kernels at `points` random schedules of its space, or at one of its seeds if `points` is 0.
+  // Returns false if none was added, as for contractions.
   bool add(const Graph& group, const Machine& machine, int points, uint64_t seed) {
     const auto domain = analyze(group, machine);
     EXPECT_TRUE(domain.ok()) << domain.status() << "\n" << print(group);
@@ -71,7 +71,7 @@ class SimulatedFuzz : public testing::Sharded {
 };
 INSTANTIATE_TEST_SUITE_P(Shards, SimulatedFuzz, ::testing::Range(0, testing::kShards));
 
-// Tests proposed schedules and randomly drawn ones.
+// Tests seeds of the spaces and randomly drawn schedules.
 TEST_P(SimulatedFuzz, RandomGroupsMeanTheirGraphs) {
   const auto [first, last] = seeds(100, 20260601);
   std::set<std::string> seen;

@@ -27,8 +27,8 @@ class Extents {
   using Sizes = std::map<int, int64_t>;  // extents by number of the factor
   const Sizes& sizes() const { return sizes_; }
 
-  // Returns nullopt when an op does not allow these extents. An axis that is determined by others gets the extent that
-  // follows.
+  // Returns the graph with other extents of its factors; nullopt if an op does not allow them. An axis that is
+  // determined by others gets the extent that follows, which is set in `sizes`.
   std::optional<Graph> with(Sizes& sizes) const {
     for (size_t repairs = 0; repairs <= sizes.size(); ++repairs) {
       int follows = -1;

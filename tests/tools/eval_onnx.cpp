@@ -5,7 +5,7 @@
 //   eval_onnx --cases DIR    writes the one-node models of tests/unit/import/cases.cpp into DIR, and prints on each
 //   line a file and whether onnxruntime has a kernel for it
 //   eval_onnx --rows         prints the rows of the import table: op, first and last opset version, domain
-//   eval_onnx --import FILE...   prints for each file, on a line, "ok" or why it cannot be imported
+//   eval_onnx --import FILE...   prints a line for each file: "ok", or the reason why it cannot be imported
 //   eval_onnx --given DIR... imports DIR/model.onnx, whose inputs have the names in the lines of DIR/names and the
 //   values in DIR/0.bin and so on; writes all elements of all outputs, then all their bounds, as doubles into
 //   DIR/out.0.bin and so on, and prints "DIR<tab>ok<tab>dtype:extents<tab>..." or "DIR<tab>message"

@@ -1,4 +1,5 @@
-// A coordinator whose compiler computes nothing, as a process of its own: tests kill it. Says "ready" once it serves.
+// A coordinator with a simulated compiler in a process of its own, so that tests can kill it. Prints "ready" when it
+// serves.
 #include <signal.h>
 
 #include <cstdio>

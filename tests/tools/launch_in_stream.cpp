@@ -1,7 +1,7 @@
-// launch_in_stream BUNDLE cuda|hip [lazy]: runs a bundle for GPUs by the C library with memory of the host, then with
-// memory of the device in a stream of its own, and compares every output. With `lazy`, which the fake driver is, what
-// is in such a stream runs when its owner asks for it, so nothing may be there before. Exits with 1 and says what
-// differs.
+// launch_in_stream BUNDLE cuda|hip [lazy]: runs a bundle for GPUs by the C library with host memory, then with device
+// memory in a stream of its own, and compares every output. `lazy` is for the fake driver, which runs the work in such
+// a stream when the stream is queried, so outputs must not change before. On a difference it prints it and exits
+// with 1.
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -39,7 +39,7 @@ void expect_refused(const std::function<void()>& call, warploom_code code, const
   fail(wl::cat("expected an error: ", says));
 }
 
-// Memory of the device, and a copy of it in the host's.
+// Device memory, and a copy of it in host memory.
 struct Memory {
   Memory(const wl::GpuDevice& on, size_t bytes)
       : device(wl::GpuBuffer::create(on, static_cast<int64_t>(bytes)).value()), host(bytes) {
@@ -110,11 +110,11 @@ void run(const std::string& folder, const std::string& family, bool lazy) {
     }
     compare("in a stream");
   }
-  for (int time = 0; time < 3; ++time) {  // by a graph from the second time on
+  for (int time = 0; time < 3; ++time) {  // the library launches a graph from the second time on
     device.run();
     compare("with memory of the device");
   }
-  // Half of it in the host's memory again.
+  // One input and one output in host memory again.
   device.bind_input(0, host.input(0));
   std::vector<char> back(outputs[0].bytes);
   device.bind_output(0, back.data());

@@ -45,13 +45,13 @@ struct OnnxCase {
 
 using CoverFunction = absl::StatusOr<Cover> (*)(const Graph&, const Machine&);
 
-// Pure except for reading the folder and adding to `kernels`. Error messages begin with the stage that failed: "import:
-// ", "cover: ", "plan: ", "lower: " or "emit: ".
+// Plans a case and adds its kernels to `kernels`. Reads only the folder. Error messages begin with the stage that
+// failed: "import: ", "cover: ", "plan: ", "lower: " or "emit: ".
 absl::StatusOr<OnnxCase> prepare_case(const std::string& folder, CoverFunction cover, const Machine& machine,
                                       Kernels& kernels);
 
 // Runs the case with the objects (paths, one per kernel) and writes its outputs. Memory has red zones, and outputs are
-// poisoned first. Meant for a child process, since a wrong kernel may crash it.
+// poisoned first. It should run in a child process, since a wrong kernel may crash the process.
 absl::Status run_case(const OnnxCase& the_case, const Kernels& kernels, const std::vector<std::string>& objects);
 
 }  // namespace wl::testing

@@ -2,13 +2,12 @@
 """Compares the importer with the installed `onnx` package.
 
     onnx_coverage.py table          ops and versions of onnx.defs that the table lacks, most tested first
-    onnx_coverage.py oracle [PART]  runs the package's backend tests (those whose name contains PART) through
-    eval_onnx:
+    onnx_coverage.py oracle [PART]  runs the package's backend tests (those whose name contains PART) through eval_onnx:
                                     imported, computed by the oracle on the test's inputs, compared with its outputs
 
-Cases, what is out of scope and which inputs may be constants are those of tests/onnx_backend, which compiles and runs the
-same cases; here nothing is compiled. A case that fails with those constants is tried with all inputs constant, last. Short
-runs try a part of the cases (cases.drawn).
+Cases, exclusions and the choice of inputs that become constants are those of tests/onnx_backend, which compiles and runs
+the same cases; here nothing is compiled. A case that fails is tried at last with all inputs as constants. Short runs try
+some of the cases (cases.drawn).
 """
 
 import collections
@@ -78,7 +77,7 @@ def given_arrays(case):
 
 
 def write(folder, model, arrays):
-    """Writes what eval_onnx --given reads."""
+    """Writes the files that eval_onnx --given reads."""
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "model.onnx").write_bytes(model.SerializeToString())
     (folder / "names").write_text("".join(name + "\n" for name in arrays))
@@ -99,7 +98,7 @@ def compare(case, folder, report):
             return f"output {i} is {dtype}{list(shape)}, expected {want.dtype}{list(want.shape)}"
         got, bound = np.fromfile(folder / f"out.{i}.bin", dtype=np.float64).reshape((2, *shape))
         want = want.astype(np.float64)
-        # Roundings between ops, such as those of bfloat16, are not in the double-precision values but in their bounds.
+        # Roundings between ops, such as those of bfloat16, are part of the bounds and not of the double-precision values.
         with np.errstate(all="ignore"):
             got = np.where(np.isfinite(bound) & (np.abs(got - want) <= bound), want, got)
         try:

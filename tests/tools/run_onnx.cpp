@@ -9,7 +9,7 @@
 //   NAME<tab>crashed<tab>MESSAGE             it crashed its process, or took too long
 //
 // All cases are prepared in one child process, and their kernels are compiled together. Each case runs in its own
-// child. --objects keeps compiled kernels there for the next run.
+// child. --objects keeps compiled kernels in DIR for the next run.
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -51,7 +51,7 @@ struct Settings {
   std::string target;
 };
 
-// Written by the child that prepares the cases, and read by its parent after the child died.
+// Shared memory: the child that prepares the cases writes it, and its parent reads it if the child has crashed.
 struct Progress {
   std::atomic<int> preparing{-1};
 };
@@ -80,7 +80,7 @@ std::vector<std::string> lines_of(const std::string& path) {
   return lines;
 }
 
-// Returns the object of every kernel, empty where it does not compile; `messages` has the reasons.
+// Returns the path of every kernel's object, empty if the kernel does not compile; `messages` then has the reason.
 absl::StatusOr<std::vector<std::string>> compile_all(const Kernels& kernels, const Settings& settings,
                                                      std::map<int, std::string>& messages) {
   std::map<std::string, std::string> known;

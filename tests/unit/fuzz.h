@@ -1,7 +1,7 @@
-// How much the random tests try, and where they start. WARPLOOM_TEST_SCALE multiplies every count: `make test` runs at
-// 0.25, `make test-long` at 10, the sanitizers at 0.1. Below 1, tests of long lists take a part of them.
-// WARPLOOM_TEST_SEED moves the seeds; they are printed, and a failure names its own. A test of many seeds is cut into
-// shards, so that ctest runs it on every core.
+// Scale and seeds of the random tests. WARPLOOM_TEST_SCALE multiplies every count: `make test` uses 0.25, `make
+// test-long` 10, the sanitizers 0.1. Below 1, tests over long lists run a part of them. WARPLOOM_TEST_SEED replaces the
+// first seed; the seeds are printed, and a failure names its own. A test of many seeds is divided into shards, so that
+// ctest runs it on every core.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -16,23 +16,23 @@
 
 namespace wl::testing {
 
-// WARPLOOM_TEST_SCALE.
+// Returns WARPLOOM_TEST_SCALE, or 1 where it is not set.
 inline double test_scale() {
   const char* text = std::getenv("WARPLOOM_TEST_SCALE");
   return text == nullptr ? 1 : std::strtod(text, nullptr);
 }
 
-// `seconds`, ten times as many under a scale below that of `make test`, by which the sanitizers say that all is slow.
+// Returns `seconds`, or ten times as many where the scale is below 0.25, as in builds with (slow) sanitizers.
 inline std::chrono::seconds patience(int64_t seconds) {
   return std::chrono::seconds(test_scale() < 0.25 ? 10 * seconds : seconds);
 }
 
-// `count` times WARPLOOM_TEST_SCALE, at least 1.
+// Returns `count` times WARPLOOM_TEST_SCALE, at least 1.
 inline int64_t scaled(int64_t count) {
   return std::max<int64_t>(1, std::llround(static_cast<double>(count) * test_scale()));
 }
 
-// The whole list from a scale of 1 on. Below 1 that part of it, evenly spread, in order, and at least one element. Each
+// Returns the whole list if the scale is 1 or more, else an evenly spread part of it with at least one element. Each
 // `turn` shifts the part by one element, so that successive turns cover the list.
 template <typename T>
 std::vector<T> sampled(const std::vector<T>& all, uint64_t turn = 0) {

@@ -1,5 +1,5 @@
-"""A real Chromium without a window, driven over a pipe by its DevTools protocol. What goes wrong in its pages is kept: messages of the
-console, exceptions, what the policy of a page forbids, and requests to anything but the address under test."""
+"""A real Chromium without a window, driven over pipes by its DevTools protocol. It collects problems of its pages (messages of the console,
+exceptions, violations of the content security policy) and the addresses of all requests."""
 
 import base64
 import fcntl
@@ -14,7 +14,7 @@ import time
 
 from harness import PATIENCE, expect, fail, until
 
-# Chromium talks through descriptors 3 and 4.
+# Chromium reads commands from descriptor 3 and writes answers to descriptor 4.
 LAUNCH = "import os, sys; os.dup2(int(sys.argv[1]), 3); os.dup2(int(sys.argv[2]), 4); os.execv(sys.argv[3], sys.argv[3:])"
 QUIET = ("--headless=new", "--remote-debugging-pipe", "--no-first-run", "--disable-gpu", "--disable-dev-shm-usage", "--disable-extensions",
          "--disable-background-networking", "--disable-component-update", "--disable-sync", "--no-default-browser-check", "--mute-audio",
@@ -23,12 +23,12 @@ KEYS = {"Tab": 9, "Enter": 13, "Escape": 27}
 
 
 def program():
-    """The path of Chromium; None: it is not installed."""
+    """Returns the path of Chromium, or None if it is not installed."""
     return shutil.which("chromium")
 
 
 class Navigated(AssertionError):
-    """A page was left while it was asked."""
+    """The browser left a page while an expression was evaluated in it."""
 
 
 class Browser:
@@ -37,7 +37,7 @@ class Browser:
     def __init__(self, scratch, trusted=None):
         flags = [*QUIET, f"--user-data-dir={scratch.path('chromium')}"]
         if os.geteuid() == 0:
-            flags.append("--no-sandbox")  # which it refuses to have as root
+            flags.append("--no-sandbox")  # as root, Chromium does not start with its sandbox
         if trusted:
             flags.append(f"--ignore-certificate-errors-spki-list={trusted}")
         theirs_in, self.out = pipe()
@@ -111,7 +111,7 @@ class Browser:
         return answer["result"].get("value")
 
     def until(self, expression, what, deadline=60):
-        """Waits until the expression is true in the page, which may be another one by then, and half there meanwhile."""
+        """Waits until an expression is true, and returns its value. The page may be loading, or be replaced by another, meanwhile."""
         tried = f"(() => {{ try {{ return {expression} }} catch {{ return null }} }})()"
         try:
             return until(lambda: self.js_of_any_page(tried), deadline, what)
@@ -119,7 +119,7 @@ class Browser:
             raise AssertionError(f"{late}\n{self.text()}\nproblems: {self.problems}") from late
 
     def js_of_any_page(self, expression):
-        """As js(), or None if the page made place for the next one before it had answered."""
+        """Returns js(expression), or None if another page replaced the page before it had answered."""
         try:
             return self.js(expression)
         except Navigated:
@@ -132,7 +132,7 @@ class Browser:
         return self.js("location.pathname + location.search")
 
     def focused(self):
-        """The text and the address of what has the focus."""
+        """Returns the text, the address and the id of the element that has the focus."""
         return self.js("[document.activeElement.innerText ?? '', document.activeElement.getAttribute('href') ?? '', document.activeElement.id]")
 
     def press(self, key):
@@ -146,7 +146,7 @@ class Browser:
         self.call("Input.insertText", text=text)
 
     def tab_to(self, href, most=200):
-        """Presses Tab until a link to this address has the focus."""
+        """Presses Tab until a link to an address has the focus, at most `most` times."""
         for _ in range(most):
             self.press("Tab")
             if self.focused()[1] == href:
@@ -160,7 +160,7 @@ class Browser:
         self.call("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": name}])
 
     def shot(self, name):
-        """Writes a picture of the whole page to the folder WARPLOOM_SHOTS, if there is one. Returns its bytes."""
+        """Returns a picture of the whole page as PNG, and writes it to the folder that WARPLOOM_SHOTS names, if it is set."""
         data = base64.b64decode(self.call("Page.captureScreenshot", format="png", captureBeyondViewport=True)["data"])
         if folder := os.environ.get("WARPLOOM_SHOTS"):
             pathlib.Path(folder, f"{name}.png").write_bytes(data)
@@ -168,7 +168,7 @@ class Browser:
 
 
 def pipe():
-    """Two descriptors that are neither 3 nor 4."""
+    """Returns the ends of a pipe, on descriptors from 20 on, so that they are not 3 or 4."""
     ends = os.pipe()
     high = [fcntl.fcntl(end, fcntl.F_DUPFD_CLOEXEC, 20) for end in ends]
     for end in ends:

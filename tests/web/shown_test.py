@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""What a page, `--why`, `--svg` and `inspect` show is what the result launches, of a search, of its bundle and of the store, whatever
-a new plan of the graph would be. A bundle that is damaged or lies is refused with what is wrong."""
+"""The page, `--why`, `--svg` and `inspect` show the kernels that a result launches, for a search, its bundle and the store, even if a new
+plan of the graph would have others. A bundle that is damaged or inconsistent is refused with the reason."""
 
 import hashlib
 import json
@@ -15,7 +15,7 @@ STAGES = ("graph", "space", "plan", "kernel", "source", "asm")
 
 
 def kernels_in(picture):
-    """The numbers of the kernels in whose colour operations are drawn."""
+    """Returns the numbers of the kernels to which the operations of a picture belong."""
     boxes = re.findall(r">(g\d+(?: g\d+)*) [a-z]+\d*\[", picture)
     return {int(number) for box in boxes for number in re.findall(r"\d+", box)}
 
@@ -38,7 +38,7 @@ def page_is_of(report, page, what):
 
 
 def inspected(scratch, *asked):
-    """Each stage; returns the keys of the kernels."""
+    """Inspects every stage; returns the keys of the kernels."""
     for stage in STAGES:
         text = scratch.run("warploom", "inspect", *asked, "--stage", stage).out
         keys = re.findall(r"^# g\d+: .* key ([0-9a-f]+)$", text, re.M)
@@ -46,12 +46,12 @@ def inspected(scratch, *asked):
     return keys
 
 
-# A target on which the covers have different numbers of kernels; on cpu:amx they have not.
+# On this target the covers have different numbers of kernels, which they do not have on cpu:amx.
 ON = ("--target", "cpu:generic")
 
 
 def one_result(scratch, cover):
-    """The covers of this graph differ by their number of kernels."""
+    """Tunes with a cover; page, picture and stages show its kernels, from the search, the bundle and the store."""
     bundle, store = scratch.path(cover), ("--store", scratch.path(f"{cover}.db"))
     tune = ("tune", "g.graph", *ON, "--cover", cover, "--trials", 2, "--out", bundle, "--html", "search.html", "--json", "-", *store)
     report = scratch.run("warploom", *tune).json()
@@ -73,12 +73,12 @@ def one_result(scratch, cover):
 
 
 def text_of(manifest):
-    """As the program writes it (client/program/json.h)."""
+    """Returns the JSON of a manifest as the program writes it (client/program/json.h)."""
     return json.dumps(manifest, indent=1, ensure_ascii=False, separators=(",", ": ")) + "\n"
 
 
 def forged(bundle, to, change, report=None):
-    """A copy whose manifest was changed, with right digests."""
+    """Makes a copy of a bundle with a changed manifest, and a changed report if given, with correct digests."""
     shutil.rmtree(to, ignore_errors=True)
     shutil.copytree(bundle, to)
     manifest = json.loads((to / "manifest.json").read_text())

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""The pages of a real coordinator in a real Chromium: an empty store, a job that waits, runs and ends, every page of it, records, names
-that are markup, the keyboard alone, light and dark, many records, and with TLS and tokens who sees what. Nothing may be in the console,
-and nothing is asked of any other address. WARPLOOM_SHOTS=FOLDER keeps pictures of the pages."""
+"""The pages of a real coordinator in a real Chromium: an empty store, a job that waits, runs and ends, every page of it, records, names that
+contain markup, only the keyboard, light and dark, many records, and with TLS and tokens what each caller sees. The pages write nothing to
+the console and make no requests to other addresses. WARPLOOM_SHOTS=FOLDER keeps pictures of the pages."""
 
 import base64
 import contextlib
@@ -28,7 +28,7 @@ SHOWN = "document.body.dataset.shown === 'yes'"
 
 
 def get(url, context=None, **headers):
-    """Status, headers and text of an answer."""
+    """Returns the status, the headers and the text of an answer."""
     request = urllib.request.Request(url, headers={name.replace("_", "-"): value for name, value in headers.items()})
     try:
         with urllib.request.urlopen(request, timeout=30, context=context) as answer:
@@ -43,7 +43,7 @@ def start(scratch, name, store, *options):
 
 
 def clean(browser, base, allowed=()):
-    """Nothing was said in the console, and nobody else was asked."""
+    """Fails on problems other than the allowed ones, and on requests to other addresses, since the last call."""
     problems = [one for one in browser.problems if not any(part in one for part in allowed)]
     expect(not problems, "\n".join(problems))
     others = [url for url in browser.events if not url.startswith((base, "about:", "data:", "chrome:"))]
@@ -59,7 +59,7 @@ def seen(browser, url, *texts):
 
 
 def pictures(browser, name):
-    """The page light and dark. The colours differ, and text can be told from the page in both."""
+    """Takes pictures of the page in light and dark colours. They differ, and in both the text has enough contrast."""
     shots = {}
     for scheme in ("light", "dark"):
         browser.scheme(scheme)
@@ -75,7 +75,7 @@ def empty(browser, base):
     seen(browser, f"{base}/workers", "No worker has registered")
     seen(browser, f"{base}/records", "No record is here")
     clean(browser, base)
-    # The browser itself says in the console that something is not there.
+    # The browser itself writes a message to the console for every answer 404.
     seen_missing = f"{base}/jobs/7"
     browser.open(seen_missing)
     browser.until("document.getElementById('status').innerText.startsWith('There is no job \"7\"')", "it says that the job is not there")
@@ -83,7 +83,7 @@ def empty(browser, base):
 
 
 def running(scratch, browser, base, server):
-    """A job from its queue to its end, on a page that nobody loads again. Returns the worker."""
+    """A job from the queue to its end, on a page that is not reloaded. Returns the worker."""
     (scratch.root / HOSTILE).write_text(graphs.SOFTMAX_MATMUL)
     tune = scratch.start("warploom", "tune", HOSTILE, *server, "--trials", 12, name="tune")
     browser.open(f"{base}/")
@@ -100,7 +100,7 @@ def running(scratch, browser, base, server):
     browser.until("document.body.innerText.includes('State of the job: succeeded.')", "the job ends", 300)
     expect(browser.js("window.first") is True, "the page was loaded again")
     expect(browser.js("document.getElementById('groups').innerText !== window.was"), "the groups have changed")
-    # Which groups the answer has depends on times, so the one with the focus may be gone.
+    # The groups depend on measured times, so the link with the focus may have been removed.
     expect(browser.js("[...document.querySelectorAll('#groups a')].every((link) => window.held.includes(link))"), "links were made anew")
     expect(browser.js("document.activeElement === window.held[0] || !window.held[0].isConnected"), "the focus was lost while the page followed the job")
     expect(tune.wait(120) == 0, (scratch.root / "tune.log").read_text())
@@ -138,7 +138,7 @@ def job_pages(browser, base):
 
 
 def keyboard(browser, base):
-    """From the list to a group and to the workers without a mouse; a link keeps the focus while the page follows changes."""
+    """From the list to a group and to the workers by keyboard; a link keeps the focus while the page is updated."""
     seen(browser, f"{base}/")
     browser.press("Tab")
     expect(browser.focused()[1] == "#content", browser.focused())
@@ -163,7 +163,7 @@ def keyboard(browser, base):
 
 
 def answers(base):
-    """What the JSON says to those who ask wrong things."""
+    """Headers of the JSON answers, and messages for wrong requests."""
     code, headers, text = get(f"{base}/api/jobs")
     expect(code == 200 and json.loads(text)["jobs"][0]["label"] == HOSTILE, text)
     expect("script-src 'self'" in headers["Content-Security-Policy"] and headers["X-Content-Type-Options"] == "nosniff", headers)
@@ -192,7 +192,7 @@ def answers(base):
 
 
 def many(scratch, browser):
-    """10^4 records, of several models and devices."""
+    """Pages of 10,000 records of several models and devices."""
     many_records.multiply(scratch.path("a.db"), 10_000)
     _, where = start(scratch, "many", "a.db", "--listen", "unix:a.s")
     base = f"http://{where}"
@@ -240,7 +240,7 @@ def token(scratch, name, role, team=None):
 
 
 def secure(scratch):
-    """HTTPS, where only who may read sees anything, and a team its own jobs."""
+    """With HTTPS, only callers that may read see anything, and a team sees only its own jobs."""
     certificates = str(SOURCE / "deploy/certificates.sh")
     for role in (["coordinator", "localhost", "127.0.0.1"], ["client", "c"], ["worker", "w"]):
         subprocess.run([certificates, scratch.path("tls"), *role], check=True, capture_output=True)
@@ -269,7 +269,7 @@ def secure(scratch):
     ):
         found = get(f"{base}/api/jobs", trusting, Authorization=shown)
         expect(found[0] == code and says in found[2], (shown, found))
-    # What the other team has is not there: neither the job, nor its groups, kernels, graph, records.
+    # A team gets 404 for everything of another team: the job, its groups, kernels, graph and records.
     key = json.loads(get(f"{base}/api/jobs/1", trusting, Authorization=f"Bearer {vision}")[2])["groups"][0]["key"]
     record = json.loads(get(f"{base}/api/records", trusting, Authorization=f"Bearer {vision}")[2])["records"][0]["digest"]
     for path in ("/api/jobs/1", "/api/jobs/1/curves", f"/api/jobs/1/groups/{key}", "/api/jobs/1/kernels", "/api/jobs/1/graph", f"/api/records/{record}"):

@@ -1,4 +1,5 @@
-// What is planned or promoted ends with whoever waits for it. Compilers and workers of these tests take for ever.
+// Plans and promotions end when the call, job or coordinator that waits for them ends. The compilers and workers of
+// these tests do not finish by themselves.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -16,14 +17,14 @@
 namespace wl {
 namespace {
 
-// No device is named, so that the job is planned in the engine's pool, once a worker has come.
+// Options without a device: the job is planned in the engine's pool, once a worker has registered.
 TuneOptions of_any_device() {
   TuneOptions options;
   options.trials = 8;
   return options;
 }
 
-// A call that its caller gives up once it is being answered.
+// Makes a call, cancels it once the coordinator plans for it, and returns its status.
 template <typename Call>
 grpc::Status given_up(const FakeCompiler& compiler, Call call) {
   grpc::ClientContext context;
@@ -37,7 +38,7 @@ grpc::Status given_up(const FakeCompiler& compiler, Call call) {
 }
 
 void expect_idle(const FakeCompiler& compiler) {
-  while (compiler.planning != 0) std::this_thread::yield();  // for ever, if planning goes on
+  while (compiler.planning != 0) std::this_thread::yield();  // does not end if planning goes on
 }
 
 std::string large_graph() {
@@ -111,7 +112,7 @@ TEST(Ends, WithTheJob) {
   EXPECT_EQ(service.run("r2", trials(8)).state, JobState::kSucceeded) << "no thread of the pool is lost";
 }
 
-// However many callers plan large graphs, a small one has its turn.
+// A small graph is planned although more callers than there are threads plan large graphs.
 TEST(Ends, LateForLargeGraphsAndSoonForSmallOnes) {
   Scratch scratch;
   Service service(scratch.path("a.db"));
@@ -139,7 +140,7 @@ TEST(Ends, LateForLargeGraphsAndSoonForSmallOnes) {
   expect_idle(service.compiler);
 }
 
-// The same of jobs that waited for a worker, so that nobody waits for their plans by then.
+// The same for jobs that waited for a worker: no call waits any more when they are planned.
 TEST(Ends, JobsThatWaitedForAWorkerLetSmallOnesPass) {
   Scratch scratch;
   Service service(scratch.path("a.db"));
@@ -163,7 +164,7 @@ TEST(Ends, JobsThatWaitedForAWorkerLetSmallOnesPass) {
   expect_idle(service.compiler);
 }
 
-// Those who have queued much wait for those who have queued little.
+// The pool serves callers in turn, so a caller that has queued many tasks does not delay the others.
 TEST(WorkPool, CallersHaveTurns) {
   std::promise<void> go_on;
   std::mutex mutex;
@@ -208,7 +209,7 @@ TEST(Ends, WithTheCoordinatorAndGoesOnWithTheNext) {
   EXPECT_EQ(service.watch(name).back().state, JobState::kSucceeded);
 }
 
-// A worker may take minutes for the promotions of a large graph; the first one of this one never ends while it lives.
+// A worker that holds its first promotion until this object is destroyed, as a large graph's may take minutes.
 class StuckPromotion {
  public:
   explicit StuckPromotion(Service& service)
@@ -226,7 +227,7 @@ class StuckPromotion {
   FakeWorker worker_;
 };
 
-// These two run for ever, if promotions have no bound.
+// This test and the next do not end if promotions have no bound.
 TEST(Ends, AJobThatIsCancelledHasLittleTimeToPromote) {
   Scratch scratch;
   Service service(scratch.path("a.db"));

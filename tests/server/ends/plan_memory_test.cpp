@@ -1,4 +1,5 @@
-// Memory for plans: what does not fit is refused, by caller and in all, and what is done gives it back.
+// Memory reserved for plans: requests beyond a caller's share or the total are refused, and finished jobs release
+// theirs.
 #include "server/engine/bounds/plan_memory.h"
 
 #include <gmock/gmock.h>

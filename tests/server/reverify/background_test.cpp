@@ -1,5 +1,5 @@
-// Winners are verified again in the background: jobs go first, and a restart, a cancelled job or one that wants the
-// same kernel leaves all in order.
+// Winners are verified again in the background: jobs of clients go first, and verifying survives restarts, cancelled
+// jobs and jobs that want the same kernels.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -20,8 +20,8 @@ constexpr char kOther[] = R"(graph {
 }
 )";
 
-// Of two batches that are ready, a worker gets that of the job, although the other one was ready before and frees a
-// job.
+// Of two ready batches a worker gets the job's, although the winner's was ready before and is a promotion, which comes
+// before rounds among batches of equal priority.
 TEST_F(Reverify, ABatchOfAJobHasItsTurnFirst) {
   open(true);
   grpc::ClientContext registering, asking;
@@ -31,12 +31,12 @@ TEST_F(Reverify, ABatchOfAJobHasItsTurnFirst) {
   v1::RegisterWorkerResponse registered;
   ASSERT_TRUE(service_->workers->RegisterWorker(&registering, worker, &registered).ok());
   const auto ready = [&] { return number_in(file(), "SELECT count(*) FROM batches WHERE state = 'ready'"); };
-  while (ready() == 0) std::this_thread::yield();  // of a winner
+  while (ready() == 0) std::this_thread::yield();  // the batch of a winner
   TuneOptions options = trials(8);
   options.device = newer();
   const auto job = service_->create("r2", options, kOther);
   ASSERT_TRUE(job.ok()) << job.status();
-  // More winners may be ready by now, so it is the job's own batch that is waited for.
+  // Waits for the job's own batch, since batches of more winners may be ready by now.
   while (number_in(file(), cat("SELECT count(*) FROM batches b JOIN job_groups g ON g.search_id = b.search_id WHERE "
                                "b.state = 'ready' AND g.job_id = ",
                                job->name.substr(5))) == 0)
@@ -94,7 +94,8 @@ TEST_F(Reverify, AJobInTheForegroundGoesFirst) {
   EXPECT_EQ(counted(settled())["kept"], records_) << "and the others come afterwards";
 }
 
-// A job has so many winners at most, so what is left is looked for at its end: here what came meanwhile.
+// A job verifies a bounded number of winners, so when it ends the coordinator looks for more: here for the record of
+// the old environment that another job made meanwhile.
 TEST_F(Reverify, WhatIsLeftFollowsInAnotherJob) {
   open(true);
   Gate gate;
@@ -207,7 +208,7 @@ TEST_F(Reverify, ASecondWorkerConfirms) {
   EXPECT_GT(number_in(file(), "SELECT count(*) FROM trials WHERE phase > 1000000"), 0) << "they were asked";
 }
 
-// A job that wants more than the winner was searched for searches on.
+// A job that wants more trials than the winner had continues the search.
 TEST_F(Reverify, AJobThatWantsMoreOfTheSameKernelGetsIt) {
   open(true);
   Gate gate;

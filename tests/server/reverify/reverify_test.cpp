@@ -1,4 +1,4 @@
-// What becomes of winners after a compiler or driver has changed, and that nothing wrong is served.
+// Verifying winners again after a compiler or driver has changed: their outcomes, and that no wrong kernel is served.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -76,7 +76,7 @@ TEST_F(Reverify, SlowerOrBeatenWinnersHaveMoved) {
   EXPECT_THAT(cached("r2").result->groups[0].plan, HasSubstr("number=0")) << "the faster one is served";
 }
 
-// What is wrong with the new compiler is served no more, and is found anew when somebody asks for it.
+// A kernel that is wrong with the new compiler is no longer served, and a job that asks for it searches anew.
 TEST_F(Reverify, WrongWinnersAreLostAndNotServed) {
   open(true);
   std::atomic<bool> broken = true;
@@ -101,7 +101,7 @@ TEST_F(Reverify, WrongWinnersAreLostAndNotServed) {
                       "'gcc 13' AND r.blessed = 1"),
             records_ - 1);
   EXPECT_TRUE(reverify().empty()) << "it is known to be lost";
-  // Its parts are kept, so that the job is answered without it, and searched anew when it may be.
+  // The kernels of its parts are still served, but a job that may search looks for another fused kernel.
   TuneOptions options = trials(24);
   options.device = newer();
   const Job job = service_->run("r2", options);

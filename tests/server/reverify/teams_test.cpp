@@ -1,4 +1,5 @@
-// Winners of a team are verified for that team: what is found is its own, and its jobs do not pay for it.
+// Winners of a team are verified again for that team: the new records are its own, and the verifying job does not count
+// against its limit of jobs.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -61,7 +62,8 @@ TEST_F(ReverifyOfTeams, StayWithTheTeamAndItsQuotaIsItsOwn) {
   EXPECT_EQ(page.kernels_size(), 0);
 }
 
-// The job waits for a worker that has gone. The team may have as many jobs as its row says beside it.
+// The verifying job stays open, since its worker takes no lease. Beside it the team may have as many jobs as its row
+// allows.
 TEST_F(ReverifyOfTeams, CountNotAmongTheJobsOfTheTeam) {
   {
     FakeWorker worker(by_token("fleet"), "old");

@@ -1,4 +1,5 @@
-// A store with winners of one job under gcc 12, and coordinators on it one after the other, for workers with gcc 13.
+// A fixture with a store of winners that one job made under gcc 12, and coordinators on it, one after the other, for
+// workers with gcc 13.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -24,7 +25,7 @@ inline Device newer() {
   return device;
 }
 
-// Holds the first batch that comes to it.
+// Blocks the first call of hold() until `go` is counted down; `reached` tells that it blocks.
 struct Gate {
   void hold() {
     if (!first.exchange(false)) return;
@@ -75,7 +76,7 @@ class Reverify : public ::testing::Test {
     EXPECT_TRUE(status.ok()) << status.error_message();
     return {answer.jobs().begin(), answer.jobs().end()};
   }
-  // Waits until as many kernels as there were are in the listing, none of them waits, and their jobs are over.
+  // Waits until all winners are in the listing, none has the outcome "waiting", and their jobs are done; returns it.
   Kernels settled() {
     for (;;) {
       Kernels all = kernels();
@@ -94,7 +95,7 @@ class Reverify : public ::testing::Test {
     return counts;
   }
   const GroupResult& fused() const { return before_.result->groups[0]; }
-  // What the job's answer would be from the store alone, with the new compiler.
+  // Runs the first job again for the new compiler, to be answered from the store alone.
   Job cached(const std::string& request) {
     TuneOptions options = trials(24);
     options.device = newer();

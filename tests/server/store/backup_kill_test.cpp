@@ -1,4 +1,4 @@
-// A process that is killed while it makes a backup: its store is as it was, and no half of a backup has a name.
+// A process is killed while it makes a backup: its store is unchanged, and a file under the backup's name is complete.
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <unistd.h>

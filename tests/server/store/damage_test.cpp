@@ -15,7 +15,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// A connection of the test's own to a store that nobody has open.
+// The test's own SQLite connection to a store that no coordinator has open.
 class Outside {
  public:
   explicit Outside(const std::string& file) {
@@ -45,7 +45,7 @@ class Outside {
   sqlite3* database_ = nullptr;
 };
 
-// A column of bytes, and whether what is read from it is still there.
+// A column of bytes: how the test reads and writes it, and whether the store still serves what is in it.
 struct Column {
   const char* name;
   const char* read;
@@ -85,7 +85,7 @@ TEST(StoreDamage, AnyByteThatChangedIsFoundAndNothingOfItIsServed) {
   for (const Column& column : kColumns) {
     const std::string sound = Outside(file).bytes(column.read);
     ASSERT_GT(sound.size(), 10u) << column.name;
-    // Kept open: what is read is what the disk has, not what a cache remembers.
+    // The store is opened anew for each change, so that it reads the disk and no cache.
     for (int64_t i = 0; i < testing::scaled(50); ++i) {
       std::string damaged = sound;
       const size_t at = random() % damaged.size();
@@ -101,7 +101,7 @@ TEST(StoreDamage, AnyByteThatChangedIsFoundAndNothingOfItIsServed) {
   }
 }
 
-// A listing says what a record is, and reads no text: one that is damaged is found when the record is fetched.
+// A listing reads no texts of records, so a damaged text is found only when its record is fetched.
 TEST(StoreDamage, OfATextIsNoneOfAListing) {
   Scratch scratch;
   const std::string file = scratch.path("a.db");
@@ -158,7 +158,7 @@ TEST(StoreDamage, WhatIsDamagedIsStoredAgain) {
   EXPECT_TRUE(store->whole_answer("answer")->has_value());
 }
 
-// The disk opens it and cannot read it.
+// The object's file is replaced by a folder, which can be opened but not read.
 TEST(StoreDamage, AnObjectThatCannotBeReadIsMissing) {
   Scratch scratch;
   const std::string file = scratch.path("a.db"), digest = sha256_hex("o");

@@ -98,7 +98,7 @@ TEST(StoreFailures, AnIoErrorOfOneWriteIsThatOfTheOthersOnlyIfItIsTheCommit) {
   auto store = open_or_die(
       {.file = scratch.path("a.db"), .at_point = [&](const char* name) { gate.at_point(name); }, .vfs = vfs.name()});
   ASSERT_TRUE(store->create_job(some_job("there")).ok());
-  // What does not fit into the cache of pages is written to the log before the commit, by the large job.
+  // Pages that do not fit into SQLite's cache are written to the log before the commit, while the huge job is stored.
   JobRow huge = some_job("huge");
   huge.graph = std::string(4'000'000, 'g');
   vfs.arm(Fault::kIoError, VfsCall::kWrite, "-wal", 1);
@@ -180,7 +180,7 @@ TEST(StoreFailures, ACheckpointThatCannotFinishIsCountedAndDoneLater) {
   EXPECT_EQ(store->stats().unfinished_checkpoints, 1);
 }
 
-// Blocks that are there are synced sooner than new ones.
+// The log's file is reused and does not grow, because syncing existing blocks is faster than syncing new ones.
 TEST(StoreLog, IsWrittenAnewInItsOwnFile) {
   Scratch scratch;
   const std::string file = scratch.path("a.db");

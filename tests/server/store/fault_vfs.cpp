@@ -149,7 +149,7 @@ int full_path(sqlite3_vfs* vfs, const char* name, int size, char* out) {
   return system->xFullPathname(system, name, size, out);
 }
 
-// What a call gives that fails in this way; 0 when it cannot.
+// Returns SQLite's code for a call that fails in this way, or 0 if it cannot.
 int code_of(VfsCall call, Fault fault) {
   if (fault != Fault::kIoError) return call == VfsCall::kWrite ? SQLITE_FULL : 0;
   switch (call) {
@@ -270,7 +270,7 @@ void FaultVfs::seen(const std::string& file) {
 
 namespace {
 
-// A file of the played disk: what is on the disk, and the writes since.
+// A file of the simulated disk: its durable bytes, and the writes since its last sync.
 struct Played {
   std::string durable;
   std::vector<const DiskEvent*> since;

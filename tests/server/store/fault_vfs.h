@@ -1,5 +1,5 @@
 // An sqlite3_vfs over that of the system, for tests. It can make one call fail, and it can log what is written and
-// synced, so that a power cut at any moment of the log can be played.
+// synced, so that a power cut at any moment of the log can be simulated.
 #pragma once
 
 #include <sqlite3.h>
@@ -21,36 +21,36 @@ enum class VfsCall { kOpen, kDelete, kAccess, kRead, kWrite, kTruncate, kSync, k
 struct DiskEvent {
   enum Kind { kWrite, kTruncate, kSync, kDelete, kNote } kind = kNote;
   std::string file;    // its path
-  int64_t offset = 0;  // of a write; the size after a truncation; the number of a note; 1: a delete that is durable
+  int64_t offset = 0;  // of a write; else: size after a truncation, number of a note, 1 for a durable delete
   std::string bytes;
 };
 
 class FaultVfs {
  public:
-  // Registers itself under `name`, until it ends. No connection may use it any more then.
+  // Registers itself with SQLite under `name` until it is destroyed. By then no connection may use it any more.
   explicit FaultVfs(std::string name);
   ~FaultVfs();
   FaultVfs(const FaultVfs&) = delete;
   const std::string& name() const { return name_; }
 
-  // Begins to count the calls that `fault` can meet, and fails the one of this number (from 1). 0: counts only.
+  // Begins to count the calls in which `fault` can occur, and makes call `number` (from 1) fail. 0: counts only.
   void arm(Fault fault, int64_t number);
-  // The same for calls of one kind, on files whose name ends so.
+  // The same for calls of one kind, on files whose names end with `file_ends`.
   void arm(Fault fault, VfsCall only, const std::string& file_ends, int64_t number);
   int64_t calls() const;
   bool failed() const;
-  // Called before each call that changes what is on the disk: a write, truncation, sync or removal.
+  // `hook` is called before each call that changes what is on the disk: a write, truncation, sync or removal.
   void before_change(std::function<void()> hook) { before_change_ = std::move(hook); }
 
   void log(bool on);  // begins an empty log, or ends it
   void note(int64_t number);
   std::vector<DiskEvent> events() const;
-  // What the files had when the log met them first: durable.
+  // Returns the bytes, taken as durable, that files had when they were first opened while the log was on.
   std::map<std::string, std::string> files_before() const;
 
-  // What the wrapped calls ask and tell.
+  // For the functions of the VFS.
   bool fails(VfsCall call, const std::string& file, int* code);
-  int written_of(int size) const;  // how much of a write that fails is done nevertheless
+  int written_of(int size) const;  // bytes of a failing write that are written nevertheless
   void add(DiskEvent event);
   void seen(const std::string& file);
   sqlite3_vfs* system() const { return system_; }
@@ -70,8 +70,8 @@ class FaultVfs {
   std::map<std::string, std::string> before_;
 };
 
-// The files as a power cut after the first `count` events could leave them: what was synced is there; of what was not,
-// nothing, a part from the beginning, or any sectors of 512 bytes.
+// Returns the files as a power cut after the first `count` events could leave them: all synced bytes are there; of the
+// writes since, by chance, none, the first ones, or any sectors of 512 bytes.
 std::map<std::string, std::string> after_power_cut(const std::map<std::string, std::string>& before,
                                                    const std::vector<DiskEvent>& events, size_t count,
                                                    std::mt19937_64& random);

@@ -1,4 +1,4 @@
-// A disk that fails: each call that SQLite makes of it fails once, and the power goes at any moment.
+// A failing disk: each call that SQLite makes of it fails once, and the power is cut at random moments.
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -16,7 +16,7 @@ using testing::Fault;
 using testing::FaultVfs;
 namespace fs = std::filesystem;
 
-// Tells the story with one failing call. Returns the number of calls that could have failed.
+// Runs tell_story() with one failing call and checks the store. Returns the number of calls that could have failed.
 int64_t tell_with_fault(Fault fault, int64_t number) {
   Scratch scratch;
   FaultVfs vfs("faults");
@@ -69,8 +69,8 @@ INSTANTIATE_TEST_SUITE_P(, StoreFaults, ::testing::Values(Fault::kIoError, Fault
                                                                              : "ShortWrite");
                          });
 
-// The story of a store that is opened, told, closed, opened again and written to, as its disk saw it. Notes number what
-// was acknowledged: 1 to 8 are the story's steps, beyond that each is a job.
+// The events of the disk of a store that is opened for tell_story(), and then opened twice more to add jobs. Each
+// acknowledged write has a note with its number: 1 to 8 are the steps of tell_story(), further ones are jobs.
 struct Recorded {
   std::map<std::string, std::string> before;
   std::vector<DiskEvent> events;
@@ -116,7 +116,7 @@ TEST(StorePower, WhatWasAcknowledgedSurvivesAPowerCutAnywhere) {
     for (const auto& [name, bytes] : testing::after_power_cut(story.before, story.events, count, random)) {
       std::ofstream(after.path(fs::path(name).filename()), std::ios::binary) << bytes;
     }
-    // What lies beside the file is written and synced before the row that names it.
+    // Object files are written and synced before the rows that name them, so all of them may be there.
     if (fs::exists(file + ".objects"))
       fs::copy(file + ".objects", after.path("a.db.objects"), fs::copy_options::recursive);
     auto store = open_or_die({.file = after.path("a.db"), .quick_check = true});

@@ -1,5 +1,5 @@
-// Which file a name of a store means: one store has one coordinator under all its names, and what is no store stays as
-// it was.
+// The file that a store's name means: a store has one coordinator under all its names, and a file that is no store
+// stays unchanged.
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -98,7 +98,7 @@ TEST(StoreNames, ARenamedStoreIsStillInUse) {
   auto store = open_or_die({.file = file});
   fs::rename(file, moved);
   EXPECT_EQ(code_of_open(moved), absl::StatusCode::kUnavailable);
-  // The refusal left the locks of the first alone: another connection still cannot write.
+  // The refused opening did not release the locks of the first: another connection still cannot write.
   sqlite3* outside = nullptr;
   ASSERT_EQ(sqlite3_open(moved.c_str(), &outside), SQLITE_OK);
   EXPECT_NE(sqlite3_exec(outside, "PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE", nullptr, nullptr, nullptr),
@@ -118,7 +118,7 @@ TEST(StoreNames, NamesOfNoFileAreRefused) {
 
 using Files = std::map<std::string, std::string>;
 
-// All files of a folder but the locks, with their bytes.
+// Returns all files of a folder except lock files, with their bytes.
 Files files_of(const std::string& folder) {
   Files files;
   for (const auto& entry : fs::directory_iterator(folder)) {
@@ -165,7 +165,7 @@ TEST(StoreNames, WhatIsNoDatabaseIsLeftAlone) {
   std::ofstream(scratch.path("short")) << "SQLite";
   std::ofstream(scratch.path("half"), std::ios::binary) << std::string("SQLite format 3\0", 16);
   for (const char* name : {"text", "short", "half"}) expect_untouched(scratch, name, absl::StatusCode::kDataLoss);
-  // A file without a byte may become a store: that is what mktemp makes.
+  // An empty file, such as mktemp makes, may become a store.
   std::ofstream(scratch.path("empty"));
   EXPECT_TRUE(open_or_die({.file = scratch.path("empty")})->create_job(some_job("r")).ok());
 }

@@ -1,5 +1,5 @@
-// Files of objects on a disk that fails: each call that is made for them fails once, and a row means that its file is
-// on the disk.
+// Files of objects on a failing disk: each call that is made for them fails once, and every row of an object has its
+// file on the disk.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
@@ -26,11 +26,11 @@ constexpr char kFailedFolder[] = "fsync of a folder";
 
 enum class FileFault { kIoError, kFullDisk, kShortWrite };
 
-// Lets one call fail, and knows what a power cut could take: bytes that were not synced, and names in a folder that was
-// not synced since.
+// Makes one call fail, and tracks what a power cut could take: files that were not synced, and names in folders that
+// were not synced since.
 class FaultyFiles : public FileCalls {
  public:
-  // Begins to count the calls that `fault` can meet, and fails the one of this number (from 1). 0: counts only.
+  // Begins to count the calls in which `fault` can occur, and makes call `number` (from 1) fail. 0: counts only.
   void arm(FileFault fault, int number) {
     fault_ = fault;
     number_ = number;
@@ -59,7 +59,7 @@ class FaultyFiles : public FileCalls {
     if (full_) return error(ENOSPC);
     if (!fails("write", true)) return FileCalls::write(file, bytes, size);
     if (fault_ != FileFault::kShortWrite) return -1;
-    full_ = true;  // for the rest of these bytes
+    full_ = true;  // until the file is closed
     return FileCalls::write(file, bytes, size / 2);
   }
   int fsync(int file) const override {
@@ -119,12 +119,12 @@ class FaultyFiles : public FileCalls {
   mutable std::set<std::string> unsynced_, unnamed_;
 };
 
-// More than one write and read each.
+// Returns the bytes of an object that takes more than one write and read.
 std::string filled(char c) {
   return std::string(100'000, c);
 }
 
-// The objects that are on the disk under their names are whole.
+// Expects that every object file under its final name has the bytes of its digest.
 void expect_whole_objects(const std::string& file) {
   if (!fs::exists(file + ".objects")) return;
   for (const auto& folder : fs::directory_iterator(file + ".objects")) {
@@ -137,7 +137,7 @@ void expect_whole_objects(const std::string& file) {
   }
 }
 
-// What a store was told to keep, and whether it said that it does.
+// The objects that a store acknowledged, those that it may have evicted, and whether it must call itself broken.
 struct Told {
   std::set<char> kept, dropped;
   bool broken = false;
@@ -149,7 +149,7 @@ void expect_clean(const absl::Status& status, const FaultyFiles& files) {
   EXPECT_TRUE(absl::IsResourceExhausted(status) || absl::IsInternal(status) || absl::IsDataLoss(status)) << status;
 }
 
-// Puts objects, reads one, makes a backup and evicts: every call on files is made. One of them may fail.
+// Stores objects, reads one, makes a backup and evicts, so that every kind of call on files is made. One may fail.
 void tell(Store& store, FaultyFiles& files, const std::string& backup, Told* told) {
   for (const char c : {'a', 'b'}) {
     const absl::Status put = store.put_blob(sha256_hex(filled(c)), filled(c));
@@ -176,7 +176,7 @@ void tell(Store& store, FaultyFiles& files, const std::string& backup, Told* tol
   if (const auto evicted = store.evict({.object_bytes = 1}); !evicted.ok()) expect_clean(evicted.status(), files);
 }
 
-// Returns the number of calls that could have failed.
+// Runs tell() on a new store with one failing call, and checks the store. Returns the number of calls that could fail.
 int tell_with_failing_call(FileFault fault, int number) {
   Scratch scratch;
   const std::string file = scratch.path("a.db"), backup = scratch.path("backup.db");
@@ -193,14 +193,14 @@ int tell_with_failing_call(FileFault fault, int number) {
     auto store = Store::open({.file = file, .files = &files});
     if (!store.ok()) {
       expect_clean(store.status(), files);
-      store = Store::open({.file = file, .files = &files});  // again, and now nothing fails
+      store = Store::open({.file = file, .files = &files});  // again; no further call fails
       EXPECT_TRUE(store.ok()) << store.status();
       if (!store.ok()) return files.calls();
     }
     tell(**store, files, backup, &told);
     const bool failed = !files.failed().empty();
     absl::Status later = (*store)->put_blob(sha256_hex(filled('c')), filled('c'));
-    if (!later.ok() && !failed) later = (*store)->put_blob(sha256_hex(filled('c')), filled('c'));  // the call was here
+    if (!later.ok() && !failed) later = (*store)->put_blob(sha256_hex(filled('c')), filled('c'));  // this call failed
     EXPECT_TRUE(later.ok() || (*store)->stats().broken) << files.failed() << ": " << later;
     if (later.ok()) told.kept.insert('c');
     EXPECT_EQ((*store)->stats().broken, told.broken || (!failed && files.failed() == kFailedFolder)) << files.failed();
@@ -216,7 +216,7 @@ int tell_with_failing_call(FileFault fault, int number) {
   EXPECT_TRUE(store->put_blob(sha256_hex(filled('d')), filled('d')).ok());
   EXPECT_EQ(**store->blob(sha256_hex(filled('d'))), filled('d'));
   if (fs::exists(backup)) {
-    // A backup that got its name has what was there and could be read.
+    // A backup under its final name has all objects that were there and could be read.
     expect_whole_objects(backup);
     auto saved = open_or_die({.file = backup});
     EXPECT_TRUE(!told.kept.contains('a') || files.failed() == "open" || files.failed() == "read" ||

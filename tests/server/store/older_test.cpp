@@ -1,5 +1,5 @@
-// Stores that older versions wrote, tests/data/made_before/store_*.db.gz, are brought up to date: every record, object,
-// job and trial is what it was.
+// Stores that older versions wrote, tests/data/made_before/store_*.db.gz, are migrated to the present format: every
+// record, object, job and trial stays what it was.
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sqlite3.h>
@@ -21,9 +21,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int64_t kNarrow = 5;  // the first format whose records are narrow
+constexpr int64_t kNarrow = 5;  // the first format whose records are narrow rows, with their messages in `payloads`
 
-// The rows of every table, by its columns but those of when something was used last: reading changes them.
+// Returns the rows of every table by "COLUMNS FROM TABLE", without the columns `used_ms`, since reading changes them.
 std::map<std::string, Rows> tables_of(const std::string& file) {
   std::map<std::string, Rows> tables;
   for (const auto& table : rows_of(file, "SELECT name FROM sqlite_schema WHERE type = 'table'")) {
@@ -35,7 +35,7 @@ std::map<std::string, Rows> tables_of(const std::string& file) {
   return tables;
 }
 
-// What a store had before its records became narrow.
+// The contents of a store of a format before kNarrow.
 struct WideRows {
   Rows records, blobs, jobs, answers;
   explicit WideRows(const std::string& file)
@@ -47,10 +47,10 @@ struct WideRows {
   bool operator==(const WideRows&) const = default;
 };
 
-// What a store had.
+// The contents of a store of any format.
 struct Before {
   std::optional<WideRows> wide;
-  std::map<std::string, Rows> narrow;  // if its records were narrow
+  std::map<std::string, Rows> narrow;  // for a format from kNarrow on
   explicit Before(const std::string& file) {
     if (number_in(file, "PRAGMA user_version") < kNarrow) {
       wide.emplace(file);
@@ -79,7 +79,7 @@ void expect_all_there(Store& store, const WideRows& before) {
   for (const auto& row : before.answers) EXPECT_TRUE((*store.whole_answer(row[0]))->result == *decode_result(row[1]));
 }
 
-// What the narrow tables had is there. They may have more columns by now.
+// Expects that tables still have the rows they had, if the format was kNarrow or later. They may have more columns now.
 void expect_rows(const std::string& file, const Before& before) {
   for (const auto& [from, rows] : before.narrow)
     EXPECT_EQ(rows_of(file, cat("SELECT ", from, " ORDER BY 1, 2")), rows) << from;
@@ -113,7 +113,7 @@ TEST_P(OlderStore, HasAllThatItHad) {
     EXPECT_EQ(rows_of(file_, "SELECT count(*) FROM trials WHERE phase > 0"), trials);
     expect_sound(file_);
   }
-  // Texts are there once, and no payload has one.
+  // Each text is stored once, and no payload contains one.
   EXPECT_LT(number_in(file_, "SELECT count(*) FROM texts WHERE length(bytes) > 30000"), 5) << "preludes";
   EXPECT_LT(number_in(file_, "SELECT max(length(bytes)) FROM payloads"), 30'000);
 }
@@ -133,7 +133,7 @@ Moments moments;  // of the child that updates
 int update_in_child(const std::string& file, int die_at) {
   return number_of_child([&] {
     moments = {.die_at = die_at};
-    // Each connection that is opened from here on tells of its statements, those inside a script too.
+    // Each connection that is opened from here on counts its statements, those inside a script too.
     const auto trace = +[](sqlite3* connection, char**, const sqlite3_api_routines*) {
       return sqlite3_trace_v2(
           connection, SQLITE_TRACE_STMT,
@@ -154,7 +154,8 @@ int update_in_child(const std::string& file, int die_at) {
   });
 }
 
-// Migrations are whole or not there: nothing of one that was killed is left, and the next opening goes on.
+// A migration is applied as a whole or not at all: a killed one leaves nothing, and the next opening goes on from
+// there.
 TEST_P(OlderStore, WhoseUpdateIsKilledAnywhereHasAllThatItHad) {
   unpack_to(file_);
   const Before before(file_);
@@ -180,7 +181,7 @@ TEST_P(OlderStore, WhoseUpdateIsKilledAnywhereHasAllThatItHad) {
     EXPECT_TRUE(left >= format && left <= Store::schema_version()) << left;
     if (left < Store::schema_version()) {
       ++old;
-      // A store that is narrow by now has other tables; what it has is seen below.
+      // A store that has become narrow has other tables; its contents are checked below.
       if (format >= kNarrow) {
         expect_rows(seen, before);
       } else if (left < kNarrow) {

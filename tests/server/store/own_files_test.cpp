@@ -1,4 +1,4 @@
-// Other programs that take the files of a store away from under a coordinator.
+// Other programs remove, replace or truncate the files of a store that a coordinator has open.
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -25,7 +25,7 @@ class StoreFiles : public ::testing::Test {
     store = Store::open({.file = file, .on_broken = [this](const absl::Status&) { ++told; }}).value();
     ASSERT_TRUE(store->create_job(some_job("first")).ok());
   }
-  // The next write is refused and no later one is taken, and whoever runs the store is told.
+  // Expects that the next write and all later calls are refused, and that `on_broken` is called once.
   void expect_noticed(const std::string& why) {
     const absl::Status refused = store->create_job(some_job("second")).status();
     EXPECT_THAT(std::string(refused.message()), HasSubstr(why));
@@ -46,13 +46,13 @@ class StoreFiles : public ::testing::Test {
   std::unique_ptr<Store> store;
 };
 
-// Between the moment at which a file was opened and the one at which it is noted.
+// A file may be replaced after it is opened and before OwnFiles notes its identity.
 TEST_F(StoreFiles, AFileThatThisProcessDoesNotHaveOpenIsNotItsOwn) {
   const int database = ::open(file.c_str(), O_RDWR | O_CREAT, 0600), own = ::open(log.c_str(), O_RDWR | O_CREAT, 0600);
   EXPECT_EQ(OwnFiles(file).look(false), OwnFiles::Lost::kNothing);
   fs::remove(log);
   std::ofstream(log) << "";
-  OwnFiles late(file);  // noted after another program came
+  OwnFiles late(file);  // made after the log was replaced
   EXPECT_EQ(late.look(false), OwnFiles::Lost::kLog);
   EXPECT_THAT(late.why(), HasSubstr("-wal was replaced"));
   fs::remove(log);
@@ -101,7 +101,7 @@ TEST_F(StoreFiles, ARemovedStoreIsNoticed) {
   expect_noticed("a.db was removed");
 }
 
-// Nobody needs to write for it to be noticed.
+// A removed file is noticed without a call of the store.
 TEST_F(StoreFiles, AreLookedAtWithoutAnyWrite) {
   open();
   fs::remove(log);
@@ -115,7 +115,7 @@ TEST_F(StoreFiles, AreTheirOwnersAlone) {
   EXPECT_TRUE(store->put_blob(sha256_hex("object"), "object").ok());
   umask(before);
   for (const auto& entry : fs::recursive_directory_iterator(scratch.path("."))) {
-    if (entry.path().extension() == ".lock") continue;  // it says which process has the store
+    if (entry.path().extension() == ".lock") continue;  // it may be read, since it names the process that has the store
     struct stat found = {};
     ASSERT_EQ(stat(entry.path().c_str(), &found), 0);
     EXPECT_EQ(found.st_mode & 077, 0u) << entry.path();

@@ -1,4 +1,4 @@
-// How records, their texts and their objects lie in the store.
+// How the store keeps records, their texts and their objects.
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sqlite3.h>
@@ -91,7 +91,7 @@ TEST(StoreRecords, AreListedOnceEachWhateverTheirTime) {
     const int64_t search = make_search(*store);
     for (int i = 0; i < kRecords; ++i) ASSERT_TRUE(store->promote(some_record(key_of(cat(i)), "p"), search).ok());
   }
-  // Most are of one millisecond.
+  // Most records have the same time, in milliseconds.
   run_in(file, "UPDATE records SET created_ms = 1000; UPDATE records SET created_ms = 2000 WHERE id < 4");
   auto store = open_or_die({.file = file});
   for (const int limit : {1, 2, 7, 23, 24}) {
@@ -207,7 +207,7 @@ TEST(StoreRecords, BatchesThatAreDoneGoWithTheLastJobOfTheirSearch) {
   EXPECT_EQ(number_in(file, "SELECT count(*) FROM batches"), 1);
 }
 
-// In a child, whose files may not grow beyond a limit: as on a full disk.
+// Runs in a child whose files may have 1 MiB at most (RLIMIT_FSIZE), which acts like a full disk.
 TEST(StoreObjects, OneThatDoesNotFitIsRefusedAndLeavesNothing) {
   Scratch scratch;
   const std::string file = scratch.path("a.db");
@@ -294,7 +294,7 @@ TEST(Records, AreOfTeams) {
   EXPECT_EQ(plan_for(nobody), "of_all");
   EXPECT_EQ(store->list_records(std::nullopt, 10, one)->size(), 2u);
   EXPECT_EQ(store->list_records(std::nullopt, 10, every)->size(), 2u);
-  // What a team shares takes the place of the shared record and of its own.
+  // A record that a team shares replaces the shared record and the team's own.
   ASSERT_TRUE(store->promote(some_record(kKey, "shared"), vision.id, /*shared=*/true).ok());
   for (const Reader* reader : {&one, &other, &nobody, &every}) EXPECT_EQ(plan_for(*reader), "shared");
   EXPECT_EQ(store->list_records(std::nullopt, 10, one)->size(), 1u);

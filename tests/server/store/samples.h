@@ -1,4 +1,4 @@
-// Jobs, batches, trials and records for tests of the store, and a story of writes that all need.
+// Jobs, batches, trials and records for tests of the store, and a sequence of writes (the story) for several of them.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -20,8 +20,8 @@ inline std::unique_ptr<Store> open_or_die(const StoreOptions& options) {
   return store.ok() ? *std::move(store) : nullptr;
 }
 
-// Runs the work in a child process, which ends with what it returns, or by SIGKILL, or by _exit() if something is
-// wrong. Returns the same number, which is above 0; 0 if the child was killed.
+// Runs `work` in a child process. Returns what `work` returned, which must be above 0, or 0 if the child was killed by
+// SIGKILL. Any other end of the child, such as an _exit() of `work`, fails the test.
 int number_of_child(const std::function<int()>& work);
 
 // Keys are digests, as they are in any record.
@@ -84,13 +84,13 @@ inline JobResult some_result(const std::string& key) {
   return result;
 }
 
-// A search of a job of its own.
+// Creates a job and a search for it. Returns the search's id.
 int64_t make_search(Store& store, const std::string& request = "r");
 
-// Eight steps that a job takes through the store. Returns the error of the first that fails; `acknowledged` is called
-// after every other. Each variant stores other bytes, and more of them.
+// Runs the story: eight writes of one job, from its creation to its result. Calls `acknowledged` after each one that
+// succeeds, and returns the error of the first that fails. Each variant stores other bytes, and more of them.
 absl::Status tell_story(Store& store, const std::function<void()>& acknowledged, int variant = 0);
-// What the first `acknowledged` steps stored is there, and what the others store is there as a whole or not at all.
+// Expects that the first `acknowledged` writes are in the store, and each of the others as a whole or not at all.
 void check_story(Store& store, int acknowledged, int variant = 0);
 
 }  // namespace wl

@@ -175,7 +175,7 @@ TEST(Store, PartsTakeThePlaceOfABatch) {
   EXPECT_EQ(open[1].id, "b/1");
 }
 
-// What a process says of its epoch is compared and never stored.
+// The epoch that a process sends is only compared and never stored, so that no epoch locks a name out.
 TEST(Store, NoEpochUsesUpAName) {
   Scratch scratch;
   auto store = open_or_die({.file = scratch.path("a.db")});
@@ -223,8 +223,8 @@ TEST(Store, AFullDiskIsReportedAndLeavesNothingHalf) {
   EXPECT_EQ(store->list_jobs(0, 10)->size(), 1u);
 }
 
-// The story, told by a child that is killed at the n-th point of a variant. It prints a byte after every step. Returns
-// how many it acknowledged; -1: it came to its end.
+// Runs tell_story() in a child that is killed at point `die_at` of the variant. Returns how many steps the child
+// acknowledged (by a byte each in a pipe), or -1 if it was not killed.
 int acknowledged_before_death(const std::string& file, int variant, int die_at) {
   int out[2];
   if (pipe(out) != 0) return -1;

@@ -1,4 +1,4 @@
-// Backups, stores made from them, and eviction.
+// Backups, stores that are restored from them, eviction, and periodic upkeep.
 #include "server/store/upkeep.h"
 
 #include <gtest/gtest.h>
@@ -114,7 +114,7 @@ TEST(StoreRestore, ReplacesAStoreWithItsLogAndRefusesOneInUse) {
     ASSERT_TRUE(store->backup(backup).ok());
     ASSERT_TRUE(store->create_job(some_job("later")).ok());
     EXPECT_EQ(Store::restore(backup, file).code(), absl::StatusCode::kUnavailable) << "in use";
-    // As a kill leaves them: the log has what the file does not.
+    // Keeps the log for the state that a kill leaves: the log has a job that the file lacks.
     fs::copy_file(file + "-wal", scratch.path("wal"));
   }
   fs::copy_file(scratch.path("wal"), file + "-wal");
@@ -135,7 +135,7 @@ TEST(StoreRestore, OfADamagedBackupLeavesTheStoreAsItWas) {
     for (int i = 0; i < 200; ++i) ASSERT_TRUE(store->create_job(some_job(cat("job ", i))).ok());
     ASSERT_TRUE(store->backup(backup).ok());
   }
-  // Two pages of the backup change places with zeros.
+  // Overwrites two pages of the backup with zeros.
   const auto size = static_cast<int64_t>(fs::file_size(backup));
   {
     std::fstream damaged(backup, std::ios::in | std::ios::out | std::ios::binary);
@@ -208,7 +208,7 @@ TEST(StoreEviction, NewObjectsTakeThePlaceOfUnusedOnesAndOfNoOthers) {
     ASSERT_TRUE(store->put_blob(sha256_hex(object('c')), object('c')).ok()) << "it is there already";
     ASSERT_TRUE(store->put_blob(sha256_hex(object('d')), object('d')).ok()) << "in the place of a";
     EXPECT_FALSE(store->blob(sha256_hex(object('a')))->has_value());
-    // b is of the blessed record, c and d may wait for theirs.
+    // b belongs to the blessed record; the records of c and d may be about to come.
     EXPECT_EQ(store->put_blob(sha256_hex(object('e')), object('e')).code(), absl::StatusCode::kResourceExhausted);
     for (const char c : {'b', 'c', 'd'}) EXPECT_TRUE(store->blob(sha256_hex(object(c)))->has_value()) << c;
   }
@@ -272,7 +272,7 @@ std::vector<std::string> files_in(const std::string& folder) {
   return names;
 }
 
-// Files that were written before a crash, and whose rows were not.
+// Object files that were written before a crash, unlike their rows.
 TEST(StoreObjects, ThatNoRowKnowsAreSwept) {
   Scratch scratch;
   const std::string file = scratch.path("a.db"), kept = "kept", left = "left";
@@ -302,7 +302,7 @@ TEST(UpkeepTest, KeepsTheNewestBackupsAndWhatIsNotItsOwn) {
   Upkeep upkeep(store.get(), options);
   const std::vector<std::string> others = {"a-20200101T000000.db", "b-20200101T000000.000Z.db", "notes"};
   for (const std::string& name : others) std::ofstream(folder + "/" + name) << "of somebody else";
-  // What a process that was killed left, before and after it had its objects.
+  // Left by killed processes: an unfinished backup, and the objects of a backup whose file was not named yet.
   std::ofstream(folder + "/a-20200101T000000.000Z.db.unfinished") << "half";
   fs::create_directory(folder + "/a-20200102T000000.000Z.db.objects");
   std::vector<std::string> expected = others;

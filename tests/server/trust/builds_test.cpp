@@ -1,5 +1,5 @@
-// A coordinator that compiles what is promoted itself: whose objects are served, and what follows for those who sent
-// others (docs/design/trust.md#object-provenance).
+// A coordinator that compiles promoted sources itself: which records say that it built their objects, and what happens
+// to workers that sent other objects (docs/design/trust.md#object-provenance).
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -13,12 +13,12 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// What a fake worker makes of a source.
+// Returns the object that an honest FakeWorker makes of a source.
 Built honest_build(const Source& source, const std::atomic<bool>&) {
   return {.object_sha256 = sha256_hex("object of " + source.text), .compiler = "gcc 12", .why = ""};
 }
 
-// It never agrees with what another worker has promoted.
+// A `judge` of a worker that never agrees with a promotion of another worker.
 void deny(const Batch& batch, Trial* trial) {
   if (confirms(batch.phase)) trial->outcome = Outcome::kWrongResult;
 }
@@ -62,7 +62,7 @@ TEST_F(Builds, GiveTheirWordForWhatTheyMake) {
   }
 }
 
-// Bytes of other compilers say nothing, and neither do compilers that are not there.
+// If the coordinator has another compiler or none, its records do not say that it built their objects.
 TEST_F(Builds, ByOtherCompilersSayNothing) {
   start([](const Source&, const std::atomic<bool>&) { return Built{sha256_hex("another"), "gcc 13", ""}; });
   FakeWorker one(service->channel, "one");
@@ -97,7 +97,7 @@ TEST_F(Builds, LeaveNothingOfWorkersThatAllSendOtherObjects) {
   EXPECT_EQ(number_in(store, "SELECT count(*) FROM records"), 0);
 }
 
-// One worker that denies whatever another one has found ends no job.
+// A worker that denies all promotions of the only other worker does not make the job fail.
 TEST_F(Builds, ServeTheDefaultScheduleWhereNobodyAgrees) {
   start(honest_build);
   FakeWorker hostile(service->channel, "hostile/w", {.judge = deny}), honest(service->channel, "honest/w");
@@ -108,7 +108,7 @@ TEST_F(Builds, ServeTheDefaultScheduleWhereNobodyAgrees) {
   }
 }
 
-// What was made without a builder, by an older version for example, is built once there is one.
+// Records that were made without a builder, by an older version for example, are built once there is one.
 TEST_F(Builds, AreMadeUpForAfterAStart) {
   start({});
   std::vector<std::string> keys;
@@ -151,7 +151,7 @@ TEST_F(Builds, OfOtherObjectsAreNotMadeUpFor) {
   }
 }
 
-// A search that is cut short waits for no compiler.
+// A cancelled job does not wait for the coordinator's compiler.
 TEST_F(Builds, AreNotAwaitedByACancelledJob) {
   std::atomic<bool> go_on = false;
   start([&](const Source& source, const std::atomic<bool>& cancel) {

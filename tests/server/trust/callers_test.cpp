@@ -1,4 +1,4 @@
-// The file that says who the callers are.
+// The file of --callers: its rows and tokens, and who may write it.
 #include "server/services/callers.h"
 
 #include <gmock/gmock.h>

@@ -1,4 +1,5 @@
-// A coordinator with every kind of door, and certificates and tokens for callers of every kind.
+// Coordinators that listen in every way (unix socket, TLS, plain TCP, HTTPS), and certificates and tokens for callers
+// of every kind.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -22,7 +23,7 @@ namespace wl {
 
 inline constexpr uid_t kSomebody = 4321;
 
-// Makes a call with an empty request, whatever the form of the rpc, and returns how it ended.
+// Calls an RPC, unary or streaming, with an empty request and returns its status.
 inline grpc::Status call_of(const std::shared_ptr<grpc::Channel>& channel, const std::string& path) {
   grpc::ByteBuffer answer;
   return raw_call(channel, path, "", &answer);
@@ -32,7 +33,7 @@ inline bool is_refused(const grpc::Status& status) {
   return status.error_code() == grpc::PERMISSION_DENIED || status.error_code() == grpc::UNAUTHENTICATED;
 }
 
-// A coordinator with every kind of door, and callers of every kind.
+// The coordinator `tls` listens on a unix socket, by TLS and by HTTPS; `plain` listens on a loopback port without TLS.
 class Doorstep {
  public:
   Doorstep() {
@@ -91,7 +92,7 @@ class Doorstep {
     run(cat("openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -keyout ", name, ".key -out ", name,
             ".pem -days 2 -subj '/CN=", escaped(common_name), "'"));
   }
-  // `names`: what the certificate authority vouches for. `subject` and `extensions`: further fields.
+  // `names`: the alternative names, as openssl writes them. `subject` and `extensions`: further fields.
   void make_certificate(const std::string& name, const std::string& ca, const std::string& names,
                         const std::string& subject = "", const std::string& extensions = "") const {
     std::ofstream(scratch.path(name + ".ext"))
@@ -101,7 +102,7 @@ class Doorstep {
             ".csr -CA ", ca, ".pem -CAkey ", ca, ".key -CAcreateserial -days 2 -extfile ", name, ".ext -out ", name,
             ".pem"));
   }
-  // As a value in -subj, where a slash begins the next field.
+  // Escapes a value for openssl's -subj, where a slash begins the next field.
   static std::string escaped(const std::string& value) { return absl::StrReplaceAll(value, {{"/", "\\/"}}); }
 
   Scratch scratch;

@@ -24,7 +24,7 @@ class Generations : public ::testing::Test {
     options.signers = signers;
     service.emplace(options);
   }
-  // All that is served after a job, in the order of the keys.
+  // Runs a job, and returns all records that are served afterwards, ordered by key.
   std::vector<KernelRecord> made(const std::string& request = "r") {
     FakeWorker worker(service->channel, "one");
     TuneOptions options = trials(8);
@@ -44,7 +44,7 @@ class Generations : public ::testing::Test {
     EXPECT_EQ(answer.heads_size(), 1);
     return answer.heads_size() == 1 ? from_proto(answer.heads(0)) : StoreHead();
   }
-  // Until all was signed by the key of now, which takes a moment after a start.
+  // Waits until the coordinator has signed all records with its present key and its floor is above `above`.
   void await_floor(int64_t above = 0) {
     while (head().oldest <= above) std::this_thread::yield();
   }
@@ -95,7 +95,7 @@ TEST_F(Generations, OfWhatIsInvalidatedAreBelowTheFloorOfTheirKey) {
   EXPECT_FALSE(is_sound(forged));
 }
 
-// Where single keys are too many, all is signed anew.
+// When too many single keys have floors, all served records are signed anew, and one floor stands for all.
 TEST_F(Generations, AreGivenAnewToAllThatIsServed) {
   start();
   await_floor();
@@ -118,7 +118,8 @@ TEST_F(Generations, AreGivenAnewToAllThatIsServed) {
   expect_sound(store);
 }
 
-// Its own keys of before are among --signers. What others have signed, or have written into the file, stays as it is.
+// A coordinator with a new key signs records of its former key anew, if that key is among --signers. Other records keep
+// their signatures.
 TEST_F(Generations, AreGivenAnewByAKeyThatIsNew) {
   start();
   await_floor();
@@ -139,7 +140,7 @@ TEST_F(Generations, AreGivenAnewByAKeyThatIsNew) {
   expect_sound(store);
 }
 
-// Another coordinator begins with the backup, without its key.
+// Another coordinator begins with a backup and has another key. It knows the head of the key that made the backup.
 TEST_F(Generations, AreKnownToWhoBeginsWithABackup) {
   start();
   await_floor();

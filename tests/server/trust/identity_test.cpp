@@ -1,5 +1,5 @@
-// Whom a certificate names: the matrix of every call and every address of the pages by certificates whose names stand
-// in every field that a certificate has, at both doors.
+// The identity of a certificate. Certificates with a name in each field that can hold one are tried with every RPC and
+// every HTTP address: only the URI name counts.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <httplib.h>
@@ -19,7 +19,7 @@ using ::testing::HasSubstr;
 
 const std::string kOperatorUri = "spiffe://lab/warploom/operator";
 
-// A list of alternative names with one URI of these bytes, whatever they are, as a value for openssl.
+// Returns a list of alternative names with one URI of exactly these bytes, in DER, as a value for openssl.
 std::string uri_of(const std::string& bytes) {
   const auto length = [](size_t size) { return std::string(1, static_cast<char>(size)); };
   const std::string name = "\x86" + length(bytes.size()) + bytes;
@@ -27,10 +27,10 @@ std::string uri_of(const std::string& bytes) {
 }
 
 struct Case {
-  std::string field;  // where the name stands
+  std::string field;  // the field that has the name
   std::string names = {}, subject = {}, extensions = {};
   Roles roles = kNoRole;
-  std::string ca = "ca";  // its issuer
+  std::string ca = "ca";  // its issuer (a certificate authority)
 };
 
 std::vector<Case> cases() {

@@ -22,7 +22,7 @@ class Open : public WithTokens {
     alice.call_by(by_token("alice"));
     gpu7.call_by(by_token("gpu7"));
   }
-  // A job that waits for a worker for as long as it is left alone.
+  // Creates a job that stays open, since it has no worker, and returns its name.
   std::string waiting_job() { return alice.create("r", trials(16))->name; }
 
   Caller alice, gpu7;
@@ -72,7 +72,7 @@ TEST_F(Open, LongPollsEndWithTheirToken) {
   wanted.set_max(1);
   wanted.set_wait_s(50);
   v1::AcquireLeasesResponse answer;
-  // Refused at once if the file was read again before it began, else while it waits.
+  // The call is refused at once if the callers file was read again before it began, else while it waits.
   const grpc::Status end = gpu7.workers->AcquireLeases(&polling, wanted, &answer);
   EXPECT_THAT(end.error_code(), ::testing::AnyOf(grpc::StatusCode::UNAUTHENTICATED, grpc::StatusCode::CANCELLED));
 }

@@ -1,4 +1,4 @@
-// Who answers for a worker: the certificate or token that it calls with, whatever names it takes.
+// The principal of a worker is the certificate or token that it calls with, whatever name it registers.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -44,7 +44,7 @@ TEST_F(Principals, OfTwoTokensConfirmEachOther) {
   }
 }
 
-// Nor does anybody get work in the name of another's worker.
+// A caller gets no leases in the name of another caller's worker.
 TEST_F(Principals, SpeakForTheirOwnWorkers) {
   FakeWorker one(by_token("lab"), "one");
   wait_for_workers(store, 1);
@@ -63,7 +63,7 @@ TEST_F(Principals, SpeakForTheirOwnWorkers) {
   EXPECT_EQ(acquire("guest%2Fx/one").error_code(), grpc::StatusCode::FAILED_PRECONDITION) << "never registered";
 }
 
-// The calls of a worker, by hand.
+// Makes single calls of a worker.
 struct Hand {
   explicit Hand(const std::shared_ptr<grpc::Channel>& channel)
       : workers(v1::WorkerService::NewStub(channel)), blobs(v1::BlobStore::NewStub(channel)) {}
@@ -91,7 +91,7 @@ struct Hand {
     EXPECT_TRUE(status.ok()) << status.error_message();
     return answer.leases().empty() ? v1::Lease() : answer.leases(0);
   }
-  // The outcomes of calls about a lease in the name of a worker, or how they were refused.
+  // Returns a request about a lease in the name of a worker. The calls below return its outcome, or "refused CODE".
   template <typename Request>
   Request about(const std::string& worker, const v1::Lease& lease) const {
     Request request;
@@ -134,8 +134,8 @@ struct Hand {
   std::unique_ptr<v1::BlobStore::Stub> blobs;
 };
 
-// Callers without a token have a name that no token can have: they cannot be told apart, so they confirm nothing, and
-// take nobody's name.
+// Callers without a token have a principal that no token can be called. They cannot be told apart, so they confirm
+// nothing, and they cannot register under the names of other callers' workers.
 class Nameless : public Principals {
  protected:
   Nameless() {
@@ -180,7 +180,7 @@ TEST(Callers, HaveNoNamesOfOthers) {
                 HasSubstr("stand for callers without a token"));
 }
 
-// A lease is its worker's: who knows its number, and who knows the name of the worker, can do nothing with it.
+// Only its worker can use a lease. Another caller cannot, although it knows the lease's id and the worker's name.
 TEST_F(Principals, HoldTheirOwnLeases) {
   const Hand lab(by_token("lab")), guest(by_token("guest/x"));
   const std::string mine = lab.enter("w").name(), other = guest.enter("w").name();
@@ -203,7 +203,7 @@ TEST_F(Principals, HoldTheirOwnLeases) {
   EXPECT_EQ(number_in(store, "SELECT count(*) FROM trials WHERE worker LIKE 'guest%'"), 0);
 }
 
-// Renewing what is not its own shows nobody that a worker is there.
+// Renewing a lease that a worker does not hold does not show that the worker is alive.
 TEST_F(Principals, AreNotKeptAliveByEmptyCalls) {
   CoordinatorOptions options;
   options.lease_s = 0.3;

@@ -1,4 +1,4 @@
-// Signed records: what a client refuses, and what is left of a producer that was revoked.
+// Signed records: which ones a client refuses, and what remains of a producer that is revoked.
 #include "proto/trust/signing.h"
 
 #include <gmock/gmock.h>
@@ -78,14 +78,14 @@ TEST_F(Signing, AThousandChangedRecordsAreRefused) {
   const auto signing = key("k"), other_key = key("other");
   const std::vector<Signer> signers = {{signing->public_key(), "lab"}};
   testing::Random draw(11);
-  const google::protobuf::LogSilencer silence;  // about bytes that are no UTF-8
+  const google::protobuf::LogSilencer silence;  // no log lines about bytes that are no UTF-8
   int by_form = 0, by_digest = 0, by_signature = 0, same = 0;
   const auto expect_refused = [&](const KernelRecord& sent, const v1::KernelRecord& message) {
     const absl::StatusOr<KernelRecord> read = from_proto(message);
     if (!read.ok()) {
       ++by_digest;
     } else if (*read == sent) {
-      ++same;  // the byte says nothing, such as one of a number in a longer form
+      ++same;  // the changed byte has no meaning, as in a number that is encoded longer than needed
     } else {
       EXPECT_FALSE(check_signature(*read, signers).ok()) << message.ShortDebugString();
       ++by_signature;
@@ -151,7 +151,7 @@ class Revocation : public WithTokens {
     for (const char* name : {"lab", "guest"}) add_token(name, kWorker);
     CoordinatorOptions options;
     options.signing_key = scratch.path("k");
-    options.lease_s = 0.5;  // Who has gone is soon not waited for.
+    options.lease_s = 0.5;  // a worker that has disconnected is given up quickly
     start(options);
   }
   grpc::Status revoke(const std::string& producer, v1::RevokeProducerResponse* gone) {
@@ -162,7 +162,7 @@ class Revocation : public WithTokens {
   }
 };
 
-// What it made is gone, whatever it made, and is searched again by others; what others made stays.
+// All records and trials of a revoked producer are deleted, and others search their keys again; what others made stays.
 TEST_F(Revocation, ForgetsAllThatAProducerMade) {
   const std::string other =
       "graph {\n  %0 = input \"x\" : f32[8,4] normal(0,1)\n  %1 = tanh %0 : f32[8,4]\n"
@@ -201,7 +201,7 @@ TEST_F(Revocation, ForgetsAllThatAProducerMade) {
   expect_sound(store);
 }
 
-// What a coordinator promotes is signed, and its key is told.
+// A coordinator signs what it promotes, and GetServerInfo has its public key.
 TEST_F(Revocation, WhatIsPromotedIsSigned) {
   FakeWorker lab(by_token("lab"), "one");
   const Job job = service->run("r", trials(8));

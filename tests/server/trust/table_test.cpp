@@ -1,5 +1,5 @@
 // One to three dishonest workers beside none to two honest ones, with and without tokens: no client loads an object
-// that nobody but dishonest workers has made.
+// that only dishonest workers have made.
 #include <gtest/gtest.h>
 
 #include <list>
@@ -11,9 +11,11 @@
 namespace wl {
 namespace {
 
-enum class Known { kNobody, kHonest, kAll };  // who calls with tokens; the others over TCP, by names of their choice
+// Which workers call with tokens. The others call over TCP, by names of their choice.
+enum class Known { kNobody, kHonest, kAll };
 
-// All dishonest workers send the same objects of their own, in times that no honest kernel has, and deny all others.
+// All dishonest workers send the same forged objects, claim 500 ns, which no honest kernel reaches, and in
+// confirmations call some plans wrong.
 Hooks dishonest() {
   return {.before = {},
           .judge =
@@ -57,7 +59,7 @@ TEST_P(Table, OfHostileWorkers) {
   const auto job = service->create("r", trials(16));
   ASSERT_TRUE(job.ok()) << job.status();
   const Job done = service->watch(job->name).back();
-  // Of workers that nobody knows one may be refuted for all.
+  // Workers without tokens count as one principal, so all of them may be refuted for what one of them sent.
   const bool decided = honest > 0 && known != Known::kNobody;
   EXPECT_TRUE(!decided || done.state == JobState::kSucceeded) << done.error;
   int loaded = 0;

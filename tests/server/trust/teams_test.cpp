@@ -27,7 +27,7 @@ class Teams : public WithTokens {
     speech.call_by(by_token("speech"));
     nobody.call_by(by_token("nobody"));
   }
-  // Of every record that the caller is told of.
+  // Returns the team of every record in the caller's listing.
   static std::vector<std::string> teams_listed(const Caller& caller) {
     grpc::ClientContext context;
     v1::ListKernelsResponse page;
@@ -74,7 +74,7 @@ TEST_F(Teams, SeeTheirOwnJobsAndRecords) {
   EXPECT_EQ(jobs_listed(*service), 1) << "an operator sees every one";
   EXPECT_EQ(fetched(*service, own[0].digest), grpc::StatusCode::OK);
   EXPECT_EQ(fetched(speech, own[0].digest), grpc::StatusCode::OK);
-  // The same question of another team is another job and another search.
+  // The same request by another team makes another job and another search.
   EXPECT_EQ(vision.create("r", trials(16)).status().code(), absl::StatusCode::kInvalidArgument) << "an id of others";
   EXPECT_FALSE(vision.cancel(job.name));
   EXPECT_TRUE(vision.watch(job.name).empty());
@@ -85,7 +85,8 @@ TEST_F(Teams, SeeTheirOwnJobsAndRecords) {
   for (const KernelRecord& record : own) EXPECT_EQ(speech.record(record.key)->digest, record.digest) << "still its own";
 }
 
-// By the rule of a team what two principals agree on becomes everybody's; of the other team nothing does.
+// Records of team vision that two principals confirm become shared by its rule publish=confirmed. Those of team speech,
+// which has no such rule, do not.
 TEST_F(Teams, ShareWhatIsConfirmed) {
   FakeWorker one(by_token("fleet"), "one"), two(by_token("second"), "two");
   wait_for_workers(store, 2);
@@ -148,7 +149,7 @@ TEST_F(Teams, MayHaveSoManyJobs) {
   EXPECT_TRUE(speech.create("c", trials(18)).ok());
 }
 
-// What a caller can ask about without a name: who works, and whether an object is here.
+// Calls that need no name of a job or record: the list of workers, and whether an object is stored.
 TEST_F(Teams, DoNotTellOthersOfTheirWorkersAndObjects) {
   FakeWorker own(by_token("vision"), "secret-name"), shared(by_token("fleet"), "one");
   wait_for_workers(store, 2);
@@ -200,7 +201,7 @@ TEST_F(Teams, DoNotTellOthersOfTheirWorkersAndObjects) {
   EXPECT_FALSE(got(nobody));
 }
 
-// The objects of records go with them.
+// A caller can fetch the objects of the records that it may see.
 TEST_F(Teams, FetchTheObjectsOfTheRecordsThatTheySee) {
   FakeWorker worker(by_token("fleet"), "one");
   const Job job = speech.run("r", trials(16));

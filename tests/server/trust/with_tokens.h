@@ -1,4 +1,4 @@
-// A coordinator on a unix socket whose callers show tokens, for tests of what depends on who calls.
+// A fixture with a coordinator on a unix socket whose callers show tokens, for tests of what depends on the caller.
 #pragma once
 
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
-// How an upstream is asked: one call for all who ask, bounded memory of misses, limited patience, and nothing used that
-// a hostile one says.
+// Asking an upstream: one call for all callers with the same question, bounded memory of misses, bounded waits, and
+// false answers of a hostile upstream are not used.
 #include <gmock/gmock.h>
 #include <grpcpp/grpcpp.h>
 
@@ -42,7 +42,7 @@ TEST(UpstreamVia, EndsCirclesAndLongWays) {
   EXPECT_NE(why_not_ask("x", parse_via(std::string(100'000, 'y'))), "");
 }
 
-// An upstream that answers as the test says.
+// An upstream whose answers the test sets.
 class FakeUpstream {
  public:
   explicit FakeUpstream(const std::string& address) : kernels_(this), blobs_(this) {
@@ -70,8 +70,8 @@ class FakeUpstream {
   }
   int asked() const { return asked_; }
 
-  v1::KernelRecord record;  // the answer to every question; without a digest there is none
-  std::string object;       // to every download
+  v1::KernelRecord record;  // the answer to every question for a record; without a digest: a miss
+  std::string object;       // the answer to every download
 
  private:
   struct Kernels final : v1::KernelStore::Service {
@@ -157,11 +157,11 @@ TEST_F(Asking, ManyWhoAskMakeOneCall) {
 TEST_F(Asking, AMissIsNotAskedForAgainAtOnce) {
   const auto at = laptop();
   for (int i = 0; i < 5; ++i) EXPECT_TRUE(absl::IsNotFound(at->record(good.key).status()));
-  // Three seconds may pass in between, on a machine that is busy; not five times.
+  // On a busy machine the 3 s for which a miss is remembered may pass between two calls, but not between all.
   EXPECT_LT(upstream.asked(), 5);
 }
 
-// An upstream that hangs holds nobody for long, and the coordinator works meanwhile.
+// A caller waits only briefly for an upstream that hangs, and the coordinator goes on working.
 TEST_F(Asking, AnUpstreamThatHangsIsNotWaitedFor) {
   const auto at = laptop();
   upstream.hold();

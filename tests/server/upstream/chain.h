@@ -1,4 +1,4 @@
-// Coordinators in a chain, each on a unix socket of one folder, for tests of what one asks of the next.
+// A fixture with a chain of coordinators, each on a unix socket in one folder, for tests of what one asks of the next.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -28,7 +28,7 @@ class Chain : public ::testing::Test {
     out.store = store(name);
     out.listen = address(name);
     out.signing_key = scratch.path(name + ".key");
-    out.lease_s = 0.5;  // Who has gone is soon not waited for.
+    out.lease_s = 0.5;  // a worker that has disconnected is given up quickly
     if (!upstream.empty()) out.upstream.address = address(upstream);
     return out;
   }
@@ -40,7 +40,7 @@ class Chain : public ::testing::Test {
       out << SigningKey::open(scratch.path(name + ".key")).value()->public_key() << " " << name << "\n";
     return file;
   }
-  // The bytes of an answer of GetKernel as they come over the wire.
+  // Returns the bytes of an answer of GetKernel as they are received.
   static std::string bytes_of(const std::shared_ptr<grpc::Channel>& channel, const v1::GetKernelRequest& request) {
     grpc::ByteBuffer answer;
     const grpc::Status status =
@@ -62,7 +62,7 @@ class Chain : public ::testing::Test {
     grpc::ClientContext context;
     return download(*stub, &context, digest, kMostObjectBytes, "the coordinator");
   }
-  // Every record that is listed, as it is served for its key.
+  // Returns every record that is listed, as it is served for its key.
   static std::vector<KernelRecord> all_records(Service& at) {
     grpc::ClientContext context;
     v1::ListKernelsResponse page;

@@ -13,7 +13,7 @@ using ::testing::HasSubstr;
 
 class Fetching : public Chain {
  protected:
-  // Kernels at the site, made by a worker that is gone afterwards.
+  // Tunes at the coordinator "site" with a worker that stops afterwards, and returns the site's records.
   std::vector<KernelRecord> tune_at_site(const std::string& request = "r") {
     FakeWorker worker(site->channel, "one");
     const Job job = site->run(request, trials(8));
@@ -39,7 +39,7 @@ TEST_F(Fetching, ARecordPassesTheChainUnchanged) {
     EXPECT_EQ(object(laptop.channel, record.object_sha256).value(),
               object(site->channel, record.object_sha256).value());
   }
-  // Each of them has it now.
+  // Each coordinator of the chain has stored the records, and serves them without the site.
   site.reset();
   for (const KernelRecord& record : made) {
     EXPECT_EQ(*team.record(record.key), record);
@@ -57,7 +57,7 @@ TEST_F(Fetching, ObjectsAndDigestsAreFoundByThemselves) {
   v1::GetKernelRequest by_digest;
   by_digest.set_digest(record.digest);
   EXPECT_EQ(bytes_of(laptop.channel, by_digest), bytes_of(site->channel, by_digest));
-  // What was asked for by its digest may be an old one, so that it is not what is served for the key.
+  // A record that was fetched by its digest may be an old one, so it is not served for its key.
   EXPECT_EQ(number_in(store("laptop"), "SELECT count(*) FROM records WHERE blessed = 1"), 0);
   EXPECT_EQ(*laptop.record(record.key), record);
   EXPECT_EQ(number_in(store("laptop"), "SELECT count(*) FROM records WHERE blessed = 1"), 1);
@@ -72,7 +72,7 @@ TEST_F(Fetching, AJobUsesWhatIsThere) {
   EXPECT_TRUE(job.cached);
   for (const GroupResult& group : job.result->groups)
     EXPECT_EQ(laptop.record(group.key)->digest, site->record(group.key)->digest);
-  // A job that may search does not either.
+  // A job that may search finds them too, and does not search.
   Service other(options("other", "site"));
   const Job searches = other.run("r", trials(8));
   EXPECT_EQ(searches.state, JobState::kSucceeded) << searches.error;
@@ -87,7 +87,7 @@ TEST_F(Fetching, AJobMayBeForAMachineOfTheUpstream) {
   asked.device.reset();
   asked.target = "cpu:avx2";
   Job job;
-  // Where a call takes more than its second, what it asked for is there a moment later.
+  // If a call takes longer than it is waited for, its answer is stored a moment later.
   for (int i = 0; i < 30 && job.state != JobState::kSucceeded; ++i) job = laptop.run(cat("r", i), asked);
   ASSERT_EQ(job.state, JobState::kSucceeded) << job.error;
   ASSERT_TRUE(job.device.has_value());
@@ -112,7 +112,7 @@ TEST_F(Fetching, WithoutTheUpstreamItIsSaid) {
   ASSERT_TRUE(laptop.admin->GetServerInfo(&context, {}, &info).ok());
   EXPECT_EQ(info.upstream(), address("site"));
   EXPECT_THAT(info.upstream_problem(), HasSubstr("cannot be reached"));
-  // It is back, with what it had, and nobody tells the laptop.
+  // The site is back with its records. The laptop notices that by itself.
   site.emplace(options("site"));
   absl::StatusOr<KernelRecord> other;
   const KernelRecord more = made.back();
@@ -121,7 +121,7 @@ TEST_F(Fetching, WithoutTheUpstreamItIsSaid) {
   EXPECT_EQ(*other, more);
 }
 
-// What a search here has found is not replaced by what the upstream has.
+// A record that was searched here is not replaced by the upstream's.
 TEST_F(Fetching, OwnRecordsStay) {
   const std::vector<KernelRecord> made = tune_at_site();
   Service laptop(options("laptop", "site"));
@@ -138,7 +138,7 @@ TEST_F(Fetching, OwnRecordsStay) {
   }
 }
 
-// What the upstream no longer serves, or serves no longer so, is not served here either.
+// A fetched record that the upstream no longer serves is dropped, and one that it has replaced is fetched anew.
 TEST_F(Fetching, WhatIsInvalidatedOrReplacedThereIsFoundOut) {
   const std::vector<KernelRecord> made = tune_at_site();
   CoordinatorOptions last = options("laptop", "site");

@@ -1,4 +1,4 @@
-// Offers: what is made below arrives at the upstream by its rules, once.
+// Offers: records that a coordinator made arrive at its upstream once, by the rules of both.
 #include <gmock/gmock.h>
 
 #include <optional>
@@ -37,7 +37,7 @@ class Offers : public Chain {
   }
   CoordinatorOptions laptop_options(OfferRule rule, const std::string& shown = "laptop") const {
     CoordinatorOptions out = options("laptop", "site");
-    out.lease_s = 15;  // No worker is taken for gone.
+    out.lease_s = 15;  // no worker is taken for lost
     out.upstream.offer = rule;
     out.upstream.dialled.token_file = scratch.path(shown + ".token");
     return out;
@@ -48,12 +48,12 @@ class Offers : public Chain {
     EXPECT_TRUE(at.kernels->ListKernels(&context, {}, &page).ok());
     return {page.kernels().begin(), page.kernels().end()};
   }
-  // Every kernel of the laptop is at the site, and the laptop knows.
+  // Waits until the laptop has offered every record that it serves to the site.
   void wait_until_offered() const {
     while (number_in(store("laptop"), "SELECT count(*) FROM records WHERE blessed = 1 AND offered = 0") > 0)
       std::this_thread::yield();
   }
-  // Calls as the token NAME, with the object of the record and the record.
+  // Uploads the object of a record to the site and offers the record, with the token `shown`.
   absl::StatusOr<v1::OfferKernelResponse> offer(const std::string& shown, const KernelRecord& record,
                                                 const std::string& bytes) const {
     DialOptions how;
@@ -95,7 +95,7 @@ TEST_F(Offers, WhatIsConfirmedArrivesOnce) {
   expect_sound(store("site"));
 }
 
-// Made while the upstream was away, and offered by another process of the coordinator.
+// Records that were made while the upstream was away are offered after the coordinator has restarted.
 TEST_F(Offers, SurviveARestart) {
   {
     Service laptop(laptop_options(OfferRule::kConfirmed));
@@ -149,33 +149,33 @@ TEST_F(Offers, FollowTheRulesOfBoth) {
   by_one.confirmed_by = "one/other";
   EXPECT_THAT(why("laptop", sign(by_one, "laptop")), HasSubstr("nobody has confirmed it")) << "of one principal";
   EXPECT_TRUE(listed(*site).empty());
-  // What nobody confirmed stays with the team of the caller; and so does what its team does not publish.
+  // An unconfirmed record stays with the team of the caller.
   EXPECT_EQ(offer("of_vision", made[0], objects[0])->outcome(), v1::OfferKernelResponse::ACCEPTED);
   EXPECT_EQ(listed(*site).at(0).team(), "vision");
   EXPECT_EQ(offer("laptop", sign(confirmed, "laptop"), objects[0])->outcome(), v1::OfferKernelResponse::ACCEPTED);
   EXPECT_EQ(offer("laptop", sign(confirmed, "laptop"), objects[0])->outcome(), v1::OfferKernelResponse::KNOWN);
   EXPECT_EQ(listed(*site).size(), 2u);
-  // No team takes a shared record away from the others.
+  // An offer by a caller of a team does not take a shared record away from the others.
   EXPECT_EQ(offer("of_vision", sign(confirmed, "laptop"), objects[0])->outcome(), v1::OfferKernelResponse::KNOWN);
   EXPECT_EQ(number_in(store("site"), "SELECT count(*) FROM records WHERE namespace = 0 AND blessed = 1"), 1);
-  // One that is slower is known, one that is faster takes its place.
+  // A slower record is answered as known; a faster one replaces the shared record.
   KernelRecord other = confirmed;
   other.samples_ns = {confirmed.samples_ns[0] * 2};
   EXPECT_EQ(offer("laptop", sign(other, "laptop"), objects[0])->outcome(), v1::OfferKernelResponse::KNOWN);
   other.samples_ns = {confirmed.samples_ns[0] - 1};
   EXPECT_EQ(offer("laptop", sign(other, "laptop"), objects[0])->outcome(), v1::OfferKernelResponse::ACCEPTED);
   EXPECT_EQ(site->record(confirmed.key)->samples_ns, other.samples_ns);
-  // A producer that is revoked here.
+  // The site revokes the producer that confirmed the record.
   add_row("cert spiffe://lab/two none");
   other.samples_ns = {confirmed.samples_ns[0] - 2};
   std::string said;
   do said = why("laptop", sign(other, "laptop"));
-  while (said.empty() && --other.samples_ns[0] > 0);  // the file is looked at now and then
+  while (said.empty() && --other.samples_ns[0] > 0);  // the callers file is read again from time to time
   EXPECT_THAT(said, HasSubstr("its producer spiffe:%2F%2Flab%2Ftwo is revoked here"));
   expect_sound(store("site"));
 }
 
-// The first value offers nothing, and what is not confirmed is not offered by the second.
+// kNone offers nothing, kConfirmed no unconfirmed record, and kAll every record.
 TEST_F(Offers, AreMadeByTheRuleOfTheLowerOne) {
   Service site(site_options());
   for (const OfferRule rule : {OfferRule::kNone, OfferRule::kConfirmed}) {

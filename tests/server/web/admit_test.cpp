@@ -1,4 +1,4 @@
-// Who may ask for what by HTTP: the same callers as for the calls that it stands for.
+// An HTTP address is answered for the callers that may make the RPC for which it stands.
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 

@@ -1,4 +1,4 @@
-// What the pages read of the store: points of curves, and records by machine and model.
+// Queries of the web pages to the store: points of curves, and records by machine and model.
 #include <gtest/gtest.h>
 
 #include <set>
@@ -40,7 +40,7 @@ TEST(WebLists, TrialsOfRoundsAlone) {
   EXPECT_TRUE(store->trial_points(search + 1, 0, 100)->empty());
 }
 
-// Rounds that are measured at once end in any order.
+// Rounds that are measured at the same time may end in any order.
 TEST(WebLists, ACurveFillsItsGaps) {
   Scratch scratch;
   auto store = open_or_die({.file = scratch.path("a.db")});
@@ -62,7 +62,7 @@ TEST(WebLists, ACurveFillsItsGaps) {
   EXPECT_TRUE(is({0, 1, 2, 3, 4, 5, 6}));
 }
 
-// The keys that a filter lists, page by page.
+// Returns the keys that a filter lists, read in pages of two.
 std::multiset<std::string> listed(Store& store, const RecordFilter& filter, const Reader& reader = {}) {
   std::multiset<std::string> keys;
   std::optional<RecordCursor> after;

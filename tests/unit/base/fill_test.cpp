@@ -25,7 +25,7 @@ Fill integers(int64_t low, int64_t high) {
 }
 
 TEST(Fill, RangeAgreesWithValueBitForBitWhateverTheCut) {
-  // Among them denormals, zeros and overflows of f16.
+  // The cases include denormals, zeros and overflows of f16.
   for (const auto& [dtype, stddev, mean] : [] {
          std::vector<std::tuple<DType, double, double>> out;
          for (DType dtype : kAll) out.emplace_back(dtype, 1.7, 0.25);
@@ -157,7 +157,7 @@ TEST(Elements, HalvesRoundToNearestEvenAndOverflow) {
   EXPECT_EQ(bits_of(DType::f16, 1.0), 0x3c00);
   EXPECT_EQ(bits_of(DType::f16, 1.0 + 0x1p-11), 0x3c00);      // a tie rounds to even
   EXPECT_EQ(bits_of(DType::f16, 1.0 + 3 * 0x1p-11), 0x3c02);  // a tie rounds to even, here upwards
-  // rounding through f32 first would lose the last term
+  // Rounding through f32 first would lose the last term.
   EXPECT_EQ(bits_of(DType::f16, 1.0 + 0x1p-11 + 0x1p-40), 0x3c01);
   EXPECT_EQ(bits_of(DType::f16, 65504), 0x7bff);
   EXPECT_EQ(bits_of(DType::f16, 65519.99), 0x7bff);

@@ -1,4 +1,4 @@
-// Calls of libraries as text: every call is read back as it was, and what does not fit is refused with its place.
+// Texts of library calls: a call is read back unchanged, and an inconsistent one is refused with its field's name.
 #include "compiler/base/matmul.h"
 
 #include <gmock/gmock.h>
@@ -77,7 +77,7 @@ TEST(MatmulText, WhatDoesNotFitIsRefusedWithItsPlace) {
   EXPECT_FALSE(parse_matmul(std::string(1 << 20, '[')).ok());
 }
 
-// Whatever is made of a text, it is refused or means what it says.
+// A text with changed bytes is either refused, or read as a call whose own text is read back unchanged.
 TEST(MatmulText, ChangedBytesAreRefusedOrRead) {
   std::mt19937 random(7);  // NOLINT(cert-msc32-c,cert-msc51-cpp): the same texts in every run
   const std::string text = matmul_text(example());

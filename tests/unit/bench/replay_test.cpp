@@ -1,4 +1,4 @@
-// The T4 reader and writer, and the scores of replayed searches.
+// The reader and writer of T4 result files, and the scores of replayed searches.
 #include <gtest/gtest.h>
 
 #include "bench/replay/score.h"

@@ -1,4 +1,5 @@
-// A watch waits for a coordinator that is away without asking it all the time, and a budget holds whoever is missing.
+// A client that watches a job on an unreachable coordinator waits longer before each retry, and --budget ends a tune
+// even if the coordinator or every worker is missing.
 #include <gmock/gmock.h>
 
 #include "client/cli/exit_code.h"
@@ -51,7 +52,7 @@ TEST_F(AwayCoordinator, IsNotAskedAllTheTime) {
   EXPECT_EQ(job.status().code(), absl::StatusCode::kUnavailable) << job.status();
   EXPECT_THAT(std::string(job.status().message()), HasSubstr("warploom watch jobs/1"));
   EXPECT_EQ(lost, 1);
-  // Delays of at least 50, 100, 200, 400 and 800 ms are more than a second.
+  // Five waits of at least 50, 100, 200, 400 and 800 ms exceed the patience of one second.
   EXPECT_LE(tuning_.watches, 6);
 }
 

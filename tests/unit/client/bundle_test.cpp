@@ -131,7 +131,7 @@ TEST_F(BundleTest, EveryFlippedByteIsFound) {
   EXPECT_EQ(load_bundle(path("b")).status().code(), absl::StatusCode::kDataLoss);
 }
 
-// Changes a manifest and gives it the right digest again.
+// Changes a manifest, corrects its digest, and returns the error of parsing it.
 std::string refusal_of(const std::string& text, const std::function<void(Json&)>& change) {
   Json json = Json::parse(text);
   json.erase("sha256");

@@ -1,4 +1,4 @@
-// Models whose values are in files beside the model.
+// ONNX models whose weights lie in separate files beside the model.
 #include "client/onnx_weights/external.h"
 
 #include <gmock/gmock.h>
@@ -21,7 +21,7 @@ using ::testing::HasSubstr;
 
 class ExternalTest : public ProgramsTest {
  protected:
-  // z = x + w, with w : float[2,3] in `location` at `offset`. root_/m holds the model.
+  // Writes the model z = x + w, with w : float[2,3] in the file `location` at `offset`, to root_/m.
   std::string model(const std::string& location, const std::string& offset = "", const std::string& length = "") {
     onnx::ModelProto model;
     model.set_ir_version(8);
@@ -60,7 +60,7 @@ class ExternalTest : public ProgramsTest {
     return path;
   }
 
-  // Importing the model and reading its weights fail with the same message, which is returned.
+  // Returns the error of importing the model. Reading its weights must fail with the same error.
   std::string error(const std::string& path) {
     const auto graph = read_graph(path, {}, {64, 32, 48});
     const auto weights = visit_onnx(path, [](const auto&...) { return absl::OkStatus(); });

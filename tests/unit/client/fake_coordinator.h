@@ -1,4 +1,4 @@
-// A coordinator that answers what a test tells it to, also what no coordinator of ours would.
+// A coordinator whose answers a test sets, including answers that a real coordinator never gives.
 #pragma once
 
 #include <grpcpp/grpcpp.h>
@@ -24,7 +24,7 @@
 
 namespace wl {
 
-// No part of this machine may be used but what it builds, if that is given.
+// A machine that only describes itself: every operation fails, except build() if `built` is set.
 class NoMachine final : public Local {
  public:
   absl::StatusOr<std::shared_ptr<grpc::Channel>> open(const std::string&) override { return error(); }
@@ -50,9 +50,9 @@ class NoMachine final : public Local {
 };
 
 struct FakeTuning final : v1::TuningService::Service {
-  v1::Job job;  // what CreateTuningJob and CancelJob answer
+  v1::Job job;  // the answer of CreateTuningJob and CancelJob
   std::function<grpc::Status(grpc::ServerContext*, grpc::ServerWriter<v1::Job>*)> watch;
-  std::vector<v1::InspectResponse> parts;  // what Inspect answers
+  std::vector<v1::InspectResponse> parts;  // the answer of Inspect
   std::atomic<int> watches = 0, cancels = 0;
 
   grpc::Status CreateTuningJob(grpc::ServerContext*, const v1::CreateTuningJobRequest*, v1::Job* out) override {
@@ -79,7 +79,7 @@ struct FakeTuning final : v1::TuningService::Service {
 };
 
 struct FakeKernels final : v1::KernelStore::Service {
-  v1::KernelRecord record;  // the answer to every question
+  v1::KernelRecord record;  // the answer to every request
   grpc::Status GetKernel(grpc::ServerContext*, const v1::GetKernelRequest*, v1::KernelRecord* out) override {
     *out = record;
     return grpc::Status::OK;
@@ -93,7 +93,7 @@ struct FakeKernels final : v1::KernelStore::Service {
 
 struct FakeBlobs final : v1::BlobStore::Service {
   std::string bytes = "an object";
-  bool drips = false;  // for as long as its caller listens
+  bool drips = false;  // whether Download first sends a byte every 5 ms until the caller cancels
   grpc::Status Download(grpc::ServerContext* context, const v1::DownloadRequest*,
                         grpc::ServerWriter<v1::DownloadResponse>* writer) override {
     v1::DownloadResponse chunk;
@@ -139,7 +139,7 @@ class FakeCoordinator : public testing::Test {
     server_ = builder.BuildAndStart();
   }
   ~FakeCoordinator() override {
-    ++tuning_.cancels;  // ends a watch that waits for it
+    ++tuning_.cancels;  // ends a watch that waits for a cancellation
     tuning_.cancels.notify_all();
     server_->Shutdown(std::chrono::system_clock::now());
     server_->Wait();
@@ -147,7 +147,7 @@ class FakeCoordinator : public testing::Test {
   }
   std::string path(const std::string& name) const { return root_ + "/" + name; }
 
-  // Runs `warploom WORDS... --server ADDRESS`; returns the exit code. What it says is in said_.
+  // Runs `warploom WORDS... --server ADDRESS` and returns its exit code. Leaves stderr in said_ and stdout in printed_.
   int run(std::vector<std::string> words) {
     words.insert(words.begin(), "warploom");
     words.insert(words.end(), {"--server", address_});
@@ -163,7 +163,7 @@ class FakeCoordinator : public testing::Test {
     return code;
   }
 
-  // Every file under the root, so that a test sees what was written and where.
+  // Returns the paths of all files under the root, relative to it, so that a test sees what was written where.
   std::vector<std::string> files() const {
     std::vector<std::string> found;
     for (const auto& entry : std::filesystem::recursive_directory_iterator(root_))

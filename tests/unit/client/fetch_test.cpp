@@ -1,4 +1,4 @@
-// Where a program's kernels come from, with a coordinator that the test decides about.
+// Client::load() takes a bundle from the process, the disk, the coordinator or a fallback. The test plays coordinator.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -19,7 +19,8 @@ namespace {
 using testing::HasSubstr;
 namespace fs = std::filesystem;
 
-// A coordinator that has a bundle for each request, says how often it was asked, and may be slow or wrong.
+// Its coordinator (options().ask) has a bundle for each request and counts requests in asked_. A test can delay the
+// answers (answers_) or make them errors (error_).
 class FetchTest : public ProgramsTest {
  protected:
   void SetUp() override {
@@ -52,7 +53,7 @@ class FetchTest : public ProgramsTest {
   static std::optional<Client::Clock::time_point> in(int64_t ms) {
     return Client::Clock::now() + std::chrono::milliseconds(ms);
   }
-  // The folders of entries in the cache that are complete.
+  // Returns the folders of the complete cache entries; the name of an incomplete one begins with a dot.
   std::vector<fs::path> entries() const {
     std::vector<fs::path> out;
     for (const auto& key : fs::directory_iterator(root_ + "/cache"))
@@ -65,7 +66,7 @@ class FetchTest : public ProgramsTest {
   BundleRequest request_;
   std::string fallback_;
   std::atomic<int> asked_ = 0;
-  std::latch answers_{1};  // it waits until this is open
+  std::latch answers_{1};  // the coordinator answers once this is open
   absl::Status error_;
 };
 
@@ -98,7 +99,7 @@ TEST_F(FetchTest, WhatDecidesAboutKernelsIsTheKey) {
   others[3].weights = {"w"};
   others[4].allow_tf32 = true;
   for (const BundleRequest& other : others) EXPECT_EQ(client.load(other, {})->from, BundleFrom::kCoordinator);
-  // Another path with the same bytes is the same; other bytes in the same file are not.
+  // A request by another path to the same bytes is the same; with other bytes in the file it is another one.
   BundleRequest copy = request_;
   copy.graph = root_ + "/copy.graph";
   fs::copy(request_.graph, copy.graph);
@@ -154,7 +155,7 @@ TEST_F(FetchTest, SaysWhatTheCoordinatorSaidAndLeavesItAlone) {
 TEST_F(FetchTest, EndsWhileItAsks) {
   auto client = std::make_unique<Client>(options());
   EXPECT_FALSE(client->load(request_, in(0)).ok());
-  client.reset();  // hangs if nothing stops what it asks
+  client.reset();  // hangs unless the client stops its pending request
   EXPECT_EQ(entries().size(), 0u);
 }
 
@@ -200,7 +201,7 @@ TEST_F(FetchTest, RemovesWhatWasUsedLeastRecentlyAndNobodyHolds) {
     other.trials = trials;
     ASSERT_TRUE(Client(small).load(other, {}).ok());
   }
-  // The held one, and the last, which its own client held when it was added.
+  // What remains is the entry that `holder` holds and the last one, which its own client held while it was added.
   EXPECT_EQ(entries().size(), 2u);
   auto model = Model::of(held->bundle);
   ASSERT_TRUE(model.ok()) << model.status();
@@ -243,7 +244,7 @@ TEST_F(FetchTest, RefusesWhatCannotBe) {
   EXPECT_THAT(Client(alone).load(request_, {}).status().message(), HasSubstr("no coordinator is named"));
   EXPECT_EQ(Client(alone).load(request_, {}, fallback_)->from, BundleFrom::kFallback);
   ClientOptions unwritable = options();
-  unwritable.cache.folder = request_.graph;  // a file
+  unwritable.cache.folder = request_.graph;  // a file where a folder is needed
   {
     Client client_without(unwritable);
     const auto found = client_without.load(request_, {});
@@ -260,7 +261,7 @@ TEST_F(FetchTest, ACacheIsItsUsersAlone) {
   EXPECT_TRUE(open_cache(folder).ok());
   fs::permissions(folder, fs::perms::owner_all | fs::perms::group_write);
   EXPECT_THAT(open_cache(folder).status().message(), HasSubstr("may be written by others"));
-  EXPECT_TRUE(absl::IsInvalidArgument(open_cache(request_.graph).status()));  // a file
+  EXPECT_TRUE(absl::IsInvalidArgument(open_cache(request_.graph).status()));  // a file, not a folder
   EXPECT_TRUE(absl::IsInvalidArgument(open_cache(request_.graph + "/cache").status()));
   if (::geteuid() == 0) {
     fs::permissions(folder, fs::perms::owner_all);

@@ -1,5 +1,5 @@
-// A coordinator that sends what it should not: nothing is written outside the folder that was asked for, and the answer
-// to another question is none.
+// A coordinator that sends wrong or malicious answers: the client writes nothing outside the requested folder, and
+// refuses an answer to another request.
 #include <gmock/gmock.h>
 
 #include <fstream>
@@ -23,7 +23,7 @@ using namespace std::string_literals;
 
 class HostileCoordinator : public FakeCoordinator {
  protected:
-  // Serves a record after a change of it; its digest is right.
+  // Serves right_record() after `change`, with the digest of the changed record.
   void serve(const std::function<void(KernelRecord&)>& change = {}) {
     KernelRecord record = right_record();
     if (change) change(record);
@@ -63,7 +63,7 @@ TEST_F(HostileCoordinator, ObjectOfOtherBytesIsRefused) {
   EXPECT_THAT(files(), testing::IsEmpty());
 }
 
-// What the machine makes of the source is used, and not what the coordinator has for it.
+// With --build-locally the client uses the object that this machine compiles, not the coordinator's.
 TEST_F(HostileCoordinator, WhatIsBuiltHereIsNotItsObject) {
   const auto get_built = [&] { return run({"get", std::string(64, 'a'), "--out", path("out"), "--build-locally"}); };
   serve();
@@ -81,7 +81,8 @@ TEST_F(HostileCoordinator, WhatIsBuiltHereIsNotItsObject) {
   EXPECT_EQ(run({"get", std::string(64, 'a'), "--build-locally"}), kExitUsage) << "without --out nothing is built";
 }
 
-// What one worker alone says is an object is not loaded: this machine makes it, or somebody says that it is to be used.
+// An object that only its own worker vouches for is not used, unless this machine compiles the same object or the user
+// passes --trust-workers.
 TEST_F(HostileCoordinator, ObjectsThatTheirWorkersAloneGiveAWordForAreNotUsed) {
   const auto get_it = [&](const char* flag) {
     std::vector<std::string> words = {"get", std::string(64, 'a'), "--out", path("out")};
@@ -110,7 +111,7 @@ TEST_F(HostileCoordinator, ObjectsThatTheirWorkersAloneGiveAWordForAreNotUsed) {
   }
 }
 
-// An object that comes byte by byte, and never whole.
+// The object arrives byte by byte and never ends.
 TEST_F(HostileCoordinator, WhatDripsForEverIsGivenUp) {
   serve();
   blobs_.drips = true;
@@ -124,7 +125,7 @@ TEST_F(HostileCoordinator, WhatDripsForEverIsGivenUp) {
   EXPECT_THAT(files(), testing::IsEmpty());
 }
 
-// A coordinator that makes a job of a question for what it has, and never ends it.
+// The coordinator answers a request for stored records with a running job that never ends.
 TEST_F(HostileCoordinator, AJobThatWasNotAskedForIsNotAwaited) {
   std::ofstream(path("g.graph")) << right_record().graph;
   tuning_.job.set_name("jobs/1");
@@ -172,7 +173,7 @@ TEST_F(HostileCoordinator, AnswerToAnotherQuestionIsNoProgram) {
   EXPECT_THAT(refused(other), HasSubstr("output y is not where the graph has it: the buffer x"));
 }
 
-// A part of an answer of Inspect with one group.
+// Returns a part of an Inspect answer, with one group.
 v1::InspectResponse part_with(const std::string& kernel) {
   v1::InspectResponse part;
   v1::InspectResponse::Group* group = part.add_groups();

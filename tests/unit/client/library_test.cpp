@@ -1,4 +1,4 @@
-// The C library, called as a program in C or C++ calls it.
+// The C library, called through its C header and its C++ wrapper.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -16,7 +16,7 @@ namespace {
 
 using testing::HasSubstr;
 
-// Floats at an address that is `off` bytes after a multiple of 64.
+// A buffer of `count` floats (first, first + 1, ...) that begins `off` bytes after a multiple of 64.
 class Memory {
  public:
   Memory(size_t count, size_t off, float first) : bytes_(count * 4 + 128) {
@@ -31,7 +31,7 @@ class Memory {
   float* data_;
 };
 
-// y = x + 2 w, for 6 rows of 32, and for 2.
+// A bundle of y = x + 2 w in two sizes: 6 and 2 rows of 32.
 class LibraryTest : public ProgramsTest {
  protected:
   void SetUp() override {
@@ -119,6 +119,7 @@ TEST_F(LibraryTest, KernelsForCpusHaveNoStream) {
   warploom_model_free(model);
 }
 
+// A caller that was built with an older header has fewer members in its structs.
 TEST_F(LibraryTest, WritesOnlyTheMembersThatACallerKnows) {
   warploom_model* model = nullptr;
   ASSERT_EQ(warploom_model_load(folder_.c_str(), nullptr, &model), nullptr);

@@ -32,7 +32,7 @@ float at(const Array& array, size_t index) {
 
 class ModelTest : public ProgramsTest {
  protected:
-  // Writes a bundle for 6 rows, or for 6 and 2.
+  // Writes a bundle for 6 rows, or for 6 and 2, and returns its folder; "" where there is no C compiler.
   std::string bundle(bool two = false) {
     std::vector<TunedProgram> programs = {{program_of("y[i] = x[i] + w[i];"), "{}"}};
     if (two) programs.push_back({program_of("y[i] = x[i] + w[i];", 2), "{}"});
@@ -195,7 +195,7 @@ TEST_F(ModelTest, ComputesFoldedWeightsOnceTheirOperandsAreThere) {
   ASSERT_TRUE(model->set_weight("a", a).ok());
   EXPECT_EQ(first(), 12) << "twice 2 * 3";
 
-  // Both operands were freed, so half of a new pair does not determine the weight.
+  // Both operands were freed after the weight was computed, so a new value of one alone does not determine it.
   ASSERT_TRUE(model->set_weight("a", array_of({32}, 5)).ok());
   EXPECT_EQ(model->run({{"x", x}}).status().code(), absl::StatusCode::kFailedPrecondition);
   ASSERT_TRUE(model->set_weight("b", b).ok());

@@ -1,5 +1,5 @@
-// Manifests that contradict their kernels, with the right digest: each ends with an error, or computes what is right.
-// Every attempt runs in a process of its own, so that a crash is seen.
+// Manifests that contradict their kernels but have a correct digest: each is refused, or computes the right result.
+// Every attempt runs in its own process, so that a crash is detected.
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -30,7 +30,7 @@ class MutatedManifest : public ProgramsTest {
     manifest_.erase("sha256");
   }
 
-  // Loads the bundle and runs it on given values.
+  // Loads the bundle and runs it with x = 3 and w = 5 everywhere, so y must be 13.
   Ending outcome() const {
     const auto program = load_bundle(bundle_);
     if (!program.ok()) return kRefused;
@@ -154,7 +154,7 @@ TEST_F(MutatedManifest, EveryFieldIsRefusedOrMakesNoDifference) {
   EXPECT_GT(refused, 500);
 }
 
-// What each of the facts of a launch is compared with.
+// The error names the file or the graph that each changed fact contradicts.
 TEST_F(MutatedManifest, AContradictionIsNamed) {
   const auto message = [&](const char* place, const Json& value) {
     Json changed = manifest_;
@@ -171,7 +171,7 @@ TEST_F(MutatedManifest, AContradictionIsNamed) {
     EXPECT_EQ(message(place, 3), launch) << place;
   }
   EXPECT_EQ(message("/buffers/0/shape/0", 7), launch);
-  // A bundle of an older format has no such lines: its graphs say what the arguments are.
+  // A bundle of format 4 has no such lines in its sources, so its arguments are compared with its graphs.
   manifest_["format"] = 4;
   EXPECT_EQ(
       message("/buffers/0/shape/0", 7),

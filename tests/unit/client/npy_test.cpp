@@ -39,7 +39,7 @@ TEST(Npy, SaysWhatIsWrong) {
   EXPECT_NE(message(big).find("Fortran order"), std::string::npos);
 }
 
-// Made by numpy.savez_compressed(a=arange(3, dtype=int32), b=float64(2.5)).
+// Returns the bytes of numpy.savez_compressed(a=arange(3, dtype=int32), b=float64(2.5)).
 std::string npz_sample();
 
 TEST(Npy, DamagedBytesNeverCrash) {
@@ -63,7 +63,7 @@ std::string number(uint64_t value, int bytes) {
   return out;
 }
 
-// A zip file with one local entry of `data` and `count` entries of the directory that all lead to it.
+// Returns a zip file with one local entry, which holds `data`, and a directory of `count` entries that all point to it.
 std::string same_bytes_again(const std::string& data, int count, uint64_t size, int method) {
   std::string out = "PK\x03\x04" + number(0, 14) + number(data.size(), 4) + number(size, 4) + number(0, 4) + data;
   const size_t directory = out.size();
@@ -77,7 +77,7 @@ std::string same_bytes_again(const std::string& data, int count, uint64_t size, 
   return out;
 }
 
-// A file may not hold more than its bytes, again and again.
+// Entries may not share bytes; otherwise a small file could unpack to any size (a zip bomb).
 TEST(Npz, EntriesOverTheSameBytesAreRefused) {
   const std::string npy = npy_bytes(DType::f32, {2}, std::string(8, 'x'));
   const auto message = [](const std::string& bytes) { return std::string(parse_npz(bytes, "x").status().message()); };
@@ -85,7 +85,7 @@ TEST(Npz, EntriesOverTheSameBytesAreRefused) {
   EXPECT_NE(message(same_bytes_again(npy, 2, npy.size(), 0)).find("overlap"), std::string::npos);
   EXPECT_EQ(message(same_bytes_again(npy, 1, npy.size() + 1, 0)),
             "x: the zip entry a00xy says two sizes of the same bytes");
-  // 200 entries of 2 GiB each, of which each alone might be right.
+  // 200 entries of 2 GiB each: their sum is refused, although each size is possible by itself.
   const std::string many = message(same_bytes_again(std::string(4 << 20, 'x'), 200, 0x7fffffff, 8));
   EXPECT_NE(many.find("what its zip entries unpack to: has 429496729400 bytes, more than"), std::string::npos) << many;
 }

@@ -37,7 +37,7 @@ TEST(Page, ShowsTimesCurvesLimitsAndTheGraph) {
   curves.add(progress_of(8, 500));
   curves.add(progress_of(16, 500));
   curves.add(progress_of(24, 250));
-  curves.add(progress_of(24, 260));  // measured again beside others
+  curves.add(progress_of(24, 260));  // a second measurement with as many trials adds no point
   ASSERT_EQ(curves.all().size(), 1u);
   EXPECT_EQ(curves.all()[0].best, (std::vector<std::pair<int64_t, double>>{{8, 500}, {24, 250}}));
   const std::string page = page_html({"bert.onnx",
@@ -77,7 +77,7 @@ TEST(Page, SaysWhoseTheLimitsAre) {
   const std::string page = page_html({"t", report, {}, limits});
   for (const char* part : {"what the worker measured of this machine", "memory 11 GB/s", "L1 15 GB/s", "250 Gflop/s"})
     EXPECT_THAT(page, HasSubstr(part));
-  // A report of anybody's.
+  // A report may come from anybody, so its rates may have any type and value.
   for (const char* rates : {"5", "[]", R"({"gflops": -1})", R"({"gflops": "x", "memories": 3})"}) {
     report["environment"]["rates"] = Json::parse(rates);
     EXPECT_FALSE(measured_limits(report).measured) << rates;

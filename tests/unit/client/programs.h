@@ -1,4 +1,4 @@
-// Small programs with real kernels, for tests. They need a private folder and the machine's C compiler.
+// Small programs with real kernels, for tests. Each test has a temporary folder and needs the machine's C compiler.
 #pragma once
 
 #include <gtest/gtest.h>

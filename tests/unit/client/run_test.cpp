@@ -37,7 +37,7 @@ TEST_F(RunTest, ComputesChecksAndTimes) {
   ASSERT_EQ(result->steps_ns.size(), program.steps.size());
   for (const std::vector<int64_t>& step : result->steps_ns) EXPECT_EQ(step.size(), 4u);
 
-  // Saved inputs can be given again, and give the same result.
+  // The saved inputs can be passed in again and give the same result.
   auto y = parse_npy(read_file(root_ + "/out/y.npy").value(), "y");
   options.inputs = {{"x", root_ + "/out/inputs/x.npy"}, {"w", root_ + "/out/inputs/w.npy"}};
   options.seed = 99;
@@ -47,7 +47,7 @@ TEST_F(RunTest, ComputesChecksAndTimes) {
   EXPECT_EQ(again->given, (std::vector<std::string>{"w", "x"}));
   EXPECT_EQ(parse_npy(read_file(root_ + "/out/y.npy").value(), "y")->bytes, y->bytes);
 
-  // The same inputs are given as a folder of weights.
+  // The same inputs can be passed as a folder of weights.
   options.inputs.clear();
   options.weights = {root_ + "/out/inputs"};
   again = run_program(program, options);
@@ -101,7 +101,7 @@ TEST_F(RunTest, KnowsWhetherTheStepsAreTheGraph) {
   NEEDS_COMPILER(program);
   const Graph whole = parse(program.graph_text).value();
   EXPECT_TRUE(steps_make(program, whole).value());
-  // Every step is right on its inputs, but the program is another one: the second step reads x again.
+  // Every step is right on its inputs, but the steps together do not compute the graph: the second one reads x again.
   program.steps[1].args[0] = 0;
   EXPECT_FALSE(steps_make(program, whole).value());
   program.steps[0].args[0] = 2;
@@ -133,7 +133,7 @@ TEST_F(RunTest, MakesUpNoWeightsBesideRealInputs) {
   EXPECT_EQ(run_program(program, options).status().message(),
             "weight w has no value; where an --input is given, weights are not made up: give them with --weights FILE");
 
-  // The bundle has values of small weights, so a file without them is as good as none.
+  // The bundle contains the values of small weights, so the files passed as weights need not contain them.
   for (ProgramBuffer& buffer : program.buffers)
     if (buffer.name == "w") buffer.fill.literal.assign(static_cast<size_t>(elements(buffer.shape)), 1);
   std::filesystem::create_directory(root_ + "/weights");

@@ -1,4 +1,5 @@
-// What a client remembers of the generations of signed records. Records and heads are signed by a key of the test.
+// What a client remembers of the generations of signed records. The test signs records and store heads with its own
+// key.
 #include "client/remote/seen.h"
 
 #include <gmock/gmock.h>
@@ -17,7 +18,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-constexpr int64_t kNow = 4'000'000'000'000;  // in the year 2096: heads of this date are of today for long
+constexpr int64_t kNow = 4'000'000'000'000;  // in the year 2096, so a head of this date is not too old
 
 class Seen : public ::testing::Test {
  protected:
@@ -76,7 +77,7 @@ TEST_F(Seen, WhatASignerSaidIsKeptWhateverIsSaidAfterwards) {
     EXPECT_TRUE(admit(seen, record(10, sha256_hex("other"))).ok());
   }
   SeenGenerations next(file, "another");
-  next.hear({said(kNow + 1, 0)});  // a store of yesterday, or somebody in between
+  next.hear({said(kNow + 1, 0)});  // an older copy of the store, or an attacker on the way
   EXPECT_TRUE(absl::IsPermissionDenied(admit(next, record(29))));
   EXPECT_TRUE(absl::IsPermissionDenied(admit(next, record(9, sha256_hex("other")))));
 }
@@ -110,7 +111,7 @@ TEST_F(Seen, HeadsOfOthersAndForgedOnesAreLeftOut) {
   EXPECT_EQ(sound_heads(heads, {}).size(), 2u);
 }
 
-// The file does not grow with what is seen again and again.
+// Lines that a later line supersedes are removed, so the file does not grow with every record that is seen.
 TEST_F(Seen, LinesThatSayLessThanOthersGo) {
   {
     SeenGenerations seen(file, "");

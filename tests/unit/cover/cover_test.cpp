@@ -38,7 +38,7 @@ std::vector<std::string> classes(const Graph& graph, const Cover& cover) {
   return names;
 }
 
-// `layers` transformer layers over `t` tokens with `h` heads of `d`, in the shape of BERT.
+// Builds a model like BERT: `layers` transformer layers over `t` tokens, with `h` heads of `d` features.
 Graph transformer(int layers, int64_t t, int64_t h, int64_t d) {
   Builder b;
   const int64_t e = h * d;
@@ -176,7 +176,7 @@ TEST(Cover, ExpensiveWorkIsNotRepeatedAndCheapWorkIs) {
   EXPECT_EQ(greedy(graph_of(text("exp"))).groups.size(), 2u);
 }
 
-// A weight of bytes is dequantised where it is read, one of floats is scaled once.
+// An i8 weight is dequantised in the kernel that reads it; an f32 weight is scaled once, by a kernel of its own.
 TEST(Cover, WorkThatWidensAWeightIsRepeated) {
   for (const DType dtype : {DType::i8, DType::f32}) {
     Builder b;
@@ -191,7 +191,8 @@ TEST(Cover, WorkThatWidensAWeightIsRepeated) {
   }
 }
 
-// A triangular factor is not stored first: the product leaves half of it out. A mask that removes little is.
+// A triangular factor is masked inside the product, which skips the masked half. A mask that removes little has a
+// kernel of its own.
 TEST(Cover, MasksThatLeaveOutProductsAreInTheirKernel) {
   for (const int64_t above : {0, 90}) {
     Builder b;
@@ -255,8 +256,8 @@ TEST(Cover, AViewThatNobodyCanAbsorbIsAKernel) {
   EXPECT_EQ(check_cover(graph, greedy(graph)), "");
 }
 
-// If the value were stored transposed, as its only direct use reads it, %4 could not be read in the same kernel: it
-// undoes the transpose and cuts the axes.
+// If %2 were stored transposed, as its only direct use reads it, the same kernel could not read it through %4 and %5,
+// which undo the transpose and split the axes differently.
 TEST(Cover, AStoredViewLeavesItsReadersKernels) {
   const Graph graph = graph_of(R"(graph {
     %0 = input "x" : f32[8,6]
@@ -283,7 +284,7 @@ TEST(Cover, PadsAndConcatsOfInputsNeedNoKernel) {
   EXPECT_EQ(one_per_op(graph).groups.size(), 1u);
 }
 
-// The padded values are stored, and the pad itself is part of the read.
+// A computed value that is padded or joined is stored first, and the kernel that reads it pads and joins.
 TEST(Cover, PadsAndConcatsOfComputedValuesCut) {
   const Graph graph = graph_of(R"(graph {
     %0 = input "x" : f32[4]

@@ -1,5 +1,5 @@
-// The name of a group must not depend on its place, and the groups that may be merged must not depend on the method of
-// finding them.
+// The text of a group does not depend on names or on the order of nodes, and PartGraph allows exactly the merges that
+// make no cycle.
 #include <gtest/gtest.h>
 
 #include <random>
@@ -80,7 +80,8 @@ TEST(GroupOrder, ExtractedGroupsAreInOrder) {
   EXPECT_EQ(print(extract(once, whole(once))), print(once));
 }
 
-// Whether a path of at least two steps leads from one to the other.
+// Returns whether a path of at least two edges leads from `from` to `to`, which a merge of the two would close to a
+// cycle.
 bool detour(const PartGraph& graph, int from, int to) {
   std::vector<int> todo;
   for (int next : graph.after(from))

@@ -69,7 +69,7 @@ TEST(PoolPacks, KernelsOfAPathDoNot) {
   EXPECT_GE(packs, 4);
 }
 
-// The queries can run as early as the keys, but no kernel depends on them.
+// No kernel depends on the queries, so they may be packed with the keys or with the last product.
 TEST(PoolPacks, AnEarlyKernelMayRunWithALateOne) {
   const Graph graph = parse(kProducts).value();
   const ColumnPool pool = candidate_pool(graph, gpu()).value();

@@ -186,8 +186,8 @@ TEST(CoverRegions, SegmentsMakeACoverNoWorse) {
 class PlannedRandom : public testing::Sharded {};
 INSTANTIATE_TEST_SUITE_P(Shards, PlannedRandom, ::testing::Range(0, testing::kShards));
 
-// All stages: pool, program, regions, groups. 500 graphs of at most ten ops are compared with the shortest path, and
-// each cover with the meaning of its graph.
+// Tests all stages: pool, program, regions, groups. Compares covers of 500 graphs of at most ten ops with the shortest
+// path, and checks that each cover computes its graph.
 TEST_P(PlannedRandom, CoversAreOptimalAndMeanTheGraph) {
   const Seeds range = seeds(500, 1);
   double lost_model = 0, lost_times = 0, worst = 0;
@@ -284,15 +284,15 @@ struct Refining {
     find_least();
   }
 
-  // Finds the optimum as a job would that had measured every group.
+  // Finds the optimum of a job that has measured every group.
   void find_least() {
     CoverPrices all;
     for (size_t f = 0; f < truth.size(); ++f) all.measured.emplace(pool.forms[f].hash, truth[f]);
     least = solve_cover(pool, form_times(pool, all))->total;
   }
 
-  // Measures the groups of kCoversOfARound covers, each made with more hope for unmeasured groups than the one before.
-  // Returns false when all of them had been measured.
+  // Measures the groups of kCoversOfARound covers, each of which assumes less time for unmeasured groups than the one
+  // before. Returns false when all of them had been measured.
   bool round() {
     std::map<std::string, double> measured = prices.measured;
     int covers_with_news = 0;
@@ -362,7 +362,7 @@ TEST(CoverPlanned, WithoutAMeasuredCoverThereIsNone) {
 }
 
 TEST(Explain, SaysWhyNeighboursAreNoOneKernel) {
-  // A stitched kernel would have to wait for the largest of all elements.
+  // The maximum over all elements would have to be known first, so a stitched kernel is impossible.
   const Graph graph = parse(R"(graph {
   %0 = input "x" : f32[64,64] normal(0,1)
   %1 = input "w" : f32[64,64] normal(0,1)

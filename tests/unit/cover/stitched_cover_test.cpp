@@ -9,7 +9,7 @@
 namespace wl {
 namespace {
 
-// Attention of 8 heads over `n` positions whose keys are projected first.
+// Attention of 8 heads over `n` positions; the keys are projected first.
 std::string attention(int64_t n) {
   const std::string scores = cat("f32[8,", n, ",", n, "]\n"), rows = cat("f32[8,", n, "]\n");
   return cat(

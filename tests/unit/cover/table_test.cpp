@@ -1,4 +1,4 @@
-// The table of covers: how large the graphs may be that a cover takes.
+// The table of covers: the largest graph that each cover accepts.
 #include <gtest/gtest.h>
 
 #include "compiler/base/status.h"

@@ -1,4 +1,4 @@
-// How much blocks take that walk an axis in turns.
+// The sizes that are tried for blocks that walk a reduced axis in turns (turn_sizes.h).
 #include "compiler/cover/turn_sizes.h"
 
 #include <gmock/gmock.h>

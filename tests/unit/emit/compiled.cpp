@@ -19,7 +19,7 @@ namespace {
 
 constexpr int kThreads = 2;
 
-// The kernel that runs now, for the message when it faults.
+// The label of the kernel that is running, for the message of report_fault().
 const char* volatile running = "";
 
 void report_fault(int signal) {

@@ -33,8 +33,8 @@ class CompiledChecks {
   void add(int group, Source source, std::string plan);
   int kernels() const { return static_cast<int>(cases_.size()); }
 
-  // Compiles and runs all kernels. Returns one message for every kernel that is not right. Prints the seconds spent
-  // compiling and running.
+  // Compiles and runs all kernels. Returns one message for every wrong kernel. Prints the seconds spent compiling and
+  // running.
   std::vector<std::string> run();
 
  private:

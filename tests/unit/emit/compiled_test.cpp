@@ -29,8 +29,8 @@ struct Tally {
   int unimplemented = 0;
 };
 
-// Adds `points` schedules of a group, drawn from its space, beside its seeds; with 0, one of its seeds or a drawn one.
-// `in_part`: short runs take a part of them.
+// Adds a group's kernels for every target: all seeds of its space and `points` drawn schedules, or, if `points` is 0,
+// one of these. With `in_part`, a scale below 1 adds only a part of them.
 void add_group(CompiledChecks& checks, const Graph& group, const std::vector<std::string>& targets, int points,
                Tally& tally, uint64_t seed, bool in_part = false) {
   const auto number = checks.group(group);
@@ -79,8 +79,8 @@ TEST(Compiled, SampledSchedulesOfTheClassesMeanTheGraph) {
   expect_right(checks);
 }
 
-// A fifth of the convolutions have channels innermost.
-// Most of the drawn schedules of a convolution copy its image, and half of those of weights in panels turn its tiles.
+// A fifth of the convolutions are channels last. Most schedules drawn for a convolution copy its image, and half of
+// those for weights in panels turn its tiles (docs/design/cpu-products.md).
 TEST(Compiled, RandomConvolutionsMeanTheirGraphs) {
   const uint64_t first = testing::test_seed(20261126);
   const std::vector<std::string> targets = testing::runnable_targets();
@@ -98,7 +98,7 @@ TEST(Compiled, RandomConvolutionsMeanTheirGraphs) {
   expect_right(checks);
 }
 
-// Tiles of every height, down to one row of pixels by a vector of filters, of which some may be left over.
+// Turned tiles of every height, down to one pixel by one vector of filters, of which the last may be partial.
 TEST(Compiled, TurnedTilesOfAnyHeightMeanTheirGraph) {
   CompiledChecks checks("compiled_turned");
   for (const int64_t filters : {32, 24, 77}) {
@@ -131,7 +131,7 @@ TEST(Compiled, TurnedTilesOfAnyHeightMeanTheirGraph) {
   expect_right(checks);
 }
 
-// So many random products, with drawn schedules of each as in add_group, on every target.
+// Checks `count` random products on every target, with `points` drawn schedules of each as in add_group().
 void expect_right_products(const std::string& folder, uint64_t first, int64_t count,
                            const std::function<std::string(uint64_t seed)>& random,
                            const std::vector<std::string>& targets = testing::runnable_targets(), int points = 2) {
@@ -156,7 +156,7 @@ TEST(Compiled, RandomProductsOfNarrowElementsMeanTheirGraphs) {
                         testing::random_narrow_product);
 }
 
-// More vectors are packed, with work on their places, than code without loops has room for.
+// The packed operand depends on positions (iota), and has more vectors than the packing code can unroll.
 TEST(Compiled, PackedOperandsWithPlacesAreOfAnyDepth) {
   CompiledChecks checks("compiled_places");
   Tally tally;
@@ -213,8 +213,8 @@ TEST_P(CompiledFuzz, CoversOfRandomGraphsMeanTheirGroups) {
   EXPECT_EQ(tally.unimplemented, 0);
 }
 
-// Runs the text of GPU kernels on threads that are fibers. It checks bounds, races, and which threads arrive at a
-// barrier.
+// Targets that run the text of GPU kernels with a fiber per thread, and check bounds, races and which threads arrive at
+// a barrier.
 const std::vector<std::string> kSimulated = {"sim:cuda", "sim:hip"};
 
 class SimulatedClasses : public ::testing::TestWithParam<int> {};
@@ -254,8 +254,8 @@ TEST(Simulated, RandomMaskedProductsMeanTheirGraphs) {
                         testing::random_masked_product, kSimulated, 0);
 }
 
-// The first block has no step that counts, the others have few: reads that run ahead of the steps come to slots that no
-// step of theirs filled.
+// The mask leaves the first block no step of K and the others only a few, so loads that run ahead reach slots of the
+// ring that no step has filled.
 TEST(Simulated, ReadsThatRunAheadOfFewStepsMeanTheirGraph) {
   const Graph group = parse(R"(graph {
   %0 = input "a" : f32[18,49] normal(0,1)

@@ -58,7 +58,7 @@ std::vector<std::string> gpu_targets() {
   return names;
 }
 
-// Compiles one kernel alone.
+// Compiles one kernel in a translation unit of its own.
 absl::StatusOr<GpuCode> compile_one(const Source& source, const std::string& folder) {
   WL_ASSIGN_OR_RETURN(GpuUnit unit, compile_gpu({&source, 1}, folder));
   return std::move(unit.kernels.front());
@@ -96,7 +96,7 @@ TEST_P(DeviceCode, OfASoftmaxIsWideAndSpillsNothing) {
   std::printf("%s: %s\n", GetParam().c_str(), code_text(*code).c_str());
 }
 
-// The number of resident blocks that `blocks` asks for leaves enough registers for them.
+// A kernel that asks for `blocks` resident blocks per multiprocessor (min_blocks) uses few enough registers for them.
 TEST_P(DeviceCode, OfResidentBlocksLeavesRoomForThem) {
   const Machine machine = testing::machine_named(GetParam());
   const Gpu& gpu = machine.target->gpu;
@@ -115,8 +115,8 @@ TEST_P(DeviceCode, OfResidentBlocksLeavesRoomForThem) {
   }
 }
 
-// A kernel that keeps more in registers than the largest block leaves each of its threads, so that the compiler gives
-// it all there are: 100 of f32, which are needed until their sum is known.
+// Returns a kernel with the largest block whose threads need more registers than such a block leaves each of them, so
+// that the compiler uses all: 100 f32 values are live until their sum is known.
 Source hungry_source(const Target& target) {
   constexpr int kVectors = 25, kLanes = 4;
   const int threads = target.gpu.block_threads, elements = threads * kVectors * kLanes;
@@ -136,7 +136,7 @@ Source hungry_source(const Target& target) {
   return source;
 }
 
-// The row has no fewer registers than the compiler counts on: what it fits into a block is not refused.
+// The target's row has at least as many registers as the compiler assumes: a kernel that fits is not rejected.
 TEST_P(DeviceCode, OfTheLargestBlockFitsAUnit) {
   const Target& target = *target_named(GetParam()).value();
   const Source source = hungry_source(target);
@@ -150,13 +150,13 @@ TEST_P(DeviceCode, OfTheLargestBlockFitsAUnit) {
   }
 }
 
-// Where the target's own part of a list of all targets begins (testing::sampled).
+// Returns the target's number, so that testing::sampled() gives each target another part of a list.
 uint64_t turn_of(const std::string& target) {
   const std::vector<std::string> names = gpu_targets();
   return static_cast<uint64_t>(std::find(names.begin(), names.end(), target) - names.begin());
 }
 
-// Every first choice, and the largest register tile with everything around it.
+// Compiles every third seed of the space; a scale below 1 compiles a part of them, another one for each target.
 TEST_P(DeviceCode, OfAContractionIsWideAndSpillsNothing) {
   const Machine machine = testing::machine_named(GetParam());
   const Graph graph = parse(kGemmGelu).value();
@@ -172,7 +172,7 @@ TEST_P(DeviceCode, OfAContractionIsWideAndSpillsNothing) {
     EXPECT_EQ(code->spill_bytes, 0);
     EXPECT_EQ(code->stack_bytes, 0);
     EXPECT_LE(code->registers, machine.target->gpu.lane_registers);
-    // What is put across on its way is copied element by element.
+    // Asynchronous copies transpose an operand by copying single elements of 4 bytes.
     EXPECT_EQ(code->narrowest_load, space.schedule(point)[kAsyncCopies] != 0 ? 4 : 16);
     EXPECT_EQ(code->narrowest_store, 16);
     std::printf("%s: %d registers, %d threads\n", space.text(point).c_str(), code->registers, kernel.threads);
@@ -198,7 +198,7 @@ TEST_P(DeviceCode, OfEveryClassCompiles) {
   EXPECT_GT(kernels, 0);
 }
 
-// hipRTC gives no assembly: what AMD's library prints of a code object tells the same as clang's assembly.
+// hipRTC gives no assembly. The disassembly of a code object by AMD's library has the same facts as clang's assembly.
 TEST_P(DeviceCode, DisassembledHasTheSameAccesses) {
   const std::string architecture = GetParam().substr(GetParam().find(':') + 1);
   const std::vector<std::string>& known = comgr_architectures();
@@ -247,8 +247,8 @@ TEST_P(DeviceCodeOfMoves, OfStreamingLoadsGoesPastTheCaches) {
   EXPECT_NE(binaries[0], binaries[1]);
 }
 
-// Asynchronous copies of operands during the products: no registers between, 16 bytes where columns are adjacent in
-// memory, 4 where the operand is transposed.
+// Operands are copied asynchronously during the products without passing through registers: 16 bytes at a time where
+// columns are adjacent in memory, 4 where the operand is transposed.
 TEST_P(DeviceCodeOfMoves, OfAsynchronousCopiesIsWideAndSpillsNothing) {
   const Machine machine = testing::machine_named(GetParam());
   const Graph graph = parse(kGemmGelu).value();
@@ -257,7 +257,7 @@ TEST_P(DeviceCodeOfMoves, OfAsynchronousCopiesIsWideAndSpillsNothing) {
   Schedule schedule = space.schedule(space.seeds[0]);
   schedule.set(kAsyncCopies, 1);
   schedule.set(kMinBlocks, 1);
-  using Stages = std::pair<int64_t, int64_t>;  // in shared memory, in registers
+  using Stages = std::pair<int64_t, int64_t>;  // stages in shared memory, stages in registers
   for (const auto& [stages, registers] : {Stages{2, 1}, {3, 1}, {4, 1}, {3, 2}, {5, 2}}) {
     schedule.set(kStages, stages);
     schedule.set(kRegisterStages, registers);
@@ -282,7 +282,7 @@ TEST_P(DeviceCodeOfMoves, OfAsynchronousCopiesIsWideAndSpillsNothing) {
   }
 }
 
-// Every dtype, cast and op of random graphs has a spelling.
+// The preludes of both families have every dtype, cast and op of random graphs.
 TEST_P(DeviceCodeOfFamilies, OfRandomGraphsCompiles) {
   const Machine machine = testing::machine_named(GetParam());
   const uint64_t first = testing::test_seed(20260501);

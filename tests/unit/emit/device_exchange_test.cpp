@@ -1,5 +1,5 @@
-// Moves among threads through the real GPU compilers: shuffles from any lane, vectors taken apart and put together, and
-// swizzled shared memory have a spelling in CUDA and in HIP, for waves of 32 and 64 lanes, and spill nothing.
+// Exchanges among threads through the real GPU compilers: shuffles from any lane, the splitting and joining of vectors,
+// and swizzled shared memory compile as CUDA and HIP, for waves of 32 and 64 lanes, and spill nothing.
 #include <gtest/gtest.h>
 #include <unistd.h>
 

@@ -1,5 +1,5 @@
-// Exchanges among lanes, carried out on arrays: every thread has then what its layout says, for any pair of layouts
-// that stay within waves.
+// Exchanges among lanes, simulated on the host: for any two layouts whose moves stay within waves, every thread ends
+// with the elements that its layout says.
 #include "compiler/emit/exchange.h"
 
 #include <gtest/gtest.h>
@@ -16,7 +16,7 @@ namespace {
 using testing::below;
 using testing::LayoutSpace;
 
-// The element that a thread holds at a place of a vector in a register.
+// Returns the coordinates of the element that a thread holds at position `place` of the vector register `repeat`.
 std::vector<int64_t> element_of(const Layout& layout, int lane_bits, uint64_t thread,
                                 const std::vector<int64_t>& repeat, int64_t place) {
   std::map<char, int> numbers;
@@ -33,13 +33,13 @@ std::vector<int64_t> element_of(const Layout& layout, int lane_bits, uint64_t th
   return out;
 }
 
-// How many elements of `to` are not where they should be once the rounds are over.
+// Returns how many elements of `to` are misplaced after the exchange. Sets `rounds` to its number of rounds.
 int misplaced(const Layout& from, const Layout& to, int lane_bits, int team_bits, int& rounds) {
   const Moves moves = moves_between(from, to, 1 << team_bits, 1 << lane_bits);
   const Exchange exchange = exchange_of(moves, lane_bits);
   rounds = 1 << exchange.lane_round.size();
   int wrong = 0;
-  std::vector<int64_t> outermost(from.rank(), 0);  // all of it repeats in the same way
+  std::vector<int64_t> outermost(from.rank(), 0);  // the outermost repetitions are alike, so one is enough
   for (uint64_t thread = 0; thread < uint64_t{1} << team_bits; ++thread)
     for (uint64_t round = 0; round < static_cast<uint64_t>(rounds); ++round) {
       const uint64_t wave = thread >> lane_bits << lane_bits;
@@ -84,7 +84,7 @@ TEST(Exchange, RenamesRegistersWithoutShuffles) {
   for (uint64_t give : exchange.give) EXPECT_EQ(give, 0u);
 }
 
-// A transposition of a square among as many lanes: one register a round, by butterflies.
+// Transposing a square tile over as many lanes moves one register in each round, by a butterfly shuffle.
 TEST(Exchange, TransposesByAButterflyForEachRegister) {
   const Layout from = parse_layout("[8,8] dim0=l0 l1 l2; dim1=r0 r1 r2").value();
   const Layout to = parse_layout("[8,8] dim0=r0 r1 r2; dim1=l0 l1 l2").value();
@@ -95,13 +95,13 @@ TEST(Exchange, TransposesByAButterflyForEachRegister) {
   EXPECT_EQ(exchange.lane_round, (std::vector<uint64_t>{1, 2, 4}));
 }
 
-// What another wave holds is not there.
+// A shuffle cannot read the registers of another wave.
 TEST(Exchange, KnowsWhatLeavesItsWave) {
   const auto layout = [](const char* text) { return parse_layout(text).value(); };
   const Layout rows = layout("[2,32] dim0=u0; dim1=l0 l1 l2 l3 l4"),
                both = layout("[2,32] dim0=r0; dim1=l0 l1 l2 l3 l4");
   EXPECT_FALSE(within_waves(moves_between(rows, both, 64, 32), 32));
-  EXPECT_TRUE(within_waves(moves_between(both, rows, 64, 32), 32));  // each wave holds all
+  EXPECT_TRUE(within_waves(moves_between(both, rows, 64, 32), 32));  // each wave holds all elements
 }
 
 }  // namespace

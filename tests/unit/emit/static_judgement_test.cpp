@@ -23,11 +23,11 @@ namespace {
 struct Judged {
   const char* golden;
   int load = 16, store = 16;    // narrowest access in bytes; 0: not checked
-  int64_t reads = 1, more = 0;  // of a large argument: how often it is read, and how many elements are read besides
+  int64_t reads = 1, more = 0;  // of a large argument: reads of each element, and further reads in all
 };
-// The ten groups without a matrix product. Windows, pads and labels are loaded at every offset. The lanes of a
-// transpose move four bytes each, side by side. The rows of a group norm have loops around them and are read once for
-// each of its three phases.
+// The ten groups without a matrix product. Windows, pads and labels are read at arbitrary offsets, so element by
+// element. The lanes of a transpose move four adjacent bytes each. The rows of a group norm consist of several loops
+// and are read once in each of its three phases.
 const Judged kJudged[] = {{"softmax"},
                           {"residual_layer_norm"},
                           {"log_softmax_gather", 4, 4, 1, 16},
@@ -88,7 +88,8 @@ TEST_P(StaticJudgement, OfTheGoldenKernels) {
     for (size_t i = 0; i < kernel.buffers.size(); ++i) {
       const KernelBuffer& buffer = kernel.buffers[i];
       if (buffer.level != Level::kGlobal) continue;
-      // A value that is broadcast along rows is read for each row, mostly from a cache.
+      // A value that is broadcast along rows is read once for each row, mostly from a cache, so small inputs do not
+      // count.
       if (buffer.output) {
         EXPECT_EQ(moved[i], elements(buffer.shape)) << buffer.name;
       } else if (2 * elements(buffer.shape) > largest) {
@@ -106,7 +107,7 @@ INSTANTIATE_TEST_SUITE_P(Targets, StaticJudgement, ::testing::Values("cuda:sm_80
                            return name;
                          });
 
-// Several kernels in one translation unit have the same facts as each alone.
+// A kernel has the same facts (registers, spills ...) in a shared translation unit as in one of its own.
 TEST(GpuUnits, HaveTheFactsOfTheirKernels) {
   if (const std::string missing = gpu_compiler_missing("cuda:sm_90a"); !missing.empty()) GTEST_SKIP() << missing;
   const Machine machine = testing::machine_named("cuda:sm_90a");

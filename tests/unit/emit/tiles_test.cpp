@@ -1,5 +1,6 @@
-// Printed kernels that multiply in tile registers. No machine that builds this needs to have them: the same text,
-// compiled without them, has registers in memory and means its graph, and compiled for them it has the instructions.
+// Printed kernels that multiply in tile registers (AMX), which the test's machine need not have. Compiled for another
+// target, their text keeps the tiles in memory and must compute the graph; compiled for AMX, it must contain the
+// instructions.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -25,7 +26,7 @@ namespace {
 
 const std::string kTarget = "cpu:amx";
 
-// The row that this machine runs best, which has no tile registers unless it is the target itself.
+// Returns the best CPU target that this machine runs, other than cpu:amx; without AMX, tiles are kept in memory.
 std::string own_target() {
   for (const CpuTarget& row : cpu_targets())
     if (row.name != kTarget && row.runs_here()) return row.name;
@@ -38,7 +39,7 @@ struct Printed {
   std::string plan;
 };
 
-// Kernels of a group by schedules with the instruction: the first of its seeds, and others that are drawn.
+// Returns kernels that use the matrix instruction: of the first such seed, then of drawn points, up to `most` in all.
 std::vector<Printed> kernels_of(const Graph& group, size_t most, uint64_t seed) {
   const Machine machine = testing::machine_named(kTarget);
   const Domain domain = analyze(group, machine).value();
@@ -83,7 +84,7 @@ TEST(TileCode, MeansItsGraphWithRegistersInMemory) {
   for (size_t i = 0; i < wrong.size() && i < 3; ++i) ADD_FAILURE() << wrong[i];
 }
 
-// Two by two registers of sums, with tails of rows and of words, and steps enough that no compiler unrolls them.
+// Products with two by two registers of sums, partial last tiles of rows and words, and too many steps to unroll.
 const char* const kProducts[] = {R"(graph {
   %0 = input "a" : bf16[51,72,2] normal(0,1)
   %1 = input "b" : bf16[2,72,32,2] normal(0,1)
@@ -112,11 +113,11 @@ std::string replaced(const std::string& text, const std::string& from, const std
 TEST(TileCode, DamagedTextDoesNotMeanItsGraph) {
   const Graph group = parse(kProducts[0]).value();
   const std::vector<std::pair<std::string, std::string>> damages = {
-      {"<1, 4, 7>", "<1, 4, 6>"},                                       // the other columns
-      {"<2, 5, 6>", "<3, 5, 6>"},                                       // the other sums
-      {"wl_tile_zero<3>", "wl_tile_zero<0>"},                           // sums that keep what they were
-      {"wl_tile_store<1>(tiles, ", "wl_tile_store<1>(tiles, 1 + "},     // a column further
-      {"wl_tile_load<5>(tiles, ", "wl_tile_load<5>(tiles, -144L + "}};  // the rows before
+      {"<1, 4, 7>", "<1, 4, 6>"},                                       // multiplies the other columns
+      {"<2, 5, 6>", "<3, 5, 6>"},                                       // adds to another register of sums
+      {"wl_tile_zero<3>", "wl_tile_zero<0>"},                           // does not clear a register of sums
+      {"wl_tile_store<1>(tiles, ", "wl_tile_store<1>(tiles, 1 + "},     // stores one column too far
+      {"wl_tile_load<5>(tiles, ", "wl_tile_load<5>(tiles, -144L + "}};  // loads the rows before
   testing::CompiledChecks checks("damaged_tiles");
   const int number = checks.group(group).value();
   const Printed whole = kernels_of(group, 1, 1).at(0);
@@ -132,7 +133,7 @@ TEST(TileCode, DamagedTextDoesNotMeanItsGraph) {
   EXPECT_EQ(checks.run().size(), damages.size());
 }
 
-// The standard output of a command in a folder; fails the test where it does not succeed.
+// Runs a command in `folder` and returns its standard output; the test fails if the command does.
 std::string output_of(const std::string& folder, std::vector<std::string> arguments) {
   Process::Options options;
   options.arguments = std::move(arguments);
@@ -158,8 +159,8 @@ int64_t products_in(const std::vector<Instr>& body) {
   return n;
 }
 
-// Loops around products are not unrolled, so that the code has as many of each instruction as the kernel's tiles have
-// registers.
+// Compilers do not unroll the loops around products, so the code has one instruction of each kind for each register of
+// the kernel's tiles.
 TEST(TileCode, HasTheInstructionsOfItsPlan) {
   if (!program_runs("objdump")) GTEST_SKIP() << "objdump is not installed";
   const CpuTarget* target = nullptr;
@@ -181,7 +182,7 @@ TEST(TileCode, HasTheInstructionsOfItsPlan) {
       const std::string code = output_of(folder, {"objdump", "-d", kUnitObject});
       SCOPED_TRACE(one.source.text);
       const int64_t products = products_in(one.kernel.body);
-      EXPECT_EQ(products, 2);  // of each tile of rows
+      EXPECT_EQ(products, 2);  // one for each of the two tiles of rows
       const std::pair<const char*, int64_t> expected[] = {{"ldtilecfg", 1},
                                                           {"tilerelease", 1},
                                                           {kInstructions[i], 4 * products},

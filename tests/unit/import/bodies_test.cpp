@@ -1,4 +1,4 @@
-// Bodies are inlined in place of their node: functions, branches, and loops of known length.
+// Functions, branches and loops of known length: the importer replaces their node by their body.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -81,7 +81,7 @@ TEST(Bodies, AComputedConditionChoosesBetweenBothBranches) {
   expect_values(model, {-3, 4}, {-3, 4});
 }
 
-// state = state + x * iteration, collected after every step.
+// Returns a loop of state = state + x * iteration, whose output is the state after every step.
 onnx::ModelProto loop_model(bool constant_count) {
   onnx::ModelProto body;
   add_input(body, "i", TensorProto::INT64, {});

@@ -8,7 +8,7 @@ namespace {
 void fill_tensor(onnx::TensorProto& proto, const CaseInput& tensor) {
   proto.set_data_type(tensor.type);
   for (const int64_t extent : tensor.shape) proto.add_dims(extent);
-  if (tensor.type == kInt4 || tensor.type == kUint4) {  // two to a byte, the first in the low half
+  if (tensor.type == kInt4 || tensor.type == kUint4) {  // two values per byte, the first in the low half
     for (size_t i = 0; i < tensor.values.size(); i += 2) {
       const int low = static_cast<int>(tensor.values[i]) & 15;
       const int high = i + 1 < tensor.values.size() ? static_cast<int>(tensor.values[i + 1]) & 15 : 0;
@@ -154,7 +154,7 @@ onnx::ModelProto model_of(const Case& c) {
                                      : onnx::TensorProto::FLOAT;
   for (size_t i = 0; i < outputs.size(); ++i) {
     add_output(model, outputs[i], type);
-    // The type may differ from the declared one, so a reader of the file should infer it.
+    // `type` is that of the first output; a reader of the file infers the types of the others.
     if (i > 0) model.mutable_graph()->mutable_output(static_cast<int>(i))->clear_type();
   }
   return model;

@@ -43,9 +43,9 @@ onnx::ModelProto model_of(const Case& c);
 
 // Short names of element types, for other tests.
 constexpr int kFloat = onnx::TensorProto::FLOAT;
-constexpr int kUint4 = 21, kInt4 = 22;  // the header of ONNX may be older than these
+constexpr int kUint4 = 21, kInt4 = 22;  // also where the installed ONNX header is older than these types
 onnx::ModelProto empty_model(int opset = 17);
-// returns the error of importing the model
+// Returns the error message of importing the model.
 std::string error_of(const onnx::ModelProto& model, const ImportOptions& options = {});
 void set_opset(onnx::ModelProto& model, const std::string& domain, int version);
 void add_input(onnx::ModelProto& model, const std::string& name, int type, const std::vector<int64_t>& shape);

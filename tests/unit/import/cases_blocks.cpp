@@ -1,10 +1,10 @@
-// Weights in blocks, and integers of four bits.
+// Cases of block-wise quantised weights and of four-bit integers.
 #include "tests/unit/import/case_values.h"
 
 namespace wl::testing {
 namespace {
 
-// `count` integers from low on, again from low after high.
+// Returns `count` integers of the range [low, high], in steps of 7 that wrap around.
 Reals counted(int64_t count, int64_t low, int64_t high) {
   Reals values;
   for (int64_t i = 0; i < count; ++i) values.push_back(static_cast<double>(low + i * 7 % (high - low + 1)));
@@ -41,7 +41,7 @@ std::vector<Case> block_cases() {
        "f32[2,4,5]",
        1,
        kMicrosoft},
-      // The last block is not whole.
+      // K is no multiple of the block size, so the last block is partial.
       {"MatMulNBits",
        1,
        {f({40}), bytes, f({15})},

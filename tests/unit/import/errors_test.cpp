@@ -11,7 +11,7 @@ namespace {
 using onnx::TensorProto;
 using ::testing::HasSubstr;
 
-// Returns x, y: float[2,3] -> z = x + y, which each test breaks.
+// Returns the model z = x + y, with x, y: float[2,3], for a test to break.
 onnx::ModelProto sum_model() {
   onnx::ModelProto model;
   model.set_ir_version(8);

@@ -1,4 +1,4 @@
-// The model files. Copies of the first five are in tests/data; the rest are skipped when absent.
+// Imports the models of tests/data and, where the folder exists, of $WARPLOOM_MODELS (else ../shared/data/models).
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-// Broken models: random changes of fields in a good model, so that those that parse reach deep into the importer.
+// Random changes of fields of a good model. Mutants that still parse reach deep into the importer.
 #pragma once
 
 #include <cstdint>
@@ -9,10 +9,10 @@
 
 namespace wl::testing {
 
-// Makes `count` mutations of the message or of messages inside it.
+// Makes `count` random changes of fields of the message or of the messages inside it.
 void mutate(google::protobuf::Message& message, int count, std::mt19937_64& rng);
 
-// Changes, removes or duplicates bytes.
+// Makes `count` random changes of bytes: replaced, removed or duplicated ones.
 void mutate_bytes(std::string& bytes, int count, std::mt19937_64& rng);
 
 }  // namespace wl::testing

@@ -36,7 +36,7 @@ TEST(Schema, HasEveryStandardOpOfTheTable) {
   }
 }
 
-// Returns x : float[2,3] -> z with one node.
+// Returns a model from x : float[2,3] to z with one node of this op.
 onnx::ModelProto model_of(const std::string& op) {
   onnx::ModelProto model;
   model.set_ir_version(8);

@@ -14,13 +14,13 @@ using Coordinates = std::vector<int64_t>;
 using Real = long double;  // holds integers of 64 bits
 using Wide = __int128;
 
-// The integer of the dtype that is congruent to v.
+// Returns the integer of the dtype that is congruent to v.
 Real wrapped(DType dtype, Wide v) {
   const int64_t bits = wrap(dtype, static_cast<int64_t>(static_cast<uint64_t>(v)));
   return dtype == DType::u64 ? static_cast<Real>(static_cast<uint64_t>(bits)) : static_cast<Real>(bits);
 }
 
-// An op of integers, computed without a limit. Products of three factors of 64 bits are not; powers wrap as they go.
+// Computes an integer op in 128 bits and wraps the result to the dtype; a power wraps to 64 bits after each product.
 Real integer(Op op, DType dtype, Wide x, Wide y, Wide z) {
   const auto product = [](Wide a, Wide b) {
     return static_cast<Wide>(static_cast<unsigned __int128>(a) * static_cast<unsigned __int128>(b));
@@ -134,7 +134,7 @@ struct Eager {
     if (!is_float(dtype)) return exact;
     const auto value = static_cast<double>(exact);
     const double nearest = is_float(dtype) ? round_to(dtype, value) : value;
-    // the value becomes infinity, or saturates
+    // A value beyond the largest finite one becomes infinity, or saturates.
     const bool beyond = is_float(dtype) && std::fabs(value) > info(dtype).largest;
     return rounded || beyond ? nearest : value;
   }

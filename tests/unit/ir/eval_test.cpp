@@ -124,8 +124,8 @@ TEST(Eval, ContractionsMatchTripleLoops) {
   }
 }
 
-// Factors whose last 13 bits are cut off have results within the bound, and that is not many times as large as what
-// they do; without the permission they have not.
+// Results from factors cut to TF32 (without their last 13 bits) lie within the bound of a product that allows TF32, and
+// the largest error is at least a twentieth of it. Most lie outside the bound of a product that does not allow TF32.
 TEST(Eval, FactorsOfTf32AreWithinTheBoundThatAllowsThem) {
   constexpr int64_t kRows = 8, kDepth = 600;
   const auto bounds = [&](bool tf32, bool positive) {
@@ -195,7 +195,7 @@ TEST(Eval, TakeAlongReadsNegativeIndicesAndRefusesOthers) {
   auto values = evaluate(graph, generated_inputs(graph, 1), {{graph.outputs[0].node, {0}}});
   EXPECT_EQ(values.status().message(), "%2 = take_along: index 2 of element 0 is outside [-2,2)");
   EXPECT_EQ(values.status().code(), absl::StatusCode::kOutOfRange);
-  // The data of a check are made up. What they say does not end it: the nearest element is expected.
+  // The inputs of a check are generated, so an index outside the range is no error: the nearest element is expected.
   const auto check = make_check(graph, 1);
   ASSERT_TRUE(check.ok()) << check.status();
   ASSERT_EQ(check->samples.size(), 1u);
@@ -222,7 +222,7 @@ TEST(Eval, IntegersWrapAndConvertAsTwosComplement) {
 }
 
 TEST(Eval, IntegersOfSixtyFourBitsAreExact) {
-  // A generator of random numbers, whose factor and steps no double holds.
+  // A random number generator whose multiplier and increment no double holds exactly.
   const auto graph = parse(R"(graph {
     %0 = constant 6364136223846793005 : u64[3]
     %1 = constant 1442695040888963407 : u64[3]
@@ -320,7 +320,7 @@ TEST(Eval, OverflowIsInfinityAndItsEdgeIsUntestable) {
   EXPECT_EQ(values[0].bound, 0);
   EXPECT_TRUE(std::isfinite(values[1].value) && std::isfinite(values[1].bound));
   EXPECT_EQ(values[2].bound, INFINITY);
-  EXPECT_EQ(values[3].bound, INFINITY);  // a rewrite may move a factor out of an intermediate value
+  EXPECT_EQ(values[3].bound, INFINITY);  // no overflow if a rewrite takes a factor out of a value
 }
 
 TEST(Eval, EmptyTensorsAndScalarsWork) {

@@ -93,8 +93,8 @@ TEST(FoldWeights, ViewsAndWhatWouldGrowStay) {
   EXPECT_EQ(print(folding.graph), print(graph));
 }
 
-// The buckets of relative positions that T5 has: log(2) / log(16) * 8 is 2 if every value is stored in f32, and a
-// little less in double precision.
+// T5's buckets of relative positions: log(2) / log(16) * 8 is 2 if every intermediate is rounded to f32, and a little
+// less in double precision.
 TEST(FoldWeights, WhatIsMadeAnIntegerIsRoundedAsStoredValuesAre) {
   const Graph graph = *parse(R"(graph {
     %0 = input "distance" : i64[4] normal(0,1)

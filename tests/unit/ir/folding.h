@@ -15,7 +15,7 @@
 
 namespace wl::testing {
 
-// Columns of panels: those of a target with vectors of 16.
+// Widths of panels in columns, as of a target with vectors of 16 elements.
 inline const std::vector<int64_t> kPanels = {64, 32, 48};
 
 inline std::vector<std::string> names_of(const WeightFolding& folding) {
@@ -24,7 +24,7 @@ inline std::vector<std::string> names_of(const WeightFolding& folding) {
   return names;
 }
 
-// Reads an element of an input, which is given by name.
+// Reads an element of an input, given by the input's name.
 using ByName = std::function<double(const std::string& name, int64_t index)>;
 inline std::vector<Value> values_of(const Graph& graph, const Output& output, const ByName& read) {
   Query query{output.node, {}};

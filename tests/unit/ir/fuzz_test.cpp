@@ -1,4 +1,4 @@
-// Random graphs against the oracle, the text form, the rules and the verifier. A failure prints its seed.
+// Checks random graphs against the oracle, the text form, the rules and the verifier. A failure prints its seed.
 #include "tests/unit/fuzz.h"
 
 #include <gtest/gtest.h>

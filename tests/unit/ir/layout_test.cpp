@@ -1,4 +1,4 @@
-// Graphs whose convolutions store channels innermost mean what they did, and have transposes only where they must.
+// The channels-last layout of convolutions keeps a graph's values, and adds transposes only where they are needed.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -45,7 +45,7 @@ void expect_same(const Graph& given, const Graph& made) {
   }
 }
 
-// The graph with channels innermost, simplified. It is the same before.
+// Returns the graph with channels last, simplified. Checks that neither step changes the values.
 Graph stored(const std::string& text) {
   const Graph given = graph_of(text);
   const absl::StatusOr<Graph> made = channels_last(given);

@@ -168,8 +168,7 @@ class Generator {
     }
   }
 
-  // Returns what integers of eight bits stand for: scale * (bytes - zero), sometimes with a scale per column, or
-  // padded.
+  // Returns dequantised eight-bit integers: scale * (integers - zero), sometimes with a scale per column, or padded.
   NodeId dequantised(Shape shape, DType dtype) {
     const bool is_signed = chance(50);
     NodeId x = input(shape, is_signed ? DType::i8 : DType::u8, {.low = is_signed ? -3 : 0, .high = 5});
@@ -365,7 +364,7 @@ class Generator {
     std::shuffle(out.begin(), out.end(), random_);
     NodeId b = like(node(a).dtype, b_shape);
     if (b < 0) return;
-    // Narrow floats may be added up as f32.
+    // A contraction of narrow floats may have an f32 result.
     Node result{.op = Op::contract, .dtype = chance(30) ? DType::f32 : node(a).dtype, .operands = {a, b}};
     result.text = e.a + "," + e.b + "->" + std::string(out.begin(), out.end());
     add(std::move(result));

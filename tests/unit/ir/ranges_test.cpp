@@ -55,7 +55,7 @@ TEST(Ranges, SayWhichIndicesCannotBeOutside) {
   EXPECT_FALSE(inside(b.constant(-6, DType::i64, {2})));
 }
 
-// The fills of the inputs that a graph's text declares without one.
+// Returns the text of the graph after its integer inputs without a fill have been given one.
 std::string filled(const std::string& text) {
   Graph graph = parse(cat("graph {", text, "}")).value();
   draw_integers(graph);
@@ -74,7 +74,7 @@ TEST(Ranges, InputsThatAreIndicesAreDrawnInside) {
     output "y" %6
   )");
   EXPECT_NE(letters.find("input \"letters\" : u8[9] uniform(97,123)"), std::string::npos) << letters;
-  // Rows and columns; negative ones count from the end.
+  // The index consists of a row and a column; negative indices count from the end.
   const std::string pairs = filled(R"(
     %0 = input "t" : f32[35]
     %1 = input "row" : i64[9]
@@ -88,7 +88,7 @@ TEST(Ranges, InputsThatAreIndicesAreDrawnInside) {
   )");
   EXPECT_NE(pairs.find("\"row\" : i64[9] uniform(0,3)"), std::string::npos) << pairs;
   EXPECT_NE(pairs.find("\"column\" : i32[9] uniform(0,18)"), std::string::npos) << pairs;
-  // Who says how an input is generated is obeyed.
+  // A fill that the graph states is kept.
   const std::string given = filled(R"(
     %0 = input "t" : f32[26]
     %1 = input "i" : i64[9] uniform(3,5)

@@ -28,14 +28,14 @@ TEST(Reciprocals, QuotientsByWhatMayBeDenormalStayQuotients) {
   EXPECT_TRUE(stays(sum));
   EXPECT_TRUE(stays([&](Builder& b, NodeId x) { return sum(b, b.elementwise(Op::abs, {x})); }));
   EXPECT_TRUE(stays([&](Builder& b, NodeId x) { return b.add(sum(b, x), number(b, 1)); }));
-  EXPECT_TRUE(stays([&](Builder& b, NodeId x) {  // maxima of columns beside rows
+  EXPECT_TRUE(stays([&](Builder& b, NodeId x) {  // subtracts the maxima of columns, but sums rows
     return sum(b, powers(b, x, b.reduce(Op::reduce_max, x, {0}), 0));
   }));
   EXPECT_FALSE(
       stays([&](Builder& b, NodeId x) { return b.add(sum(b, b.elementwise(Op::abs, {x})), number(b, 1e-9)); }));
   EXPECT_FALSE(stays([&](Builder& b, NodeId x) { return b.elementwise(Op::max, {sum(b, x), number(b, 1e-12)}); }));
   EXPECT_FALSE(stays([&](Builder& b, NodeId x) { return sum(b, powers(b, x, b.reduce(Op::reduce_max, x, {1}), 0)); }));
-  EXPECT_FALSE(stays([&](Builder& b, NodeId x) {  // a softmax of rows that may be empty
+  EXPECT_FALSE(stays([&](Builder& b, NodeId x) {  // a softmax whose rows may be fully masked
     const NodeId most = b.reduce(Op::reduce_max, x, {1}), empty = b.elementwise(Op::lt, {most, number(b, -1e30)});
     const NodeId safe = b.elementwise(Op::select, {empty, number(b, 0), most});
     return b.elementwise(Op::select, {empty, number(b, 1), sum(b, powers(b, x, safe, 0))});

@@ -1,4 +1,4 @@
-// Which exponentials may be less exact, and by how much the oracle's bounds grow for them.
+// Which exponentials may be computed less exactly, and by how much the oracle's bounds grow for them.
 #include "compiler/ir/rounded_exps.h"
 
 #include <gtest/gtest.h>
@@ -11,7 +11,7 @@
 namespace wl {
 namespace {
 
-// What `then` makes of an exp of x is the output.
+// Returns a graph whose output is `then` of exp(x).
 template <class F>
 Graph exp_and(const F& then, DType dtype = DType::f32) {
   Builder b;
@@ -30,14 +30,14 @@ TEST(RoundedExps, AreSeenThroughCastsAlone) {
     return rounded(b, b.div(e, b.reduce_keep(Op::reduce_sum, e, {1})));  // a softmax
   })));
   EXPECT_TRUE(rounds_all_exps(exp_and([](Builder&, NodeId e) { return e; }, DType::bf16)));
-  // Rounded, and then made wide again.
+  // The exp is rounded, and then widened again.
   EXPECT_TRUE(rounds_all_exps(exp_and([](Builder& b, NodeId e) { return b.cast(rounded(b, e), DType::f32); })));
 }
 
 TEST(RoundedExps, AreNotWhatIsStoredOrSubtracted) {
   EXPECT_FALSE(rounds_all_exps(exp_and([](Builder&, NodeId e) { return e; })));
   EXPECT_FALSE(rounds_all_exps(exp_and([](Builder&, NodeId e) { return e; }, DType::f64)));
-  // One minus it may be far smaller than its error.
+  // 1 - exp(x) may be far smaller than the error of exp(x).
   EXPECT_FALSE(rounds_all_exps(exp_and([](Builder& b, NodeId e) {
     return rounded(b, b.sub(b.constant(1, DType::f32, {4, 8}), e));
   })));
@@ -53,7 +53,7 @@ TEST(RoundedExps, AreNotWhatIsStoredOrSubtracted) {
   EXPECT_FALSE(rounds_all_exps(b.finish().value())) << "there is none";
 }
 
-// Of every node by itself: here one exp is rounded and one is stored.
+// Every exp is judged by itself: here one is rounded and one is stored.
 TEST(RoundedExps, AreToldOneByOne) {
   const Graph graph = exp_and([](Builder& b, NodeId e) {
     b.output("z", b.elementwise(Op::exp, {b.elementwise(Op::neg, {b.constant(1, DType::f32, {4})})}));
@@ -75,14 +75,14 @@ TEST(RoundedExps, HaveAnErrorThatGrowsWithTheArgument) {
   EXPECT_NEAR(error_of_rounded_exp(-20, 1), 34 * unit, unit / 100);
   EXPECT_EQ(error_of_rounded_exp(-INFINITY, 0), 0);
   EXPECT_EQ(error_of_rounded_exp(1e30, INFINITY), 0);
-  // What an f32 makes of it is within the error.
+  // An f32 evaluation by exp2 stays within the error.
   for (const float x : {-0.3F, -1.7F, -9.9F, -33.1F, -80.3F, 5.5F, 60.7F}) {
     const double exact = std::exp(static_cast<double>(x)), is = std::exp2(static_cast<double>(x * 1.44269504F));
     EXPECT_LE(std::fabs(is - exact), error_of_rounded_exp(x, exact)) << x;
   }
 }
 
-// The same graph with and without the rounding: only the first has the larger bound before the rounding's own.
+// The same exp in a graph that rounds it afterwards and in one that does not: only the first has the larger bound.
 TEST(RoundedExps, AreAllowedByTheOracle) {
   const Graph wide = exp_and([](Builder&, NodeId e) { return e; });
   const Graph narrow = exp_and([](Builder& b, NodeId e) { return b.cast(rounded(b, e), DType::f32); });

@@ -301,7 +301,7 @@ TEST(Rules, EachAloneRewritesItsExample) {
   EXPECT_EQ(covered, all) << "a rule without an example";
 }
 
-// An index that data say may be outside its axis: the kernel that looks it up says so.
+// No rule removes a lookup whose index may be out of range, because the kernel has to report such an index.
 TEST(Rules, KeepWhatTellsOfAnIndexOutside) {
   for (const int64_t extent : {1, 7}) {
     Builder b;
@@ -351,7 +351,7 @@ TEST(Rules, EqualNodesMergeAndDeadOnesGo) {
   EXPECT_EQ(simple->nodes.size(), 3u);
 }
 
-// Work moves behind a concat only from values that are in memory anyway.
+// Elementwise work moves behind a concat only if its operands are in memory anyway.
 TEST(Rules, WorkThatItsProducerCouldDoStaysBeforeAConcat) {
   const auto joins = [](const std::function<std::vector<NodeId>(Builder&, NodeId, NodeId)>& operands) {
     Builder b;
@@ -375,7 +375,7 @@ TEST(Rules, WorkThatItsProducerCouldDoStaysBeforeAConcat) {
   EXPECT_TRUE(joins([&](Builder& b, NodeId x, NodeId) { return Operands{b.elementwise(Op::exp, {x}), x}; }));
 }
 
-// 5 / 10 is a tie, and 5 * 0.1f is above it.
+// 5 / 10 is a tie for rounding, but 5 * 0.1f lies above it.
 TEST(Rules, QuotientsThatAreRoundedToIntegersStayQuotients) {
   const auto simple_of = [](bool rounds) {
     Builder b;

@@ -1,4 +1,4 @@
-// Weights in panels: which order they have, and which weights keep their own.
+// Weights in panels: the order of their elements, and which weights are not put into panels.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -20,7 +20,7 @@ using testing::kPanels;
 using testing::names_of;
 using ::testing::UnorderedElementsAre;
 
-// A product of x and w with the letters' extents, and its folding into panels.
+// A product of x and w, whose axes have the letters' extents, and the folding of w into panels.
 struct InPanels {
   Graph graph;
   WeightFolding folding;
@@ -107,8 +107,8 @@ TEST(WeightPanels, AnyNumberOfColumnsIsInPanels) {
   EXPECT_THAT(shape_of("mk,kd->md"), IsEmpty()) << "one panel already";
 }
 
-// A product with what `lines` make of a weight of these narrow elements, as value %9 of f32[128,40]. Its folding must
-// keep its values.
+// Folds a product with %9 : f32[128,40], which `lines` compute from a weight %1 of narrow elements. The folding must
+// keep the values.
 WeightFolding folded_narrow(const std::string& dtype, const std::string& lines, const std::string& more = "") {
   const Graph graph =
       *parse(cat("graph {\n  %0 = input \"x\" : f32[3,40]\n  %1 = input \"w\" : ", dtype,
@@ -132,7 +132,7 @@ TEST(WeightPanels, NarrowElementsStayNarrow) {
   }
 }
 
-// The weight is dequantised in every run, also where other floats would be less than twice as large.
+// The weight stays narrow and is dequantised in every run, even where f32 would not be twice as large.
 TEST(WeightPanels, ScalesAndZeroPointsAreReadBesideNarrowElements) {
   for (const char* dtype : {"f16", "i8"}) {
     const WeightFolding folding = folded_narrow(dtype,
@@ -146,7 +146,7 @@ TEST(WeightPanels, ScalesAndZeroPointsAreReadBesideNarrowElements) {
   }
 }
 
-// Views of the wide elements become views of the narrow ones, and of what is read beside them.
+// Views of the widened elements become views of the narrow ones and of the scales.
 TEST(WeightPanels, NarrowElementsAreMovedAsTheWideOnesAre) {
   const Graph graph = *parse(R"(graph {
   %0 = input "x" : f32[3,40]
@@ -173,7 +173,7 @@ TEST(WeightPanels, NarrowElementsKeepTheirOrderWhereTheyAreReadOtherwise) {
   EXPECT_THAT(names_of(folded_narrow("f16", costly)), IsEmpty()) << "work that is repeated is little";
 }
 
-// A factor of each column would make the weight wide.
+// A factor per column is not folded into the weight, since that would make it wide.
 TEST(WeightPanels, NarrowElementsTakeNoFactors) {
   const Graph graph = *parse(R"(graph {
   %0 = input "x" : f32[3,40]
@@ -191,7 +191,7 @@ TEST(WeightPanels, NarrowElementsTakeNoFactors) {
   expect_same_values(graph, folding, 7);
 }
 
-// As those of a transposed convolution are, some of whose taps are zeros.
+// A weight padded with zeros, as in transposed convolutions, is folded if its panels are less than twice as large.
 TEST(WeightPanels, MayBeLargerByLessThanTwice) {
   for (const int64_t rows : {65, 64}) {
     const Graph graph = *parse(cat("graph {\n  %0 = input \"x\" : f32[8,5] normal(0,1)\n  %1 = input \"w\" : f32[",
@@ -216,7 +216,7 @@ TEST(WeightPanels, ProductsShareThem) {
   expect_same_values(graph, folding, 7);
 }
 
-// A weight that is read in two orders would be in memory twice.
+// A weight that is read in two orders would be stored twice.
 TEST(WeightPanels, AWeightWithAnotherReaderStaysAsItIs) {
   for (int other = 0; other < 4; ++other) {
     Builder b;
@@ -244,7 +244,7 @@ TEST(WeightPanels, AreOfFoldedWeightsToo) {
   expect_same_values(graph, folding, 7);
 }
 
-// Bytes are moved as the oracle says, whatever an element's size.
+// write_moved() puts bytes where the oracle puts elements, for any size of element.
 TEST(WeightPanels, BytesMoveAsTheirElementsDo) {
   for (const DType dtype : {DType::i8, DType::f16, DType::f32, DType::f64}) {
     Builder b;

@@ -13,10 +13,10 @@ namespace wl::testing {
 
 class ConvolutionText {
  public:
-  // Of 1 to 3 axes, and of any type of float. panels: the weights are in panels of this many filters; in a single one
-  // where they do not fill vectors. channels_last: the image and the result have their channels as their innermost
-  // axes. bytes: the image and the weights are integers of eight bits, and the channels of weights in panels are in
-  // words where there are whole ones.
+  // Has 1 to 3 spatial axes and any type of float. panels: the weights are in panels of this many filters, in a single
+  // one if the number is no multiple of 16. channels_last: the channels are the innermost axes of the image and the
+  // result. bytes: the image and the weights are eight-bit integers, and weights in panels hold words of four channels
+  // where four divides the channels.
   explicit ConvolutionText(uint64_t seed, int64_t panels = 0, bool channels_last = false, bool bytes = false)
       : state_(seed * kGolden + 1) {
     static constexpr const char* kTypes[] = {"f16", "bf16", "f64"};

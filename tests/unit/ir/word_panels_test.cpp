@@ -1,4 +1,4 @@
-// Weights of narrow elements in panels of words, and what else is made of them.
+// Panels of words for weights of narrow elements, and other weights that are folded from the same ones.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -30,7 +30,7 @@ TEST(WordPanels, ProductsReadWords) {
   EXPECT_THAT(print(folded(product("i8", "u8", "i32", 8)).graph), HasSubstr("u8[2,2,64,4]"));
 }
 
-// Neighbours in a word are channels, which stand before the taps.
+// A word holds neighbouring channels, so the channels' axis is the one that is split.
 TEST(WordPanels, ConvolutionsReadWordsOfChannels) {
   const auto convolution = [](int channels) {
     return print(
@@ -51,7 +51,7 @@ TEST(WordPanels, OtherProductsReadPanelsOfElements) {
   EXPECT_THAT(print(folded(product("f16", "f16", "f16", 8)).graph), HasSubstr("f16[2,8,64]"));
 }
 
-// The sum over the weight is computed when it is loaded, so nothing reads the weight in its own order in a run.
+// The sum over the weight is folded, so no kernel reads the weight in its original order.
 TEST(WordPanels, ASumThatIsFoldedKeepsNoWeightInItsOrder) {
   const WeightFolding folding = folded(R"(graph {
   %0 = input "x" : u8[3,8] uniform(0,255)
@@ -67,7 +67,7 @@ TEST(WordPanels, ASumThatIsFoldedKeepsNoWeightInItsOrder) {
   EXPECT_THAT(print(folding.graph), Not(HasSubstr("reduce_sum")));
 }
 
-// What products of bytes ask of the weights is folded, whatever the importer wrote.
+// What a product of bytes needs of its weights is folded, although the importer wrote a dequantised product.
 TEST(WordPanels, DequantisedProductsReadWords) {
   const WeightFolding folding = folded(R"(graph {
   %0 = input "x" : u8[3,8] uniform(0,255)

@@ -1,4 +1,4 @@
-// Barriers follow from hazards: none is missing, and there are no more than the slots of a ring require.
+// Barriers follow from hazards: none is missing, and a ring needs no more than its slots require.
 #include "compiler/kernel/barriers.h"
 
 #include <gtest/gtest.h>
@@ -29,7 +29,7 @@ Kernel product_in(int64_t stages, int64_t unroll) {
   return lower(graph, domain, schedule, machine).value();
 }
 
-// Counts barriers by depth of loops.
+// Adds the numbers of barriers at each depth of loops to `barriers`.
 void count(const std::vector<Instr>& body, size_t depth, std::vector<int>& barriers) {
   barriers.resize(std::max(barriers.size(), depth + 1));
   for (const Instr& instr : body) {
@@ -49,7 +49,7 @@ void erase_barriers(std::vector<Instr>& body) {
 }
 
 TEST(Barriers, OneAStepWhereStagesTurn) {
-  for (int64_t unroll : {2, 16}) {  // with a loop around the products of a step, and without
+  for (int64_t unroll : {2, 16}) {  // with a loop around the products of a step, and without one
     const std::vector<int> twice = barriers_of(product_in(1, unroll)), once = barriers_of(product_in(2, unroll));
     EXPECT_EQ(twice[0], 0);
     EXPECT_EQ(twice[1], 2);
@@ -66,14 +66,14 @@ TEST(Barriers, AreMissedWhereSlotsMeet) {
     erase_barriers(kernel.body);
     EXPECT_TRUE(absl::IsInternal(check_barriers(kernel)));
   }
-  // A ring with one slot: the operands of the next step overwrite those that some threads still read.
+  // With both slots of the ring at one place, the next step overwrites operands that some threads still read.
   Kernel kernel = product_in(2, 8);
   for (Var& var : kernel.vars)
     if (var.name == "next_slot") var.of[0].base = 2;
   EXPECT_TRUE(absl::IsInternal(check_barriers(kernel)));
 }
 
-// A swizzle that leads out of a slot makes the slots of a ring meet.
+// A swizzle that maps elements out of their slot makes the slots of a ring overlap.
 TEST(Barriers, AreMissedWhereASwizzleLeavesItsSlot) {
   Kernel kernel = product_in(2, 8);
   const auto swizzled = [&](Swizzle swizzle) {

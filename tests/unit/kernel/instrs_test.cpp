@@ -1,4 +1,4 @@
-// Conformance: every row of instrs.def says things that fit together.
+// Conformance: the columns of every row of instrs.def are consistent.
 #include "compiler/kernel/instrs.h"
 
 #include <gtest/gtest.h>

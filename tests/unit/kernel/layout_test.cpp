@@ -92,7 +92,7 @@ Layout any_layout(std::mt19937_64& random) {
   return layout;
 }
 
-// A grid of threads: every element is in one register of one thread, which first_of and last_of locate.
+// A grid of threads: every element is in exactly one register of one thread, which first_of and last_of locate.
 TEST(Layout, DealtLayoutsCoverEveryElementOnce) {
   for (int wave : {4, 8})
     for (int64_t each : {1, 2, 4}) {
@@ -118,14 +118,15 @@ TEST(Layout, DealtLayoutsCoverEveryElementOnce) {
             }
       EXPECT_EQ(static_cast<int64_t>(seen.size()), 8 * each * 48);
     }
-  // An operand has the bits of its own axis. Other bits remain only where later ones need their number.
+  // An operand keeps the position bits of its own axis. Other bits remain only where the numbers of later ones need
+  // them.
   EXPECT_EQ(dealt_layout({1, 8}, {{}, {2, 'v', {0, 1}}}, 8, 4).text(), "[1,8] dim1=v0 l0 l1");
   EXPECT_EQ(dealt_layout({4, 1}, {{1, 'r', {1, 2}}, {}}, 8, 4).text(),
             "[4,1] bits [2,0] outer 1r 1r bases l0=0 l1=1 u0=2");
 }
 
-// Where bases are XORs too, the repeats of all axes together name every register once, and a position's coordinate is
-// that of its register XOR what its other bits move along.
+// Also where bases are XORs, the repeats of all axes together name every register once, and the coordinates of a
+// position are those of its register XOR the bases of its other bits.
 TEST(Layout, RepeatsNameRegistersOfAnyLayout) {
   std::mt19937_64 random(7);
   for (int round = 0; round < 1000; ++round) {
@@ -167,7 +168,7 @@ TEST(Layout, CountsArePositions) {
   std::mt19937_64 random(3);
   for (int round = 0; round < 2000; ++round) {
     const Layout layout = any_layout(random);
-    // The numbers of each kind by definition: two values per bit, and the outer repeats.
+    // By definition, the numbers of each kind count two values per bit, and the outer repeats.
     int64_t product = 1, counted = 1;
     for (char kind : {'v', 'l', 'u', 'r'}) counted *= layout.count(kind);
     for (size_t i = 0; i < layout.bases.size(); ++i) product *= 2;

@@ -1,4 +1,4 @@
-// The pipelining pass on small loops by hand: what they mean stays what it is, and every wait and slot is needed.
+// The pipelining pass on small hand-made loops: results stay the same, and every wait and slot is needed.
 #include "compiler/kernel/pipeline/pipeline.h"
 
 #include <gmock/gmock.h>
@@ -38,7 +38,7 @@ const Instr* loop_of(const std::vector<Instr>& body, VarId var) {
   return nullptr;
 }
 
-// All loops of these tests.
+// Returns all variants of loops for these tests, with `steps` steps each.
 std::vector<PlainLoop> loops(int64_t steps) {
   std::vector<PlainLoop> out;
   for (const bool copied : {true, false})
@@ -77,7 +77,7 @@ TEST(PipelinedLoops, MeanWhatTheyMeant) {
     }
 }
 
-// Loops whose uses are several reads.
+// Returns variants of loops that use a slot by several reads.
 std::vector<PlainLoop> loops_of_groups(int64_t steps) {
   std::vector<PlainLoop> out;
   for (PlainLoop plain : loops(steps))
@@ -151,7 +151,7 @@ TEST(PipelinedLoops, HaveOneBarrierAStepAndNoneForWhatThreadsCopyThemselves) {
   }
 }
 
-// Kernels with one thing wrong have a hazard, or other values.
+// Expects that kernels with one thing wrong (a wait, barrier, commit or slot) have a hazard or other results.
 void expect_all_needed(std::vector<PlainLoop> plains, int64_t registers, int least) {
   int broken = 0;
   for (PlainLoop& plain : plains) {

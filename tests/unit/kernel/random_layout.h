@@ -1,4 +1,4 @@
-// Random layouts that say of every element where it is: position bits in any order, XORs of them, replicated bits.
+// Random layouts that hold every element: position bits in any order, XORs of them, and replicated bits.
 #pragma once
 
 #include <algorithm>
@@ -11,11 +11,11 @@
 
 namespace wl::testing {
 
-// What random layouts of one kernel have in common.
+// Properties that all random layouts of a kernel share.
 struct LayoutSpace {
   std::vector<int64_t> shape;
   int lane_bits = 0, unit_bits = 0;
-  int vector_bits = 0;      // of the vectors of those that have any
+  int vector_bits = 0;      // log2 of the elements per vector, in layouts with vectors
   bool axes_apart = false;  // no position bit moves along two axes
 };
 
@@ -23,7 +23,7 @@ inline int below(std::mt19937_64& random, int n) {
   return static_cast<int>(random() % static_cast<uint64_t>(n));
 }
 
-// `count` vectors over as many bits, independent over F2: bits in a random order, in half of the cases added up.
+// Returns a random basis of F2^count: the unit vectors in random order, in half of the cases added to each other.
 inline std::vector<uint64_t> random_basis(std::mt19937_64& random, int count) {
   std::vector<uint64_t> out;
   for (int i = 0; i < count; ++i) out.push_back(uint64_t{1} << i);
@@ -36,8 +36,8 @@ inline std::vector<uint64_t> random_basis(std::mt19937_64& random, int count) {
   return out;
 }
 
-// A layout of the space: each axis has a random number of its low bits as bases, and repeats beyond them; lanes and
-// waves get as many of the bits as a draw says, the others of them are replicated, and registers have the rest.
+// Returns a random layout of the space. Each axis has bases for a random number of its low bits, and repeats beyond
+// them. Lanes and waves get a random number of these bits and are replicated otherwise; registers get the rest.
 inline Layout random_layout(std::mt19937_64& random, const LayoutSpace& space) {
   Layout out;
   out.shape = space.shape;
@@ -50,7 +50,7 @@ inline Layout random_layout(std::mt19937_64& random, const LayoutSpace& space) {
   }
   const int axis = below(random, out.rank());
   const int vector = below(random, 3) == 0 || out.bits[axis] < space.vector_bits ? 0 : space.vector_bits;
-  std::vector<uint64_t> places, vectors;  // coordinate bits that no vector has, and what other positions move along
+  std::vector<uint64_t> places, vectors;  // coordinate bits without those of a vector; bases still to be assigned
   const auto mix = [&] {
     for (uint64_t chosen : random_basis(random, static_cast<int>(places.size()))) {
       vectors.push_back(0);

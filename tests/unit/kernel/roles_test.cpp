@@ -1,5 +1,5 @@
-// Loops whose copies are made by threads that do nothing else: they mean what they meant, every phase is needed, and
-// what is wrong with phases is said.
+// Loops whose copies are made by threads that only copy (copiers): results stay the same, every phase is needed, and
+// verify() reports wrong phases.
 #include "compiler/kernel/roles.h"
 
 #include <gmock/gmock.h>
@@ -36,7 +36,7 @@ Kernel plain_with_copiers(PlainLoop& plain) {
   return kernel;
 }
 
-// Where the loop is inside of another one, phases go on in each turn of that; or they begin again.
+// In an outer loop, the numbers of phases go on from one iteration to the next, or, without go_on, begin again.
 absl::StatusOr<Kernel> alongside(PlainLoop& plain, int64_t stages, bool go_on = true) {
   Kernel kernel = plain_with_copiers(plain);
   Pipeline how{plain.loop, {{PlainLoop::kShared, plain.copied}}, stages};
@@ -65,7 +65,7 @@ TEST(Copiers, MeanWhatWasMeant) {
         }
 }
 
-// Every instruction about a phase is needed, and so are its place and its parity.
+// Every instruction that uses a phase is needed, with the right element and parity.
 TEST(Copiers, NeedTheirPhases) {
   PlainLoop plain = plain_of(9, 2);
   const Kernel kernel = alongside(plain, 3).value();

@@ -1,4 +1,4 @@
-// parse_kernel(print(k)) == k, and the errors for texts that are not kernels.
+// The text form of kernels: parse_kernel(print(k)) == k, and the errors for texts that are not kernels.
 #include "compiler/ir/text.h"
 
 #include <gmock/gmock.h>
@@ -30,7 +30,7 @@ void expect_round_trip(const Kernel& kernel) {
   const auto again = parse_kernel(text);
   ASSERT_TRUE(again.ok()) << again.status() << "\n" << text;
   ASSERT_EQ(print(*again), text);
-  // Kernels with NaN constants differ from themselves.
+  // A kernel with a NaN constant is not equal to itself.
   ASSERT_TRUE(text.find("nan") != std::string::npos || *again == kernel) << text;
 }
 
@@ -78,7 +78,7 @@ TEST(KernelText, ReadsBackKernelsOfRandomGraphs) {
   EXPECT_GT(kernels, 100);
 }
 
-// Expressions that no lowering makes: shared, in any order, of unusual types, nested more deeply than a text may be.
+// Expressions that no lowering makes: with shared parts, in any order, of unusual types, nested beyond a text's limit.
 TEST(KernelText, ReadsBackAnyExpression) {
   std::mt19937_64 random(5);
   const auto below = [&](int n) { return static_cast<int>(random() % static_cast<uint64_t>(n)); };
@@ -121,7 +121,7 @@ TEST(KernelText, ReadsBackAnyExpression) {
   }
 }
 
-// Layouts with XORs, converts with and without memory, swizzled buffers.
+// Covers layouts with XORs, converts with and without memory, and swizzled buffers.
 TEST(KernelText, ReadsBackMovesAmongThreads) {
   std::mt19937_64 random(8);
   for (int round = 0; round < 200; ++round) {
@@ -162,8 +162,7 @@ TEST(KernelText, ReadsTheSeedsOfTheFuzzer) {
   }
 }
 
-// What is printed must be refused where the verifier says no.
-// On a GPU an exp that is rounded afterwards says so; nothing else can.
+// On a GPU, the text marks an exp whose result is rounded afterwards; no other op may have the mark.
 TEST(KernelText, ReadsRoundedExps) {
   const Graph group = parse(
                           "graph {\n  %0 = input \"x\" : bf16[4,64] normal(0,1)\n  %1 = cast %0 : f32[4,64]\n"
@@ -182,6 +181,7 @@ TEST(KernelText, ReadsRoundedExps) {
   }
 }
 
+// A text is refused if the verifier rejects its kernel.
 TEST(KernelText, RefusesMovesThatAreNone) {
   std::ifstream file(cat(WARPLOOM_SOURCE_DIR, "/tests/fuzz/seeds/kernel_text/exchange.kernel"));
   const std::string text((std::istreambuf_iterator<char>(file)), {});
@@ -217,7 +217,7 @@ TEST(KernelText, SaysWhereAndWhat) {
   EXPECT_THAT(parse_kernel(wrong).status().ToString(), HasSubstr("expected an integer from 0 to 2, found '9["));
 }
 
-// Damaged texts are read or refused, without a crash.
+// A damaged text is read or refused, without a crash.
 TEST(KernelText, SurvivesDamage) {
   std::mt19937_64 random(11);
   int read = 0, refused = 0;

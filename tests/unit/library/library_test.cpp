@@ -1,5 +1,5 @@
-// Which groups a library takes, how their epilogues are told, and which kernels it has for them. What the kernels
-// compute is compared with the oracle in e2e.libraries.
+// Which groups a library computes, how their epilogues are recognised, and which kernels it offers. The test
+// e2e.libraries compares the results of the kernels with the oracle.
 #include "compiler/library/library.h"
 
 #include <gtest/gtest.h>
@@ -33,7 +33,7 @@ Told told(const std::string& text) {
   return out;
 }
 
-// A product of 12 x 20 by 20 x 24, called %2, and what follows it.
+// A product %2 of 12 x 20 by 20 x 24, followed by the lines `more`.
 std::string after_product(const std::string& more) {
   return cat("%0 = input \"a\" : f32[12,20]\n%1 = input \"b\" : f32[20,24]\n",
              "%2 = contract %0 %1 \"mk,kn->mn\" : f32[12,24]\n", more);
@@ -43,7 +43,7 @@ Told told_after(const std::string& more) {
   return told(after_product(more));
 }
 
-// Half of `x` times one plus `inner` of %8, which `argument` makes.
+// 0.5 * x * (1 + inner(%8)), where the lines `argument` compute %8.
 std::string gelu(const std::string& x, const std::string& argument, const std::string& inner) {
   return cat(argument, "%9 = ", inner, " %8 : f32[12,24]\n%10 = constant 1 : f32[12,24]\n",
              "%11 = add %9 %10 : f32[12,24]\n%12 = mul ", x, " %11 : f32[12,24]\n%13 = constant 0.5 : f32[12,24]\n",
@@ -97,9 +97,9 @@ TEST(Product, StepsAreInTheOrderOfTheGroup) {
 TEST(Product, WhatALibraryCannotDoIsNone) {
   const char* const others[] = {
       "%3 = sin %2 : f32[12,24]\noutput \"y\" %3\n",                                    // no such function
-      "%3 = input \"r\" : f32[12,24]\n%4 = sub %3 %2 : f32[12,24]\noutput \"y\" %4\n",  // the other way round
+      "%3 = input \"r\" : f32[12,24]\n%4 = sub %3 %2 : f32[12,24]\noutput \"y\" %4\n",  // subtracts the product
       "%3 = input \"r\" : f32[12,24]\n%4 = exp %3 : f32[12,24]\n%5 = add %2 %4 : f32[12,24]\noutput \"y\" %5\n",
-      "%3 = tanh %2 : f32[12,24]\noutput \"y\" %3\noutput \"z\" %2\n",  // two results
+      "%3 = tanh %2 : f32[12,24]\noutput \"y\" %3\noutput \"z\" %2\n",  // stores two results
       "%3 = cast %2 : f16[12,24]\noutput \"y\" %3\n",
   };
   for (const char* const text : others) EXPECT_FALSE(told_after(text).product) << text;
@@ -163,11 +163,11 @@ TEST(Library, EveryPlanIsADistinctSource) {
     ++points;
     return true;
   });
-  EXPECT_EQ(points, 6);  // rows, columns or one thread, each in the tensors' formats and in the library's
+  EXPECT_EQ(points, 6);  // split by rows, by columns or not at all, each in the tensors' formats and in the library's
   EXPECT_EQ(std::ssize(texts), points);
 }
 
-// The parts of threads are the whole, and weights in panels are divided between panels.
+// The parts of the threads make up the whole result; weights in panels are split between panels.
 TEST(Library, PanelsAreAFormatOfTheLibrary) {
   const Told is = told(
       "%0 = input \"a\" : f32[12,32]\n%1 = input \"b\" : f32[3,32,64]\n%2 = contract %0 %1 \"mk,pkq->mpq\" : "

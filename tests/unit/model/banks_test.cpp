@@ -1,4 +1,4 @@
-// Bank conflicts of accesses to shared memory: cases that everybody knows, and any layout against a walk over all
+// Bank conflicts of accesses to shared memory: well-known cases, and random layouts compared with a walk over all
 // lanes.
 #include "compiler/model/banks.h"
 
@@ -38,9 +38,9 @@ TEST(Banks, ColumnsOfASquareConflictUnlessPaddedOrSwizzled) {
 }
 
 TEST(Banks, VectorsTakeACycleForEveryWordOfALane) {
-  // 16 bytes a lane: eight lanes in a cycle.
+  // Each lane accesses 16 bytes, so eight lanes share a cycle.
   EXPECT_EQ(of_a_warp("[128] dim0=v0 v1 l0 l1 l2 l3 l4", {1}).cycles, 4);
-  // Rows of 32 words, each read by a lane in vectors: all eight lanes in one bank, unless a swizzle of vectors.
+  // Each lane reads a vector of its own row of 32 words: all start in one bank, unless vectors are swizzled.
   const char* const rows = "[32,4] dim0=l0 l1 l2 l3 l4; dim1=v0 v1";
   EXPECT_EQ(of_a_warp(rows, {32, 1}).cycles, 32);
   EXPECT_EQ(of_a_warp(rows, {32, 1}, {3, 2, 3}).cycles, 4);
@@ -50,17 +50,17 @@ TEST(Banks, LanesThatShareAWordTakeItTogether) {
   EXPECT_EQ(of_a_warp("[4] dim0=l0 l1", {1}).cycles, 1);  // replicated: all lanes load
   EXPECT_EQ(of_a_warp("[1]", {32}).cycles, 1);
   EXPECT_EQ(of_a_warp("[32] dim0=l0 l1 l2 l3 l4", {64}, {}, false, 2).cycles, 32);
-  EXPECT_EQ(of_a_warp("[32] dim0=l0 l1 l2 l3 l4", {1}, {}, false, 2).cycles, 1);  // two to a word
-  // One of 64 banks more in a cycle.
+  EXPECT_EQ(of_a_warp("[32] dim0=l0 l1 l2 l3 l4", {1}, {}, false, 2).cycles, 1);  // two elements share a word
+  // With 64 banks instead of 32, a wave of 64 lanes takes one cycle.
   const Layout wide = parse_layout("[64] dim0=l0 l1 l2 l3 l4 l5").value();
   EXPECT_EQ(bank_use(wide, {1}, 0, {}, 4, gpu_of("hip:gfx950"), 64, false).cycles, 1);
   EXPECT_EQ(bank_use(wide, {1}, 0, {}, 4, gpu_of("hip:gfx942"), 64, false).cycles, 2);
 }
 
-// The definition, element by element: which words the lanes of a phase reach, by bank.
+// Counts cycles by definition, element by element: the words that the lanes of a phase reach, by bank.
 int64_t cycles_by_hand(const Layout& layout, const std::vector<int64_t>& strides, int64_t offset, Swizzle swizzle,
                        int bytes, int banks, int lane_bits, int unit_bits, bool stores) {
-  int64_t width = 1;  // elements of a piece
+  int64_t width = 1;  // elements that a lane accesses at a time
   const int axis = layout.vector_axis();
   if (axis >= 0 && strides[axis] == 1) {
     width = std::gcd<int64_t>(layout.lanes(), offset);
@@ -125,7 +125,7 @@ TEST(Banks, AgreeWithAWalkOverAllLanes) {
     Swizzle swizzle;
     if (below(random, 2) == 0) {
       swizzle = {1 + below(random, 4), 0, 0};
-      swizzle.base = 2 + below(random, 2);  // vectors stay together
+      swizzle.base = 2 + below(random, 2);  // the swizzle moves whole vectors
       swizzle.shift = swizzle.bits + below(random, 3);
       if (offset % 4 != 0 || pitch % 4 != 0) swizzle = {};
     }

@@ -11,7 +11,7 @@
 
 namespace wl::testing {
 
-// Extents that tiles divide, so that boxes are exact.
+// Extents that tiles divide, so the boxes of the reuse analysis are exact.
 inline constexpr const char* kEven = R"(graph {
   %0 = input "a" : f32[48,64] normal(0,1)
   %1 = input "b" : f32[64,192] normal(0,1)

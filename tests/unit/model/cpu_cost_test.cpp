@@ -26,7 +26,7 @@ TEST(CpuCost, CountsEveryStepOnce) {
       const CpuWork work = cpu_work(each.kernel, one_thread());
       double products = 0;
       for (const auto& [micro, steps] : work.micro) products += steps * micro.height;
-      // The number of rows times the depth, once for each panel of columns.
+      // Counted for each panel of columns: the number of rows times the depth.
       const double rows = text == testing::kEven ? 48 * 64 : text == testing::kOdd ? 37 * 70 : 16 * 72;
       EXPECT_NEAR(products / rows, std::round(products / rows), 1e-6) << each.plan << "\n" << print(each.kernel);
       EXPECT_GE(products, rows);
@@ -61,7 +61,7 @@ Kernel kernel_of(const char* text, const std::string& choices) {
   return lower(graph, domain, space.schedule(point), machine).value();
 }
 
-// 784 columns by 768: twelve whole tiles of four vectors, and a thirteenth with one vector.
+// With nc = 768, 784 columns are twelve whole tiles of four vectors, and a thirteenth tile of one vector.
 TEST(CpuCost, TheSecondOfTwoTurnsCountsForWhatItHolds) {
   constexpr const char* kColumns = R"(graph {
   %0 = input "a" : f32[6,64] normal(0,1)
@@ -77,10 +77,10 @@ TEST(CpuCost, TheSecondOfTwoTurnsCountsForWhatItHolds) {
   EXPECT_DOUBLE_EQ(work.micro[1].second, 12 * 64);
 }
 
-// Tiles of seven pixels by two vectors of filters compute nothing that is dropped; of three rows of taps, the first row
-// of the image and the last one need two.
+// Turned tiles of seven pixels by two vectors of filters have no empty lanes. Of the three rows of taps, the first and
+// the last row of the image need only two.
 TEST(CpuCost, StepsOfTurnedTilesHaveNoEmptyLanes) {
-  // An image of 15 rows is copied in blocks of 12 and of 3 of them.
+  // An image of 15 rows is copied in blocks of 12 and 3 rows.
   for (const auto& [side, nc, tiles] : {std::tuple{7, 0, 1}, {15, 192, 2}})
     for (const int64_t skip : {0, 1}) {
       const std::string size = cat(side, ",", side), padded = cat(side + 2, ",", side + 2);
@@ -100,8 +100,7 @@ TEST(CpuCost, StepsOfTurnedTilesHaveNoEmptyLanes) {
     }
 }
 
-// Two of the four vectors of a panel's rows, which are four lines apart, and the same of rows that are eight apart.
-// Of a lower triangle about half is computed, also of one with more tiles than are looked at one by one.
+// About half of the steps of a lower triangle are counted, also where it has too many tiles to visit each of them.
 TEST(CpuCost, AMaskedProductHasTheStepsThatCount) {
   for (const auto& [n, beyond] : {std::pair{256, 0.15}, {4096, 0.02}}) {
     const std::string type = cat("[", n, ",", n, "]"), left = cat("graph {\n  %0 = input \"a\" : f32", type);
@@ -129,6 +128,7 @@ TEST(CpuCost, AMaskedProductHasTheStepsThatCount) {
   }
 }
 
+// The kernel reads two vectors of each row. Rows that are four lines apart are one run, rows eight lines apart are not.
 TEST(CpuCost, RowsThatPrefetchersFollowAreOneRun) {
   for (const int columns : {64, 128}) {
     const std::string text =
@@ -150,8 +150,8 @@ TEST(CpuCost, RowsThatPrefetchersFollowAreOneRun) {
   }
 }
 
-// An operand whose rows no cache holds. If a tile does not divide the columns, clang masks all its loads, and gcc only
-// those of the second vector. Packed rows are always whole.
+// An operand that fits no cache. If a tile does not divide the columns, clang masks all its loads, gcc only those of
+// the second vector. Packed rows are always whole.
 TEST(CpuCost, MaskedLoadsAreClangs) {
   constexpr const char* kLarge = R"(graph {
   %0 = input "a" : f32[8,4096] normal(0,1)
@@ -165,7 +165,7 @@ TEST(CpuCost, MaskedLoadsAreClangs) {
   EXPECT_NEAR(masked("mr=8 nv=3 kc=512 nc=768 pack_b=0 compiler=clang"), 4096 * 4112 / 16, 4096 * 16);
   EXPECT_EQ(masked("mr=8 nv=3 kc=512 nc=768 pack_b=0 compiler=gcc"), 0);
   EXPECT_EQ(masked("mr=8 nv=3 kc=512 nc=768 pack_b=1 compiler=clang"), 0);
-  // no load is masked, since the tile divides the columns
+  // No load is masked, since the tile divides the columns.
   EXPECT_EQ(masked("mr=8 nv=1 kc=512 nc=768 pack_b=0 compiler=clang"), 0);
 }
 
@@ -202,7 +202,7 @@ TEST(CpuCost, MicroKernelsCostWhatWasMeasured) {
   EXPECT_DOUBLE_EQ(cpu_ns(work, cost) - before, 2500);
 }
 
-// Three rows by two vectors wait for their sums, eight slots long; with more hints than that leaves, for their loads.
+// The sums of three rows by two vectors take eight slots; more prefetches than fit into these make loads the limit.
 TEST(CpuCost, HintsTakeThePlacesOfLoads) {
   const Machine machine = one_thread();
   CpuWork work;
@@ -215,13 +215,13 @@ TEST(CpuCost, HintsTakeThePlacesOfLoads) {
   EXPECT_DOUBLE_EQ(ns(3, 2, 3, cost), 8);
   EXPECT_DOUBLE_EQ(ns(3, 2, 6, cost), 11);
   EXPECT_DOUBLE_EQ(ns(14, 2, 4, cost), 28);
-  // What was measured had none.
+  // Step times are measured without prefetches.
   cost.step_ns[{"gcc", 3, 2}] = 9 / cost.fma_per_ns;
   EXPECT_DOUBLE_EQ(ns(3, 2, 3, cost), 9);
   EXPECT_DOUBLE_EQ(ns(3, 2, 6, cost), 11);
 }
 
-// Four products of registers hide what one waits for its sum, and are paced by the rate of the target's row.
+// Four independent products hide the latency of each, so the rate in the target's row sets the pace.
 TEST(CpuCost, TileRegistersMultiplyAtTheRateOfTheRow) {
   const Graph graph = parse(R"(graph {
   %0 = input "a" : bf16[256,512,2]
@@ -261,7 +261,7 @@ TEST(CpuCost, TheSecondCacheShowsOnceMicroKernelsDoNotHideIt) {
   EXPECT_DOUBLE_EQ(cpu_ns(work, cost), alone + 500 * cost.ns[kFromL2]);
 }
 
-// The baseline prefers small working sets, regardless of how often they move.
+// The baseline (PolyDL) prefers small working sets, regardless of how often their data move.
 TEST(Polydl, RanksSmallWorkingSetsFirst) {
   const Machine machine = one_thread();
   for (const testing::Scheduled& each : testing::scheduled(testing::kEven, 1, 30, 9)) {
@@ -269,7 +269,7 @@ TEST(Polydl, RanksSmallWorkingSetsFirst) {
     const PolydlRank rank = polydl_rank(reuse, machine);
     EXPECT_GT(rank.cycles, 0);
     EXPECT_GT(rank.tie, 0);
-    // Everything fits in the first cache here: four cycles per byte.
+    // A byte in the third-level cache counts 60 cycles, and no working set is too large for that cache.
     double all = 0;
     for (size_t loop = 0; loop < reuse.loops().size(); ++loop) all += reuse.run_bytes(static_cast<int>(loop)) * 2;
     EXPECT_LE(rank.cycles, 60 * all);

@@ -25,7 +25,7 @@ Machine machine_named(std::string_view target) {
   return machine;
 }
 
-// y = x * 3 over rows of 64, each row loaded twice: sixteen lanes, four vectors per row, eight rows per block.
+// y = (x + x) * 3 over rows of 64, loaded twice: sixteen lanes, four vectors per row, eight rows per block.
 constexpr const char* kTwice =
     R"(kernel "map" target="cpu:avx512" grid=4 threads=1 unroll=2 accumulators=1 compiler="clang" {
   p0 = in "x" : f32 [32,64]
@@ -45,7 +45,7 @@ TEST(Features, CountWhatAKernelDoes) {
   const Features features = features_of(*kernel, machine_named("cpu:avx512"));
   ASSERT_EQ(features.values.size(), feature_names().size());
   EXPECT_EQ(features.kind, "cpu/map");
-  EXPECT_EQ(features.analytic_ns, 0);  // contractions alone have an analytic cost
+  EXPECT_EQ(features.analytic_ns, 0);  // on CPUs only contractions have an analytic cost
   const double bytes = 32 * 64 * 4;
   EXPECT_NEAR(value(features, "read"), std::log2((2 * bytes + 1) / (2 * bytes + 1)), 1e-5);
   EXPECT_NEAR(value(features, "written"), std::log2((bytes + 1) / (2 * bytes + 1)), 1e-5);
@@ -71,7 +71,7 @@ TEST(Features, AreFiniteOnEveryKernel) {
     }
 }
 
-// Every member of a packed kernel counts, for the blocks that run it.
+// A packed kernel's features count all its members, each for the blocks that run it.
 TEST(Features, CountAllMembersOfAPackedKernel) {
   const Graph graph = parse(R"(graph {
     %0 = input "x" : f32[4096,1024] normal(0,1)
@@ -95,7 +95,7 @@ TEST(Features, CountAllMembersOfAPackedKernel) {
   }
 }
 
-// A reduction on a GPU: occupancy and teams of lanes count, CPU caches do not.
+// A reduction on a GPU: occupancy and the size of teams are features, CPU caches are not.
 TEST(Features, OfAGpu) {
   const Graph graph = parse(R"(graph {
     %0 = input "x" : f32[4096,1024] normal(0,1)
@@ -115,7 +115,7 @@ TEST(Features, OfAGpu) {
     EXPECT_LE(value(features, "occupancy"), 1);
     EXPECT_EQ(value(features, "team"), std::log2(kernel.team));
     EXPECT_EQ(value(features, "into_l2"), value(features, "into_l3"));
-    // Every element is read once; rows that are sent for ahead of their turn may be none.
+    // Every element is read once; where rows are copied ahead, rows beyond the last one may be counted too.
     EXPECT_NEAR(value(features, "read"), 0, space.schedule(seed)[kPersistent] > 1 ? 1 : 0.1);
   }
 }

@@ -1,5 +1,5 @@
-// Boxes against isl's exact counts (`count_val`), at sizes where walking every access would take long. Skipped where
-// libisl-dev is not installed.
+// Compares the boxes of the reuse analysis with isl's exact counts (`count_val`), at sizes for which a walk over every
+// access would take long. Skipped where libisl-dev is not installed.
 #include <gtest/gtest.h>
 
 #include "compiler/model/reuse.h"
@@ -67,7 +67,8 @@ TEST(Isl, CountsTheSameElementsAndLines) {
       for (int r = 0; r < static_cast<int>(reuse.references().size()); ++r) {
         const Reuse::Reference& reference = reuse.references()[r];
         const auto& terms = reference.instr->slice.offset.terms;
-        // The set above only describes loops of a fixed number of turns, whole tiles, and no digits.
+        // The set above describes only loops with a fixed trip count, whole tiles, and addresses without derived
+        // variables.
         const bool plain =
             reference.instr->guards.empty() &&
             each.kernel.tiles[reference.store ? reference.instr->args[0] : reference.instr->result].bound.empty() &&

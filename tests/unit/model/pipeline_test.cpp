@@ -58,7 +58,7 @@ TEST(Pipeline, FewBlocksWantMoreStagesAndManyDoNot) {
   EXPECT_GT(staged(many, 4, 1), 0.5 * 2 * 8192.0 * 8192 * 4096 / flops_per_ns);
 }
 
-// Reads that are carried over from step to step do not wait behind barriers, which counts where few warps hide it.
+// Reads carried over from step to step do not wait behind barriers; that helps where few warps hide the wait.
 TEST(Pipeline, CarriedReadsSaveAWaitInEveryStep) {
   const Product product(128, 4096, 128, "cuda:sm_80");
   Schedule schedule = product.space.schedule(product.space.seeds[0]);

@@ -16,7 +16,7 @@ namespace {
 
 constexpr int64_t kSize = 4;  // every buffer is f32
 
-// Distinct elements and lines of every reference in one turn of a loop, and the lines of all of them together.
+// Distinct elements and lines of every reference in one iteration of a loop, and the lines of all references together.
 struct Counted {
   std::map<int, std::set<int64_t>> elements, lines;
   std::set<std::pair<BufferId, int64_t>> all_lines;
@@ -33,7 +33,7 @@ Counted count_turn(const Kernel& kernel, int loop) {
   return out;
 }
 
-// Returns the index of the body's first loop in Reuse, where the launch and the digits of the block come first.
+// Returns the index in Reuse of the body's first loop, which follows the launch and the block's derived variables.
 int first_loop_of_body(const Reuse& reuse) {
   int loop = 0;
   while (loop < static_cast<int>(reuse.loops().size()) && reuse.loops()[loop].body == &reuse.kernel().body) ++loop;

@@ -1,4 +1,4 @@
-// The floor: no correct kernel is faster, and little else is let through.
+// The floor: no correct kernel is faster, and it is close enough to the possible to reject impossible times.
 #include "compiler/model/roofline.h"
 
 #include <gtest/gtest.h>
@@ -57,7 +57,7 @@ TEST(Floor, CountsMultiplyAdds) {
   EXPECT_LT(floor_ns(product_of(1024, "i32"), machine), f32) << "products of integers may be several in a lane";
 }
 
-// A kernel may read only the rows that are taken, and skip what a select or a slice leaves out.
+// The floor counts neither rows that are not looked up, nor elements that a select or a slice drops.
 TEST(Floor, DoesNotCountWhatAKernelMayLeaveOut) {
   const Graph sliced = parse(R"(graph {
   %0 = input "x" : f32[1048576]
@@ -70,7 +70,8 @@ TEST(Floor, DoesNotCountWhatAKernelMayLeaveOut) {
   EXPECT_EQ(floor_ns(sliced, machine), machine.target->peak.launch_ns);
 }
 
-// A product with a mask that is multiplied with: neither the half that a kernel leaves out nor what it does not read.
+// A factor that is multiplied by a mask: the floor counts neither the products that are zero nor elements that need not
+// be read.
 TEST(Floor, DoesNotCountProductsThatPlacesLeaveOut) {
   const Graph masked = parse(R"(graph {
   %0 = input "x" : f32[1024,1024]

@@ -1,4 +1,4 @@
-// The oracle of the reuse analysis: walks the accesses of a kernel's first thread one by one.
+// The reference for the reuse analysis: walks the accesses of a kernel's first thread one by one.
 #pragma once
 
 #include <functional>
@@ -10,7 +10,7 @@
 namespace wl::testing {
 
 // Calls visit(reference, buffer, element) in order for every element that the first thread's loads and stores touch.
-// References are numbered in the order of the body. `turns` limits each loop to its first turns; 0: all.
+// References are numbered in the order of the body.
 class Walk {
  public:
   using Visit = std::function<void(int reference, BufferId buffer, int64_t element)>;
@@ -24,8 +24,8 @@ class Walk {
       body(kernel_.body);
     }
   }
-  // Walks one turn of the `loop`-th loop of the body (outermost first, in order), with all loops around it at their
-  // first turn.
+  // Walks one iteration of the `loop`-th loop of the body (outermost first, in order), with all loops around it in
+  // their first iteration.
   void run_turn(int loop) {
     vars_.set(0, 0);
     next_ = 0;

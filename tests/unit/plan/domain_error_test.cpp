@@ -1,4 +1,4 @@
-// Groups that are not one loop nest, and the error messages.
+// Groups that are not one loop nest, and their error messages.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -85,7 +85,7 @@ TEST(DomainErrors, IllegalGroupsSayWhy) {
     output "b" %3
   })"),
               HasSubstr("it would be stored that many times"));
-  // A contraction that sums nothing, and a loop that only an op after it has.
+  // A contraction that sums nothing, and a loop that only a later op has.
   EXPECT_THAT(error_of(R"(graph {
     %0 = input "x" : f32[1,5]
     %1 = contract %0 %0 "ab,ab->ba" : f32[5,1]

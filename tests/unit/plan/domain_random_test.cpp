@@ -1,4 +1,4 @@
-// Random groups: whatever analyze() accepts must address exactly the elements that the graph's semantics name.
+// For every random group that analyze() accepts, the addresses are exactly those of the elements that the graph reads.
 #include <gtest/gtest.h>
 
 #include "compiler/ir/text.h"

@@ -241,8 +241,7 @@ TEST(Domain, GemmWithBiasAndGelu) {
   EXPECT_THAT(d.varies[3], ElementsAre(0, 2));
 }
 
-// A contraction without rows or without columns is a reduction of products, and walks the matrix in the order of
-// memory.
+// A contraction without rows or without columns is a reduction of products, and reads the matrix in memory order.
 TEST(Domain, MatrixTimesVectorIsAReduction) {
   const auto product = [](std::string_view matrix, std::string_view einsum) {
     return domain_of(cat(R"(graph {
@@ -275,7 +274,7 @@ TEST(Domain, WindowOfEachChannelIsColumns) {
   EXPECT_EQ(d.vector, 2);
 }
 
-// Images of 14x14 and 7x7: the results are short too, and wider than the window.
+// For short results, the vector axis is the longer one of the result's row and the window's.
 TEST(Domain, VectorsOfShortWindowsAreTheLongerOfResultAndWindow) {
   const auto window = [](int64_t side, int64_t taps, int64_t stride, int64_t out) {
     const std::string image = cat(side, ",", side), params = cat(taps, ",", stride, ",1"), to = cat(out, ",", out);

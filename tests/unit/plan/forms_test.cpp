@@ -1,4 +1,4 @@
-// Different ways in which exporters write the same computation have the same text after simplify(), as a group.
+// Different forms in which exporters write one computation have the same text as a group after simplify().
 #include <gtest/gtest.h>
 
 #include <cmath>

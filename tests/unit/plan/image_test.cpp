@@ -1,4 +1,4 @@
-// Which operands are windows over an image, and what a copy of the image has.
+// Which operands are windows over an image, and how the copy of the image is laid out.
 #include "compiler/plan/image.h"
 
 #include <gtest/gtest.h>
@@ -8,7 +8,7 @@
 namespace wl {
 namespace {
 
-// A convolution of 4 to 8 channels along two equal axes.
+// A convolution from 4 to 8 channels along two equal axes.
 Domain domain_of(int64_t extent, int64_t taps, int64_t stride, int64_t dilation, int64_t padding, double outside = 0) {
   const int64_t padded = extent + 2 * padding, out = (padded - (taps - 1) * dilation - 1) / stride + 1;
   const std::string window = cat(taps, ",", stride, ",", dilation), pad = cat("[0,", padding, ",", padding, "]");
@@ -90,7 +90,7 @@ TEST(Image, KnowsWhereItIsZeroForWholeRows) {
   EXPECT_FALSE(zeros(domain_of(14, 3, 1, 1, 1, 0.5)).has_value()) << "it is not zero outside";
 }
 
-// The same convolution of pixels that have their channels as neighbours, or as planes.
+// The same convolution with channels last or channels first.
 Graph on_the_rows(bool channels_last) {
   const std::string shape = channels_last ? "[14,14,4]" : "[4,14,14]",
                     padded = channels_last ? "[16,16,4]" : "[4,16,16]";
@@ -118,12 +118,12 @@ TEST(Image, OnTheRowsKnowsWhetherItsChannelsAreNeighbours) {
 }
 
 TEST(Image, APlaneThatEndsEarlierIsGuardedOnce) {
-  // With padding a guard along the axis is there already.
+  // Where there is padding, the axis already has a guard.
   EXPECT_EQ(first_guards(*convolution(28, 3, 2, 1, 1)).size(), 2u);
   const std::vector<Guard> guards = first_guards(*convolution(29, 3, 2, 1, 0));
   ASSERT_EQ(guards.size(), 2u);
   for (const Guard& guard : guards) EXPECT_EQ(guard.extent, 29);
-  // Equal planes need none.
+  // Planes of equal length need no guard.
   EXPECT_TRUE(convolution(28, 4, 2, 1, 0)->domain.operands.back()[0].pieces.empty());
 }
 

@@ -1,4 +1,4 @@
-// Which products count, by the conditions on places that groups have.
+// Which products of a contraction count, given the group's conditions on coordinates.
 #include "compiler/plan/masks.h"
 
 #include <gtest/gtest.h>
@@ -13,8 +13,8 @@ namespace {
 
 constexpr int64_t kM = 10, kN = 13, kK = 11;
 
-// A product of a: f32[10,11] and c: f32[11,13], with places and constants to make masks from: %2 to %4 are m - k, n - k
-// and m - n, as i64, %5 to %7 are 3 of the same types, %8 to %10 zeros of a, of c, and of the result.
+// A product of a: f32[10,11] and c: f32[11,13], with coordinates and constants for masks: %2 to %4 are m - k, n - k and
+// m - n as i64, %5 to %7 are the constant 3 of the same types, %8 to %10 are zeros of the types of a, c and the result.
 Graph product(const std::string& lines, const std::string& output) {
   std::string text = R"(graph {
   %0 = input "a" : f32[10,11]
@@ -40,7 +40,7 @@ Graph product(const std::string& lines, const std::string& output) {
 
 struct Case {
   const char* name;
-  const char* lines;  // up to the product of %30 and %31, or on to %33
+  const char* lines;  // up to the factors %30 and %31, or on to the result %33
   const char* output;
   std::function<bool(int64_t m, int64_t n, int64_t k)> counts;
 };
@@ -133,7 +133,7 @@ const Case kCases[] = {
   %44 = ge %42 %43 : b1[10,11]
   %30 = select %44 %0 %8 : f32[10,11]
   %31 = neg %1 : f32[11,13])",
-     "32", [](int64_t, int64_t, int64_t) { return true; }},  // they wrap
+     "32", [](int64_t, int64_t, int64_t) { return true; }},  // the i8 values wrap around
     {"kept_result", R"(
   %30 = neg %0 : f32[10,11]
   %31 = neg %1 : f32[11,13]

@@ -11,7 +11,7 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-// Checks the domain of a graph and returns its text.
+// Checks the domain of a graph and returns the domain's text.
 std::string domain_text(std::string_view text) {
   const Graph graph = graph_of(text);
   const absl::StatusOr<Domain> domain = analyze(graph, test_machine());

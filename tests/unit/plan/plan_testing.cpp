@@ -46,7 +46,7 @@ double identity(Op op) {
   return op == Op::reduce_max ? -INFINITY : op == Op::reduce_min ? INFINITY : op == Op::reduce_prod ? 1 : 0;
 }
 
-// Returns the operand, and its element, that an element of a view reads; operand -1 is the pad's value.
+// Returns which operand of a view an element comes from, and which of its elements; operand -1 is the pad's value.
 std::pair<int, int64_t> viewed_element(const Graph& graph, const Node& view, int64_t index) {
   const Shape& from = graph.nodes[view.operands[0]].shape;
   const Shape at = coordinates(index, view.shape);
@@ -91,7 +91,7 @@ std::pair<int, int64_t> viewed_element(const Graph& graph, const Node& view, int
 
 }  // namespace
 
-// Computes every node completely from the meaning of the ops.
+// Computes every element of every node from the definitions of the ops.
 std::vector<std::vector<double>> reference(const Graph& graph, const InputValues& inputs) {
   std::vector<Values> all(graph.nodes.size());
   for (NodeId id = 0; id < static_cast<NodeId>(graph.nodes.size()); ++id) {
@@ -159,7 +159,7 @@ std::vector<std::vector<double>> reference(const Graph& graph, const InputValues
 
 namespace {
 
-// Computes the same values from the domain's loops and addresses.
+// Computes the same values by the domain's loops and addresses.
 class Loops {
  public:
   Loops(const Graph& graph, const Domain& domain) : graph_(graph), domain_(domain), memo_(graph.nodes.size()) {}
@@ -292,7 +292,7 @@ std::string check_domain(const Graph& graph, const Domain& domain) {
       if (!close(got, want)) return cat("output ", store.output, "[", index, "] is ", got, ", expected ", want);
     }
   }
-  // An empty sum: its loop has no iterations, and its store is outside that loop.
+  // An empty reduction has no iterations, and its store outside that loop is not walked.
   const bool empty = std::any_of(domain.reduced.begin(), domain.reduced.end(),
                                  [&](AtomId atom) { return domain.atoms[atom].extent == 0; });
   for (size_t o = 0; o < written.size() && !empty; ++o)

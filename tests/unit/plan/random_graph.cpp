@@ -184,7 +184,7 @@ class PlanGenerator {
         builder_.add_node({.op = Op::window, .operands = {x}, .ints = {axis}, .ints2 = {size, stride, dilation}}));
   }
 
-  // Takes the coordinates themselves, two of them, or the last one, whichever exist.
+  // Takes elements at their own coordinates (along the whole axis or its first two places) or the last element.
   void take(NodeId x) {
     const Shape s = shape(x);
     const int axis = random_.below(static_cast<int>(s.size()));

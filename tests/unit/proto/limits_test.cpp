@@ -1,4 +1,4 @@
-// What other processes send, and what a store holds, becomes a record only if every name and every size is within its
+// Messages from other processes and bytes from a store become a record only if every name and size is within its
 // limits.
 #include "proto/limits.h"
 
@@ -29,7 +29,7 @@ std::string refusal(const absl::Status& status) {
   return std::string(status.message());
 }
 
-// Changes one field of a record that is right otherwise; the digest is right too.
+// Changes a record that is valid otherwise, corrects its digest, and returns the error.
 std::string refusal_of_record(const std::function<void(KernelRecord&)>& change) {
   Random r(3);
   KernelRecord record = random_record(r);
@@ -97,7 +97,7 @@ TEST(Limits, TooMuchIsRefusedAndSaysWhere) {
   EXPECT_THAT(refusal(from_proto(options).status()), HasSubstr("Device.details"));
 }
 
-// Calls visit for every text of a message and of the messages in it.
+// Calls visit for every string field of a message and of the messages inside it.
 void each_text(pb::Message* message, const std::function<void(pb::Message*, const pb::FieldDescriptor*, int)>& visit) {
   const pb::Reflection* has = message->GetReflection();
   for (int f = 0; f < message->GetDescriptor()->field_count(); ++f) {
@@ -168,7 +168,7 @@ TEST(Limits, RequestsAreCheckedToo) {
   EXPECT_EQ(refusal(check_fields(worker)), "message field RegisterWorkerRequest.name: expected a value, found none");
 }
 
-// A store may hold labels and messages from before there were limits.
+// A store may contain labels and messages from before there were limits, so they are cut when they are sent.
 TEST(Limits, WhatIsForPeopleIsCutWhenItIsSent) {
   Job job;
   job.name = "jobs/1";
@@ -207,7 +207,7 @@ void expect_legal(const Device& device) {
 
 TEST(Limits, MutatedMessagesGiveNoIllegalNames) {
   const uint64_t first = test_seed(1);
-  pb::LogHandler* const logged = pb::SetLogHandler(nullptr);  // it would print every string that is not UTF-8
+  pb::LogHandler* const logged = pb::SetLogHandler(nullptr);  // the default handler prints every invalid UTF-8 string
   int64_t accepted = 0;
   for (uint64_t seed = first; seed < first + static_cast<uint64_t>(scaled(20'000)); ++seed) {
     Random r(seed);
@@ -226,7 +226,7 @@ TEST(Limits, MutatedMessagesGiveNoIllegalNames) {
         EXPECT_TRUE(group.record_digest.empty() || is_digest(group.record_digest));
       expect_legal(result->device);
     }
-    // No mutation keeps the digest of a record, so its source is taken out of it.
+    // A mutated record hardly ever keeps a valid digest, so decode_record() refuses nearly all of them.
     const auto record = decode_record(mutated(encode(random_record(r)), r));
     if (record.ok()) expect_legal(record->source);
     accepted += device.ok() + batch.ok() + result.ok() + record.ok();
@@ -236,7 +236,7 @@ TEST(Limits, MutatedMessagesGiveNoIllegalNames) {
   EXPECT_GT(accepted, 0) << "every mutation was refused";
 }
 
-// Whatever is counted or measured is no less than 0 and no NaN, in every message: a field has another range by a row.
+// Every double of every message must be at least 0 and not NaN, unless a row of the limits gives it another range.
 TEST(Limits, HoldForEveryNumberOfSamplesAndTimes) {
   int fields = 0;
   for (const google::protobuf::FileDescriptor* file : protocol_files()) {
@@ -253,7 +253,7 @@ TEST(Limits, HoldForEveryNumberOfSamplesAndTimes) {
             has.AddDouble(message.get(), field, wrong);
           else
             has.SetDouble(message.get(), field, wrong);
-          // Other fields may be missing, but that is said first only of fields before this one.
+          // Other fields may be missing too, but the check reports only those before this one first.
           const absl::Status status = check_fields(*message);
           EXPECT_FALSE(status.ok()) << field->full_name() << " " << wrong;
         }

@@ -81,13 +81,13 @@ TEST(Wire, BytesComeBackEqual) {
   EXPECT_EQ(decode_record("\xff\xff\xff").status().code(), absl::StatusCode::kDataLoss);
 }
 
-// Whatever the bytes are: where they are a message, the names are those of the message.
+// For any bytes that parse as a record, decode_names() returns the names of the parsed message.
 TEST(Wire, NamesOfARecordAreThoseOfItsMessage) {
   Random r(test_seed(1));
   google::protobuf::LogHandler* const logged = google::protobuf::SetLogHandler(nullptr);
   int readable = 0, refused = 0;
   for (int64_t i = 0; i < scaled(4000); ++i) {
-    // Two messages in a row are one, whose fields are the later ones.
+    // Two concatenated messages parse as one, with the fields of the second.
     std::string bytes = encode(random_record(r));
     if (r.flip()) bytes += encode(random_record(r));
     if (r.flip()) bytes = mutated(bytes, r);

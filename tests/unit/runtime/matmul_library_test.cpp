@@ -1,5 +1,5 @@
-// The real library, where it is installed: it takes every description without a device. Its numbers and lengths are
-// compared with its header in tests/conformance.
+// The real library, where it is installed, accepts every description without a device. tests/conformance compares its
+// constants and sizes with its header.
 #include "runtime/matmul_library.h"
 
 #include <gmock/gmock.h>

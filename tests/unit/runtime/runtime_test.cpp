@@ -42,7 +42,7 @@ TEST(Buffer, RedZonesSeeBothSides) {
   }
 }
 
-// Its first page is that of a large one, and nothing else changes.
+// A large buffer's first page begins a large page of 2 MiB; nothing else changes.
 TEST(Buffer, ALargeOneBeginsWithALargePage) {
   constexpr int64_t kLarge = 2 << 20;
   for (const int64_t stagger : {0, 704}) {
@@ -110,14 +110,14 @@ TEST(Pool, WakesAfterSleeping) {
   std::atomic<int> sum{0};
   for (int round = 0; round < 3; ++round) {
     pool.each(2, [&](int) { ++sum; });
-    const timespec nap{0, 2'000'000};  // longer than the spin, so that the worker sleeps at the next launch
+    const timespec nap{0, 2'000'000};  // longer than workers spin, so that they sleep at the next launch
     nanosleep(&nap, nullptr);
   }
   EXPECT_EQ(sum, 6);
 }
 
-// Launches at about the moment at which workers stop to spin and go to sleep: none may be missed. A missed one hangs;
-// with a release store in Pool::publish() that happened in two of three runs of 100,000 launches.
+// Launches at about the time at which workers stop spinning and go to sleep; a missed wake-up hangs. With a release
+// store in Pool::publish(), two of three runs of 100,000 launches hung.
 TEST(Pool, WakesWorkersThatFallAsleep) {
   using Clock = std::chrono::steady_clock;
   Pool pool(2);
@@ -166,7 +166,7 @@ void check_scratch(long, void* const* args, char* scratch) {
 }
 
 struct Waiting {
-  long block = 0;  // which waits until all others have ended
+  long block = 0;  // the block that waits until all others have ended
   int others = 0;
   std::atomic<int> ended{0};
   std::chrono::steady_clock::time_point deadline = std::chrono::steady_clock::now() + std::chrono::minutes(1);
@@ -179,7 +179,7 @@ void wait_for_others(long block, void* const* args, char*) {
   ++run.ended;
 }
 
-// So one of two threads has to run what is left of the other's range.
+// One block waits for all others, so one of two threads has to run the rest of the other's range.
 TEST(Pool, AThreadThatHasEndedTakesBlocksOfOthers) {
   constexpr int kGrid = 16;
   for (const long block : {0, kGrid / 2}) {
@@ -204,7 +204,7 @@ TEST(Pool, ScratchIsAlignedAndSpoiled) {
   EXPECT_EQ(ok, 8);
 }
 
-// Block 5 meets an index of 9 in an axis of 4.
+// Block 5 reports an index of 9 on an axis of extent 4.
 void tell(long block, void* const*, char* scratch) {
   auto* outside = reinterpret_cast<int64_t*>(scratch + 64);
   if (block == 5) outside[0] = 4, outside[1] = 9;
@@ -220,7 +220,7 @@ TEST(Pool, SaysWhichIndexWasOutside) {
     const OutsideIndex told = pool.launch(launch, args);
     EXPECT_EQ(told.extent, 4);
     EXPECT_EQ(told.index, 9);
-    // The next launch has no word of it, nor has one that does not ask.
+    // Neither the next launch nor one that does not ask (outside = -1) reports it.
     launch.grid = 5;
     EXPECT_EQ(pool.launch(launch, args).extent, 0);
     launch.grid = 8;
@@ -235,7 +235,7 @@ TEST(Pool, GivesTheCallerItsCpusBack) {
   EXPECT_EQ(allowed_cpus(), before);
 }
 
-// Linux may refuse what the processor has, but gives nothing that it lacks.
+// Linux may refuse to grant tile registers, but never grants what the processor lacks.
 TEST(TileRegisters, AreThoseOfTheProcessor) {
   std::ifstream file("/proc/cpuinfo");
   const std::string facts((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());

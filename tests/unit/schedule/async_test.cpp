@@ -58,7 +58,7 @@ TEST(AsyncCopies, NeedOneBarrierAStep) {
     EXPECT_EQ(steps.body[0].op, InstrOp::kWait);
     EXPECT_EQ(steps.body[0].pending, stages - 2);
     EXPECT_EQ(steps.body[1].op, InstrOp::kBarrier);
-    // As many groups of copies as there are stages are issued before the first step.
+    // The code has one commit for each stage, before the loop or in it.
     EXPECT_EQ(instrs_in(kernel.body, InstrOp::kCommit), stages);
     EXPECT_EQ(parse_kernel(print(kernel)).value(), kernel);
     // No copy goes beyond the last step: each element of the operands is read once.
@@ -93,7 +93,7 @@ TEST(AsyncCopies, AreMissedWhereNoWaitOrBarrierCoversThem) {
   }
 }
 
-// The first values of a step are read at the end of the step before, behind the one barrier.
+// The first values of a step are read at the end of the step before it, after the only barrier.
 TEST(RegisterStages, LetNoStepBeginWithARead) {
   for (const int64_t stages : {2, 3, 5}) {
     const Kernel kernel = product(stages, kProduct, 2);
@@ -114,7 +114,7 @@ TEST(RegisterStages, LetNoStepBeginWithARead) {
   }
 }
 
-// An operand that needs elementwise work passes through registers, into the same ring.
+// An operand that needs elementwise work is copied through registers into the same ring.
 TEST(AsyncCopies, AreOfOperandsThatNeedNoWork) {
   const Kernel kernel = product(3, R"(graph {
   %0 = input "a" : f32[64,200] normal(0,1)

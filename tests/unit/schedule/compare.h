@@ -1,4 +1,4 @@
-// Compares a kernel's interpreter with the oracle.
+// Compares a kernel, as the interpreter runs it, with the oracle.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -52,7 +52,7 @@ inline std::string compare(const Graph& group, const Kernel& kernel) {
   return "";
 }
 
-// Lowers every point and compares its results. `and_of` is called with each kernel too. Counts kernels.
+// Lowers every point and compares its results with the oracle. Calls and_of(kernel, point), and adds to *kernels.
 template <typename F>
 void expect_meanings(const Graph& group, const Domain& domain, const Space& space, const Machine& machine,
                      const std::vector<Point>& points, int* kernels, F&& and_of) {

@@ -34,7 +34,7 @@ class ContractionText {
     const std::string a = shuffled(batch + m + k), b = shuffled(batch + n + k);
     const std::string out = draw(3) == 0 ? shuffled(batch + m + n) : batch + m + n;
     const int left = prologue(input("a", a), a), right = prologue(input("b", b), b);
-    if ((dtype_ == "f16" || dtype_ == "bf16") && draw(3) == 0) dtype_ = "f32";  // narrow floats, added up as f32
+    if ((dtype_ == "f16" || dtype_ == "bf16") && draw(3) == 0) dtype_ = "f32";  // narrow floats with an f32 result
     int value = add(cat("contract %", left, " %", right, " \"", a, ",", b, "->", out, "\""), out);
     if (draw(2) == 0) {  // adds a bias to the result
       const char along = out[draw(out.size())];

@@ -1,4 +1,4 @@
-// How schedules move data: which loads have the streaming hint.
+// How schedules move data: streaming loads, persistent blocks, and rows and tiles that are copied ahead.
 #include "compiler/schedule/data_movement.h"
 
 #include <gtest/gtest.h>
@@ -75,7 +75,7 @@ std::vector<std::string> once(const char* text) {
 
 TEST(InputsReadOnce, AreThoseThatMoveAlongEveryLoop) {
   EXPECT_EQ(once(kNorm), (std::vector<std::string>{"x", "r"}));
-  // Two views of one input, overlapping windows, and rows selected by an index.
+  // Two views of one input, overlapping windows, and rows selected by an index are not read once.
   EXPECT_EQ(once(R"(graph {
   %0 = input "x" : f32[40,40] normal(0,1)
   %1 = transpose %0 perm=[1,0] : f32[40,40]
@@ -105,7 +105,7 @@ TEST(StreamingLoads, AreOfInputsThatTheKernelReadsOnce) {
   EXPECT_EQ(streamed(resident.kernel), (std::set<std::string>{"x", "r"}));
   EXPECT_NE(print(resident.kernel).find("strides [0,1] streaming"), std::string::npos);
   EXPECT_EQ(parse_kernel(print(resident.kernel)).value(), resident.kernel);
-  // A row that is read again in a later phase stays.
+  // A row that a later phase reads again is not streamed.
   Kernel again = lowered(kNorm, {{kRowStorage, 0}}).kernel;
   stream_loads(again, resident.graph, resident.domain);
   EXPECT_EQ(streamed(again), std::set<std::string>());
@@ -127,7 +127,7 @@ const Instr& only_loop(const Kernel& kernel) {
 
 TEST(PersistentBlocks, TakeRowAfterRowAndKeepWhatRowsShare) {
   const Kernel kernel = lowered(kNorm, {{kPersistent, 1}, {kMinBlocks, 2}, {kTeam, 32}, {kTeams, 4}}).kernel;
-  EXPECT_EQ(kernel.grid, 6);  // two for each of three multiprocessors
+  EXPECT_EQ(kernel.grid, 6);  // two blocks on each of three multiprocessors
   const Instr& loop = only_loop(kernel);
   std::set<std::string> inside;
   each(loop.body, [&](const Instr& instr) {
@@ -138,14 +138,14 @@ TEST(PersistentBlocks, TakeRowAfterRowAndKeepWhatRowsShare) {
   EXPECT_EQ(kernel.buffers[kernel.body.front().slice.buffer].name, "gamma");
 }
 
-// 75 chunks of 4 rows for 6 blocks: the first three blocks have 13 turns, the others 12.
+// 75 chunks of 4 rows for 6 blocks: the first three blocks run 13 iterations, the others 12.
 TEST(PersistentBlocks, ShareRowsThatDoNotDivideThem) {
   const Kernel kernel = lowered(kNorm, {{kPersistent, 1}, {kMinBlocks, 2}, {kTeam, 32}, {kTeams, 4}}).kernel;
   const std::string text = print(kernel);
   EXPECT_NE(text.find("= (block*-1 + 80) / 6"), std::string::npos) << text;
 }
 
-// What the waves of a team write to shared memory is read before the next row's values overwrite it.
+// A barrier keeps the next row from overwriting shared memory that waves of the team still read.
 TEST(PersistentBlocks, MeetAtBarriersAcrossTurns) {
   const auto barriers_of = [](int64_t persistent) {
     return barriers(lowered(kNorm, {{kPersistent, persistent}, {kMinBlocks, 2}, {kVector, 1}, {kTeam, 64}, {kTeams, 2}})
@@ -163,7 +163,7 @@ constexpr const char* kBias = R"(graph {
   output "y" %3
 })";
 
-// With four tiles per row, the blocks of a number that four divides have one tile each.
+// A row has four tiles, so the number of blocks is a multiple of four, and each block stays in one column of tiles.
 TEST(PersistentBlocks, OfTilesKeepToOneColumn) {
   const Kernel kernel =
       lowered(kBias, {{kPersistent, 1}, {kMinBlocks, 2}, {kVector, 4}, {kTeam, 32}, {kTeams, 1}}).kernel;
@@ -195,8 +195,8 @@ TEST(RowsAhead, AreCopiedOnceAndNeedNoBarrier) {
   }
 }
 
-// Rows that are walked in tiles: every phase copies tiles ahead of the one that it computes, by threads that read them
-// themselves, and reads nothing twice.
+// Rows walked in tiles: every phase copies tiles ahead of the one that it computes. Threads copy what they read
+// themselves, and nothing is read twice.
 TEST(TilesAhead, AreCopiedOnceInEveryPhaseAndNeedNoBarrier) {
   constexpr const char* kLong = R"(graph {
   %0 = input "x" : f32[6,4100] normal(0,1)
@@ -229,7 +229,7 @@ TEST(TilesAhead, AreCopiedOnceInEveryPhaseAndNeedNoBarrier) {
         waits += inner.op == InstrOp::kWait && inner.pending == ahead ? 1 : 0;
       }
     });
-    EXPECT_EQ(copies, 2);  // one for each of both phases
+    EXPECT_EQ(copies, 2);  // one in each of the two phases
     EXPECT_EQ(waits, 2);
     EXPECT_EQ(barriers(kernel.body), barriers(plain.body));
     for (BufferId global : {0, 1})

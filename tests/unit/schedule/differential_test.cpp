@@ -24,15 +24,15 @@ using testing::compare;
 using testing::machine_with;
 using testing::parsed;
 
-// Schedules beside the seeds of each class of kernel.
+// The number of schedules tested besides the seeds, for each class of kernel.
 const int kPoints = static_cast<int>(std::min<int64_t>(24, testing::scaled(24)));
 
 struct Tally {
   int kernels = 0, unimplemented = 0;
 };
 
-// Lowers `points` schedules of a group, evenly spread over its space or, where that is large, drawn from it, and
-// compares each.
+// Lowers all seeds and about `points` further schedules of a group (GPUs: drawn at random; else evenly spread over the
+// first 100,000), and compares each kernel's results with the oracle.
 void check_group(const Graph& group, const Machine& machine, int points, Tally& tally) {
   const auto domain = analyze(group, machine);
   ASSERT_TRUE(domain.ok()) << domain.status() << "\n" << print(group);
@@ -75,8 +75,8 @@ TEST(Lower, EverySampledScheduleOfTheClassesMeansTheGraph) {
   EXPECT_EQ(tally.unimplemented, 0);
 }
 
-// Tables larger than a small cache that every turn of a loop reads again: the outermost loop, one around the tiles of a
-// row, and a nested one.
+// Tables that exceed a small cache and are read again by every iteration of a loop: of the outermost loop, of a loop
+// around the tiles of a row, and of a nested loop.
 TEST(Lower, BandsOfMapsMeanTheGraph) {
   constexpr const char* kMaps[] = {
       R"(graph {

@@ -1,4 +1,4 @@
-// Random products of narrow elements, which machines multiply as words.
+// Random products of narrow elements, which machines with dot-product instructions multiply as words.
 #pragma once
 
 #include <string>
@@ -8,7 +8,7 @@
 
 namespace wl::testing {
 
-// A product whose operands stand in any order, with work on one of them or a batch or in panels of words.
+// A product whose operands are stored in any order of axes, with work on one of them, a batch, or panels of words.
 inline std::string random_product(uint64_t seed) {
   uint64_t state = seed * kGolden;
   const auto below = [&](uint64_t n) { return static_cast<int64_t>(split_mix(state) % n); };
@@ -36,7 +36,7 @@ inline std::string random_product(uint64_t seed) {
                      "mkj,pkqj->mpq", cat(m, ",2,32"));
     case 1:
       return product(input(0, a, cat(m, ",", k)) + input(1, b, cat(n, ",", k)), "%0", "mk,nk->mn", cat(m, ",", n));
-    case 2:  // the left operand stands the other way round
+    case 2:  // the left operand is stored transposed
       return product(input(0, a, cat(k, ",", m)) + input(1, b, cat(k, ",", n)), "%0", "km,kn->mn", cat(m, ",", n));
     case 3:  // a batch, two loops over k
       return product(input(0, a, cat("2,", m, ",3,", k)) + input(1, b, cat("2,3,", k, ",", n)), "%0", "bmlk,blkn->bmn",

@@ -1,4 +1,4 @@
-// Products of narrow elements: with words, and without them, every schedule means the graph.
+// Products of narrow elements: every schedule computes its graph, with words and without them.
 #include "compiler/schedule/contract/dot.h"
 
 #include <gtest/gtest.h>
@@ -22,7 +22,7 @@ int dots_in(const std::vector<Instr>& body) {
   return testing::instrs_in(body, InstrOp::kDot);
 }
 
-// At most so many points of a space, of those that `wanted` takes.
+// Returns at most `most` points of a space, drawn from those that are `wanted`.
 std::vector<Point> drawn(const Space& space, int most, uint64_t seed, const std::function<bool(const Point&)>& wanted) {
   std::vector<Point> points, all;
   space.enumerate([&](const Point& point) {
@@ -76,7 +76,7 @@ TEST(Dot, RandomProductsMeanTheirGraphs) {
   }
 }
 
-// Images are copied in words, turned or not, with strides, and with channels that do not fill a word.
+// Images are copied in words, with turned tiles or not, with strides, and with channels that do not fill a word.
 TEST(Dot, RandomConvolutionsMeanTheirGraphs) {
   int kernels = 0, dots = 0, copied = 0, turns = 0, panels = 0;
   const uint64_t first = testing::test_seed(20261127);
@@ -113,7 +113,7 @@ TEST(Dot, RandomConvolutionsMeanTheirGraphs) {
   }
 }
 
-// The words of the second operand lie in memory as the product reads them: nothing is packed.
+// The words of the second operand lie in memory as the product reads them, so nothing is packed.
 TEST(Dot, PanelsOfWordsArePackedNowhere) {
   const Machine machine = machine_with(std::string_view("cpu:avx512_bf16"));
   const Graph group = parsed(R"(graph {
@@ -131,9 +131,10 @@ TEST(Dot, PanelsOfWordsArePackedNowhere) {
   }
 }
 
-// Words that are taken apart: every way to take or multiply other elements is refused or gives other results.
+// Words that are split into elements: a kernel that takes or multiplies other elements is refused or computes other
+// results.
 TEST(Dot, DamagedPartsAreCaught) {
-  const Machine machine = machine_with(std::string_view("cpu:avx2"));  // which has no instruction for words
+  const Machine machine = machine_with(std::string_view("cpu:avx2"));  // it has no instruction for words
   const Graph group = parsed(R"(graph {
   %0 = input "a" : bf16[10,6,2] normal(0,1)
   %1 = input "b" : bf16[2,6,16,2] normal(0,1)

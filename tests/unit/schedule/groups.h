@@ -9,10 +9,10 @@
 
 namespace wl::testing {
 
-// Small enough for the groups below to have parts.
+// So small that the groups below have parts (shares of a row that several blocks compute).
 inline constexpr int64_t kPartElements = 2;
 
-// Returns the machine of a row of targets().
+// Returns the machine of a row of targets(), with two threads and both compilers.
 inline Machine machine_with(int target) {
   Machine machine;
   machine.target = &targets()[target];
@@ -32,7 +32,7 @@ inline Machine machine_with(std::string_view target) {
   return machine;
 }
 
-// Sizes that no tile divides, so that every tail occurs.
+// Most sizes are no multiples of tiles, so that every tail occurs.
 inline constexpr const char* kGroups[] = {
     R"(graph {
   %0 = input "x" : f32[2,5,2] normal(0,1)
@@ -85,7 +85,7 @@ inline constexpr const char* kGroups[] = {
   %3 = add %2 %1 : f32[48,32]
   output "y" %3
 })",
-    // Transposes without arithmetic, of numbers and of truth values.
+    // Transposes without arithmetic, of floats and of booleans.
     R"(graph {
   %0 = input "x" : f32[3,32,48] normal(0,1)
   %1 = transpose %0 perm=[2,0,1] : f32[48,3,32]
@@ -367,7 +367,7 @@ inline constexpr const char* kGroups[] = {
 })",
 };
 
-// Returns the seeds of a space and `points` more of its legal points, which are drawn at random but always the same.
+// Returns the seeds of a space and `points` more legal points, drawn at random from `seed`.
 inline std::vector<Point> sample_points(const Space& space, int points, uint64_t seed = 1) {
   std::vector<Point> out = space.seeds;
   const auto draw = [&seed](size_t n) { return static_cast<int>(split_mix(seed) % n); };

@@ -1,5 +1,5 @@
-// Contractions over windows, whose image is copied once: every schedule means the graph, for any stride, dilation,
-// padding, grouping and number of axes.
+// Contractions over windows of an image that is copied once: every schedule computes its graph, for any stride,
+// dilation, padding, grouping and number of axes.
 #include "compiler/plan/image.h"
 
 #include <gtest/gtest.h>
@@ -17,7 +17,7 @@ namespace {
 using testing::machine_with;
 using testing::parsed;
 
-// The points of a space that have a choice made, at most so many, drawn evenly.
+// Returns at most `most` points of a space that make the choice, drawn uniformly.
 std::vector<Point> making(Choice choice, const Space& space, size_t most) {
   std::vector<Point> all, out;
   space.enumerate([&](const Point& point) {
@@ -63,7 +63,7 @@ TEST(Image, RandomConvolutionsMeanTheirGraphs) {
   }
 }
 
-// The same with channels innermost: the window is on the rows' side.
+// The same with channels last, where the window belongs to the operand of rows.
 TEST(Image, RandomConvolutionsOfChannelsLastMeanTheirGraphs) {
   int kernels = 0, windows = 0, inner = 0, rows = 0, planes = 0, skipped = 0;
   const uint64_t first = testing::test_seed(20261127);
@@ -101,13 +101,13 @@ TEST(Image, RandomConvolutionsOfChannelsLastMeanTheirGraphs) {
   }
 }
 
-// Weights in panels: pixels by vectors of filters, and vectors of pixels by the filters of one panel after another.
+// Weights in panels: tiles of pixels by vectors of filters (turned), and of filters of a panel by vectors of pixels.
 TEST(TurnedTiles, RandomConvolutionsMeanTheirGraphs) {
   int kernels = 0, turned = 0, copied = 0, packed = 0, skipped = 0, uneven = 0;
   const uint64_t first = testing::test_seed(20261126);
   for (uint64_t seed = first; seed < first + static_cast<uint64_t>(testing::scaled(120)); ++seed) {
     SCOPED_TRACE(cat("seed ", seed));
-    // Panels of whole vectors and of other numbers of filters.
+    // The panels have whole vectors, or other numbers, of filters.
     const bool wide = seed % 2 == 0;
     static constexpr int64_t kWide[] = {32, 24, 40, 8}, kNarrow[] = {16, 6, 3, 13};
     const Graph group = parsed(testing::ConvolutionText(seed, (wide ? kWide : kNarrow)[seed / 2 % 4]).text());

@@ -1,4 +1,4 @@
-// Instructions of a kernel's body, those of its loops included.
+// Visits and counts the instructions of a kernel's body, including those of its loops.
 #pragma once
 
 #include <functional>

@@ -1,4 +1,4 @@
-// Products of which conditions on places leave a part: kernels mean their graphs, and leave the others out.
+// Products with conditions on coordinates: kernels compute their graphs, and skip the products that do not count.
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -18,7 +18,7 @@ namespace {
 using testing::machine_with;
 using testing::parsed;
 
-// How many products a kernel adds up, those of the whole tile where a part of its columns is used.
+// Returns how many products a kernel computes, counting a tile of which only a part is used as a whole.
 int64_t products_of(const Kernel& kernel) {
   VarValues vars(kernel);
   int64_t products = 0;
@@ -37,7 +37,7 @@ struct Counted {
   std::vector<int64_t> moved;  // elements, by buffer
 };
 
-// Of the kernel that a search would begin with, with these choices.
+// Counts for the kernel of the space's first seed with these choices.
 Counted counted(const Graph& group, std::string_view target, const std::vector<std::pair<Choice, int64_t>>& choices) {
   const Machine machine = machine_with(target);
   const Domain domain = analyze(group, machine).value();
@@ -49,10 +49,10 @@ Counted counted(const Graph& group, std::string_view target, const std::vector<s
   return {products_of(*kernel), testing::elements_moved(*kernel)};
 }
 
-// Masks of a matrix, by the place in its rows and columns; the band is 32 wide.
+// Masks of a matrix, by row and column. kAbove excludes the diagonal; the band has a width of 32.
 enum class Mask { kNone, kLower, kUpper, kAbove, kBand };
 
-// A product of square matrices, with such a mask of the left factor, of the right one, and of the result.
+// A product of square matrices, with such masks on the left factor, the right factor and the result.
 Graph squares(int64_t n, Mask left, Mask right, Mask result) {
   std::string text = "graph {\n  %0 = input \"a\" : f32[N,N]\n  %1 = input \"c\" : f32[N,N]\n";
   int next = 2;
@@ -81,7 +81,7 @@ Graph squares(int64_t n, Mask left, Mask right, Mask result) {
 
 constexpr Mask kNone = Mask::kNone;
 
-// Kernels of a random product, at some of the points that are wanted, mean what the graph does.
+// Checks that kernels of a random product, at some of the wanted points, compute their graph.
 struct MaskedCount {
   int kernels = 0, masks = 0;
 };
@@ -122,7 +122,7 @@ TEST(Masked, RandomProductsMeanTheirGraphs) {
   }
 }
 
-// A tile's part of the depth begins, or ends, in one of the blocks of the depth.
+// With blocks of the depth, a tile's part of the depth begins or ends inside a block.
 TEST(Masked, RandomProductsInBlocksOfDepthMeanTheirGraphs) {
   MaskedCount tally;
   const uint64_t first = testing::test_seed(20261124);
@@ -135,7 +135,7 @@ TEST(Masked, RandomProductsInBlocksOfDepthMeanTheirGraphs) {
   EXPECT_GT(tally.kernels, 0);
 }
 
-// Half of a square is below its diagonal, and so much more as tiles reach beyond it.
+// Half of a square is below its diagonal; tiles that reach beyond the diagonal add to that.
 TEST(Masked, ATriangleHasHalfOfTheProducts) {
   constexpr int64_t kN = 512;
   for (const char* target : {"cpu:avx512", "cpu:generic"})
@@ -160,7 +160,7 @@ TEST(Masked, ATriangleHasHalfOfTheProducts) {
     }
 }
 
-// What no tile multiplies is not packed, and so not read.
+// Elements that no tile multiplies are not packed, so they are not read.
 TEST(Masked, OnlyTheTriangleIsRead) {
   const std::vector<std::pair<Choice, int64_t>> choices = {{kKc, 0}, {kNc, 0}, {kColumnTasks, 1}};
   for (const Mask mask : {Mask::kLower, Mask::kUpper}) {
@@ -172,7 +172,7 @@ TEST(Masked, OnlyTheTriangleIsRead) {
   }
 }
 
-// Tiles reach beyond the band by as much as they are high or wide.
+// Tiles reach beyond the band by at most their height or width.
 TEST(Masked, ABandTakesAsManyProductsAsItIsWide) {
   const auto count = [](Mask left, Mask right, Mask result) {
     return static_cast<double>(

@@ -1,4 +1,4 @@
-// Random products one of whose operands is made of narrower elements: converted, or dequantised by column.
+// Random products with one operand computed from narrower elements: converted, or dequantised by column.
 #pragma once
 
 #include <string>
@@ -8,7 +8,7 @@
 
 namespace wl::testing {
 
-// The narrow operand is on either side, in panels, in one matrix or across, of any width.
+// The narrow operand is on either side, in panels or in one matrix, also transposed, and of any width.
 inline std::string random_narrow_product(uint64_t seed) {
   uint64_t state = seed * kGolden + 3;
   const auto below = [&](uint64_t n) { return static_cast<int64_t>(split_mix(state) % n); };
@@ -26,7 +26,7 @@ inline std::string random_narrow_product(uint64_t seed) {
       cat("graph {\n  %0 = input \"x\" : ", wide, "[", m, ",", k, "] normal(0,1)\n  %1 = input \"w\" : ", narrow, shape,
           " ", fill, "\n  %2 = cast %1 : ", wide, shape, "\n");
   int value = 2;
-  // By column: a zero point is subtracted, a scale is multiplied with.
+  // For each column, a zero point is subtracted and a scale is multiplied.
   for (const char* op : {"sub", "mul"}) {
     if (below(3) != 0) continue;
     append(&text, "  %", value + 1, " = input \"", op, "\" : ", wide, "[", p, ",", q, "] normal(0,1)\n  %", value + 2,

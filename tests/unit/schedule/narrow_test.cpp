@@ -1,4 +1,4 @@
-// Products whose right operand is computed from narrow elements where it lies, or packed.
+// Products whose right operand is computed from narrow elements, in place or when it is packed.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -19,7 +19,7 @@ bool packs(const Kernel& kernel) {
   return std::ranges::any_of(kernel.buffers, [](const KernelBuffer& buffer) { return buffer.name.starts_with("b_"); });
 }
 
-// So many rows times a weight of f16 in two panels of 64 columns.
+// Multiplies `rows` rows by a weight of `dtype` in two panels of 64 columns, which is widened to f32.
 Graph product_of_panels(int rows, const std::string& dtype = "f16") {
   return parsed(cat("graph {\n  %0 = input \"x\" : f32[", rows, ",200] normal(0,1)\n  %1 = input \"w\" : ", dtype,
                     "[2,200,64] normal(0,1)\n  %2 = cast %1 : f32[2,200,64]\n",
@@ -57,7 +57,7 @@ TEST(Narrow, RandomProductsMeanTheirGraphs) {
   }
 }
 
-// What few rows read is not copied, what many read is copied once, unless the search finds otherwise.
+// The default does not pack a weight that few rows read, and packs one that many rows read; the search may try both.
 TEST(Narrow, FewRowsWidenAWeightWhereItLies) {
   const Machine machine = machine_with(std::string_view("cpu:avx512"));
   for (const int rows : {8, 100}) {
@@ -70,7 +70,7 @@ TEST(Narrow, FewRowsWidenAWeightWhereItLies) {
     space.enumerate([&](const Point& point) {
       const Schedule schedule = space.schedule(point);
       both[schedule[kPackB]] = true;
-      // It comes from memory unless it is packed.
+      // A weight that is not packed comes from memory, so it is prefetched.
       EXPECT_EQ(schedule[kPrefetch] > 0, schedule[kPackB] == 0) << space.text(point);
       return !::testing::Test::HasFailure();
     });
@@ -78,7 +78,7 @@ TEST(Narrow, FewRowsWidenAWeightWhereItLies) {
   }
 }
 
-// Work that takes longer than to load a copy is done once.
+// Work that takes longer than loading a copy is done once, by packing.
 TEST(Narrow, WorkThatIsDoneInPlaceIsLittle) {
   const Machine machine = machine_with(std::string_view("cpu:avx512"));
   const auto computed = [&](const std::string& work) {

@@ -1,4 +1,4 @@
-// Random groups around a softmax, in turns along the keys: what they compute is what the graph says.
+// Random groups around a softmax, computed in turns along the keys: kernels compute their graphs.
 #include <gtest/gtest.h>
 
 #include <set>
@@ -16,8 +16,8 @@
 namespace wl {
 namespace {
 
-// Draws a group: heads, that may share keys; scores, which are scaled, masked or added to; exp or exp2 of them less
-// their maximum; products of these with values; a division, before, after or never.
+// Draws a group: heads that may share keys; scores that are scaled, masked or added to; exp or exp2 of the scores minus
+// their maximum; products of these with values; a division before the products, after them or none.
 class Drawn {
  public:
   explicit Drawn(uint64_t seed) : state_(mix(seed)) {}
@@ -28,7 +28,7 @@ class Drawn {
     const int64_t keys = below(2) == 0 ? 17 + below(150) : 16 * (2 + below(7)), depth = 1 + below(9),
                   wide = 1 + below(20);
     const DType narrow = below(2) == 0 ? DType::bf16 : DType::f16, type = below(4) == 0 ? narrow : DType::f32;
-    const bool later = below(2) == 0;  // rows before heads in memory
+    const bool later = below(2) == 0;  // whether rows come before heads in memory
     shape_ = {heads, shared, rows, keys};
     const auto q = in("q", later ? Shape{rows, heads, shared, depth} : Shape{heads, shared, rows, depth}, type);
     const auto k = in("k", below(2) == 0 ? Shape{heads, keys, depth} : Shape{heads, depth, keys}, type);
@@ -148,12 +148,12 @@ TEST(OnePass, RandomGroupsMeanTheGraph) {
   std::printf("%d groups, %d in turns, %d kernels; choices: %d limited, %d with a rest, %d with both\n", groups,
               turning, kernels, limited, with_rest, limited_rest);
   EXPECT_GT(turning, groups / 2);
-  if (wanted < 20) return;  // few have every kind
+  if (wanted < 20) return;  // a small sample need not have every kind
   EXPECT_GT(limited, 0);
   EXPECT_GT(with_rest, 0);
 }
 
-// What a block stores to shared memory: the names of the buffers.
+// Returns the names of a block's buffers in shared memory.
 std::set<std::string> shared_by(const Kernel& kernel) {
   std::set<std::string> out;
   for (const KernelBuffer& buffer : kernel.buffers)
@@ -181,7 +181,7 @@ TEST(Held, RandomAttentionMeansTheGraph) {
     const Point& point = points[seed % points.size()];
     const auto kernel = lower(graph, domain, space.schedule(point), machine);
     ++kernels;
-    // Operands of products alone are in shared memory, and places along an axis.
+    // Shared memory holds only operands of products and coordinates along an axis.
     for (const std::string& name : shared_by(*kernel))
       EXPECT_TRUE(name == "turn" || name.starts_with("counted")) << name;
     const std::string difference = testing::compare(graph, *kernel);
@@ -191,7 +191,7 @@ TEST(Held, RandomAttentionMeansTheGraph) {
   EXPECT_GT(kernels, 2 * groups / 3);
 }
 
-// Keys and values of 128 features for 128 keys take more shared memory than a block of MI300X has.
+// The keys and values of a turn of 128 keys with 128 features exceed the shared memory of a block of an MI300X.
 TEST(Held, PlansFitSharedMemory) {
   const Machine machine = testing::machine_with("hip:gfx942");
   const Graph graph = parse(testing::attention_of_halves("bf16", 256, 512, 128, 128)).value();

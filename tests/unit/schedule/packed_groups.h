@@ -1,4 +1,4 @@
-// Groups of unconnected parts that are no single loop nest but still one kernel.
+// Groups of unconnected parts that are not one loop nest, but one kernel (packed groups).
 #pragma once
 
 namespace wl::testing {
@@ -50,7 +50,7 @@ inline constexpr const char* kTwoMaps = R"(graph {
 
 inline constexpr const char* kPacked[] = {kThreeProducts, kRowsAndColumns, kMapAndProduct, kTwoMaps};
 
-// The scores are stitched, on machines with lanes, and packed with a product.
+// The scores and their product are stitched on machines with lanes, and packed with another product.
 inline constexpr const char* kScoresAndProduct = R"(graph {
   %0 = input "q" : f32[2,32,8] normal(0,1)
   %1 = input "k" : f32[2,48,8] normal(0,1)

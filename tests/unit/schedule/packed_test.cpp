@@ -1,4 +1,4 @@
-// Packed groups: every sampled plan computes what the graph says, and no block does the work of another member.
+// Packed groups: every sampled plan computes its graph, and no block does the work of another member.
 #include <absl/strings/str_replace.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -75,7 +75,7 @@ TEST(Packed, PointsAreCountedWithoutAWalk) {
   }
 }
 
-// The products of this target have millions of points, which took seconds to look at.
+// On this target, the spaces of the products have millions of points; counting them would take seconds.
 TEST(Packed, LargeSpacesAreNotCounted) {
   const Machine machine = machine_with("cuda:sm_80");
   const std::string text = absl::StrReplaceAll(testing::kThreeProducts, {{"f32", "bf16"}, {"24", "512"}});
@@ -118,7 +118,7 @@ TEST(Packed, WhatIsNoSetOfKernelsIsRefused) {
               ::testing::HasSubstr("the group is connected"));
 }
 
-// Blocks do not access what other blocks have in the same memory. A thread that runs two sections would.
+// Sections share memory, but no block runs two of them. If one did, check_barriers() would report it.
 TEST(Packed, SectionsNeedNoBarriersBetweenThem) {
   const Machine machine = machine_with("sim:cuda");
   const Graph group = parsed(testing::kThreeProducts);
@@ -133,7 +133,7 @@ TEST(Packed, SectionsNeedNoBarriersBetweenThem) {
   EXPECT_FALSE(check_barriers(kernel).ok());
 }
 
-// Any two groups side by side; in half of the cases they share an input.
+// Packs any two groups; in half of the cases they may share an input.
 TEST(Packed, RandomPairsMeanTheirGraphs) {
   const uint64_t first = testing::test_seed(20261123);
   const auto wanted = static_cast<int>(testing::scaled(400));

@@ -13,7 +13,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// Every block stores its element, and reads its neighbour's in the next pass.
+// Every block stores its element and, in the next pass, reads its neighbour's.
 constexpr const char* kNeighbours =
     R"(kernel "k" target="cpu:generic" grid=4 threads=1 unroll=1 accumulators=1 compiler="gcc" {
   p0 = in "x" : f32 [4]
@@ -62,7 +62,7 @@ TEST(Passes, KeepNothingElse) {
               HasSubstr("a workspace for one pass"));
 }
 
-// Of two blocks, the one that finishes last adds both elements.
+// Of two blocks, the one that ends last adds the elements of both.
 constexpr const char* kCounted =
     R"(kernel "k" target="cpu:generic" grid=4 threads=1 unroll=1 accumulators=1 compiler="gcc" {
   p0 = in "x" : f32 [4]
@@ -93,7 +93,7 @@ TEST(Passes, OfTheLastBlockRunOnce) {
   EXPECT_THAT(complaint(changed(kCounted, "last 2", "last 2 p2[0] strides []")), HasSubstr("one thread needs no flag"));
 }
 
-// The same within a cluster of two blocks, in one pass.
+// kNeighbours within a cluster of two blocks, in one pass.
 constexpr const char* kCluster =
     R"(kernel "k" target="sim:cuda" grid=4 threads=32 unroll=1 accumulators=1 compiler="gcc" wave=32 team=32 teams=1 cluster=2 {
   p0 = in "x" : f32 [4]
@@ -143,11 +143,11 @@ TEST(Parts, GiveEveryBlockSomething) {
         }
 }
 
-// Where there are fewer rows than units, dividing rows is the first choice; otherwise it is not offered.
+// If there are fewer rows than units, dividing rows is the first choice; otherwise it is not offered.
 TEST(Parts, AreTheFirstChoiceOfFewLongRows) {
   const auto first = [](const char* target, const char* text, bool small) {
     Machine machine = testing::machine_with(target);
-    machine.units = 0;  // 0 units stand for the target's own number
+    machine.units = 0;  // 0 stands for the target's own number of units
     machine.part_elements = small ? testing::kPartElements : Machine().part_elements;
     const Graph group = parse(text).value();
     const Domain domain = analyze(group, machine).value();

@@ -1,4 +1,4 @@
-// Whatever a space calls legal can be lowered: tests all seeds and a sample of points, over random groups.
+// Every legal point can be lowered: tests all seeds and a sample of points, over random groups.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -57,7 +57,7 @@ struct Product {
   }
 };
 
-// Of `rows` and a weight in panels of 64 columns.
+// A product of `rows` rows and a weight in panels of 64 columns.
 Product in_panels(int64_t rows, int64_t depth = 2048, int64_t panels = 64) {
   Product out{
       *parse(cat("graph {\n%0 = input \"a\" : f32[", rows, ",", depth, "]\n%1 = input \"b\" : f32[", panels, ",", depth,
@@ -87,8 +87,8 @@ TEST(SpaceLower, AWeightOfSeveralPanelsIsAlwaysPrefetched) {
   EXPECT_THAT(kernel, HasSubstr("+ 4096] strides [0,1] level 1"));  // 64 rows of 64 columns ahead
 }
 
-// Tiles of rows take their turns at a panel. With each, one line of every row of the next panel, or of the next block
-// of its depth, comes to the second cache; the last block has none.
+// While tiles of rows are multiplied with a panel in turn, each of them prefetches into the second-level cache one line
+// of every row of the next panel, or of the next block of the depth; the last block prefetches none.
 TEST(SpaceLower, WhatFollowsInAWeightIsFetchedWhileTilesTakeTurns) {
   const Product many = in_panels(56);
   const auto lowered = [](const Product& product, const char* choices) {
@@ -107,7 +107,7 @@ TEST(SpaceLower, WhatFollowsInAWeightIsFetchedWhileTilesTakeTurns) {
   EXPECT_EQ(count(lowered(in_panels(14), "kc=512 row_tiles_outermost=1")), std::pair(2, 0)) << "one tile, two lines";
 }
 
-// A row of 16 columns is two vectors of AVX2, and one line.
+// A row of 16 columns is two vectors of AVX2 but one line, so it is prefetched once.
 TEST(SpaceLower, ALineIsFetchedOnce) {
   const Graph graph = *parse(R"(graph {
   %0 = input "a" : f32[56,2048]
@@ -128,7 +128,8 @@ TEST(SpaceLower, ALineIsFetchedOnce) {
   testing::each_place(kernel->body, [&](std::vector<Instr>& body, size_t i) {
     if (body[i].op == InstrOp::kPrefetch) hints += kernel->tiles[body[i].args[0]].layout.count('r');
   });
-  // Of whole tiles of rows and of the last one: the row that is read 64 turns later, and one of the next panel.
+  // Whole row tiles and the last one each prefetch the row that is read 64 iterations later, and a row of the next
+  // panel.
   EXPECT_EQ(hints, 2 * 2) << print(*kernel);
 }
 

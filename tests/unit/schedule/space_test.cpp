@@ -95,7 +95,7 @@ TEST(Space, ScheduleOfAPoint) {
   const Schedule schedule = tiny().schedule({1, 2, 0});
   EXPECT_EQ(schedule[kPrefetch], 8);
   EXPECT_FALSE(schedule.has(kPackB));
-  EXPECT_EQ(schedule[kPackB], 1);  // what the table says of kernels without the choice
+  EXPECT_EQ(schedule[kPackB], 1);  // the table's value for kernels without the choice
   EXPECT_DEATH(schedule[kThreads], "the schedule has no threads");
 }
 
@@ -143,7 +143,7 @@ TEST(Space, SmallOrUnalignedGroupsDoNotStream) {
   EXPECT_FALSE(streams(space_for(softmax(8, 1024))));
 }
 
-// As many rows as the registers have room for, besides the values that the rows of a tile share.
+// A tile has as many rows as fit into the registers, besides the values that its rows share.
 TEST(Space, ColumnsThatReadSomethingInCommonAreRowsOfATile) {
   const auto heights = [](const Space& space) {
     std::set<int64_t> found;
@@ -172,7 +172,7 @@ TEST(Space, ColumnsThatReadSomethingInCommonAreRowsOfATile) {
             std::set<int64_t>{1});
 }
 
-// Values that every turn of a loop reads again are read in blocks if a cache does not hold all of them.
+// Tables that every iteration of a loop reads again are walked in cache blocks if they do not fit a cache.
 TEST(Space, MapsThatReadTablesAgainHaveBands) {
   const auto bands = [](int64_t tokens) {
     const std::string full = cat("f32[8,", tokens, ",64]"), table = cat("f32[", tokens, ",64]");

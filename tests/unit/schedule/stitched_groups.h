@@ -1,4 +1,4 @@
-// Groups that are no single loop nest but still one kernel.
+// Groups that are not one loop nest, but one kernel (stitched groups).
 #pragma once
 
 #include <cmath>
@@ -31,7 +31,7 @@ inline constexpr const char* kAttention = R"(graph {
   output "y" %11
 })";
 
-// Attention as in models, where heads are stored within tokens before and after.
+// Attention as in models, where heads lie within tokens in inputs and output.
 inline constexpr const char* kHeads = R"(graph {
   %0 = input "q" : f32[32,24] normal(0,1)
   %1 = input "k" : f32[16,24] normal(0,1)
@@ -49,7 +49,7 @@ inline constexpr const char* kHeads = R"(graph {
   output "y" %12
 })";
 
-// q, k and v from one projection: blocks divide the heads, which only the reshape of the input shows.
+// q, k and v are slices of one projection. Blocks divide the heads, an axis that only the input's reshape shows.
 inline constexpr const char* kHeadsOfOneInput = R"(graph {
   %0 = input "qkv" : f32[16,72] normal(0,1)
   %1 = reshape %0 : f32[16,3,3,8]
@@ -98,7 +98,7 @@ inline constexpr const char* kNormThenProduct = R"(graph {
   output "y" %10
 })";
 
-// The norm's vectors have two elements, the product's have four.
+// The vectors of the norm have two elements, those of the product four.
 inline constexpr const char* kTwoWidths = R"(graph {
   %0 = input "x" : f32[32,22] normal(0,1)
   %1 = input "w" : f32[22,40] normal(0,1)
@@ -119,7 +119,7 @@ inline constexpr const char* kTwoAxes = R"(graph {
   output "y" %4
 })";
 
-// A sum that later kernels read, and a norm of it. The constant has the same shape whether the graph is cut or not.
+// A sum that later kernels read, and a norm of it. The constant has the same shape however the graph is divided.
 inline constexpr const char* kStoredAndRead = R"(graph {
   %0 = input "x" : f32[32,24] normal(0,1)
   %1 = input "w" : f32[24,24] normal(0,1)
@@ -134,8 +134,8 @@ inline constexpr const char* kStoredAndRead = R"(graph {
   output "sum" %5
 })";
 
-// Groups that can be computed in one pass over the keys: turns of 32.
-// Causal, with a mask of positions; rows see themselves and what was before. The division is after the product.
+// Groups that one pass over the keys can compute, in turns of 32 keys.
+// Causal attention by a mask of positions: a row sees itself and earlier keys. The division follows the product.
 inline constexpr const char* kCausal = R"(graph {
   %0 = input "q" : f32[2,64,8] normal(0,1)
   %1 = input "k" : f32[2,96,8] normal(0,1)
@@ -160,8 +160,8 @@ inline constexpr const char* kCausal = R"(graph {
   output "y" %19
 })";
 
-// Rows see what was 40 places before them, which is nothing for the first 40: their results are no numbers. Nothing is
-// divided.
+// A row sees only keys at least 40 positions before it; the first 40 rows see none, and their results are NaN. Nothing
+// is divided.
 inline constexpr const char* kRowsWithoutKeys = R"(graph {
   %0 = input "q" : f32[64,8] normal(0,1)
   %1 = input "k" : f32[64,8] normal(0,1)
@@ -182,7 +182,7 @@ inline constexpr const char* kRowsWithoutKeys = R"(graph {
   output "y" %15
 })";
 
-// Two heads of queries to each head of keys; the scores are scaled, and a mask of positions is added.
+// Two heads of queries for each head of keys; scores are scaled, and a mask of positions is added.
 inline constexpr const char* kGroupedHeads = R"(graph {
   %0 = input "q" : f32[64,4,8] normal(0,1)
   %1 = input "k" : f32[64,2,8] normal(0,1)
@@ -212,8 +212,8 @@ inline constexpr const char* kGroupedHeads = R"(graph {
   output "y" %24
 })";
 
-// A number of keys that nothing divides, a mask of rows and keys and one of keys: the last turn is shorter, and each
-// turn transposes its part of the mask of both.
+// A prime number of keys, a mask of rows and keys, and one of keys: the last turn is shorter, and each turn transposes
+// its part of the first mask.
 inline constexpr const char* kOddKeysAndMasks = R"(graph {
   %0 = input "q" : f32[1,128,3] normal(0,1)
   %1 = input "k" : f32[1,149,3] normal(0,1)
@@ -239,7 +239,7 @@ inline constexpr const char* kOddKeysAndMasks = R"(graph {
   output "y" %20
 })";
 
-// Attention whose products are of halves. `type`: bf16 or f16.
+// Attention whose products are of 16-bit floats. `type`: bf16 or f16.
 inline std::string attention_of_halves(const std::string& type, int64_t queries, int64_t keys, int64_t depth,
                                        int64_t width) {
   const std::string rows = cat("[2,", queries, "]"), all = cat("[2,", queries, ",", keys, "]");
@@ -261,15 +261,15 @@ inline std::string drawn_attention_of_halves(uint64_t seed) {
   return attention_of_halves(seed % 2 == 0 ? "bf16" : "f16", queries, keys, draw({16, 20, 64}), draw({16, 24, 40}));
 }
 
-// Attention of narrow floats whose rows, keys and features fill fragments of matrix instructions. Draws heads; scores
-// as f32 or rounded, scaled, causal, masked or added to; a division before the second product, or none.
+// Attention of narrow floats whose rows, keys and features fill fragments of matrix instructions. Draws the number of
+// heads; scores in f32 or rounded, scaled, causal, masked or biased; a division before the second product, or none.
 inline Graph drawn_held_attention(uint64_t seed) {
   uint64_t state = seed;
   const auto draw = [&](std::initializer_list<int64_t> of) { return of.begin()[split_mix(state) % of.size()]; };
   Builder out;
   const DType type = draw({0, 1}) == 0 ? DType::bf16 : DType::f16;
   const int64_t heads = draw({1, 2}), rows = draw({64, 128}), keys = draw({64, 128, 256});
-  // Every other time as wide as factors that stay in shared memory are.
+  // Half of the draws have features as wide as those of factors that stay in shared memory.
   const bool wide = seed / 5 % 2 == 0;
   const int64_t depth = wide ? draw({64, 128}) : draw({16, 32, 64}),
                 features = wide ? draw({64, 128}) : draw({16, 32, 64});
@@ -308,7 +308,7 @@ inline Graph drawn_held_attention(uint64_t seed) {
   return out.finish().value();
 }
 
-// Those of the points of a stitched group whose stages hand on values in registers.
+// Returns those points of a stitched group whose stages pass values on in registers.
 inline std::vector<Point> with_held_values(const Space& space, std::vector<Point> points) {
   std::erase_if(points, [&](const Point& point) {
     return axis_of(space.axes, kTurnValues) == nullptr || space.schedule(point)[kTurnValues] == 0;
@@ -316,7 +316,7 @@ inline std::vector<Point> with_held_values(const Space& space, std::vector<Point
   return points;
 }
 
-// Those of the points of a stitched group whose stages multiply by matrices, one of them at least.
+// Returns those points of a stitched group of which at least one stage multiplies by matrix instructions.
 inline std::vector<Point> with_matrix_stages(const Space& space, std::vector<Point> points) {
   std::erase_if(points, [&](const Point& point) {
     const std::string plan = space.text(point), choice = ".matrix=";

@@ -1,4 +1,4 @@
-// Stitched groups: what blocks share, and that every sampled plan computes what the graph says.
+// Stitched groups: how blocks divide the work, and that every sampled plan computes its graph.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -65,7 +65,7 @@ std::vector<std::string> one_pass() {
   return texts;
 }
 
-// What turns make of -inf, of rows that no key counts for and of keys that are not visited: as the graph says.
+// Turns give the graph's results for scores of -inf, for rows without keys and for keys that are skipped.
 TEST(Stitched, OnePassMeansTheGraph) {
   int kernels = 0, groups = 0;
   for (const Machine& machine :
@@ -95,7 +95,7 @@ TEST(Stitched, OnePassMeansTheGraph) {
   EXPECT_GT(kernels, 60);
 }
 
-// The default keeps values in registers where it can, though fewer rows in a block would give each multiprocessor one.
+// The default keeps values in registers if possible, even if fewer rows per block would occupy all multiprocessors.
 TEST(Stitched, TheDefaultKeepsValuesInRegisters) {
   for (const char* target : {"cuda:sm_80", "cuda:sm_90a", "hip:gfx942", "hip:gfx950", "hip:gfx1201"})
     for (const int64_t width : {64, 128}) {
@@ -105,12 +105,12 @@ TEST(Stitched, TheDefaultKeepsValuesInRegisters) {
       const Domain domain = analyze_group(group, machine).value();
       const Space space = space_of(group, domain, machine).value();
       EXPECT_EQ(testing::with_held_values(space, {space.seeds[0]}).size(), 1) << space.text(space.seeds[0]);
-      // Trials begin with others too, which may be better.
+      // Other seeds do not, and may be faster.
       EXPECT_LT(testing::with_held_values(space, space.seeds).size(), space.seeds.size());
     }
 }
 
-// On a GPU, stages of a turn use the same shared memory one after the other. What turns carry is used by nothing else.
+// On a GPU, the stages of a turn reuse the same shared memory; values carried between turns have memory of their own.
 TEST(Stitched, StagesOfATurnShareMemory) {
   const Machine machine = machine_with("sim:cuda");
   const Graph group = parsed(testing::kAttention);
@@ -138,7 +138,7 @@ TEST(Stitched, StagesOfATurnShareMemory) {
   EXPECT_GT(carried, 0);
 }
 
-// Blocks of the first rows take fewer turns, and none keeps a row of scores.
+// With causal masks, blocks of the first rows run fewer turns, and no block keeps a whole row of scores.
 TEST(Stitched, TurnsStopAtTheLastKeyThatCounts) {
   const Machine machine = machine_with("cpu:avx2");
   const auto turning = [&](const char* text) {
@@ -150,7 +150,7 @@ TEST(Stitched, TurnsStopAtTheLastKeyThatCounts) {
   };
   for (const Stitched& choice : turning(testing::kCausal)) {
     EXPECT_EQ(choice.turns.count * choice.turns.length, 96);
-    if (choice.rows == 64) continue;  // one block has all rows, so it needs all keys that any row needs
+    if (choice.rows == 64) continue;  // one block with all rows needs all keys
     EXPECT_EQ(choice.turns.visited.axis, static_cast<int>(choice.counts.size()) - 1);
     EXPECT_EQ(choice.turns.visited.base, choice.rows - 1);
     EXPECT_EQ(choice.turns.visited.step, choice.rows);
@@ -162,7 +162,7 @@ TEST(Stitched, TurnsStopAtTheLastKeyThatCounts) {
   EXPECT_FALSE(turning(testing::kAttention).empty());
 }
 
-// What the turns leave is taken by as many stages again, and a mask is read along its own rows by a stage of its own.
+// The keys left over by full turns have a second copy of the stages, one of which transposes the mask.
 TEST(Stitched, TheLastTurnTakesWhatIsLeft) {
   const Machine machine = machine_with("cpu:avx512");
   const Domain domain = analyze_group(parsed(testing::kOddKeysAndMasks), machine).value();
@@ -244,7 +244,7 @@ TEST(Slab, CutsFollowViewsBackwards) {
   EXPECT_THAT(slab->shift(group, 1), ::testing::ElementsAre(0, 8));       // k moves with heads only
 }
 
-// Takes neighbouring groups from covers of random graphs that are no single loop nest together but can be stitched.
+// Stitches neighbouring groups, from covers of random graphs, that together are not one loop nest.
 TEST(Stitched, RandomGroupsMeanTheGraph) {
   const uint64_t first = testing::test_seed(20261122);
   const auto wanted = static_cast<int>(testing::scaled(600));

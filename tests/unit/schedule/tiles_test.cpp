@@ -1,4 +1,4 @@
-// Contractions in tile registers: every schedule means its graph, and a kernel that is damaged does not.
+// Contractions in tile registers: every schedule computes its graph, and a damaged kernel does not.
 #include "compiler/schedule/contract/tiles.h"
 
 #include <gmock/gmock.h>
@@ -45,8 +45,8 @@ std::vector<Point> points_in_tiles(const Space& space, int most, uint64_t seed) 
   return out;
 }
 
-// A product whose operands are read where they lie, in two by two registers with tails: two tiles of 26 rows, steps of
-// 12 words.
+// A product whose operands are read in place, in two by two registers with partial tiles: two tiles of 26 rows, and
+// steps of 12 words.
 const char* const kProduct = R"(graph {
   %0 = input "a" : bf16[51,24,2] normal(0,1)
   %1 = input "b" : bf16[2,24,32,2] normal(0,1)
@@ -120,10 +120,10 @@ TEST(Tiles, FirstSeedHasFourRegistersOfSums) {
   for (const TileRegister& shape : *shapes) found.emplace_back(shape.rows, shape.bytes);
   EXPECT_EQ(found, expected);
   EXPECT_EQ(kernel.buffers.back().name, "tile");  // nothing is packed
-  EXPECT_EQ(count_of(kernel, InstrOp::kMma), 2);  // of each tile of rows
+  EXPECT_EQ(count_of(kernel, InstrOp::kMma), 2);  // one for each of the two tiles of rows
 }
 
-// Every way to read, multiply or store other elements is either refused or gives other results.
+// A kernel that reads, multiplies or stores other elements is refused or computes other results.
 TEST(Tiles, DamagedKernelsAreCaught) {
   const Lowered one = lowered(kProduct);
   const Kernel whole = seed_kernel(one);
@@ -180,7 +180,7 @@ TEST(Tiles, RegistersAreRefusedWhereTheyDoNotFit) {
   });
   refused("not the instruction's fragments",
           [&](Kernel& k) { product(k, [&](Instr& i) { k.tiles[i.args[0]].layout.shape[1] -= 1; }); });
-  refused("not the instruction's fragments", [&](Kernel& k) {  // an empty register
+  refused("not the instruction's fragments", [&](Kernel& k) {  // a register without rows
     product(k, [&](Instr& i) { k.tiles[i.result].layout.shape[0] = k.tiles[i.args[0]].layout.shape[0] = 16; });
   });
   refused("a tile in tile registers is only moved and multiplied", [&](Kernel& k) {
@@ -190,7 +190,7 @@ TEST(Tiles, RegistersAreRefusedWhereTheyDoNotFit) {
   });
 }
 
-// Few rows or columns, or a depth without a divisor, leave registers half empty.
+// Tile registers are not offered where few rows or columns, or a depth without a divisor, leave them half empty.
 TEST(Tiles, AreOfferedWhereRegistersAreMoreThanHalfFull) {
   const auto offered = [](const char* target, int m, int n, int k) {
     const Graph group = parsed(

@@ -1,4 +1,4 @@
-// What a kernel moves, counted from its instructions.
+// Counts the elements that a kernel moves, from its instructions.
 #pragma once
 
 #include <algorithm>
@@ -12,8 +12,7 @@
 
 namespace wl::testing {
 
-// Calls visit(instr) for every instruction of a body, each time that it runs, with the variables of the loops around
-// it.
+// Calls visit(instr) for every instruction of a body, each time it runs, with the variables of its loops set in `vars`.
 template <typename Visit>
 void each_run(std::span<const Instr> body, VarValues& vars, const Visit& visit) {
   for (const Instr& instr : body) {
@@ -42,7 +41,8 @@ class TrafficCounter {
           const std::vector<int64_t> before = moved_;
           stored_ = 0;
           each_run(pass.body, vars_, [&](const Instr& instr) { visit(instr); });
-          // A team beyond the last row stores nothing, and loads what another team of its block loads too.
+          // A team beyond the last row stores nothing, and loads what another team of its block loads too; it does not
+          // count.
           if (kernel_.wave > 0 && stored_ == 0) moved_ = before;
         }
       }
@@ -50,7 +50,7 @@ class TrafficCounter {
   }
 
  private:
-  // Along an axis of stride 0 the slice has one element, which is copied to all places of the tile.
+  // Along an axis of stride 0, the slice has one element, which is copied to the whole axis of the tile.
   int64_t size(const Instr& instr, const Tile& tile) const {
     std::vector<int64_t> extents;
     int64_t total = 1;

@@ -54,13 +54,13 @@ TEST(AnalyticSeeds, AreLegalDistinctAndAlikeEveryTime) {
   for (const Point& seed : first.space.seeds) EXPECT_TRUE(first.space.is_legal(seed)) << first.space.text(seed);
   // The space's own first choice is still among the seeds.
   EXPECT_TRUE(std::find(first.space.seeds.begin(), first.space.seeds.end(), own) != first.space.seeds.end());
-  // All threads work, and the micro-kernel is a large one.
+  // The best seed uses all threads, and its micro-kernel is large.
   const Schedule best = first.space.schedule(first.space.seeds[0]);
   EXPECT_EQ(best[kThreads], 2);
   EXPECT_GE(best[kMr] * best[kNv], 16);
 }
 
-// A tile of at most seven pixels is the same one whether it may be as high as eight, nine, twelve or fourteen.
+// Heights of 8, 9, 12 and 14 give the same kernel, since a tile has at most the image's seven pixels.
 TEST(AnalyticSeeds, AreOfDifferentKernels) {
   constexpr const char* kConvolution = R"(graph {
   %0 = input "x" : f32[64,7,7] normal(0,1)
@@ -92,7 +92,7 @@ TEST(AnalyticSeeds, ModelsAreSwitchedOffByName) {
   EXPECT_NE(group.space.seeds, own);
 }
 
-// The learned model takes precedence if there is one. Here it prefers low tiles, which the other model does not.
+// The learned model is asked first if there is one. Here it prefers low tiles, which the analytic model does not.
 TEST(AnalyticSeeds, TheLearnedModelIsAskedFirst) {
   Opened group = open(kProduct, "cpu:avx512");
   group.space.expected_log_ns = [&space = group.space](const Point& point) {
@@ -115,7 +115,7 @@ TEST(AnalyticSeeds, OthersKeepTheirOwn) {
   }
 }
 
-// For contractions on lanes, the pipeline model's favourite comes first, and the space's own first choice stays.
+// For contractions on GPUs, the point that the pipeline model prefers is first, and the space's own first seed stays.
 TEST(AnalyticSeeds, OfContractionsOnLanesComeFromThePipelineModel) {
   for (const char* target : {"cuda:sm_75", "cuda:sm_80", "cuda:sm_90a", "hip:gfx90a"}) {
     Opened group = open(kProduct, target);

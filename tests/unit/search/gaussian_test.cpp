@@ -12,7 +12,7 @@ Space grid() {
   return space;
 }
 
-// The time depends on axis a only, whose best value is 4.
+// The time depends only on axis a, whose best value is 4.
 double ns_of(const Point& point) {
   return 100 + 40 * std::abs(point[0] - 2);
 }

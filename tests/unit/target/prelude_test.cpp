@@ -1,4 +1,4 @@
-// The CPU prelude: its text and a probe program are compiled by each compiler for each width, and run.
+// The CPU prelude: every compiler compiles it with a probe program for every vector width, and the test runs the probe.
 #include "compiler/target/prelude/prelude.h"
 
 #include <gmock/gmock.h>
@@ -25,7 +25,7 @@ struct Case {
   int lanes;
   const char* march;
   const char* name;
-  bool always;  // in short runs too: both compilers, and every width, once
+  bool always;  // also in short runs, which have both compilers and every width at least once
 };
 
 bool machine_runs(const std::string& march) {

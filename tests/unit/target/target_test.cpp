@@ -1,4 +1,4 @@
-// The table of targets: what every row must have, and what is said of a target that is none.
+// The table of targets: properties of every row, and the error for an unknown target.
 #include "compiler/target/target.h"
 
 #include <gmock/gmock.h>
@@ -23,7 +23,7 @@ TEST(Targets, HaveEveryRate) {
   }
 }
 
-// Without dot products of words and matrix instructions a narrow float is as fast as f32, and no type is faster.
+// Without dot products or matrix instructions, a narrow float is as fast as f32, and no type is faster.
 TEST(Targets, MultiplyAsTheLoweringDoes) {
   for (const Target& target : targets()) {
     SCOPED_TRACE(std::string(target.name));
@@ -51,7 +51,7 @@ TEST(Targets, MultiplyAsTheLoweringDoes) {
   }
 }
 
-// The widest first: what a micro-kernel with most accumulators reads.
+// The widest one comes first; the micro-kernel with the most accumulators reads it.
 TEST(Targets, PanelsAreAsWideAsMicroKernels) {
   EXPECT_EQ(panel_widths(**target_named("cpu:avx512")), (std::vector<int64_t>{64, 32, 48}));
   EXPECT_EQ(panel_widths(**target_named("cpu:avx2")), (std::vector<int64_t>{16, 8}));

@@ -1,6 +1,6 @@
-// Candidates that attack the machine they run on. Each tries once; what succeeds spoils the result, so that an attack
-// that is refused is an ordinary kernel. Whatever one does, the worker lives, nothing is read or left, and the next
-// candidate is right.
+// Candidates that attack the machine on which they run. Each tries once and spoils its result on success, so a refused
+// attack is an ordinary correct kernel. In every case the worker survives, nothing is read or left behind, and the next
+// candidate is correct.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/wait.h>
@@ -38,7 +38,7 @@ struct Escape {
   const char* before = "";
 };
 
-// -1 and EPERM (1): the list refuses the call itself, whatever its arguments.
+// True unless the call returns -1 with EPERM (1), as calls do that the filter refuses whatever their arguments.
 #define WL_NOT_REFUSED(...) "(syscall(" __VA_ARGS__ ") != -1 || *__errno_location() != 1)"
 
 const Escape kEscapes[] = {
@@ -137,13 +137,13 @@ const Escape kEscapes[] = {
      "0; })"},
     {"SendsToOthers", "syscall(__NR_sendto, 1, \"x\", 1, 0, 0, 0) >= 0 || " WL_NOT_REFUSED("__NR_sendmsg, 3, 0, 0")},
     {"ReceivesADescriptor", WL_NOT_REFUSED("__NR_recvmsg, 3, 0, 0")},
-    // The memory of a sanitized runner has no limit; these stay last.
+    // These are last, because the memory of a sanitized runner is not limited.
     {"MapsAHundredGigabytes", "mmap(0, 100L << 30, 3, 0x22, -1, 0) != (void*)-1"},
     {"AllocatesForEver", "({ for (;;) { volatile char* p = (volatile char*)malloc(1 << 26); p[0] = 1; } 1; })",
      Outcome::kRuntimeError, "SIGSEGV"},
 };
 
-// Declarations instead of headers, beside those of the tests' prelude.
+// Declarations instead of headers, in addition to those of the tests' prelude.
 constexpr char kCalls[] = R"(
 #include <asm/unistd.h>
 extern "C" { long syscall(long, ...); int open(const char*, int, ...); void* mmap(void*, unsigned long, int, int, int, long);
@@ -194,8 +194,8 @@ TEST(CandidateZoo, NothingIsReadOrLeftAndTheNextIsRight) {
   EXPECT_TRUE(std::filesystem::is_empty(options.work_dir));
 }
 
-// The expected value of the one sample is no sum of the inputs, so a candidate is right only if it finds it. The
-// pattern that it looks for is built while it runs, so that it does not find itself.
+// The expected value is no sum of the inputs, so a candidate can have it only by finding it in memory. The pattern that
+// it searches for is computed at run time, so that it does not find itself.
 TEST(CandidateZoo, ExpectedValuesAreNowhereInItsReach) {
   if (kSanitizedRunner) GTEST_SKIP() << "the memory of a sanitizer is too large to search";
   MeasureOptions options = testing::options();
@@ -228,7 +228,7 @@ static int $finds() {
 })";
   const std::string search =
       absl::StrReplaceAll(kSearch, {{"MASK", absl::StrCat(mask, "ul")}, {"HIDDEN", absl::StrCat(hidden, "ul")}});
-  // The second one shows that the search finds what is there.
+  // The second candidate contains the value, and shows that the search works.
   batch.candidates = {attacker(0, "$finds()", search, ""),
                       attacker(1, "$finds()", absl::StrCat("volatile double $known = 1234567.1234567;", search), "")};
   const absl::StatusOr<Measured> measured = measure(batch, options);

@@ -1,4 +1,4 @@
-// --check: what is said of a machine, for people and for programs, and what its kernels show.
+// warploom-worker --check: its reports for people and for programs, and what the kernels that it runs show.
 #include "worker/check.h"
 
 #include <gmock/gmock.h>
@@ -70,7 +70,7 @@ TEST(MachineCheck, AFolderThatCannotBeUsedIsMissing) {
   }
 }
 
-// The worker does not know the compiler's table of targets; what it knows of a row is the same.
+// The worker does not know the compiler's table of targets, so its own facts about a target must be the same.
 TEST(MachineCheck, VectorsAreThoseOfTheTarget) {
   for (const CpuTarget& row : cpu_targets()) {
     const auto target = target_named(row.name);

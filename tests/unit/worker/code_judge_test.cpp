@@ -71,7 +71,7 @@ TEST(Judgement, SaysWhy) {
   code = good();
   code.registers = 100;
   EXPECT_THAT(reject_reason(code, kHopper, source_of(1024)), HasSubstr("not one block of 1024 threads"));
-  // Without limits only the facts of the code itself count.
+  // Without limits, only the facts of the code itself can reject it.
   EXPECT_EQ(reject_reason(code, CodeLimits{}, source_of(1024)), "");
 }
 

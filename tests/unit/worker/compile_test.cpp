@@ -64,11 +64,11 @@ TEST(Compile, SharesUnitsAndEqualSources) {
   EXPECT_EQ((*compiled)[10].seconds, 0);
 }
 
-// Two cores compile as long as the longer one of two units, so a long text is not given short ones beside it.
+// Two cores take as long as the longer of two units, so a long text shares its unit with no short ones.
 TEST(Compile, UnitsHaveTextsOfAboutEqualLength) {
   std::vector<Candidate> candidates = {candidate(0, absl::StrCat(kAdd, "//", std::string(10'000, 'x'), "\n"))};
   for (int t = 1; t < 6; ++t) candidates.push_back(candidate(t, kAdd));
-  // A unit has at most so many candidates, however short.
+  // `most` is the limit of candidates per unit, however short they are.
   for (const auto& [most, beside] : {std::pair{8, 0}, std::pair{4, 1}}) {
     CompileOptions options;
     const Scratch scratch;
@@ -84,7 +84,7 @@ TEST(Compile, UnitsHaveTextsOfAboutEqualLength) {
   }
 }
 
-// A kernel that says where it was compiled, in another folder, batch and order.
+// A kernel whose code depends on __FILE__ and __LINE__ is compiled in other folders, batches and orders.
 TEST(Compile, AnObjectThatIsKeptDependsOnItsSourceAlone) {
   const Candidate own =
       candidate(3, "c[0] = sizeof(__FILE__) + __LINE__;", "extern const char* $where() { return __FILE__; }\n");
@@ -106,8 +106,8 @@ TEST(Compile, AnObjectThatIsKeptDependsOnItsSourceAlone) {
   EXPECT_EQ(objects.size(), 1u);
 }
 
-// Linked by the linker alone, an object needs libc and libm at most, and the driver of the compiler was not started.
-// What only the compiler's own library has (a division of 128 bits here) is found by the driver.
+// An object linked by the linker alone needs libc and libm at most. If symbols of the compiler's own library are
+// missing (128-bit division here), the compiler driver links it.
 TEST(Compile, LinksWithoutTheDriverWhereItCan) {
   std::vector<Candidate> candidates = {
       candidate(0, "c[0] = $fmod(a[0], b[0]); $memset(c, 0, i);",
@@ -205,7 +205,7 @@ TEST(Process, DeadlineThenKillLeavesNoGroupBehind) {
   EXPECT_EQ(errno, ESRCH);
 }
 
-// bwrap cannot be relied on to end a box that is still being made, once the box has left the group of bwrap.
+// A killed bwrap may leave behind a sandbox that it still sets up but that has already left its process group.
 TEST(Process, KilledEarlyLeavesNoBoxBehind) {
   if (const absl::Status works = sandbox_works(); !works.ok()) GTEST_SKIP() << works;
   for (int i = 0; i < 20; ++i) {

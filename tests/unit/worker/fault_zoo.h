@@ -13,7 +13,7 @@ namespace wl::testing {
 
 struct Specimen {
   const char* name;
-  const char* body;     // may use `i`, the element of the thread, and the arguments p0, p1, p2
+  const char* body;     // may use the arguments p0, p1, p2 and `i`, the index of the thread's element
   Outcome outcome;      // the outcome that the kernel must have
   const char* on_fake;  // text that the message must contain on the fake driver
   const char* fault = "";

@@ -1,4 +1,4 @@
-// Candidates that call a library of GPUs, on the fake drivers and their library (tests/fake_gpu/blas.cpp).
+// Candidates that call a GPU library, on the fake drivers and their library (tests/fake_gpu/blas.cpp).
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -10,7 +10,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// What a library is called for may be anything that a coordinator sends.
+// A coordinator may send any library call, so the worker checks it.
 TEST(GpuLibraries, CallsAreJudged) {
   const testing::FakeGpu fake;
   MatmulCall call;
@@ -29,7 +29,7 @@ TEST(GpuLibraries, CallsAreJudged) {
     source.work_bytes = kCounterBytes + kMatmulWorkBytes;
   }
   batch.candidates[1].source.work_bytes = kCounterBytes;
-  batch.candidates[1].source.text.insert(1, " ");  // equal texts are compiled once
+  batch.candidates[1].source.text.insert(1, " ");  // makes the texts differ: equal texts are compiled once
   batch.candidates[2].source.text = "{}";
   call.d.argument = 3;
   batch.candidates[3].source.text = matmul_text(call);
@@ -41,7 +41,7 @@ TEST(GpuLibraries, CallsAreJudged) {
   ASSERT_TRUE(run.ok()) << run.status();
   const std::vector<Trial>& trials = run->trials;
   ASSERT_EQ(trials.size(), 5u);
-  EXPECT_EQ(trials[0].outcome, Outcome::kWrongResult) << trials[0].message;  // it is no sum
+  EXPECT_EQ(trials[0].outcome, Outcome::kWrongResult) << trials[0].message;  // a product, not a sum
   EXPECT_EQ(trials[1].outcome, Outcome::kRuntimeError);
   EXPECT_THAT(trials[1].message, HasSubstr("with a workspace of 4096 bytes; it needs 33558528"));
   EXPECT_EQ(trials[2].outcome, Outcome::kCompileError);

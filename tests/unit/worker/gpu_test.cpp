@@ -1,5 +1,5 @@
-// A GPU candidate's way through the worker, on fake drivers (tests/fake_gpu): real processes, real deadlines, and the
-// kernel's own text on simulated lanes. If the machine has a GPU, the faulty kernels run on it too.
+// GPU candidates in the worker, on fake drivers (tests/fake_gpu): real processes and deadlines, with the kernel's own
+// text run on simulated lanes. If the machine has a GPU, the faulty kernels run on it too.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/wait.h>
@@ -90,7 +90,7 @@ TEST(FakeGpus, TimeRightKernels) {
       Batch batch = batch_of({good_specimen(), good_specimen(), good_specimen()});
       batch.candidates[1].source.text += "// another\n";
       batch.recipe.cold = cold;
-      batch.recipe.hopeless_factor = 1e9;  // a busy machine gives none up
+      batch.recipe.hopeless_factor = 1e9;  // so that none is given up on a busy machine
       batch.recipe.budget_ns = 60'000'000'000;
       batch.recipe.max_repeats = 8;
       batch.recipe.interleave = rounds;
@@ -120,7 +120,7 @@ class OnFakeGpu : public ::testing::TestWithParam<testing::Specimen> {};
 TEST_P(OnFakeGpu, AFaultCostsOneTrial) {
   const FakeGpu fake;
   Batch batch = batch_of({good_specimen(), GetParam(), good_specimen()});
-  batch.recipe.deadline_ns = std::chrono::nanoseconds(testing::patience(3)).count() / 2;  // some take all of it
+  batch.recipe.deadline_ns = std::chrono::nanoseconds(testing::patience(3)).count() / 2;  // some faults take all of it
   const Measured measured = run_all(batch, options_for());
   ASSERT_EQ(measured.trials.size(), 3u);
   EXPECT_EQ(measured.trials[1].outcome, GetParam().outcome) << measured.trials[1].message;
@@ -157,7 +157,7 @@ TEST(FakeGpus, JudgementComesBeforeTheDevice) {
   EXPECT_EQ(measured.trials[1].code.registers, 32);
 }
 
-// What compilers leave out can make every plan of a group look worse than it promises.
+// Code that compilers optimise away can make every plan of a group seem to break its promise, so the first runs.
 TEST(FakeGpus, TheFirstCandidateOfAGroupRunsIfItCan) {
   const FakeGpu fake;
   Batch batch = batch_of({good_specimen(), good_specimen()});
@@ -188,10 +188,10 @@ TEST(FakeGpus, TrialsKnowTheirClock) {
   EXPECT_EQ(measured.trials[0].outcome, Outcome::kCorrect);
   EXPECT_EQ(measured.trials[0].clock_mhz, 1980);
   EXPECT_EQ(measured.trials[0].clocks_mhz.size(), measured.trials[0].samples_ns.size());
-  EXPECT_THAT(measured.trials[0].message, Not(HasSubstr("at another clock")));  // the sample was repeated
+  EXPECT_THAT(measured.trials[0].message, Not(HasSubstr("at another clock")));  // because the sample was repeated
 }
 
-// Options, log, code object and error texts are those of hipRTC's manual.
+// The options, log, code object and error texts are those of hipRTC's manual.
 TEST(FakeGpus, HipRtcCompilesWhatClangCannot) {
   const FakeGpu fake;
   const WithoutClang no_clang;
@@ -218,7 +218,7 @@ TEST(FakeGpus, HipRtcCompilesWhatClangCannot) {
   EXPECT_THAT(measured.trials[3].message, HasSubstr("a lane spills 508 bytes; at most 32 pay"));
 }
 
-// hipRTC, like the fake one, ends the process for an architecture that it does not know: it is not asked.
+// hipRTC, like the fake one, ends the process for an architecture that it does not know, so it is not called.
 TEST(FakeGpus, HipRtcIsNotAskedForWhatItDoesNotKnow) {
   const FakeGpu fake;
   const WithoutClang no_clang;
@@ -232,7 +232,7 @@ TEST(FakeGpus, HipRtcIsNotAskedForWhatItDoesNotKnow) {
               HasSubstr("and the installed hipRTC does not support gfx1100 (it knows gfx90a)"));
 }
 
-// By version, not by name; one that knows no architecture is passed over, and other programs are no clang.
+// The version decides, not the name. A clang that knows no architecture is skipped, and other programs are ignored.
 TEST(FakeGpus, AreCompiledForByTheNewestClangThatKnowsThem) {
   const FakeGpu fake;
   const WithoutClang only_these;
@@ -246,7 +246,7 @@ TEST(FakeGpus, AreCompiledForByTheNewestClangThatKnowsThem) {
   EXPECT_THAT(gpus.found[1].device.compilers, ::testing::ElementsAre("clang"));
 }
 
-// A compiler for GPUs sees no file of the worker either.
+// The sandbox hides the worker's files from GPU compilers too.
 TEST(FakeGpus, CompilersReadNoFileOfTheWorker) {
   const FakeGpu fake;
   MeasureOptions options = options_for();
@@ -264,7 +264,7 @@ TEST(FakeGpus, CompilersReadNoFileOfTheWorker) {
   for (size_t t : {1, 2}) EXPECT_EQ(measured.trials[t].outcome, Outcome::kCorrect) << measured.trials[t].message;
 }
 
-// If a device computes wrong results from some point on, the canary of the next process finds that, and no candidate is
+// If a device computes wrong results from some time on, the canary in the next process detects it, and no candidate is
 // blamed.
 TEST(FakeGpus, AWedgedDeviceIsQuarantined) {
   const FakeGpu fake;
@@ -272,7 +272,7 @@ TEST(FakeGpus, AWedgedDeviceIsQuarantined) {
   setenv("WARPLOOM_FAKE_STATE", scratch.path("").c_str(), 1);
   const testing::Specimen wedge = {"wedge", WL_GOOD, Outcome::kRuntimeError, "", "wedge"};
   MeasureOptions options = options_for();
-  options.sandbox = Sandbox::kNone;  // the fake driver keeps the mark in a folder, which a box would not show
+  options.sandbox = Sandbox::kNone;  // the fake driver keeps its state in a folder that a sandbox would hide
   const auto measured = measure(batch_of({wedge, good_specimen()}), options);
   ASSERT_FALSE(measured.ok());
   EXPECT_TRUE(absl::IsUnavailable(measured.status())) << measured.status();
@@ -299,7 +299,7 @@ TEST(FakeGpus, RunnersAndCompilersLiveOnBetweenBatches) {
   const pid_t first = state.runner.pid();
   EXPECT_EQ(run_all(batch_of({good_specimen()}), options_for(&state)).trials[0].outcome, Outcome::kCorrect);
   EXPECT_EQ(state.runner.pid(), first);
-  // An error of any kind ends the runner.
+  // Any error ends the runner.
   EXPECT_EQ(run_all(batch_of({testing::kFaultZoo[0]}), options_for(&state)).trials[0].outcome, Outcome::kRuntimeError);
   EXPECT_FALSE(state.runner.running());
 }
@@ -316,7 +316,7 @@ TEST(FakeGpus, CancelEndsAHang) {
   EXPECT_EQ(measured.trials.size(), 0u);
 }
 
-// The other API by itself: its compilers make no code that the fake driver could run.
+// The HIP driver by itself, since HIP compilers make no code that the fake driver could run.
 TEST(FakeGpus, SpeakHipToo) {
   const FakeGpu fake;
   // A correct kernel from the fake NVRTC, loaded as a module of HIP.
@@ -358,7 +358,7 @@ TEST(Gpus, NoSuchDeviceIsNobodysFault) {
   ASSERT_FALSE(measured.ok());
 }
 
-// NVRTC compiles all these texts: they fail on the device.
+// NVRTC compiles all these texts, so they fail on the device.
 TEST(Zoo, Compiles) {
   if (const std::string missing = gpu_compiler_missing(kTarget); !missing.empty()) GTEST_SKIP() << missing;
   for (const testing::Specimen& specimen : testing::kFaultZoo) {
@@ -368,7 +368,7 @@ TEST(Zoo, Compiles) {
   }
 }
 
-// On this machine's own GPU every kernel has its outcome, and the device works afterwards.
+// On a real GPU, every kernel has its expected outcome, and the device works afterwards.
 TEST(Zoo, IsSurvivedByARealGpu) {
   const Gpus gpus = find_gpus(testing::options().runner);
   const auto at = std::find_if(gpus.found.begin(), gpus.found.end(),

@@ -1,4 +1,4 @@
-// The fake drivers for a test's children, and GPU candidates.
+// The fake drivers for child processes of a test, and GPU candidates.
 #pragma once
 
 #include <cstdlib>
@@ -11,7 +11,7 @@
 
 namespace wl::testing {
 
-// As long as it exists, runners that this process starts find the fake drivers and the fake NVRTC.
+// While it exists, runners that this process starts load the fake drivers and the fake NVRTC.
 class FakeGpu {
  public:
   FakeGpu() { setenv("LD_LIBRARY_PATH", WARPLOOM_FAKE_GPU, 1); }
@@ -25,12 +25,12 @@ class FakeGpu {
   FakeGpu& operator=(const FakeGpu&) = delete;
 };
 
-// As long as it exists, every clang++ on PATH fails, in this process and its children.
+// While it exists, every clang++ on PATH fails, in this process and its children.
 class WithoutClang {
  public:
   WithoutClang();
   ~WithoutClang() { setenv("PATH", path_.c_str(), 1); }
-  // Makes a program that is found first, with the text of a shell script.
+  // Adds a shell script as the first program of this name on PATH.
   void add(const std::string& name, const std::string& script) const;
   WithoutClang(const WithoutClang&) = delete;
   WithoutClang& operator=(const WithoutClang&) = delete;

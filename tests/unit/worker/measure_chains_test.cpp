@@ -1,4 +1,4 @@
-// Chains of kernels: timed in turn, over real intermediates, in a child that a kernel may crash.
+// Chains of kernels are timed in turn, on real intermediates, in a child process that a kernel may crash.
 #include "worker/measure_chains.h"
 
 #include <gmock/gmock.h>
@@ -42,7 +42,7 @@ Measured run_chains(const Batch& batch, bool fake = false) {
 const KernelChain kOnce = {0, "once", {}, {{0, {0, 1, 2}}}};
 const KernelChain kTwice = {1, "twice", {kChainElements * 4}, {{0, {0, 1, 3}}, {0, {3, 1, 2}}}};
 
-// A program that stands alone in its folder has no path of a runner.
+// A program installed without warploom-runner has no path to it.
 TEST(Runner, ThatIsMissingIsAnError) {
   const auto runner = Runner::start({"", "compile", nullptr, nullptr, Sandbox::kBubblewrap});
   EXPECT_EQ(runner.status().code(), absl::StatusCode::kUnavailable);
@@ -104,7 +104,7 @@ TEST(MeasureChains, FakeTimesAreTheSumsOfTheKernels) {
     EXPECT_EQ(measured.trials[1].samples_ns[i], 2 * measured.trials[0].samples_ns[i]);
 }
 
-// The runner itself: values go from step to step, and what it is told is checked.
+// The runner by itself: values are passed from step to step, and its commands are checked.
 class ChainRunner : public ::testing::Test {
  protected:
   void SetUp() override {
@@ -150,7 +150,7 @@ TEST_F(ChainRunner, RefusesWhatDoesNotExist) {
       {7, {}},
       {7, {{5, {{0, 0}, {1, 0}, {2, 0}}}}},      // no such kernel
       {7, {{0, {{0, 0}, {1, 0}, {3, 0}}}}},      // no such buffer
-      {7, {{0, {{0, 0}, {1, 0}, {-1, 8192}}}}},  // behind the arena
+      {7, {{0, {{0, 0}, {1, 0}, {-1, 8192}}}}},  // beyond the arena
       {7, {{0, {{0, 0}, {1, 0}, {-1, -64}}}}},
       {7, {{0, {{0, 64}, {1, 0}, {2, 0}}}}},  // an offset into a buffer
   };

@@ -38,7 +38,7 @@ Measured run(const Batch& batch, const MeasureOptions& options = testing::option
 
 TEST(Measure, RightKernelsAreTimed) {
   Batch batch = add_batch(kElements);
-  batch.recipe.hopeless_factor = 1e9;  // a busy machine gives none up
+  batch.recipe.hopeless_factor = 1e9;  // so that none is given up on a busy machine
   for (int t = 0; t < 3; ++t) batch.candidates.push_back(candidate(t, absl::StrCat("// ", t, "\n", kAdd)));
   const Measured measured = run(batch);
   ASSERT_EQ(measured.trials.size(), 3u);
@@ -154,7 +154,7 @@ TEST(Measure, ForkingIsRefusedAndLeavesNothingBehind) {
                       candidate(1, "if (fork() < 0) abort(); sleep(1000);"), candidate(2, kAdd)};
   const Measured measured = run(batch);
   ASSERT_EQ(measured.trials.size(), 3u);
-  // the candidate never had a child process
+  // The candidate never had a child process.
   EXPECT_EQ(measured.trials[0].outcome, Outcome::kCorrect) << measured.trials[0].message;
   EXPECT_EQ(measured.trials[1].outcome, Outcome::kRuntimeError) << measured.trials[1].message;
   EXPECT_EQ(measured.trials[2].outcome, Outcome::kCorrect) << measured.trials[2].message;
@@ -179,7 +179,7 @@ TEST(Measure, ColdRunsRotateTheirData) {
   EXPECT_EQ(measured.trials[0].outcome, Outcome::kCorrect) << measured.trials[0].message;
 }
 
-// Each candidate goes on with the copy of the data after the one that the candidate before it used last.
+// Each candidate continues with the copy of the data that follows the last one used by the candidate before it.
 TEST(Measure, ColdRunsOfManyCandidatesAreAllJudgedByWhatTheyWrote) {
   Batch batch = add_batch(kElements);
   batch.recipe.cold = true;
@@ -261,7 +261,7 @@ TEST(Measure, RoundsCheckAllSeedsAndKeepObjects) {
   EXPECT_EQ(measured.objects.size(), 2u);
   EXPECT_EQ(measured.trials[0].object_sha256.size(), 64u);
   EXPECT_EQ(measured.trials[0].samples_ns.size(), measured.trials[3].samples_ns.size());
-  // The object of a kernel has the same bytes wherever and together with whatever it was compiled.
+  // A kernel's object has the same bytes wherever it is compiled, and with whichever other kernels.
   batch.candidates = {batch.candidates[0]};
   batch.recipe.deadline_ns = Recipe().deadline_ns;
   const Measured again = run(batch);
@@ -304,7 +304,7 @@ TEST(Measure, CancelStopsSoonAndKeepsWhatIsJudged) {
   std::atomic<bool> cancel{false};
   MeasureOptions options = testing::options();
   options.cancel = &cancel;
-  // The second candidate makes no progress, so the last that is heard is of the first one.
+  // The second candidate makes no progress, so the last report concerns the first one.
   std::atomic<bool> judged{false};
   options.progress = [&](const Progress& progress) {
     if (progress.done == 0 || progress.phase == "compile") return;
@@ -322,7 +322,7 @@ TEST(Measure, CancelStopsSoonAndKeepsWhatIsJudged) {
   EXPECT_EQ(measured.trials[0].outcome, Outcome::kCorrect);
 }
 
-// The runners among the children of this thread, or of a process of one thread, and theirs.
+// Returns the runners among the children of this thread, or of the single-threaded process `parent`, and below.
 std::vector<pid_t> runners(const std::string& parent = "/proc/thread-self") {
   std::ifstream children(absl::StrCat(parent, "/children"));
   std::vector<pid_t> found;
@@ -348,7 +348,7 @@ TEST(Measure, AStoppedRunnerIsReplacedAndNobodyIsBlamed) {
     batch.candidates = {candidate(0, kAdd), candidate(1, absl::StrCat("// 1\n", kAdd))};
     MeasureOptions options = testing::options();
     int stopped = 0;
-    // It is called while the runner works at a command.
+    // It is called while the runner executes a command.
     options.progress = [&](const Progress& progress) {
       if (stopped > 0 || progress.phase != one.phase) return;
       for (pid_t pid : runners()) stopped += kill(pid, SIGSTOP) == 0;

@@ -31,7 +31,7 @@ TEST_F(PrivateFolders, AreKeptWhileTheirProcessLives) {
   EXPECT_TRUE(fs::is_empty(parent));
 }
 
-// Its process was killed between two steps: before the folder had an owner, or when it was half removed.
+// The folder's process was killed before the folder had an owner, or while it was being removed.
 TEST_F(PrivateFolders, WithoutAnOwnerAreSwept) {
   fs::create_directory(parent + "/measure.empty");
   fs::create_directory(parent + "/measure.half");

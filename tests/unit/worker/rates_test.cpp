@@ -1,4 +1,4 @@
-// What a device reaches at most is measured by real kernels.
+// The peak rates of a device are measured by real kernels.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
-// Sources that attack the compiler's machine: each is one failed or harmless candidate, nothing is read or left, and
-// the next candidate compiles.
+// Sources that attack the machine of the compiler: each is one failed or harmless candidate, nothing is read or left
+// behind, and the next candidate compiles.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/wait.h>
@@ -27,13 +27,13 @@ using ::testing::Not;
 
 constexpr char kSecret[] = "wl_secret_7319";
 constexpr int64_t kDeadline = 3'000'000'000;
-constexpr uintmax_t kMostBytes = 100 << 20;  // what one attack may leave on the disk until its batch ends
+constexpr uintmax_t kMostBytes = 100 << 20;  // limit of what an attack may leave on the disk until its batch ends
 
 struct Attack {
   const char* name;
   const char*
       text;  // before the kernel; SECRET is the path of a file, PLUGIN that of an object, PARENT this process's id
-  // Whether the kernel may come out: an attack that has no effect need not fail.
+  // Whether the kernel may compile: an attack without effect need not fail.
   bool may_compile = false;
 };
 
@@ -78,7 +78,7 @@ uintmax_t bytes_in(const std::string& folder) {
 
 class SourceZoo : public ::testing::TestWithParam<Attack> {
  protected:
-  // A shared object whose constructor leaves a file: a plugin of GCC is loaded before it is asked for its licence.
+  // Compiles a shared object whose constructor creates a file; GCC loads a plugin before it checks its licence.
   void SetUp() override {
     if (const absl::Status works = sandbox_works(); !works.ok()) GTEST_SKIP() << works;
     std::ofstream(secret_) << kSecret << " " << kSecret << "\n";
@@ -106,7 +106,7 @@ TEST_P(SourceZoo, ReadsAndLeavesNothing) {
   options.unit = 1;
   options.jobs = 1;
   options.sandbox = Sandbox::kBubblewrap;
-  // Units are taken from the back, so the attack comes before one that is right and after another.
+  // Units are taken from the back, so the attack is compiled between two correct kernels.
   const auto compiled =
       compile_cpu({candidate(0, kAdd), candidate(1, kAdd, text), candidate(2, absl::StrCat("//\n", kAdd))}, options);
   ASSERT_TRUE(compiled.ok()) << compiled.status();
@@ -131,7 +131,7 @@ TEST_P(SourceZoo, ReadsAndLeavesNothing) {
 INSTANTIATE_TEST_SUITE_P(All, SourceZoo, ::testing::ValuesIn(kAttacks),
                          [](const auto& test) { return std::string(test.param.name); });
 
-// Whether a process of this machine has been called with this argument.
+// Returns whether some process of this machine has this argument.
 bool runs(const std::string& argument) {
   std::error_code error;
   for (const auto& entry : std::filesystem::directory_iterator("/proc", error)) {

@@ -8,10 +8,10 @@
 namespace wl {
 namespace {
 
-// A machine on which slot i takes `costs[i]` ns per call, plus `noise`.
+// A simulated machine on which a call of slot i takes `costs[i]` ns, plus up to `noise` ns per run.
 struct Machine {
   std::vector<int64_t> costs;
-  std::vector<int> order;  // slots of the calls, in order
+  std::vector<int> order;  // the slot of each run, in order
   int64_t calls = 0;
   TimedRun run(int64_t noise = 0) {
     return [this, noise](int slot, int64_t n) {
@@ -48,7 +48,7 @@ TEST(Timing, SlowKernelStillGetsItsMinimum) {
   Recipe recipe;
   recipe.min_repeats = 5;
   EXPECT_EQ(time_slots(recipe, 1, machine.run())[0].samples_ns.size(), 5u);
-  EXPECT_EQ(machine.calls, 5);  // it was run for its check, and needs no other call to be warm
+  EXPECT_EQ(machine.calls, 5);  // its check has warmed it up, so no other call is needed
 }
 
 TEST(Timing, FastKernelIsAveragedOverALoop) {
@@ -119,7 +119,7 @@ TEST(Timing, TheNearerToTheBestTheMoreSamplesUntilACandidateHasLost) {
   }
 }
 
-// Other load may make any sample longer, but it does not take a good one away.
+// Other load can lengthen any sample, but one good sample is enough to keep the candidate.
 TEST(Timing, OneUndisturbedSampleKeepsACandidate) {
   Recipe recipe;
   recipe.best_ns = 3'000'000;
@@ -187,7 +187,7 @@ TEST(Timing, ThreeRoundsAreEnoughForVeryLongKernels) {
   EXPECT_EQ(time_slots(recipe, 2, machine.run())[1].samples_ns.size(), 3u);
   recipe.min_repeats = 2;
   EXPECT_EQ(time_slots(recipe, 2, machine.run())[1].samples_ns.size(), 2u);
-  // A chain's budget is larger than three of its rounds.
+  // The limit of three rounds also holds for chains, whose budget is larger.
   recipe.min_repeats = 5;
   recipe.budget_ns = 30'000'000'000;
   EXPECT_EQ(time_slots(recipe, 2, machine.run())[1].samples_ns.size(), 3u);

@@ -1,4 +1,4 @@
-// Random products with several loops of rows or columns: convolutions in both layouts, and projections into heads; and
+// Random products with several loops of rows or columns: convolutions in both layouts, projections into heads, and
 // products of bytes.
 #pragma once
 
@@ -11,7 +11,7 @@
 
 namespace wl::testing {
 
-// A convolution of images of [batch, height, width, channels], or with channels first: padded with zeros, or not.
+// A convolution of images [batch, height, width, channels], or channels first, with zero padding or none.
 struct Convolution {
   std::string dtype = "bf16";
   int64_t batch = 1, height = 8, width = 8, channels = 16, filters = 16, taps = 3, stride = 1, dilation = 1;
@@ -57,7 +57,7 @@ inline std::string product_in_runs(uint64_t seed) {
   const auto one = [&](int from, int to) { return from + static_cast<int>(random() % (to - from + 1)); };
   const char* const dtypes[] = {"bf16", "f16", "bf16", "f32"};
   const std::string dtype = dtypes[one(0, 3)];
-  if (one(0, 4) == 0) {  // rows of a batch, columns of heads
+  if (one(0, 4) == 0) {  // the rows have a batch, the columns have heads
     const int m = one(20, 70), k = 8 * one(5, 20), heads = one(2, 9), each = one(8, 40);
     const std::string out = cat(dtype, "[3,", heads, ",", m, ",", each, "]");
     return cat("graph {\n  %0 = input \"x\" : ", dtype, "[3,", m, ",", k, "] normal(0,1)\n  %1 = input \"w\" : ", dtype,
@@ -92,7 +92,7 @@ inline std::string byte_product(uint64_t seed) {
     if (one(0, 1) == 0) std::swap(made.dtype, made.weights);
     return made.text();
   }
-  for (uint64_t next = seed * 16;; ++next)  // half of them are of bf16
+  for (uint64_t next = seed * 16;; ++next)  // half of the products of tile_product() are of bf16
     if (std::string text = tile_product(next); text.find("i32") != std::string::npos) return text;
 }
 
@@ -101,7 +101,7 @@ inline std::vector<Point> matrix_points(const Space& space, size_t count, uint64
   return points_with(space, count, seed, [](const Schedule& schedule) { return schedule[kMatrix] != kNoMatrix; });
 }
 
-// Schedules whose tiles have several runs; of three seeds in four with a matrix instruction, where the space has one.
+// Draws schedules whose tiles have several runs; for three seeds of four with a matrix instruction, where there is one.
 inline std::vector<Point> points_in_runs(const Space& space, size_t count, uint64_t seed) {
   const bool splits = std::any_of(space.axes.begin(), space.axes.end(), [](const Axis& axis) {
     return axis.choice == kRowRuns || axis.choice == kRowPlanes || axis.choice == kColumnRuns ||

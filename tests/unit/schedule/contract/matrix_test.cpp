@@ -1,4 +1,4 @@
-// Contractions by matrix instructions: every schedule means the graph; what the space offers, and where.
+// Contractions by matrix instructions: every schedule computes its graph, and the space offers them where it should.
 #include "compiler/target/matrix.h"
 
 #include <gtest/gtest.h>
@@ -33,8 +33,8 @@ Space space_for(const Graph& group, const char* target) {
   return space_of(group, analyze(group, machine).value(), machine).value();
 }
 
-// Random schedules with the instruction, of random products: tails of rows, columns and K, batches, several loops of K,
-// operands in any order of axes and with work on them.
+// Random schedules with matrix instructions, for random products: partial tiles of rows, columns and K, batches,
+// several loops of K, operands in any order of axes and with work on them.
 TEST(MatrixSchedules, OfRandomProductsMeanTheirGraphs) {
   int kernels = 0, with = 0, async = 0, tails = 0;
   const uint64_t first = testing::test_seed(20261201);
@@ -122,7 +122,7 @@ TEST(MatrixSchedules, CopyOperandsAlongK) {
   EXPECT_EQ(moved[1], 128 * 256 * row_tiles);
 }
 
-// What is contiguous across k goes through registers; work on operands beyond the end of K leaves zeros.
+// Operands contiguous across k go through registers; beyond the end of K, elements computed from operands are set to 0.
 TEST(MatrixSchedules, FillUpWhatWorkOnOperandsWouldNot) {
   const Graph group = parsed(R"(graph {
   %0 = input "a" : f16[40,37] normal(0,1)
@@ -167,7 +167,7 @@ TEST(MatrixSchedules, AreOfferedWhereOperandsAndTargetHaveThem) {
   EXPECT_FALSE(offers(product("bf16", 64, 64, 8), "cuda:sm_80"));
 }
 
-// A plan names the instruction as the table does, and no schedule has choices that mean nothing with it.
+// A plan names the instruction as the table does, and no schedule has choices that have no effect with it.
 TEST(MatrixSchedules, NameTheRowsOfTheTable) {
   EXPECT_EQ(value_text(kMatrix, kNoMatrix), "no");
   for (const MatrixInfo& row : matrices()) EXPECT_EQ(value_text(kMatrix, 1 + static_cast<int64_t>(row.op)), row.name);

@@ -1,4 +1,4 @@
-// Random products that are large enough for matrix instructions that multiply in memory.
+// Random products large enough for matrix instructions that read shared memory (compiler/kernel/near.h).
 #pragma once
 
 #include <algorithm>
@@ -12,7 +12,7 @@
 
 namespace wl::testing {
 
-// y = a b, or bias + f(a) f(b) with `work`; the axes of the operands in the order that their texts say.
+// y = a b, or, with `work`, y = tanh(a) b + c. `a` and `b` give the order of the operands' axes.
 inline std::string near_product_of(const std::string& dtype, int m, int n, int k, const std::string& a = "mk",
                                    const std::string& b = "kn", int batch = 1, bool work = false) {
   const auto shape = [&](const std::string& axes) {
@@ -41,7 +41,7 @@ inline std::string near_product(uint64_t seed) {
   return near_product_of(one(0, 1) == 0 ? "bf16" : "f16", m, n, k, a, b, one(0, 3) == 0 ? 2 : 1, one(0, 3) == 0);
 }
 
-// Of u8 and i8, in steps of 128 of K.
+// Products of u8 and i8, for steps of 128 along K.
 inline std::string near_byte_product(uint64_t seed) {
   std::mt19937_64 random(seed);
   const auto one = [&](int from, int to) { return from + static_cast<int>(random() % (to - from + 1)); };
@@ -60,7 +60,7 @@ inline std::string near_byte_product(uint64_t seed) {
              "\n  output \"y\" %2\n}");
 }
 
-// Of few rows or columns, and so deep that several blocks may share K.
+// Products with few rows or columns, and so deep that several blocks may share K.
 inline std::string deep_product(uint64_t seed) {
   std::mt19937_64 random(seed);
   const auto one = [&](int from, int to) { return from + static_cast<int>(random() % (to - from + 1)); };
@@ -70,7 +70,7 @@ inline std::string deep_product(uint64_t seed) {
   return near_product_of(dtypes[random() % 3], m, n, k, a, b, one(0, 3) == 0 ? 2 : 1, one(0, 3) == 0);
 }
 
-// Whose factors are copied as they are, in whole steps of K: by mma.sync where there is no wgmma.
+// Products whose factors are copied unchanged, in whole steps of K; computed by mma.sync on targets without wgmma.
 inline std::string copied_product(uint64_t seed, int least = 48, int deepest = 448) {
   std::mt19937_64 random(seed);
   const auto one = [&](int from, int to) { return from + static_cast<int>(random() % (to - from + 1)); };
@@ -79,7 +79,7 @@ inline std::string copied_product(uint64_t seed, int least = 48, int deepest = 4
   return near_product_of(one(0, 1) == 0 ? "bf16" : "f16", m, n, k, a, b, one(0, 3) == 0 ? 2 : 1);
 }
 
-// Of f32, whose factors may be tf32.
+// Products of f32 that allow TF32.
 inline std::string tf32_product(uint64_t seed) {
   std::mt19937_64 random(seed);
   const auto one = [&](int from, int to) { return from + static_cast<int>(random() % (to - from + 1)); };
@@ -91,12 +91,12 @@ inline std::string tf32_product(uint64_t seed) {
   return text.insert(einsum + 3, " tf32");
 }
 
-// Of more tiles than the machine of these tests has multiprocessors.
+// Products with more tiles than the machine of these tests has multiprocessors.
 inline std::string product_of_tiles(uint64_t seed) {
   return copied_product(seed, 144, 256);
 }
 
-// Of as many, and so deep that blocks may share those of a last round.
+// Products with as many tiles, and so deep that several blocks may share the tiles of the last round.
 inline std::string many_deep_tiles(uint64_t seed) {
   std::mt19937_64 random(seed);
   const auto one = [&](int from, int to) { return from + static_cast<int>(random() % (to - from + 1)); };
@@ -105,7 +105,7 @@ inline std::string many_deep_tiles(uint64_t seed) {
                          one(0, 1) == 0 ? "nk" : "kn", 1, one(0, 3) == 0);
 }
 
-// Of factors that are matrices, in wgmma's types; rows and columns are no multiples of tiles, K is of steps.
+// Products of plain matrices in wgmma's types. Tiles do not divide rows and columns; steps divide K.
 inline std::string product_of_boxes(uint64_t seed) {
   std::mt19937_64 random(seed);
   const auto one = [&](int from, int to) { return from + static_cast<int>(random() % (to - from + 1)); };
@@ -113,7 +113,7 @@ inline std::string product_of_boxes(uint64_t seed) {
   return near_product_of(one(0, 1) == 0 ? "bf16" : "f16", 8 * one(5, 40), 8 * one(5, 40), 64 * one(2, 5), a, b);
 }
 
-// Up to `count` points of a space whose schedules are `wanted`: the first seed that is, then random ones.
+// Returns up to `count` points of a space with `wanted` schedules: the first such seed, then random legal points.
 template <typename Wanted>
 std::vector<Point> points_with(const Space& space, size_t count, uint64_t seed, Wanted wanted) {
   std::vector<Point> points;
@@ -139,8 +139,8 @@ inline std::vector<Point> alongside_points(const Space& space, size_t count, uin
   return points_with(space, count, seed, [](const Schedule& schedule) { return schedule[kCopyingWaves] > 0; });
 }
 
-// Products in memory, with waves that copy boxes, and what goes with these, set afterwards: random points have all of
-// it once in a hundred thousand.
+// Returns points that multiply from shared memory and have waves that copy boxes (TMA). These choices are set in drawn
+// points, because only one of a hundred thousand random points has all of them.
 inline std::vector<Point> box_points(const Space& space, size_t count, uint64_t seed) {
   std::vector<Point> points;
   std::mt19937_64 random(seed);
@@ -160,7 +160,7 @@ inline std::vector<Point> box_points(const Space& space, size_t count, uint64_t 
   return points;
 }
 
-// Blocks that take tile after tile, every other one with waves that copy.
+// Returns points whose blocks compute several tiles in turn; every other one has waves that copy.
 inline std::vector<Point> persistent_points(const Space& space, size_t count, uint64_t seed) {
   std::vector<Point> points;
   for (size_t i = 0; i < count; ++i)
@@ -171,7 +171,7 @@ inline std::vector<Point> persistent_points(const Space& space, size_t count, ui
   return points;
 }
 
-// One with waves that copy, where there are such, then one that multiplies by matrices without, and so on.
+// Returns alternately a point with waves that copy, where there are any, and one without them that uses matrices.
 inline std::vector<Point> last_round_points(const Space& space, size_t count, uint64_t seed) {
   const bool copies = axis_of(space.axes, kCopyingWaves) != nullptr;
   const bool matrices = axis_of(space.axes, kMatrix) != nullptr;

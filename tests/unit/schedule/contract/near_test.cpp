@@ -1,4 +1,4 @@
-// Contractions whose factors stay in shared memory (compiler/kernel/near.h): every schedule means the graph.
+// Contractions whose factors stay in shared memory (compiler/kernel/near.h): every schedule computes its graph.
 #include "compiler/kernel/near.h"
 
 #include <gmock/gmock.h>
@@ -50,7 +50,6 @@ TEST(NearSchedules, OfRandomProductsMeanTheirGraphs) {
   for (const int n : {async, across, panels, tails}) EXPECT_GT(n, 0);
 }
 
-// The products are computed while the next copies are started, and nothing else stands between.
 TEST(NearSchedules, OfBytesMeanTheirGraphs) {
   int kernels = 0, async = 0, scattered = 0;
   const uint64_t first = testing::test_seed(20261205);
@@ -74,6 +73,7 @@ TEST(NearSchedules, OfBytesMeanTheirGraphs) {
   for (const int n : {kernels, async, scattered}) EXPECT_GT(n, 0);
 }
 
+// The next copies are started while the products are computed; no other instruction lies between start and wait.
 TEST(NearSchedules, StartCopiesBesideProducts) {
   const Graph group = parsed(testing::near_product_of("bf16", 256, 256, 512, "mk", "nk"));
   const Machine machine = machine_with("cuda:sm_90a");
@@ -129,7 +129,7 @@ TEST(NearSchedules, VerifierRejectsOtherOrders) {
   refused("not in the order in which", [&](Kernel& k) { at(k, InstrOp::kWords).slice.strides[0] = 128; });
   refused("no wait for the product",
           [&](Kernel& k) { std::erase_if(loop(k), [](const Instr& instr) { return instr.op == InstrOp::kMmaWait; }); });
-  refused("no wait for the product", [&](Kernel& k) {  // a barrier while memory is read
+  refused("no wait for the product", [&](Kernel& k) {  // a barrier while the product reads shared memory
     Instr barrier;
     barrier.op = InstrOp::kBarrier;
     loop(k).insert(loop(k).end() - 1, barrier);
@@ -163,7 +163,7 @@ TEST(NearSchedules, SwizzlesAreOneToOneAndPeriodic) {
         ASSERT_TRUE(place >= 0 && place < size && !met[place]) << i;
         met[place] = true;
         EXPECT_EQ(swizzle.place_of(i + 3 * swizzle.period()), place + 3 * swizzle.period());
-        // PTX's canonical layout, in bytes: pieces of 16 are XORed with the number of the row of 128.
+        // PTX's canonical layout, in bytes: pieces of 16 bytes are XORed with the number of their row of 128 bytes.
         const int64_t row = along_k ? i / 64 : i % along, k = along_k ? i % 64 : i / along;
         const int64_t byte = along_k ? row * 128 + k * 2 : row / 64 * 8192 + k * 128 + row % 64 * 2;
         EXPECT_EQ(2 * place, byte ^ ((byte >> 7 & 7) << 4));

@@ -1,4 +1,4 @@
-// Tiles of rows that neighbouring blocks have together (raster_rows).
+// Rows of tiles that neighbouring blocks share (raster_rows).
 #include <gtest/gtest.h>
 
 #include "compiler/schedule/contract/contract.h"
@@ -31,7 +31,7 @@ TEST(Raster, IsThereWhereBlocksAreMoreThanUnits) {
     const bool is_large = n > 512;
     EXPECT_EQ(axis_of(space.axes, kRasterRows) != nullptr, is_large) << n;
     if (!is_large) continue;
-    // The tiles of blocks that run at once are about a square: they read less than those of whole rows of tiles.
+    // The tiles of concurrent blocks form roughly a square, which reads less than whole rows of tiles.
     const Schedule first = space.schedule(space.seeds[0]);
     const int64_t rows = first[kRasterRows] * rows_of_tile(first);
     EXPECT_GE(rows, 1024) << space.text(space.seeds[0]);
@@ -39,7 +39,7 @@ TEST(Raster, IsThereWhereBlocksAreMoreThanUnits) {
   }
 }
 
-// On a machine of one multiprocessor already small products have the choice.
+// On a machine with one multiprocessor, small products have the choice too.
 TEST(Raster, MeansTheGraph) {
   int kernels = 0;
   const uint64_t first = testing::test_seed(20261201);
@@ -58,7 +58,7 @@ TEST(Raster, MeansTheGraph) {
       if (space.schedule(point)[kRasterRows] > 1 && points.size() < 2) points.push_back(point);
     testing::expect_meanings(graph, domain, space, machine, points, &kernels,
                              [&](const Kernel& kernel, const Point& point) {
-                               // The first digit of a block is its row among those together.
+                               // The lowest digit of a block's number is its row within the shared rows.
                                const Schedule schedule = space.schedule(point);
                                bool found = false;
                                for (const Var& var : kernel.vars)

@@ -1,4 +1,5 @@
-// Contractions whose tiles go on in the next row of an image (row_runs, column_runs): every schedule means the graph.
+// Contractions whose tiles continue in the next row of an image (row_runs, column_runs): every schedule computes its
+// graph.
 #include <gtest/gtest.h>
 
 #include "compiler/schedule/contract/contract.h"
@@ -52,17 +53,17 @@ TEST(Runs, OfRandomProductsMeanTheirGraphs) {
   EXPECT_GE(3 * matrices, kernels);
 }
 
-// A row of an image has 56 pixels, so tiles of one row have no more than 64; those of several are larger, and as full.
+// A row has 56 pixels, so a tile of one row has at most 64 rows; tiles of several rows are larger and no less full.
 TEST(Runs, MakeLargeTilesOfSmallImages) {
   const Group group(Convolution{"bf16", 32, 56, 56, 256, 256}.text(), "cuda:sm_90a");
   const Schedule first = group.space.schedule(group.space.seeds[0]);
   EXPECT_GT(rows_of_tile(first), first[kTileRows]);
   EXPECT_GE(rows_of_tile(first), 128);
   const int64_t computed = product_loops(group.domain).tiles(first) * rows_of_tile(first) * columns_of_tile(first);
-  EXPECT_EQ(computed, 32 * 56 * 56 * 256);  // 56 is no multiple of 16, but 32 images have four times 8
+  EXPECT_EQ(computed, 32 * 56 * 56 * 256);  // the tiles leave no row or column empty
 }
 
-// Images of 7 x 7 leave more than half of each fragment of 16 rows empty, unless a tile has several of their rows.
+// With 7 x 7 pixels, over half of each fragment of 16 rows would be empty, unless a tile has several image rows.
 TEST(Runs, BringMatricesToTheSmallestImages) {
   const Group group(Convolution{"bf16", 32, 7, 7, 512, 512}.text(), "cuda:sm_80");
   const Schedule first = group.space.schedule(group.space.seeds[0]);
@@ -70,16 +71,17 @@ TEST(Runs, BringMatricesToTheSmallestImages) {
   EXPECT_GT(rows_of_tile(first), first[kTileRows]);
 }
 
-// Zeros around an image are where guards do not hold, and channels, which vectors run along, are all there or not.
+// Padding is where guards do not hold; vectors run along channels, so a vector lies inside the image or outside as a
+// whole.
 TEST(Runs, CopyPaddedImagesWithoutRegisters) {
   const Group group(Convolution{"bf16", 2, 14, 14, 64, 64}.text(), "cuda:sm_90a");
   const Kernel kernel = group.lowered(group.space.seeds[0]);
-  EXPECT_GE(instrs_in(kernel.body, InstrOp::kAsyncLoad), 4);  // two before the loop, two within
+  EXPECT_GE(instrs_in(kernel.body, InstrOp::kAsyncLoad), 4);  // two before the loop, two in it
   EXPECT_EQ(instrs_in(kernel.body, InstrOp::kLoad), 0);
   EXPECT_EQ(instrs_in(kernel.body, InstrOp::kStore), 1);
 }
 
-// With channels first the vectors run along pixels, and padding begins within one: such images pass through registers.
+// With channels first, vectors run along pixels and may begin in the padding, so the image is copied through registers.
 TEST(Runs, DoNotCopyVectorsThatBeginInThePadding) {
   const Group group(Convolution{"bf16", 2, 16, 16, 64, 64, 3, 1, 1, true, false}.text(), "cuda:sm_90a");
   for (const Point& point : group.space.seeds) {
