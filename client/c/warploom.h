@@ -125,7 +125,7 @@ size_t warploom_model_count(const warploom_model* model, warploom_kind kind);
 warploom_status* warploom_model_tensor(const warploom_model* model, size_t size, warploom_kind kind, size_t index,
                                        warploom_tensor* tensor);
 /* Finds the size whose inputs have these shapes: shapes[i] points to the extents of input i, as many as its rank in the
- * graph. INVALID_ARGUMENT if no size fits. A model of a single size gives 0 for any shapes: they are not compared. */
+ * graph. INVALID_ARGUMENT if no size fits. */
 warploom_status* warploom_model_size_of(const warploom_model* model, const int64_t* const* shapes, size_t* size);
 
 /* Copies the values of a weight from `data`: a row-major array of `bytes` bytes, which must be the weight's size. */

@@ -64,8 +64,8 @@ class Model {
   // the message lists them. FailedPrecondition names a weight that has no value.
   absl::StatusOr<std::map<std::string, Array>> run(const std::map<std::string, Array>& inputs);
 
-  // Returns the size whose inputs have these shapes. A model of a single size returns 0 for any shapes.
-  // InvalidArgument: no size fits; the message lists them.
+  // Returns the size whose inputs have these shapes. InvalidArgument: no size fits; the message lists them, or for a
+  // model of a single size names the input that does not fit.
   absl::StatusOr<size_t> size_of(const std::map<std::string, Shape>& shapes) const;
   // Creates another executor at a size, with threads of its own and the weights of this model (replica.h). A GPU is
   // that of this model, whatever `options` say. Errors are those of load(). Weights must not be set while replicas run.

@@ -192,7 +192,7 @@ class Service {
   // limits of the store are. Returns their number; NotFound: there are none.
   absl::StatusOr<int64_t> set_pinned(const std::string& key_or_digest, bool pinned);
 
-  // Verifies kernels again that were made with other compilers or another driver (client/cli/reverify/calls.cpp).
+  // Verifies kernels again that were made with other compilers or another driver (reverify.cpp).
   // `target`: only of this target or family; `again`: also those whose verification failed or was cancelled. Returns
   // the names of the new jobs.
   absl::StatusOr<std::vector<std::string>> reverify(const std::string& target, bool again);
