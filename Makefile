@@ -1,5 +1,6 @@
 # The front door. Nothing needs to be installed or configured first: every target makes the machine ready itself.
 #   make demo        build, then tune a real ONNX graph and print what it found
+#   make check       build, then what takes two minutes: units, one run of the programs, layers, sizes and format
 #   make test        build, then the tests
 #   make test-cluster   on a real Slurm of one node, and the Debian packages in a fresh Debian 12
 #   make packages    the Debian packages, into build/packages
@@ -17,7 +18,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DELETE_ON_ERROR:
-.PHONY: all build install setup python cluster peers demo test test-long test-cluster packages wheel site bench bench-all bench-peers bench-parts bench-models bench-cpu-model bench-replay bench-ranker format lint asan tsan fuzz clean
+.PHONY: all build install setup python cluster peers demo check hook test test-long test-cluster packages wheel site bench bench-all bench-peers bench-parts bench-models bench-cpu-model bench-replay bench-ranker format lint asan tsan fuzz clean
 
 JOBS ?= $(shell nproc)
 PREFIX ?= /usr/local
@@ -72,18 +73,27 @@ demo: setup
 	mkdir -p build/demo
 	build/release/bin/warploom tune $(DEMO_MODEL) --retune --store build/demo/store.db --trials $(DEMO_TRIALS) --out build/demo/bundle
 
+# For every change, before `make test`; `make hook` lets git run it before every commit.
+check: setup
+	$(call configure_and_build,release,checked)
+	$(call run_tests,release,-R '^(check\..*|e2e\.small|lint\.(layers|sizes|format))$$')
+
+hook:
+	printf '#!/bin/sh\nexec make check\n' > $$(git rev-parse --git-path hooks)/pre-commit
+	chmod +x $$(git rev-parse --git-path hooks)/pre-commit
+
 # Minutes: a part of the random graphs and of long lists (tests/unit/fuzz.h); WARPLOOM_TEST_SEED=N draws another.
 test: export WARPLOOM_TEST_SCALE ?= 0.25
 test: python
 	$(call configure_and_build,release,tests)
-	$(call run_tests,release,-LE long)
+	$(call run_tests,release,-LE 'long|check')
 
 # All of every list, and forty times the random graphs of `make test`: 10^6 through text and rules, 10^5 through lowering, 10^4
 # compiled.
 test-long: export WARPLOOM_TEST_SCALE ?= 10
 test-long: python
 	$(call configure_and_build,release,tests)
-	$(call run_tests,release,)
+	$(call run_tests,release,-LE check)
 
 # Slurm, and a Debian system that is downloaded for it.
 cluster:
@@ -146,7 +156,7 @@ asan tsan: export WARPLOOM_TEST_SCALE ?= 0.1
 tsan: LEFT_OUT = -E '^(e2e.cover|e2e.embedded|e2e.onnx_oracle|onnx_backend|(Request|Listing)Limits\..*|Uploads\.HoldNoMore.*|Inspect\.AnswersBeyond.*|HostileCoordinator\.AnInspection.*)$$'
 asan tsan: python
 	$(call configure_and_build,$@,tests)
-	$(call run_tests,$@,-LE 'long|lint' $(LEFT_OUT))
+	$(call run_tests,$@,-LE 'long|lint|check' $(LEFT_OUT))
 
 fuzz: python
 	$(call configure_and_build,fuzz,fuzzers)

@@ -61,11 +61,19 @@ if(WARPLOOM_SANITIZE)
   set(WARPLOOM_TEST_SECONDS 3600)
 endif()
 
-# wl_test(NAME FOLDER [LABEL unit] LIBRARIES...): one gtest program from every *.cpp of a folder under tests/. Labels:
-# unit tests need only the machine, cpu tests compile and run kernels, e2e tests start the real programs, lint tests
-# read the tree; tests labelled long are left out of `make test`.
+# What `make check` builds: wl_checked(TARGETS...) adds to it.
+add_custom_target(checked)
+function(wl_checked)
+  add_dependencies(checked ${ARGN})
+endfunction()
+
+# wl_test(NAME FOLDER [LABEL unit] [CHECK] [SLOW PATTERN] LIBRARIES...): one gtest program from every *.cpp of a folder
+# under tests/. Labels: unit tests need only the machine, cpu tests compile and run kernels, e2e tests start the real
+# programs, lint tests read the tree; tests labelled long are left out of `make test`. CHECK: `make check` runs the
+# program as one process, without random tests and without those that match SLOW (a pattern of --gtest_filter), which
+# take more than a second.
 function(wl_test name folder)
-  cmake_parse_arguments(arg "" "LABEL" "" ${ARGN})
+  cmake_parse_arguments(arg "CHECK" "LABEL;SLOW" "" ${ARGN})
   file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/${folder}/*.cpp)
   if(NOT sources)
     return()
@@ -82,6 +90,11 @@ function(wl_test name folder)
   wl_precompile(${name} precompiled_test.h base_test)
   wl_tested(${name})
   gtest_discover_tests(${name} DISCOVERY_TIMEOUT 120 PROPERTIES LABELS ${arg_LABEL} TIMEOUT ${WARPLOOM_TEST_SECONDS})
+  if(arg_CHECK)
+    wl_checked(${name})
+    add_test(NAME check.${name} COMMAND ${name} --gtest_brief=1 "--gtest_filter=-*Random*:*Fuzz*:*Sampled*:${arg_SLOW}")
+    set_tests_properties(check.${name} PROPERTIES LABELS check ENVIRONMENT WARPLOOM_TEST_SCALE=0.02 TIMEOUT 120)
+  endif()
 endfunction()
 
 # wl_script_test(NAME LABEL SCRIPT ARGUMENTS...): a Python test. It runs in the tests' environment if that exists.

@@ -8,6 +8,7 @@ import shutil
 import sys
 import time
 
+import graphs
 import reference
 from harness import MODELS, WHOLE, Scratch, digest_of, expect
 
@@ -64,6 +65,13 @@ def compare(scratch, model, bundle):
     expect(difference <= reference.BOUND, f"{model.stem}: more than {reference.BOUND}")
 
 
+def many_inputs(scratch):
+    """Kernels with more arguments than any layer has."""
+    scratch.root.joinpath("many.graph").write_text(graphs.MANY_INPUTS)
+    scratch.run("warploom", "tune", "many.graph", "--trials", 1, "--out", "many")
+    scratch.run("warploom", "run", "many", "--check")
+
+
 def cached_only(scratch, model):
     """The exit code is 3 if the store lacks a record. `run FILE` uses the records of the store."""
     scratch.run("warploom", "get", model, "--store", scratch.path("empty.db"), expect=3)
@@ -88,6 +96,7 @@ def main():
         for model in models:
             tune_twice(scratch, model)
         cached_only(scratch, models[0])
+        many_inputs(scratch)
 
 
 if __name__ == "__main__":

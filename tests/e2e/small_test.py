@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Edge cases of graphs: a scalar, an empty graph, an output that is an input, a constant, 300 inputs. All of them work."""
+"""Edge cases of graphs: a scalar, an empty graph, an output that is an input, a constant. All of them work."""
 
 import graphs
 from harness import Scratch, digest_of, expect
@@ -7,7 +7,7 @@ from harness import Scratch, digest_of, expect
 
 def main():
     with Scratch() as scratch:
-        for name in ("SCALAR", "ZERO_SIZE", "ZERO_REDUCED", "PASS_THROUGH", "CONSTANT", "MANY_INPUTS"):
+        for name in ("SCALAR", "ZERO_SIZE", "ZERO_REDUCED", "PASS_THROUGH", "CONSTANT"):
             file = scratch.root / f"{name.lower()}.graph"
             file.write_text(getattr(graphs, name))
             bundle, again = scratch.path(f"{name}.bundle"), scratch.path(f"{name}.again")

@@ -191,16 +191,18 @@ TEST_P(Fuzz, EveryRuleAloneAndAllTogetherKeepValues) {
 TEST(FuzzRules, EachFiresInSomeOfTheRandomGraphs) {
   const auto rules = all_but_each();
   std::map<std::string, int> fired;
+  constexpr int kEnough = 2;
   for (uint64_t seed = 0; seed < 6000; ++seed) {
     const Graph graph = random_graph(seed);
     for (const auto& [name, others] : rules) {
+      if (fired[name] >= kEnough) continue;
       Names alone;
       ASSERT_TRUE(simplify(graph, others, &alone).ok());
       fired[name] += alone.empty() ? 0 : 1;
     }
   }
   for (const auto& [name, others] : rules)
-    EXPECT_GE(fired[name], 2) << name << " fired in too few random graphs to be tested";
+    EXPECT_GE(fired[name], kEnough) << name << " fired in too few random graphs to be tested";
 }
 
 TEST_P(Fuzz, SimplifyIsIdempotentAndKeepsInputs) {
