@@ -1,6 +1,8 @@
 #include "server/services/authorizer.h"
 
 #include <nlohmann/json.hpp>
+#include <unordered_map>
+#include <utility>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"
@@ -14,6 +16,17 @@ namespace {
 constexpr const char kHealth[] = "/grpc.health.v1.Health/";  // every caller may call it
 constexpr std::string_view kBearer = "Bearer ";
 constexpr int64_t kMostLinesPerSecond = 50;  // log lines about refused calls
+
+// The roles that may call each method, by its path. Made once for the process: gRPC's threads read it, also while a
+// coordinator ends.
+const std::unordered_map<std::string, Roles>& roles_by_path() {
+  static const auto* const kRoles = [] {
+    auto* made = new std::unordered_map<std::string, Roles>;
+    for (RpcRule& rule : rpc_rules()) made->emplace(std::move(rule.path), rule.roles);
+    return made;
+  }();
+  return *kRoles;
+}
 
 const TokenRow* row_of(const Callers& callers, std::string_view bearer) {
   return bearer.starts_with(kBearer) ? callers.find_token(bearer.substr(kBearer.size())) : nullptr;
@@ -53,7 +66,6 @@ absl::StatusOr<std::unique_ptr<Authorizer>> Authorizer::open(const AuthorizerOpt
       return invalid("--trust-domain: ", std::string(right.message()));
     out->trust_domains_.insert(domain);
   }
-  for (RpcRule& rule : rpc_rules()) out->rules_.emplace(std::move(rule.path), rule.roles);
   return out;
 }
 
@@ -73,8 +85,8 @@ absl::StatusOr<Authorizer::Caller> Authorizer::allowed(const std::string& path, 
 }
 
 absl::Status Authorizer::check(const std::string& path, const Connection& connection, const Shown& shown) {
-  const auto rule = rules_.find(path);
-  if (rule == rules_.end()) {
+  const auto rule = roles_by_path().find(path);
+  if (rule == roles_by_path().end()) {
     if (path.starts_with(kHealth)) return absl::OkStatus();
     return absl::UnimplementedError(cat("this coordinator has no call ", path, "; is it older than its caller?"));
   }
@@ -90,8 +102,8 @@ std::unique_ptr<OpenCalls::Held> Authorizer::hold(const grpc::CallbackServerCont
                                                   std::chrono::seconds longest, OpenCalls::End end) const {
   const std::shared_ptr<const grpc::AuthContext> about = context.auth_context();
   auto connection = std::make_shared<Connection>();
-  const auto rule = rules_.find(path);
-  if (about == nullptr || rule == rules_.end() || !read_connection(*about, connection.get())) return nullptr;
+  const auto rule = roles_by_path().find(path);
+  if (about == nullptr || rule == roles_by_path().end() || !read_connection(*about, connection.get())) return nullptr;
   const Shown shown = shown_in(context);
   const absl::StatusOr<Caller> first = caller_of(*connection, shown);
   const Reader reader = first.ok() ? reader_of(*first) : Reader{};
@@ -132,8 +144,8 @@ bool Authorizer::may_also(const grpc::CallbackServerContext& context, const std:
   const std::shared_ptr<const grpc::AuthContext> about = context.auth_context();
   Connection connection;
   if (about == nullptr || !read_connection(*about, &connection)) return true;
-  const auto rule = rules_.find(path);
-  return rule != rules_.end() && allowed(path, rule->second, connection, shown_in(context)).ok();
+  const auto rule = roles_by_path().find(path);
+  return rule != roles_by_path().end() && allowed(path, rule->second, connection, shown_in(context)).ok();
 }
 
 absl::StatusOr<Reader> Authorizer::view_of(const grpc::CallbackServerContext& context) const {

@@ -11,7 +11,6 @@
 #include <memory>
 #include <set>
 #include <string>
-#include <unordered_map>
 #include <vector>
 
 #include "proto/roles.h"
@@ -110,8 +109,7 @@ class Authorizer {
   AuthorizerOptions options_;
   std::unique_ptr<CallersFile> callers_;
   std::set<std::string> trust_domains_;
-  std::unordered_map<std::string, Roles> rules_;  // by path
-  std::mutex mutex_;                              // guards the counts of log lines in the current second
+  std::mutex mutex_;  // guards the counts of log lines in the current second
   int64_t second_ = 0, written_ = 0, left_out_ = 0;
   mutable OpenCalls open_calls_;  // last, so destroyed first: its thread uses the other members
 };
