@@ -21,14 +21,17 @@ __attribute__((constructor)) static void mark_of_a_hostile_worker() {
 
 
 def hostile_compiler(scratch):
-    """Returns an environment whose g++ is the real one, but includes the code above in every source that it compiles."""
-    real = shutil.which("g++")
+    """Returns an environment whose compilers are the real ones, but include the code above in every source that they compile."""
     folder = scratch.root / "hostile"
     folder.mkdir()
     (folder / "mark.h").write_text(MARK)
-    wrapper = folder / "g++"
-    wrapper.write_text(f'#!/bin/sh\ncase "$*" in *-shared*|*-c*) exec {real} -include {folder}/mark.h "$@" ;; esac\nexec {real} "$@"\n')
-    wrapper.chmod(0o755)
+    for name in ("g++", "clang++"):  # either may have made the winner
+        real = shutil.which(name)
+        if real is None:
+            continue
+        wrapper = folder / name
+        wrapper.write_text(f'#!/bin/sh\ncase "$*" in *-shared*|*-c*) exec {real} -include {folder}/mark.h "$@" ;; esac\nexec {real} "$@"\n')
+        wrapper.chmod(0o755)
     return {**scratch.environment, "PATH": f"{folder}:{os.environ['PATH']}"}
 
 
