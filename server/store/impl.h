@@ -128,7 +128,7 @@ struct Store::Impl {
   UsedRecords used_records;
   KnownTexts texts;
   std::shared_ptr<const SigningKey> signing;  // null: nothing is signed
-  bool checked = false;
+  bool unclean = false, checked = false;
   std::atomic<int64_t> damaged = 0;
 
   const FileCalls& file_calls() const { return options.files != nullptr ? *options.files : system_calls(); }

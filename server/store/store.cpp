@@ -63,8 +63,8 @@ absl::Status Store::Impl::open() {
   if (is_empty_file(file)) WL_RETURN_IF_ERROR(make_store_file(file, {.vfs = options.vfs}));
   WL_RETURN_IF_ERROR(lock->take_file());
   WL_RETURN_IF_ERROR(lock->check_header(schema_version()));
-  // A clean close removes the log.
-  checked = options.quick_check && std::filesystem::exists(file + "-wal");
+  unclean = std::filesystem::exists(file + "-wal");  // a clean close removes the log
+  checked = options.quick_check && unclean;
   WL_ASSIGN_OR_RETURN(std::unique_ptr<Sql> writing, connect_writer());
   if (checked) WL_RETURN_IF_ERROR(look_for_damage(*writing, file));
   objects = std::make_unique<ObjectFolder>(objects_of(file), options.at_point, file_calls());
@@ -134,15 +134,8 @@ const std::string& Store::file() const {
 }
 StoreStats Store::stats() const {
   const StoreWriter::Stats of = impl_->writer->stats();
-  return {of.queued,
-          of.writes,
-          of.transactions,
-          of.checkpoints,
-          of.unfinished_checkpoints,
-          of.wal_bytes,
-          impl_->damaged,
-          impl_->checked,
-          !impl_->writer->broken().ok()};
+  return {of.queued,    of.writes,      of.transactions, of.checkpoints, of.unfinished_checkpoints,
+          of.wal_bytes, impl_->damaged, impl_->unclean,  impl_->checked, !impl_->writer->broken().ok()};
 }
 int64_t Store::schema_version() {
   return static_cast<int64_t>(schema_migrations().size());

@@ -52,6 +52,7 @@ struct StoreStats {
   int64_t checkpoints = 0, unfinished_checkpoints = 0;  // unfinished: the write-ahead log was not emptied
   int64_t wal_bytes = 0;  // of the log that no checkpoint has moved yet; the log's file may be larger
   int64_t damaged = 0;    // rows and objects that failed their digest when they were read
+  bool unclean = false;   // whoever had the store before did not close it
   bool checked = false;   // the file was checked for damage when it was opened
   bool broken = false;
 };
@@ -135,7 +136,7 @@ struct NumberedRecord {
 };
 
 // Of records: those for a machine (machine_name() in functions.h), those of groups that a job with this label searched,
-// and those whose key begins with these hexadecimal digits in lower case. Empty: of any.
+// and those whose key begins with these hexadecimal digits in lower case, at most 64. Empty: of any.
 struct RecordFilter {
   std::string machine = {}, model = {}, key_prefix = {};
 };

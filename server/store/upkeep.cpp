@@ -29,7 +29,11 @@ std::string stamp_of(int64_t unix_ms) {
 
 Upkeep::Upkeep(Store* store, const UpkeepOptions& options)
     : store_(store), options_(options), prefix_(cat(fs::path(store->file()).stem().string(), "-")) {
-  thread_ = std::thread([this] { serve(); });
+  if (has_duties() || store_->stats().unclean) thread_ = std::thread([this] { serve(); });
+}
+
+bool Upkeep::has_duties() const {
+  return options_.backup_hours > 0 || options_.bounds.database_bytes > 0 || options_.bounds.object_bytes > 0;
 }
 
 Upkeep::~Upkeep() {
@@ -156,8 +160,7 @@ void Upkeep::sweep() {
 
 void Upkeep::serve() {
   sweep();
-  const StoreBounds& bounds = options_.bounds;
-  if (options_.backup_hours <= 0 && bounds.database_bytes <= 0 && bounds.object_bytes <= 0) return;
+  if (!has_duties()) return;
   std::unique_lock lock(mutex_);
   do {
     lock.unlock();

@@ -42,6 +42,7 @@ class Upkeep {
   absl::StatusOr<BackupMade> backup();
 
  private:
+  bool has_duties() const;  // whether there is something to do again and again
   void serve();
   void sweep();
   void back_up_when_due();

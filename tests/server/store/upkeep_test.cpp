@@ -292,6 +292,31 @@ TEST(StoreObjects, ThatNoRowKnowsAreSwept) {
   EXPECT_EQ(store->sweep_blobs().value(), 0);
 }
 
+// A process that was killed leaves the log, and perhaps objects; the next one removes those without being asked.
+TEST(UpkeepTest, SweepsAfterAnUncleanStopOnly) {
+  Scratch scratch;
+  const std::string left = "left", digest = sha256_hex(left), killed = scratch.path("killed.db");
+  const auto leave = [&](const std::string& file) {
+    const fs::path path = cat(file, ".objects/", digest.substr(0, 2), "/", digest.substr(2));
+    fs::create_directories(path.parent_path());
+    std::ofstream(path) << left;
+    return path;
+  };
+  {
+    const auto store = open_or_die({.file = scratch.path("a.db")});
+    make_search(*store);
+    for (const char* ending : {"", "-wal"}) fs::copy_file(store->file() + ending, killed + ending);
+  }
+  const fs::path of_killed = leave(killed), of_closed = leave(scratch.path("a.db"));
+  for (const std::string& file : {killed, scratch.path("a.db")}) {
+    const auto store = open_or_die({.file = file});
+    EXPECT_EQ(store->stats().unclean, file == killed);
+    const Upkeep upkeep(store.get(), {});
+  }
+  EXPECT_FALSE(fs::exists(of_killed));
+  EXPECT_TRUE(fs::exists(of_closed));
+}
+
 TEST(UpkeepTest, KeepsTheNewestBackupsAndWhatIsNotItsOwn) {
   Scratch scratch;
   auto store = open_or_die({.file = scratch.path("a.db")});
