@@ -153,6 +153,7 @@ TEST_F(ChainRunner, RefusesWhatDoesNotExist) {
       {7, {{0, {{0, 0}, {1, 0}, {-1, 8192}}}}},  // beyond the arena
       {7, {{0, {{0, 0}, {1, 0}, {-1, -64}}}}},
       {7, {{0, {{0, 64}, {1, 0}, {2, 0}}}}},  // an offset into a buffer
+      {7, {{0, std::vector<ChainCommand::Argument>(4097, {0, 0})}}},
   };
   for (const ChainCommand& command : wrong)
     EXPECT_EQ(runner_.assemble(command, deadline()).code(), absl::StatusCode::kInvalidArgument);

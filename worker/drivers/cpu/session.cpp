@@ -15,6 +15,7 @@
 namespace wl {
 namespace {
 
+constexpr size_t kMaxArguments = 4096;  // of a step of a chain, as in a message
 constexpr size_t kMaxClones = 256;
 constexpr int64_t kMemoryReserve = int64_t{1} << 30;  // for scratch, stacks and reasonable allocations of a kernel
 
@@ -146,6 +147,7 @@ absl::Status CpuSession::assemble(const ChainCommand& command) {
   for (const ChainCommand::Step& step : command.steps) {
     WL_ASSIGN_OR_RETURN(const Candidate* kernel, slot(step.slot));
     if (!kernel->steps.empty()) return invalid("slot ", step.slot, " is a chain");
+    if (step.arguments.size() > kMaxArguments) return invalid("a step has ", step.arguments.size(), " arguments");
     for (const ChainCommand::Argument& argument : step.arguments) {
       const bool in_arena = argument.buffer < 0;
       if (in_arena ? argument.offset < 0 || argument.offset >= problem_.arena_bytes
