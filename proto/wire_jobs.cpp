@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <iterator>
 
+#include "absl/strings/str_join.h"
 #include "compiler/base/libraries.h"
 #include "compiler/base/names.h"
 #include "proto/limits.h"
@@ -55,7 +56,8 @@ absl::StatusOr<TuneOptions> convert(const v1::TuneOptions& in) {
   out.kernels_alone = in.kernels_alone();
   if (!in.libraries().empty()) out.libraries = in.libraries();
   if (out.libraries != kNoLibraries && library_named(out.libraries) == nullptr)
-    return invalid("libraries: expected none, onednn, cublaslt or hipblaslt, found \"", out.libraries, "\"");
+    return invalid("libraries: expected one of ", absl::StrJoin(library_choices(), ", "), ", found \"", out.libraries,
+                   "\"");
   if (out.retune && out.require_cached)
     return invalid("retune and require_cached exclude each other: give one of them");
   if (in.has_device()) {

@@ -5,6 +5,7 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace wl {
 
@@ -24,6 +25,13 @@ inline constexpr Library kLibraries[] = {
      "hipBLASLt of AMD's ROCm, 6 or 7"},
 };
 inline constexpr std::string_view kNoLibraries = "none";  // the value of --libraries that allows no library
+
+// Returns what --libraries may be: kNoLibraries and every library's name.
+inline std::vector<std::string> library_choices() {
+  std::vector<std::string> names = {std::string(kNoLibraries)};
+  for (const Library& row : kLibraries) names.emplace_back(row.name);
+  return names;
+}
 
 // Returns the library of this name; null if there is none.
 inline const Library* library_named(std::string_view name) {

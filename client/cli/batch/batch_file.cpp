@@ -118,9 +118,7 @@ absl::Status read_bind(const toml::node& node, std::map<std::string, std::vector
 }
 
 absl::Status read_libraries(const toml::node& node, std::string* libraries) {
-  std::vector<std::string> names = {std::string(kNoLibraries)};
-  for (const Library& row : kLibraries) names.emplace_back(row.name);
-  return read_word(node, names, libraries);
+  return read_word(node, library_choices(), libraries);
 }
 
 absl::Status read_measure(const toml::node& node, bool* cold) {

@@ -45,14 +45,12 @@ CLI::Option* add_parsed(CLI::App* sub, const std::string& name, const std::strin
 }
 
 void add_libraries(CLI::App* sub, Options& options) {
-  std::vector<std::string> names = {std::string(kNoLibraries)};
-  for (const Library& row : kLibraries) names.emplace_back(row.name);
   sub->add_option(
          "--libraries", options.tune.libraries,
          "which library products may call: onednn on CPUs, cublaslt on NVIDIA's GPUs, hipblaslt on AMD's. A bundle "
          "with a kernel that calls one needs it")
       ->capture_default_str()
-      ->check(one_of(names))
+      ->check(one_of(library_choices()))
       ->type_name("L");
 }
 
