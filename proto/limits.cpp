@@ -68,7 +68,7 @@ constexpr TextRow kTexts[] = {
     {"KernelSummary.key", TextKind::kDigest, kWordBytes},
     {"KernelSummary.plan", TextKind::kText, kMostPlan},
     {"KernelSummary.name", TextKind::kText, kMostName},
-    {"ListKernelsRequest.key_prefix", TextKind::kWord, 64},
+    {"ListKernelsRequest.key_prefix", TextKind::kHex, kDigestDigits},
     {"GetKernelRequest.key", TextKind::kDigest, kWordBytes},
     {"GetKernelRequest.digest", TextKind::kDigest, kWordBytes},
     {"InvalidateKernelRequest.key", TextKind::kDigest, kWordBytes},

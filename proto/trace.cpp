@@ -10,10 +10,8 @@
 namespace wl {
 namespace {
 
-constexpr size_t kTraceDigits = 32;
-
 bool has_hex_digits(const std::string& text, size_t digits) {
-  return text.size() == digits && text.find_first_not_of("0123456789abcdef") == std::string::npos;
+  return text.size() == digits && is_hexadecimal(text);
 }
 
 // Whether the parts between dashes form a `traceparent`. Versions after 00 may have more than four parts.

@@ -273,9 +273,7 @@ absl::StatusOr<int> tune_command(Context& context) {
 
 absl::StatusOr<int> get_command(Context& context) {
   const Options& options = context.options;
-  const bool is_key = options.input.size() >= kLeastDigits && options.input.size() <= kKeyDigits &&
-                      options.input.find_first_not_of("0123456789abcdef") == std::string::npos &&
-                      !std::filesystem::exists(options.input);
+  const bool is_key = may_be_key(options.input) && !std::filesystem::exists(options.input);
   if (!is_key) return ask_all(context, /*search=*/false);
   WL_ASSIGN_OR_RETURN(const std::string key, context.service.whole_key(options.input));
   WL_ASSIGN_OR_RETURN(KernelRecord record, context.service.get_record(key));

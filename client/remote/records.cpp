@@ -87,10 +87,13 @@ absl::StatusOr<std::vector<RecordSummary>> Service::list_records(int most, const
   return rows;
 }
 
+bool may_be_key(const std::string& text) {
+  constexpr size_t kLeastDigits = 6;
+  return text.size() >= kLeastDigits && text.size() <= kDigestDigits && is_hexadecimal(text);
+}
+
 absl::StatusOr<std::string> Service::whole_key(const std::string& digits) {
-  const bool begins_one = digits.size() >= kLeastDigits && digits.size() < kKeyDigits &&
-                          digits.find_first_not_of("0123456789abcdef") == std::string::npos;
-  if (!begins_one) return digits;
+  if (!may_be_key(digits) || digits.size() == kDigestDigits) return digits;
   constexpr int kMostLooked = 1000;  // a key has a record for every environment
   WL_ASSIGN_OR_RETURN(const std::vector<RecordSummary> found, list_records(kMostLooked, digits));
   if (found.empty()) return absl::NotFoundError(cat("no stored kernel has a key that begins with ", digits));

@@ -58,8 +58,6 @@ struct WorkerSummary {
   std::vector<LeaseSummary> doing = {};
 };
 
-inline constexpr size_t kKeyDigits = 64, kLeastDigits = 6;  // of a key in hexadecimal; of what stands for it
-
 struct RecordSummary {
   std::string key, digest, environment, target, device, plan;
   int64_t ops = 0;
@@ -70,6 +68,9 @@ struct RecordSummary {
   std::string team;  // empty: it is shared
   std::string name;  // describe_group() of its group
 };
+
+// Whether a text may stand for a key: six hexadecimal digits or more, of which a key has 64.
+bool may_be_key(const std::string& text);
 
 // What a coordinator says about itself.
 struct ServerSummary {
@@ -164,8 +165,8 @@ class Service {
   absl::StatusOr<std::vector<KernelRecord>> get_records(const std::vector<std::string>& digests);
   // The newest first; only those whose key begins with `key_prefix`.
   absl::StatusOr<std::vector<RecordSummary>> list_records(int most, const std::string& key_prefix = "");
-  // The key of stored kernels that begins with `digits`, of which at least kLeastDigits are needed. A text that is no
-  // beginning of a key, or a whole key, is returned as it is. NotFound: there is none; InvalidArgument: several.
+  // Returns the key of stored kernels that begins with `digits`. A whole key, or a text for which may_be_key() is
+  // false, is returned as it is. NotFound: no key begins so; InvalidArgument: several do.
   absl::StatusOr<std::string> whole_key(const std::string& digits);
   // Returns the bytes whose SHA-256 is the digest.
   absl::StatusOr<std::string> get_blob(const std::string& digest);

@@ -58,17 +58,13 @@ bool is_identifier(std::string_view value) {
   return !value.empty() && !is_digit(static_cast<unsigned char>(value[0])) && all_of(value, "_");
 }
 
-bool is_hexadecimal(std::string_view value, size_t digits) {
-  return value.size() == digits &&
-         std::all_of(value.begin(), value.end(), [](unsigned char c) { return is_digit(c) || (c >= 'a' && c <= 'f'); });
-}
-
 bool is_digest(std::string_view value) {
-  return is_hexadecimal(value, 64);
+  return value.size() == kDigestDigits && is_hexadecimal(value);
 }
 
 bool is_trace(std::string_view value) {
-  return is_hexadecimal(value, 32) && value.find_first_not_of('0') != std::string_view::npos;
+  return value.size() == kTraceDigits && is_hexadecimal(value) &&
+         value.find_first_not_of('0') != std::string_view::npos;
 }
 
 bool is_path(std::string_view value) {
@@ -90,10 +86,15 @@ constexpr KindRow kKinds[] = {
     {"a path inside the folder, of letters, digits and \"_.-\"", is_path},
     {"UTF-8 without control characters", is_name},
     {"a trace id (32 hexadecimal digits in lower case, not all 0)", is_trace},
+    {"hexadecimal digits in lower case", is_hexadecimal},
     {"a text without NUL", [](std::string_view value) { return value.find('\0') == std::string_view::npos; }},
 };
 
 }  // namespace
+
+bool is_hexadecimal(std::string_view value) {
+  return std::all_of(value.begin(), value.end(), [](unsigned char c) { return is_digit(c) || (c >= 'a' && c <= 'f'); });
+}
 
 absl::Status check_text(std::string_view field, std::string_view value, TextKind kind, size_t most) {
   constexpr size_t kQuoted = 80;

@@ -1,7 +1,6 @@
 #include <algorithm>
 #include <vector>
 
-#include "absl/strings/str_join.h"
 #include "compiler/ir/text.h"
 
 namespace wl {
@@ -26,7 +25,7 @@ std::string describe_group(const Graph& group) {
   if (left_out > 0) append(&text, "+", left_out);
   if (group.outputs.empty()) return text;
   const Node& made = group.nodes[group.outputs[0].node];
-  append(&text, " ", name_of(made.dtype), "[", absl::StrJoin(made.shape, ","), "]");
+  append(&text, " ", name_of(made.dtype), shape_text(made.shape));
   return text;
 }
 

@@ -19,8 +19,6 @@
 namespace wl {
 namespace {
 
-constexpr size_t kDigestDigits = 64;  // of a key in hexadecimal
-
 // The calls that fetch give out bytes that were made before, where they can.
 using Fetching = v1::KernelStore::WithRawCallbackMethod_GetKernel<
     v1::KernelStore::WithRawCallbackMethod_BatchGetKernels<v1::KernelStore::WithCallbackMethod_ListKernels<
@@ -203,11 +201,7 @@ grpc::Status KernelStoreService::ListKernels(const Reader& reader, const v1::Lis
   const int limit = request->page_size() <= 0 ? 100 : std::min(request->page_size(), 1000);
   const auto after = record_cursor(request->page_token());
   if (!after.ok()) return to_grpc(after.status());
-  const std::string& prefix = request->key_prefix();
-  if (prefix.size() > kDigestDigits || prefix.find_first_not_of("0123456789abcdef") != std::string::npos)
-    return to_grpc(invalid("key_prefix: expected at most ", kDigestDigits,
-                           " hexadecimal digits in lower case, found \"", prefix.substr(0, 80), "\""));
-  const auto records = store_->list_records(*after, limit, reader, {.key_prefix = prefix});
+  const auto records = store_->list_records(*after, limit, reader, {.key_prefix = request->key_prefix()});
   if (!records.ok()) return to_grpc(records.status());
   size_t bytes = 0;
   for (const RecordRow& row : *records) {

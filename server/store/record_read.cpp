@@ -1,6 +1,7 @@
 // Reading of records. A record that fails its digest, or is not the one that was asked for, counts as missing.
 #include <limits>
 
+#include "compiler/base/names.h"
 #include "compiler/base/sha256.h"
 #include "proto/wire.h"
 #include "server/store/functions.h"
@@ -22,7 +23,7 @@ const std::string kByKey = cat(
     kSeen, " ORDER BY r.namespace IS ", kOwn, " DESC, r.namespace = 0 DESC, r.created_ms DESC, r.digest DESC");
 // Those of a machine and of a model, if one is named: ?5 and ?6; and those whose keys lie between two, ?7 and ?8. An
 // index is used only for what is asked.
-std::string after(bool machine, bool model, bool keys) {
+std::string of_page(bool machine, bool model, bool keys) {
   return cat("WHERE r.blessed = 1 AND (r.created_ms, r.digest) < (?1, ?2) AND ", kSeen, " AND ",
              machine ? "r.machine = (SELECT id FROM machines WHERE name = ?5)" : "?5 = ''", " AND ",
              model ? "r.key IN (SELECT key_bytes(g.key) FROM jobs j JOIN job_groups g ON g.job_id = j.id WHERE j.label "
@@ -65,18 +66,6 @@ std::string select(Depth depth, bool row, std::string_view where) {
 const std::string kSelect[][2] = {{select(kManifest, false, kByKey), select(kManifest, false, kByDigest)},
                                   {select(kDigests, false, kByKey), select(kDigests, false, kByDigest)},
                                   {select(kWhole, true, kByKey), select(kWhole, true, kByDigest)}};
-// By whether a machine is named, a model, and the beginning of keys.
-struct SelectPage {
-  std::string text[2][2][2];
-  SelectPage() {
-    for (const bool machine : {false, true})
-      for (const bool model : {false, true})
-        for (const bool keys : {false, true})
-          text[machine][model][keys] = select(kManifest, true, after(machine, model, keys));
-  }
-};
-const SelectPage kSelectPage;
-constexpr size_t kKeyDigits = 64;
 
 RecordNames names_of(const v1::KernelRecord& message) {
   return {message.digest(), message.key(), message.environment()};
@@ -245,12 +234,14 @@ absl::StatusOr<std::vector<RecordRow>> Store::list_records(const std::optional<R
   const std::string digest = after && !after->digest.empty() ? key_bytes(after->digest) : std::string();
   const std::string& prefix = filter.key_prefix;
   const auto padded = [&](char digit) {
-    return prefix.empty() ? std::string()
-                          : prefix + std::string(kKeyDigits - std::min(kKeyDigits, prefix.size()), digit);
+    return prefix.empty() ? prefix
+                          : prefix + std::string(kDigestDigits - std::min(kDigestDigits, prefix.size()), digit);
   };
+  const std::string page =
+      select(kManifest, true, of_page(!filter.machine.empty(), !filter.model.empty(), !prefix.empty()));
   WL_RETURN_IF_ERROR(read([&](Sql& sql) {
     return sql.each(
-        kSelectPage.text[!filter.machine.empty()][!filter.model.empty()][!prefix.empty()].c_str(),
+        page.c_str(),
         [&](const Sql::Row& row) {
           if (auto record = impl_->take_record(row, nullptr)) records.push_back(*std::move(record));
           return static_cast<int>(records.size()) < limit;
