@@ -19,11 +19,11 @@
 #include <unordered_map>
 
 #include "compiler/cover/cover.h"
+#include "compiler/domain/domain.h"
 #include "compiler/import/import.h"
 #include "compiler/ir/rules/rules.h"
 #include "compiler/ir/text.h"
 #include "compiler/ir/weights/fold_weights.h"
-#include "compiler/plan/domain.h"
 
 namespace wl {
 namespace {

@@ -27,12 +27,12 @@
 
 #include "compiler/cover/planned/planned.h"
 #include "compiler/cover/stitching.h"
+#include "compiler/domain/stitch.h"
 #include "compiler/import/import.h"
 #include "compiler/ir/build.h"
 #include "compiler/ir/rules/rules.h"
 #include "compiler/ir/text.h"
 #include "compiler/ir/weights/fold_weights.h"
-#include "compiler/plan/stitch.h"
 
 namespace wl {
 namespace {

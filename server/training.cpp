@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "compiler/cover/stitching.h"
+#include "compiler/domain/stitch.h"
 #include "compiler/ir/text.h"
-#include "compiler/plan/stitch.h"
 #include "compiler/schedule/lower/lower.h"
 #include "files/read.h"
 

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "bench/cpu_model/shapes.h"
-#include "compiler/plan/domain.h"
+#include "compiler/domain/domain.h"
 #include "compiler/schedule/space.h"
 
 namespace wl {

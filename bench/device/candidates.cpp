@@ -7,9 +7,9 @@
 #include "compiler/base/libraries.h"
 #include "compiler/base/sha256.h"
 #include "compiler/cover/stitching.h"
+#include "compiler/domain/group.h"
 #include "compiler/emit/emit.h"
 #include "compiler/library/library.h"
-#include "compiler/plan/group.h"
 #include "compiler/schedule/lower/lower.h"
 #include "compiler/search/strategy.h"
 

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "compiler/cover/carried_part.h"
-#include "compiler/plan/axes.h"
+#include "compiler/domain/axes.h"
 
 namespace wl {
 namespace {

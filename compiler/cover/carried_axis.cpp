@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "compiler/plan/axes.h"
+#include "compiler/domain/axes.h"
 
 namespace wl {
 namespace {

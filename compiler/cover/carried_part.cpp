@@ -1,6 +1,6 @@
 #include "compiler/cover/carried_part.h"
 
-#include "compiler/plan/axes.h"
+#include "compiler/domain/axes.h"
 
 namespace wl {
 

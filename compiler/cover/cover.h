@@ -5,7 +5,7 @@
 #pragma once
 
 #include "compiler/base/work.h"
-#include "compiler/plan/group.h"
+#include "compiler/domain/group.h"
 
 namespace wl {
 

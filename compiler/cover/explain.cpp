@@ -12,10 +12,10 @@
 #include "compiler/cover/packing.h"
 #include "compiler/cover/stitching.h"
 #include "compiler/cover/values.h"
+#include "compiler/domain/group_order.h"
+#include "compiler/domain/pack.h"
+#include "compiler/domain/stitch.h"
 #include "compiler/model/cost.h"
-#include "compiler/plan/group_order.h"
-#include "compiler/plan/pack.h"
-#include "compiler/plan/stitch.h"
 
 namespace wl {
 namespace {

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "compiler/plan/masks.h"
-#include "compiler/plan/reads.h"
+#include "compiler/domain/masks.h"
+#include "compiler/domain/reads.h"
 
 namespace wl {
 namespace {

@@ -2,7 +2,7 @@
 // use it.
 #pragma once
 
-#include "compiler/plan/domain.h"
+#include "compiler/domain/domain.h"
 
 namespace wl {
 

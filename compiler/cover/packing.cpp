@@ -5,9 +5,9 @@
 #include <numeric>
 
 #include "compiler/cover/stitching.h"
+#include "compiler/domain/axes.h"
+#include "compiler/domain/group_order.h"
 #include "compiler/ir/text.h"
-#include "compiler/plan/axes.h"
-#include "compiler/plan/group_order.h"
 #include "compiler/schedule/packed/packed.h"
 
 namespace wl {

@@ -1,8 +1,8 @@
-// Divides a group into unconnected parts, which one kernel computes side by side (plan/pack.h).
+// Divides a group into unconnected parts, which one kernel computes side by side (domain/pack.h).
 #pragma once
 
 #include "compiler/cover/stitching.h"
-#include "compiler/plan/pack.h"
+#include "compiler/domain/pack.h"
 
 namespace wl {
 

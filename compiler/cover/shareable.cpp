@@ -1,6 +1,6 @@
 #include "compiler/cover/shareable.h"
 
-#include "compiler/plan/axes.h"
+#include "compiler/domain/axes.h"
 
 namespace wl {
 namespace {

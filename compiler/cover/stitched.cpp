@@ -9,7 +9,7 @@
 #include "compiler/cover/part_graph.h"
 #include "compiler/cover/stitching.h"
 #include "compiler/cover/values.h"
-#include "compiler/plan/stitch.h"
+#include "compiler/domain/stitch.h"
 
 namespace wl {
 namespace {

@@ -12,8 +12,8 @@
 #include "compiler/cover/slab.h"
 #include "compiler/cover/turn_sizes.h"
 #include "compiler/cover/values.h"
+#include "compiler/domain/axes.h"
 #include "compiler/ir/eval.h"
-#include "compiler/plan/axes.h"
 #include "compiler/target/matrix.h"
 
 namespace wl {

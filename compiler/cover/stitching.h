@@ -1,9 +1,9 @@
 // How one kernel computes a group: as one loop nest, as several loop nests that each block runs one after the other
-// (plan/stitch.h), or, if the group has unconnected parts, as kernels side by side (plan/pack.h).
+// (domain/stitch.h), or, if the group has unconnected parts, as kernels side by side (domain/pack.h).
 #pragma once
 
 #include "compiler/base/work.h"
-#include "compiler/plan/stitch.h"
+#include "compiler/domain/stitch.h"
 
 namespace wl {
 

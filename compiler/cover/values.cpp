@@ -4,7 +4,7 @@
 #include <set>
 
 #include "compiler/cover/cover.h"
-#include "compiler/plan/axes.h"
+#include "compiler/domain/axes.h"
 
 namespace wl {
 namespace {

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "compiler/cover/cover.h"
-#include "compiler/plan/domain.h"
-#include "compiler/plan/group_order.h"
+#include "compiler/domain/domain.h"
+#include "compiler/domain/group_order.h"
 
 namespace wl {
 
@@ -53,7 +53,7 @@ class CoverValues {
   // every group.
   NodeId anchor_behind(NodeId id) const;
   int64_t bytes_moved(const Group& group) const;
-  // The number of atoms (loops, plan/domain.h) of the kernel that computes the anchor alone.
+  // The number of atoms (loops, domain/domain.h) of the kernel that computes the anchor alone.
   size_t atoms_alone(NodeId anchor) const;
   // A fingerprint that is equal for groups of equal structure: every conclusion from the extract() of one group holds
   // for the other.
@@ -93,7 +93,7 @@ class CoverValues {
 };
 
 // A cover of these groups in topological order. Where the order is free, groups are sorted by the values that they
-// store. The reads and stores of each group are put in_order() (plan/group_order.h).
+// store. The reads and stores of each group are put in_order() (domain/group_order.h).
 Cover ordered(const Graph& graph, std::vector<Group> groups);
 
 }  // namespace wl

@@ -5,7 +5,7 @@
 #include <optional>
 #include <vector>
 
-#include "compiler/plan/domain.h"
+#include "compiler/domain/domain.h"
 
 namespace wl {
 

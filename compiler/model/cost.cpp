@@ -4,14 +4,14 @@
 #include <cmath>
 #include <map>
 
+#include "compiler/domain/flat.h"
+#include "compiler/domain/group.h"
+#include "compiler/domain/masks.h"
+#include "compiler/domain/pack.h"
+#include "compiler/domain/phases.h"
+#include "compiler/domain/stitch.h"
 #include "compiler/kernel/near.h"
 #include "compiler/model/roofline.h"
-#include "compiler/plan/flat.h"
-#include "compiler/plan/group.h"
-#include "compiler/plan/masks.h"
-#include "compiler/plan/pack.h"
-#include "compiler/plan/phases.h"
-#include "compiler/plan/stitch.h"
 #include "compiler/schedule/contract/contract.h"
 #include "compiler/target/matrix.h"
 

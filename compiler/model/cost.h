@@ -4,8 +4,8 @@
 // the machine.
 #pragma once
 
+#include "compiler/domain/domain.h"
 #include "compiler/model/rates.h"
-#include "compiler/plan/domain.h"
 
 namespace wl {
 

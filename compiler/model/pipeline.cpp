@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "compiler/domain/reads.h"
 #include "compiler/model/rates.h"
-#include "compiler/plan/reads.h"
 #include "compiler/schedule/contract/contract.h"
 
 namespace wl {

@@ -5,7 +5,7 @@
 // limit of DeepCuts).
 #pragma once
 
-#include "compiler/plan/domain.h"
+#include "compiler/domain/domain.h"
 #include "compiler/schedule/contract/contract.h"
 #include "compiler/schedule/space.h"
 #include "compiler/target/target.h"

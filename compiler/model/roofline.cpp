@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "compiler/plan/group.h"
-#include "compiler/plan/masks.h"
+#include "compiler/domain/group.h"
+#include "compiler/domain/masks.h"
 
 namespace wl {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "compiler/plan/group.h"
+#include "compiler/domain/group.h"
 
 namespace wl {
 namespace {

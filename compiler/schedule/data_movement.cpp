@@ -4,7 +4,7 @@
 #include <iterator>
 #include <set>
 
-#include "compiler/plan/reads.h"
+#include "compiler/domain/reads.h"
 
 namespace wl {
 namespace {

@@ -1,8 +1,8 @@
 // Passes over a GPU kernel that change how data moves, but not the result.
 #pragma once
 
+#include "compiler/domain/domain.h"
 #include "compiler/kernel/kernel.h"
-#include "compiler/plan/domain.h"
 
 namespace wl {
 

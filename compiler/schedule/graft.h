@@ -5,8 +5,8 @@
 
 #include <vector>
 
+#include "compiler/domain/stitch.h"
 #include "compiler/kernel/builder.h"
-#include "compiler/plan/stitch.h"
 
 namespace wl {
 

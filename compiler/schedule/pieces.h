@@ -7,8 +7,8 @@
 #include <optional>
 #include <vector>
 
+#include "compiler/domain/domain.h"
 #include "compiler/kernel/builder.h"
-#include "compiler/plan/domain.h"
 
 namespace wl {
 

@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include "compiler/plan/domain.h"
+#include "compiler/domain/domain.h"
 #include "compiler/schedule/choices.h"
 
 namespace wl {

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "compiler/plan/phases.h"
+#include "compiler/domain/phases.h"
 
 namespace wl {
 namespace {

@@ -9,9 +9,9 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_split.h"
 #include "compiler/cover/explain.h"
+#include "compiler/domain/group.h"
 #include "compiler/ir/compose/compose.h"
 #include "compiler/ir/text.h"
-#include "compiler/plan/group.h"
 #include "server/jobs/job_plan.h"
 
 namespace wl {

@@ -27,7 +27,7 @@ def run(sources, layers=None):
 class Layers(unittest.TestCase):
     def forbids(self, file, text, message):
         # layers.py requires that the folders of an allowed edge exist, so each gets a header.
-        there = {f"{folder}/x.h": "" for folder in ("compiler/base", "server", "worker", "compiler/plan", "client", "proto")}
+        there = {f"{folder}/x.h": "" for folder in ("compiler/base", "server", "worker", "compiler/domain", "client", "proto")}
         code, printed = run({**there, file: "\n" + text + "\n"})
         self.assertEqual(code, 1, printed)
         self.assertIn(f"{file}:2: ", printed)
@@ -63,9 +63,9 @@ class Layers(unittest.TestCase):
 
     def test_forbidden_edges(self):
         for file, header, edge in (
-            ("compiler/base/a.h", "compiler/plan/x.h", "compiler/base -> compiler/plan"),
+            ("compiler/base/a.h", "compiler/domain/x.h", "compiler/base -> compiler/domain"),
             ("compiler/ir/a.cpp", "server/x.h", "compiler/ir -> server"),
-            ("worker/a.cpp", "compiler/plan/x.h", "worker -> compiler/plan"),
+            ("worker/a.cpp", "compiler/domain/x.h", "worker -> compiler/domain"),
             ("server/a.cpp", "worker/x.h", "server -> worker"),
             ("client/cli/cli.cpp", "server/x.h", "client/cli -> server"),
             ("runtime/a.cpp", "proto/x.h", "runtime -> proto"),
@@ -82,7 +82,7 @@ class Layers(unittest.TestCase):
         for file, header in (
             ("server/jobs.cpp", "<sqlite3.h>"),
             ("compiler/ir/a.cpp", "<onnx/onnx-ml.pb.h>"),
-            ("compiler/plan/a.cpp", "<google/protobuf/message.h>"),
+            ("compiler/domain/a.cpp", "<google/protobuf/message.h>"),
             ("runtime/a.cpp", '"warploom/v1/job.pb.h"'),
             ("worker/agent.cpp", "<dlfcn.h>"),
             ("client/cli/a.cpp", "<cuda.h>"),

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "compiler/base/status.h"
+#include "compiler/domain/domain.h"
 #include "compiler/ir/text.h"
-#include "compiler/plan/domain.h"
 #include "compiler/schedule/lower/lower.h"
 #include "compiler/schedule/space.h"
 

@@ -9,10 +9,10 @@
 
 #include "absl/strings/str_replace.h"
 #include "compiler/cover/stitching.h"
+#include "compiler/domain/stitch.h"
 #include "compiler/emit/emit.h"
 #include "compiler/ir/text.h"
 #include "compiler/kernel/verify.h"
-#include "compiler/plan/stitch.h"
 #include "compiler/schedule/axes.h"
 #include "compiler/schedule/lower/lower.h"
 #include "tests/golden/groups.h"

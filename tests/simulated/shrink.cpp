@@ -7,7 +7,7 @@
 #include <optional>
 #include <set>
 
-#include "compiler/plan/axes.h"
+#include "compiler/domain/axes.h"
 
 namespace wl::testing {
 namespace {

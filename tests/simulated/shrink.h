@@ -1,5 +1,5 @@
 // Shrinks a group to smaller extents. Axes of a graph are products of factors that its ops equate or cut
-// (plan/factors), and each factor may get another extent. The extents of pads, windows and concats follow, and slices
+// (domain/factors), and each factor may get another extent. The extents of pads, windows and concats follow, and slices
 // begin at the same place within a part. Only `same` decides how far a group may shrink, so a test can require that a
 // schedule is still legal or that the kernel has the same instructions.
 #pragma once

@@ -2,9 +2,9 @@
 #include <gtest/gtest.h>
 
 #include "compiler/cover/stitching.h"
+#include "compiler/domain/stitch.h"
 #include "compiler/emit/emit.h"
 #include "compiler/ir/text.h"
-#include "compiler/plan/stitch.h"
 #include "compiler/schedule/lower/lower.h"
 #include "tests/simulated/random_group.h"
 #include "tests/simulated/reduced.h"

@@ -8,8 +8,8 @@
 #include "compiler/cover/legal.h"
 #include "compiler/cover/packing.h"
 #include "compiler/cover/stitching.h"
-#include "compiler/plan/pack.h"
-#include "compiler/plan/stitch.h"
+#include "compiler/domain/pack.h"
+#include "compiler/domain/stitch.h"
 
 namespace wl {
 namespace {

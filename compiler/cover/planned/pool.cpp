@@ -6,8 +6,8 @@
 
 #include "compiler/cover/cover.h"
 #include "compiler/cover/planned/candidates.h"
+#include "compiler/domain/group_order.h"
 #include "compiler/ir/text.h"
-#include "compiler/plan/group_order.h"
 
 namespace wl {
 namespace {

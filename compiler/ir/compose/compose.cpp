@@ -34,7 +34,7 @@ class Composer {
   }
 
   // Returns the fill of an input buffer, which the first kernel that reads the buffer has. Groups keep the fills of
-  // integer inputs (compiler/plan/group.h).
+  // integer inputs (compiler/domain/group.h).
   Fill fill_of(int buffer) const {
     for (const Step& step : result_.steps) {
       const auto at = std::find(step.arguments.begin(), step.arguments.end(), buffer) - step.arguments.begin();

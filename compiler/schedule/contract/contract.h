@@ -5,8 +5,8 @@
 #include <array>
 #include <optional>
 
+#include "compiler/domain/domain.h"
 #include "compiler/kernel/kernel.h"
-#include "compiler/plan/domain.h"
 #include "compiler/schedule/space.h"
 
 namespace wl {
@@ -16,7 +16,7 @@ Space space_contract(const Graph& group, const Domain& domain, const Machine& ma
 // tile of it.
 Space space_gpu_contract(const Graph& group, const Domain& domain, const Machine& machine);
 // Whether several blocks can share K as the schedule says: K divides into `reduction_blocks` parts of equally many
-// whole steps, and no product may be left out (compiler/plan/masks.h). Always true for one part.
+// whole steps, and no product may be left out (compiler/domain/masks.h). Always true for one part.
 bool divides_k(const Graph& group, const Domain& domain, const Schedule& schedule);
 // The rows and the columns of a block's tile in a GPU contraction, and the block's computing threads (copying waves are
 // not counted).

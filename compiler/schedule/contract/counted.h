@@ -1,10 +1,10 @@
 // Limits the loops of a contraction to the products that count: those that may change some output
-// (compiler/plan/masks.h).
+// (compiler/domain/masks.h).
 #pragma once
 
 #include <vector>
 
-#include "compiler/plan/masks.h"
+#include "compiler/domain/masks.h"
 #include "compiler/schedule/tile_expr.h"
 
 namespace wl {

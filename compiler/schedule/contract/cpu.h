@@ -18,7 +18,7 @@
 // row by row. With `widen` nothing is multiplied as words: packed elements are f32, and rows of words that lie in
 // memory, as in panels of weights, are read in place and taken apart in registers.
 //
-// Where B is a window that slides over an image (compiler/plan/image.h), packing copies every tap (position in the
+// Where B is a window that slides over an image (compiler/domain/image.h), packing copies every tap (position in the
 // window) separately. With copy_image a block's part of the image is copied once instead, with its padding, as planes
 // of rows, and the micro-kernel reads each tap inside the copy. The columns of a panel are then neighbours in the copy,
 // so they run on from one image row to the next through the halo (padding) between the rows. Sums for the halo are
@@ -33,7 +33,7 @@
 // width of the image. The tile goes through scratch and is transposed in registers, one vector of columns at a time,
 // before the epilogue.
 //
-// Where conditions on indices say which products count (compiler/plan/masks.h), the loop over k of a tile, and the
+// Where conditions on indices say which products count (compiler/domain/masks.h), the loop over k of a tile, and the
 // packing of an operand, begin with the first product that counts and end with the last one.
 #pragma once
 
@@ -43,9 +43,9 @@
 #include <string>
 #include <vector>
 
-#include "compiler/plan/flat.h"
-#include "compiler/plan/image.h"
-#include "compiler/plan/masks.h"
+#include "compiler/domain/flat.h"
+#include "compiler/domain/image.h"
+#include "compiler/domain/masks.h"
 #include "compiler/schedule/contract/contract.h"
 #include "compiler/schedule/contract/counted.h"
 #include "compiler/schedule/contract/dot.h"

@@ -4,8 +4,8 @@
 
 #include <optional>
 
-#include "compiler/plan/domain.h"
-#include "compiler/plan/image.h"
+#include "compiler/domain/domain.h"
+#include "compiler/domain/image.h"
 
 namespace wl {
 

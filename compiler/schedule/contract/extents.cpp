@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "compiler/plan/flat.h"
+#include "compiler/domain/flat.h"
 #include "compiler/schedule/contract/contract.h"
 #include "compiler/schedule/contract/in_place.h"
 

@@ -5,7 +5,7 @@
 #include <optional>
 #include <vector>
 
-#include "compiler/plan/image.h"
+#include "compiler/domain/image.h"
 #include "compiler/schedule/contract/dot.h"
 #include "compiler/schedule/contract/tiles.h"
 

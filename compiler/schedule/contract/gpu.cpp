@@ -4,10 +4,10 @@
 #include <set>
 
 #include "compiler/base/log2.h"
+#include "compiler/domain/reads.h"
 #include "compiler/kernel/barriers.h"
 #include "compiler/kernel/near.h"
 #include "compiler/kernel/pipeline/pipeline.h"
-#include "compiler/plan/reads.h"
 #include "compiler/schedule/contract/gpu_product.h"
 #include "compiler/schedule/launch.h"
 

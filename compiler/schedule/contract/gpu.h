@@ -31,7 +31,7 @@
 // With copying_waves the block has this many waves besides those that compute; they copy both operands to shared memory
 // (kernel.h, copiers).
 //
-// Where conditions on indices say which products count (compiler/plan/masks.h), a block computes the steps from the
+// Where conditions on indices say which products count (compiler/domain/masks.h), a block computes the steps from the
 // first one that counts for its tile to the last.
 #pragma once
 

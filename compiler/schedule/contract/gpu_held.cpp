@@ -4,8 +4,8 @@
 #include <bit>
 
 #include "compiler/base/log2.h"
+#include "compiler/domain/reads.h"
 #include "compiler/kernel/near.h"
-#include "compiler/plan/reads.h"
 #include "compiler/schedule/contract/gpu.h"
 #include "compiler/schedule/launch.h"
 

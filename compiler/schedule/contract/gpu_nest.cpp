@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "compiler/plan/reads.h"
+#include "compiler/domain/reads.h"
 #include "compiler/schedule/contract/gpu.h"
 
 namespace wl {

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
+#include "compiler/domain/reads.h"
 #include "compiler/kernel/near.h"
-#include "compiler/plan/reads.h"
 #include "compiler/schedule/axes.h"
 #include "compiler/schedule/contract/counted.h"
 

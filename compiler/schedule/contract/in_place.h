@@ -3,7 +3,7 @@
 
 #include <optional>
 
-#include "compiler/plan/domain.h"
+#include "compiler/domain/domain.h"
 #include "compiler/schedule/contract/dot.h"
 
 namespace wl {

@@ -1,7 +1,7 @@
 // The loops of a contraction on GPUs along which tiles extend, and the numbers of tiles and of persistent blocks.
 #include <algorithm>
 
-#include "compiler/plan/reads.h"
+#include "compiler/domain/reads.h"
 #include "compiler/schedule/contract/contract.h"
 #include "compiler/schedule/contract/counted.h"
 

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <optional>
 
+#include "compiler/domain/reads.h"
 #include "compiler/kernel/tile_places.h"
-#include "compiler/plan/reads.h"
 
 namespace wl {
 namespace {

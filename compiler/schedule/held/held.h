@@ -1,10 +1,10 @@
 // Stages of a stitched group whose values are held: they stay in registers from one stage to the next. A thread block
-// that walks a reduced axis in turns, each of which takes a part of the axis (plan/stitch.h), computes all values of a
-// turn, and of the stages after the turns, in the layout of a matrix instruction's sums: its waves divide the rows, and
-// each wave has all columns of its rows. A reduction over columns combines values within a thread and among the lanes
-// of a wave. Sums are multiplied again in the registers where they are, since the words of a factor are neighbours in a
-// row. This is the register form of T. Dao, "FlashAttention-2: Faster Attention with Better Parallelism and Work
-// Partitioning" (ICLR 2024), for any group that has turns.
+// that walks a reduced axis in turns, each of which takes a part of the axis (domain/stitch.h), computes all values of
+// a turn, and of the stages after the turns, in the layout of a matrix instruction's sums: its waves divide the rows,
+// and each wave has all columns of its rows. A reduction over columns combines values within a thread and among the
+// lanes of a wave. Sums are multiplied again in the registers where they are, since the words of a factor are
+// neighbours in a row. This is the register form of T. Dao, "FlashAttention-2: Faster Attention with Better Parallelism
+// and Work Partitioning" (ICLR 2024), for any group that has turns.
 //
 // Every stage is lowered by itself, as other stages are, and stores what later stages read. The pass of keep.h then
 // removes the stores and loads that have the same layout.
@@ -12,8 +12,8 @@
 
 #include <vector>
 
+#include "compiler/domain/stitch.h"
 #include "compiler/kernel/kernel.h"
-#include "compiler/plan/stitch.h"
 #include "compiler/schedule/contract/contract.h"
 
 namespace wl {

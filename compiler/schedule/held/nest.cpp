@@ -2,7 +2,7 @@
 // in the layout of a matrix instruction's sums.
 #include <algorithm>
 
-#include "compiler/plan/phases.h"
+#include "compiler/domain/phases.h"
 #include "compiler/schedule/held/held.h"
 #include "compiler/schedule/launch.h"
 #include "compiler/schedule/tile_expr.h"

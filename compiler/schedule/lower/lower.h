@@ -2,8 +2,8 @@
 // lower(); each kind of kernel has a folder of its own. Nothing here depends on the model that a group comes from.
 #pragma once
 
+#include "compiler/domain/domain.h"
 #include "compiler/kernel/kernel.h"
-#include "compiler/plan/domain.h"
 #include "compiler/schedule/space.h"
 
 namespace wl {

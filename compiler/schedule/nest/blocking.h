@@ -9,7 +9,7 @@
 // of the loop walk one block before the next block begins.
 #pragma once
 
-#include "compiler/plan/domain.h"
+#include "compiler/domain/domain.h"
 #include "compiler/schedule/space.h"
 
 namespace wl {

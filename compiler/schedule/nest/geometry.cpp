@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "compiler/plan/phases.h"
+#include "compiler/domain/phases.h"
 #include "compiler/schedule/nest/blocking.h"
 #include "compiler/schedule/nest/parts.h"
 

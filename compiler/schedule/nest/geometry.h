@@ -5,8 +5,8 @@
 
 #include <vector>
 
+#include "compiler/domain/domain.h"
 #include "compiler/kernel/builder.h"
-#include "compiler/plan/domain.h"
 #include "compiler/schedule/space.h"
 
 namespace wl {

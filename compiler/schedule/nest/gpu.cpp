@@ -4,9 +4,9 @@
 #include <numeric>
 #include <utility>
 
+#include "compiler/domain/reads.h"
 #include "compiler/kernel/barriers.h"
 #include "compiler/kernel/pipeline/pipeline.h"
-#include "compiler/plan/reads.h"
 #include "compiler/schedule/data_movement.h"
 #include "compiler/schedule/launch.h"
 

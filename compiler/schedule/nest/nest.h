@@ -2,8 +2,8 @@
 // returns the schedules that can be chosen for a group; lower_nest() makes the kernel of one schedule.
 #pragma once
 
+#include "compiler/domain/domain.h"
 #include "compiler/kernel/kernel.h"
-#include "compiler/plan/domain.h"
 #include "compiler/schedule/space.h"
 
 namespace wl {

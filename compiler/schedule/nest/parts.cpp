@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "compiler/base/records.h"
-#include "compiler/plan/phases.h"
+#include "compiler/domain/phases.h"
 
 namespace wl {
 namespace {

@@ -3,7 +3,7 @@
 // results of its row and continues with its part.
 #pragma once
 
-#include "compiler/plan/domain.h"
+#include "compiler/domain/domain.h"
 #include "compiler/schedule/space.h"
 
 namespace wl {

@@ -5,7 +5,7 @@
 #include <map>
 #include <vector>
 
-#include "compiler/plan/phases.h"
+#include "compiler/domain/phases.h"
 
 namespace wl {
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "compiler/plan/reads.h"
+#include "compiler/domain/reads.h"
 #include "compiler/schedule/axes.h"
 
 namespace wl {

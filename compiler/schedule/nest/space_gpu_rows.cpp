@@ -1,8 +1,8 @@
 // The space of row reductions on GPUs: a team of threads owns a row.
 #include <algorithm>
 
-#include "compiler/plan/phases.h"
-#include "compiler/plan/reads.h"
+#include "compiler/domain/phases.h"
+#include "compiler/domain/reads.h"
 #include "compiler/schedule/axes.h"
 #include "compiler/schedule/nest/nest.h"
 #include "compiler/schedule/nest/parts.h"

@@ -2,8 +2,8 @@
 // that vector lanes run along).
 #include <algorithm>
 
-#include "compiler/plan/phases.h"
-#include "compiler/plan/reads.h"
+#include "compiler/domain/phases.h"
+#include "compiler/domain/reads.h"
 #include "compiler/schedule/axes.h"
 #include "compiler/schedule/nest/nest.h"
 #include "compiler/schedule/nest/parts.h"

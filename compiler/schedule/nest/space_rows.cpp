@@ -2,7 +2,7 @@
 // each phase, and a later walk finds it in a buffer, in a cache or in memory.
 #include <bit>
 
-#include "compiler/plan/phases.h"
+#include "compiler/domain/phases.h"
 #include "compiler/schedule/axes.h"
 #include "compiler/schedule/nest/nest.h"
 #include "compiler/schedule/nest/parts.h"

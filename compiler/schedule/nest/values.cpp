@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include "compiler/domain/reads.h"
 #include "compiler/ir/ranges.h"
-#include "compiler/plan/reads.h"
 #include "compiler/schedule/launch.h"
 #include "compiler/schedule/nest/lowering.h"
 

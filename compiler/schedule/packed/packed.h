@@ -1,11 +1,11 @@
-// Packed groups, in which one kernel computes several unconnected members (plan/pack.h): the space of schedules, and
+// Packed groups, in which one kernel computes several unconnected members (domain/pack.h): the space of schedules, and
 // the kernel. Every member is lowered as a kernel of its own, and these kernels are joined to one. On a GPU each member
 // is a section that only its own blocks run; on a CPU each is a loop over the share that a block has of the member's
 // blocks. The scratch of members may overlap, since a block runs one member after the other.
 #pragma once
 
+#include "compiler/domain/pack.h"
 #include "compiler/kernel/kernel.h"
-#include "compiler/plan/pack.h"
 #include "compiler/schedule/space.h"
 
 namespace wl {

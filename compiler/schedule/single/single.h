@@ -2,8 +2,8 @@
 // decide which folder of schedule/ makes them.
 #pragma once
 
+#include "compiler/domain/domain.h"
 #include "compiler/kernel/kernel.h"
-#include "compiler/plan/domain.h"
 #include "compiler/schedule/space.h"
 
 namespace wl {

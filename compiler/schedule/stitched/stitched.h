@@ -1,12 +1,12 @@
 // Stitched groups, whose stages (loop nests) a block runs one after the other on its share of the group
-// (plan/stitch.h): the space of schedules, and the kernel. Every stage is lowered as a kernel of its own, for one
+// (domain/stitch.h): the space of schedules, and the kernel. Every stage is lowered as a kernel of its own, for one
 // block's share, and these kernels are joined to one. The inputs and outputs of a stage are buffers of the whole group,
 // shifted by the block's position; intermediate values lie in scratch; the blocks of a stage's kernel become iterations
 // of a loop.
 #pragma once
 
+#include "compiler/domain/stitch.h"
 #include "compiler/kernel/kernel.h"
-#include "compiler/plan/stitch.h"
 #include "compiler/schedule/space.h"
 
 namespace wl {

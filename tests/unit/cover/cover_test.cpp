@@ -8,11 +8,11 @@
 #include <map>
 #include <set>
 
+#include "compiler/domain/domain.h"
 #include "compiler/ir/build.h"
 #include "compiler/ir/rules/rules.h"
 #include "compiler/ir/text.h"
-#include "compiler/plan/domain.h"
-#include "tests/unit/plan/plan_testing.h"
+#include "tests/unit/domain/domain_testing.h"
 
 namespace wl {
 namespace {
@@ -323,7 +323,7 @@ TEST(Cover, RotaryEmbeddingIsOneKernel) {
 TEST(Cover, RandomGraphs) {
   size_t single = 0, fused = 0;
   for (uint64_t seed = 1; seed <= 1500; ++seed) {
-    const Graph graph = random_plan_graph(seed, 4 + static_cast<int>(seed % 20));
+    const Graph graph = random_domain_graph(seed, 4 + static_cast<int>(seed % 20));
     const Cover one = one_per_op(graph), best = greedy(graph);
     ASSERT_EQ(check_cover(graph, one), "") << "one per op, seed " << seed << "\n" << print(graph);
     ASSERT_EQ(check_cover(graph, best), "") << "greedy, seed " << seed << "\n" << print(graph);

@@ -5,9 +5,9 @@
 #include <random>
 
 #include "compiler/cover/part_graph.h"
+#include "compiler/domain/group_order.h"
 #include "compiler/ir/text.h"
-#include "compiler/plan/group_order.h"
-#include "tests/unit/plan/plan_testing.h"
+#include "tests/unit/domain/domain_testing.h"
 
 namespace wl {
 namespace {

@@ -9,9 +9,9 @@
 #include "compiler/cover/explain.h"
 #include "compiler/cover/planned/planned.h"
 #include "compiler/cover/stitching.h"
+#include "compiler/domain/pack.h"
 #include "compiler/ir/text.h"
-#include "compiler/plan/pack.h"
-#include "tests/unit/plan/plan_testing.h"
+#include "tests/unit/domain/domain_testing.h"
 
 namespace wl {
 namespace {

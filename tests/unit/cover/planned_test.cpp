@@ -18,8 +18,8 @@
 #include "compiler/ir/build.h"
 #include "compiler/ir/rules/rules.h"
 #include "compiler/ir/text.h"
+#include "tests/unit/domain/domain_testing.h"
 #include "tests/unit/fuzz.h"
-#include "tests/unit/plan/plan_testing.h"
 
 namespace wl {
 namespace {
@@ -193,7 +193,7 @@ TEST_P(PlannedRandom, CoversAreOptimalAndMeanTheGraph) {
   double lost_model = 0, lost_times = 0, worst = 0;
   int graphs = 0;
   for (uint64_t seed = range.first; seed < range.last; ++seed) {
-    const Graph graph = random_plan_graph(seed, seed % 2 == 0 ? 0 : 12);
+    const Graph graph = random_domain_graph(seed, seed % 2 == 0 ? 0 : 12);
     const absl::StatusOr<ColumnPool> pool = candidate_pool(graph, test_machine());
     ASSERT_TRUE(pool.ok()) << "seed " << seed << ": " << pool.status();
     if (pool->values.anchors().size() > 10 || pool->columns.empty()) continue;

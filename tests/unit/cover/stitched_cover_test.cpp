@@ -4,7 +4,7 @@
 #include "compiler/base/status.h"
 #include "compiler/cover/cover.h"
 #include "compiler/ir/text.h"
-#include "tests/unit/plan/plan_testing.h"
+#include "tests/unit/domain/domain_testing.h"
 
 namespace wl {
 namespace {

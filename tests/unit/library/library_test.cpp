@@ -6,7 +6,7 @@
 
 #include <set>
 
-#include "tests/unit/plan/plan_testing.h"
+#include "tests/unit/domain/domain_testing.h"
 
 namespace wl {
 namespace {

@@ -8,7 +8,7 @@
 #include <set>
 
 #include "compiler/library/library.h"
-#include "tests/unit/plan/plan_testing.h"
+#include "tests/unit/domain/domain_testing.h"
 
 namespace wl {
 namespace {

@@ -3,8 +3,8 @@
 #include <gtest/gtest.h>
 
 #include "compiler/cover/stitching.h"
+#include "compiler/domain/stitch.h"
 #include "compiler/ir/text.h"
-#include "compiler/plan/stitch.h"
 
 namespace wl {
 namespace {

@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "compiler/cover/stitching.h"
-#include "compiler/plan/stitch.h"
+#include "compiler/domain/stitch.h"
 #include "compiler/schedule/lower/lower.h"
 #include "tests/unit/model/contractions.h"
 

@@ -11,7 +11,7 @@
 #include "compiler/ir/text.h"
 #include "compiler/schedule/lower/lower.h"
 #include "tests/golden/groups.h"
-#include "tests/unit/plan/plan_testing.h"
+#include "tests/unit/domain/domain_testing.h"
 
 namespace wl {
 namespace {

@@ -6,9 +6,9 @@
 #include <functional>
 #include <set>
 
+#include "compiler/domain/reads.h"
 #include "compiler/ir/text.h"
 #include "compiler/kernel/verify.h"
-#include "compiler/plan/reads.h"
 #include "compiler/schedule/lower/lower.h"
 #include "tests/unit/schedule/groups.h"
 #include "tests/unit/schedule/traffic.h"

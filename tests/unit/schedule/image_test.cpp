@@ -1,6 +1,6 @@
 // Contractions over windows of an image that is copied once: every schedule computes its graph, for any stride,
 // dilation, padding, grouping and number of axes.
-#include "compiler/plan/image.h"
+#include "compiler/domain/image.h"
 
 #include <gtest/gtest.h>
 

@@ -4,8 +4,8 @@
 #include <functional>
 
 #include "absl/strings/str_replace.h"
+#include "compiler/domain/masks.h"
 #include "compiler/kernel/var_values.h"
-#include "compiler/plan/masks.h"
 #include "tests/unit/fuzz.h"
 #include "tests/unit/schedule/compare.h"
 #include "tests/unit/schedule/groups.h"

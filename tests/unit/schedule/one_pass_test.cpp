@@ -5,8 +5,8 @@
 
 #include "compiler/base/splitmix.h"
 #include "compiler/cover/stitching.h"
+#include "compiler/domain/stitch.h"
 #include "compiler/ir/build.h"
-#include "compiler/plan/stitch.h"
 #include "compiler/schedule/axes.h"
 #include "tests/unit/fuzz.h"
 #include "tests/unit/schedule/compare.h"

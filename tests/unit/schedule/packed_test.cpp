@@ -5,9 +5,9 @@
 
 #include "compiler/cover/packing.h"
 #include "compiler/cover/stitching.h"
+#include "compiler/domain/pack.h"
 #include "compiler/ir/text.h"
 #include "compiler/kernel/barriers.h"
-#include "compiler/plan/pack.h"
 #include "compiler/schedule/lower/lower.h"
 #include "tests/unit/fuzz.h"
 #include "tests/unit/schedule/compare.h"

@@ -8,7 +8,7 @@
 #include "compiler/ir/text.h"
 #include "compiler/kernel/verify.h"
 #include "compiler/schedule/lower/lower.h"
-#include "tests/unit/plan/plan_testing.h"
+#include "tests/unit/domain/domain_testing.h"
 #include "tests/unit/schedule/instrs_in.h"
 
 namespace wl {
@@ -17,7 +17,7 @@ namespace {
 TEST(SpaceLower, LegalPointsLower) {
   int lowered = 0;
   for (uint64_t seed = 1; seed <= 400; ++seed) {
-    const Graph graph = random_plan_graph(seed);
+    const Graph graph = random_domain_graph(seed);
     const absl::StatusOr<Domain> domain = analyze(graph, test_machine());
     if (!domain.ok()) continue;
     const absl::StatusOr<Space> space = space_of(graph, *domain, test_machine());

@@ -5,9 +5,9 @@
 
 #include <set>
 
-#include "compiler/plan/domain.h"
+#include "compiler/domain/domain.h"
 #include "compiler/schedule/lower/lower.h"
-#include "tests/unit/plan/plan_testing.h"
+#include "tests/unit/domain/domain_testing.h"
 
 namespace wl {
 namespace {

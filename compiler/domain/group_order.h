@@ -1,0 +1,107 @@
+// Used inside domain/ only: the canonical order of a group. Equal groups get equal text, whatever their place in a
+// graph and whichever program exported the graph: operands of commutative ops, reads and stores are put in an order
+// that follows from the group's own structure, not from the numbers of its nodes in the whole graph. Nodes of equal
+// structure keep their order: if two inputs of one type are added, the text is the same either way.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "compiler/base/splitmix.h"
+#include "compiler/domain/group.h"
+
+namespace wl {
+
+// A hash of 128 bits (two of 64 bits), so wide that two different structures never have the same one by chance.
+struct Fingerprint {
+  uint64_t a = 0, b = 0;
+  bool operator==(const Fingerprint&) const = default;
+  void add(uint64_t value) {
+    a = mix(a + value + kGolden);
+    b = mix((b ^ value) * 0xff51afd7ed558ccd + 1);
+  }
+  // Adds a list of integers, and how many they are.
+  void add_all(const auto& list) {
+    add(list.size());
+    for (const auto& value : list) add(static_cast<uint64_t>(value));
+  }
+};
+struct FingerprintHash {
+  size_t operator()(const Fingerprint& f) const { return f.a; }
+};
+// Whether a node is a reshape that only adds or removes extents of 1 (units). A group leaves out these extents in its
+// reads and stores (without_units), which does not change the buffers.
+bool reshapes_units(const Graph& graph, NodeId id);
+
+// The hash of a node without its operands, and the hash of those properties of a read that extract() keeps.
+Fingerprint fingerprint(const Node& node);
+Fingerprint read_fingerprint(const Node& node);
+
+class GroupOrder {
+ public:
+  GroupOrder(const Graph& graph, const Group& group);
+  // Returns the operands of one of the group's ops in canonical order.
+  std::vector<NodeId> operands(NodeId id) const;
+  std::vector<NodeId> stores() const;
+  // Returns the reads in the order in which a depth-first walk from `stores` meets them. Calls done(id) for every op,
+  // after its operands.
+  template <typename Done>
+  std::vector<NodeId> walk(const std::vector<NodeId>& stores, Done done) const;
+
+ private:
+  struct Entry {
+    NodeId id;
+    bool read = false, swapped = false;
+    int depth = 0;       // length of the longest path from a read or leaf
+    uint64_t above = 0;  // hash of the node and of all that it is computed from
+    uint64_t below = 0;  // hash of all that uses the node
+  };
+  size_t index(NodeId id) const;
+  bool comes_before(const Entry& x, const Entry& y) const;
+
+  const Graph& graph_;
+  const Group& group_;
+  std::vector<Entry> entries_;  // ascending by id
+};
+
+template <typename Done>
+std::vector<NodeId> GroupOrder::walk(const std::vector<NodeId>& stores, Done done) const {
+  std::vector<NodeId> reads;
+  std::vector<char> met(entries_.size(), 0);
+  struct Visit {
+    NodeId id;
+    bool swapped = false;
+    size_t next = 0;
+  };
+  std::vector<Visit> stack;  // no recursion, since a chain of views may be as long as the graph
+  const auto meet = [&](NodeId id) {
+    const size_t at = index(id);
+    if (met[at]) return;
+    met[at] = 1;
+    if (entries_[at].read)
+      reads.push_back(id);
+    else
+      stack.push_back({id, entries_[at].swapped});
+  };
+  for (NodeId store : stores) {
+    meet(store);
+    while (!stack.empty()) {
+      Visit& top = stack.back();
+      const std::vector<NodeId>& operands = graph_.nodes[top.id].operands;
+      if (top.next < operands.size()) {
+        const size_t next = top.next++;
+        meet(operands[top.swapped && next < 2 ? 1 - next : next]);
+      } else {
+        const NodeId id = top.id;
+        stack.pop_back();
+        done(id);
+      }
+    }
+  }
+  return reads;
+}
+
+// Returns the group with its reads and stores in canonical order.
+Group in_order(const Graph& graph, Group group);
+
+}  // namespace wl

@@ -1,0 +1,17 @@
+#include "compiler/domain/pack.h"
+
+#include <algorithm>
+
+namespace wl {
+
+const Member& Packed::first_of(int kind) const {
+  return *std::find_if(members.begin(), members.end(), [kind](const Member& member) { return member.kind == kind; });
+}
+
+Machine member_machine(const Machine& machine) {
+  Machine own = machine;
+  own.part_elements = int64_t{1} << 50;  // so large that no search space offers more than one pass
+  return own;
+}
+
+}  // namespace wl

@@ -1,0 +1,19 @@
+#include "compiler/domain/stitch.h"
+
+namespace wl {
+
+int64_t Stitched::blocks() const {
+  int64_t blocks = 1;
+  for (int64_t count : counts) blocks *= count;
+  return blocks;
+}
+
+Machine stage_machine(const Machine& machine, const Stage& stage) {
+  Machine one = machine;
+  one.threads = 1;
+  one.part_elements = int64_t{1} << 50;  // so large that no search space offers more than one pass for a stage
+  one.target = stage.target.get();
+  return one;
+}
+
+}  // namespace wl
