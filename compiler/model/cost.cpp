@@ -4,9 +4,9 @@
 #include <cmath>
 #include <map>
 
-#include "compiler/domain/flat.h"
 #include "compiler/domain/group.h"
 #include "compiler/domain/masks.h"
+#include "compiler/domain/merged_columns.h"
 #include "compiler/domain/pack.h"
 #include "compiler/domain/phases.h"
 #include "compiler/domain/stitch.h"
@@ -199,8 +199,8 @@ class Price {
   }
 
   void contraction() {
-    const std::optional<FlatColumns> flat = flat_columns(domain_);
-    const Domain& loops = flat ? flat->domain : domain_;
+    const std::optional<MergedColumns> merged = merged_columns(domain_);
+    const Domain& loops = merged ? merged->domain : domain_;
     const auto inner = [&](const std::vector<AtomId>& role) {
       return role.empty() ? 1.0 : static_cast<double>(loops.atoms[role.back()].extent);
     };

@@ -29,10 +29,10 @@ bool packs_right(const Graph& group, const Domain& domain, const std::optional<D
 
 // Returns the loops over an image's rows and pixels as one loop of columns, where B is packed row by row. nullopt: B is
 // not packed, has no such loops, or lies in panels, whose layout keeps the two loops apart.
-std::optional<FlatColumns> packed_columns(const Graph& group, const Domain& domain, const std::optional<Dot>& dot,
-                                          const Schedule& schedule, int lanes) {
+std::optional<MergedColumns> packed_columns(const Graph& group, const Domain& domain, const std::optional<Dot>& dot,
+                                            const Schedule& schedule, int lanes) {
   if (domain.n.empty() || !packs_right(group, domain, dot, schedule, lanes)) return std::nullopt;
-  return is_in_panels(group, domain, dot, kMostVectors * lanes) ? std::nullopt : flat_columns(domain);
+  return is_in_panels(group, domain, dot, kMostVectors * lanes) ? std::nullopt : merged_columns(domain);
 }
 
 }  // namespace
@@ -45,10 +45,10 @@ CpuContract::CpuContract(const Graph& group, const Domain& domain, const Schedul
       slides_on_rows_(image_ && image_->operand != domain.right_operand()),
       dot_(slides_on_rows_ ? std::nullopt : dot_of(group, whole_, machine, schedule[kWiden] != 0, image_)),
       tiles_(schedule[kMatrix] != kNoMatrix ? tile_steps(group, whole_, machine, dot_) : std::nullopt),
-      flat_(!image_ && !turned_ && !tiles_ ? packed_columns(group, domain, dot_, schedule, machine.target->lanes)
-                                           : std::nullopt),
+      merged_(!image_ && !turned_ && !tiles_ ? packed_columns(group, domain, dot_, schedule, machine.target->lanes)
+                                             : std::nullopt),
       zeros_(schedule[kSkipPadding] != 0 && rows_are_pixels() && image_ ? zeros_around(domain, *image_) : std::nullopt),
-      domain_(flat_ ? flat_->domain : whole_),
+      domain_(merged_ ? merged_->domain : whole_),
       schedule_(schedule),
       machine_(machine),
       out_(group, machine) {}
@@ -72,9 +72,9 @@ absl::Status CpuContract::prepare() {
   WL_RETURN_IF_ERROR(prepare_tiles());
   rows_total_ = extent(row_atom_);
   columns_total_ = extent(column_atom_);
-  if (flat_) {
-    height_ = flat_->height;
-    width_ = flat_->width;
+  if (merged_) {
+    height_ = merged_->height;
+    width_ = merged_->width;
   } else if (image_) {
     prepare_image();
   }
@@ -123,14 +123,14 @@ void CpuContract::prepare_operands() {
   a_.packed = schedule_[kPackA] != 0 || !a_.direct || (dot_ && !a_.words) || widens();
   if (tiles_ && !has_tile_rows(domain_, domain_.operands[domain_.contract][a_.position], *dot_, *tiles_))
     a_.packed = true;
-  b_.packed = flat_ || packs_right(group_, domain_, dot_, schedule_, lanes_);
+  b_.packed = merged_ || packs_right(group_, domain_, dot_, schedule_, lanes_);
   if (image_) image_side().packed = true;
   if (const auto right = right_in_place(group_, domain_); right && right->computed && !b_.packed) {
     b_.computed = true;
     b_.access = right->access;
   }
   if (image_) allocate_image();
-  if (flat_) {
+  if (merged_) {
     // Rows whose distance is a multiple of 4096 bytes would share cache sets.
     pitch_ = columns_per_block_;
     if (pitch_ * size_of(packed_dtype(b_)) % 4096 == 0) pitch_ += lanes_;
@@ -198,7 +198,7 @@ void CpuContract::split_panels(int64_t columns) {
 
 // Whether one block has all columns and reads them where they lie, so that panels may begin at any vector.
 bool CpuContract::splits_whole_row() const {
-  return panels_ == panels_per_column_atom_ && panels_ == panels_per_block_ && !flat_ && !tiles_ &&
+  return panels_ == panels_per_column_atom_ && panels_ == panels_per_block_ && !merged_ && !tiles_ &&
          (turned_ || !image_) && !packs_right(group_, domain_, dot_, schedule_, lanes_);
 }
 

@@ -43,9 +43,9 @@
 #include <string>
 #include <vector>
 
-#include "compiler/domain/flat.h"
 #include "compiler/domain/image.h"
 #include "compiler/domain/masks.h"
+#include "compiler/domain/merged_columns.h"
 #include "compiler/schedule/contract/contract.h"
 #include "compiler/schedule/contract/counted.h"
 #include "compiler/schedule/contract/dot.h"
@@ -215,9 +215,9 @@ class CpuContract {
   bool slides_on_rows_ = false;     // image_ is the left operand's, and nothing is turned
   std::optional<Dot> dot_;          // where products are of words
   std::optional<TileSteps> tiles_;  // with matrix
-  std::optional<FlatColumns> flat_;
+  std::optional<MergedColumns> merged_;
   std::optional<Guard> zeros_;  // with skip_padding: holds where a row of the image is not padding
-  const Domain& domain_;        // with flat_ the domain in which columns are pixels, else whole_
+  const Domain& domain_;        // with merged_ the domain in which columns are pixels, else whole_
   Region counted_;              // where products count; other ones are left out
   const Schedule& schedule_;
   const Machine& machine_;
@@ -239,7 +239,7 @@ class CpuContract {
   int64_t panels_per_column_atom_ = 1, panels_ = 1, panels_per_task_ = 1, panels_per_block_ = 1;
   int64_t k_block_ = 1, k_blocks_ = 1;  // elements in a block of k, and number of blocks, along k_atoms_[0]
   int64_t k_inner_ = 1;                 // iterations of the loops over the other k atoms
-  // The atoms of an image's rows and of the pixels of a row; -1: there are none. They are set with flat_, and with
+  // The atoms of an image's rows and of the pixels of a row; -1: there are none. They are set with merged_, and with
   // image_ or turned_ where the image has rows. A task computes some rows of the image, in blocks of some rows each,
   // and a block packs or copies its part of the image.
   AtomId height_ = -1, width_ = -1;

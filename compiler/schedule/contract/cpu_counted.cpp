@@ -8,12 +8,12 @@
 namespace wl {
 
 // Finds the conditions for products that count. Conditions on the indices of pixels are dropped where an image is
-// packed with flat columns, and all conditions where it is copied, since both read it at other indices. Tile registers
-// compute all products.
+// packed with merged columns, and all conditions where it is copied, since both read it at other indices. Tile
+// registers compute all products.
 void CpuContract::prepare_counted() {
   if (image_ || tiles_ || k_atoms_.empty()) return;
   counted_ = counted_products(group_, whole_);
-  if (flat_)
+  if (merged_)
     std::erase_if(counted_, [&](const Condition& c) { return c.strides[height_] != 0 || c.strides[width_] != 0; });
 }
 

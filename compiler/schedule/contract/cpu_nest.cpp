@@ -55,7 +55,7 @@ std::vector<Affine> CpuContract::panel_trips(const Panels& panels) const {
 // the outer n atoms, and its first column along the last one.
 void CpuContract::place_panel(const Panels& panels, Place& place, int64_t behind) {
   if (image_ && columns_are_pixels()) return;  // open_image_row() finds the pixels when the tile is stored
-  if (flat_) {
+  if (merged_) {
     place[column_atom_] = sum(column_of(panels), first_image_row_, image_width_);
     return;
   }
@@ -80,7 +80,7 @@ void CpuContract::place_panel(const Panels& panels, Place& place, int64_t behind
 
 std::vector<std::vector<Affine>> CpuContract::column_bound(const Panels& panels, const Place& place) const {
   if (image_ && columns_are_pixels()) return {};
-  if (flat_) {
+  if (merged_) {
     std::vector<Affine> left = columns_left();
     if (left.size() == 1 && image_rows_per_block_ * image_width_ == columns_per_block_) return {};
     for (Affine& columns : left) columns = sum(std::move(columns), column_of(panels), -1);
@@ -105,9 +105,9 @@ std::vector<Affine> CpuContract::image_rows_left() const {
 void CpuContract::pack_image(const Place& place, int64_t k_extent) {
   out_.open_loop(image_row_var_, image_rows_left());
   Place at = place;
-  at[flat_->height] = sum(first_image_row_, affine(image_row_var_));
-  at[flat_->width] = fixed(0);
-  pack(b_, whole_, at, k_extent, flat_->width, image_width_, image_width_ > 1 ? machine_.target->lanes : 1,
+  at[merged_->height] = sum(first_image_row_, affine(image_row_var_));
+  at[merged_->width] = fixed(0);
+  pack(b_, whole_, at, k_extent, merged_->width, image_width_, image_width_ > 1 ? machine_.target->lanes : 1,
        affine(image_row_var_, image_width_), pitch_, {});
   out_.close_loop();
 }
@@ -137,7 +137,7 @@ void CpuContract::emit_k_blocks(const Place& place) {
 
 void CpuContract::emit_block(const Place& place, int64_t k_extent, bool resume, bool last) {
   if (image_) copy_image(place, k_extent);
-  if (flat_) {
+  if (merged_) {
     pack_image(place, k_extent);
   } else if (b_.packed && (!image_ || rows_are_pixels())) {
     const Panels& panels = panel_groups_[0];

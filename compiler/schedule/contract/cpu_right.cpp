@@ -30,7 +30,7 @@ TileId CpuContract::read_right(const RowTile& row_tile, const Panels& panels, co
     from.strides = {0, 1};
   } else if (b_.packed) {
     from.buffer = b_.buffer;
-    from.offset = sum(flat_ ? column_of(panels) : affine(panel_var_, depth() * nr_), turn_in_block(turns), pitch_);
+    from.offset = sum(merged_ ? column_of(panels) : affine(panel_var_, depth() * nr_), turn_in_block(turns), pitch_);
     from.strides = {0, 1};
   } else {
     from = slice_at(out_.input_buffer(b_.access.input), b_.access, at, {-1, column_atom_});

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "compiler/domain/flat.h"
+#include "compiler/domain/merged_columns.h"
 #include "compiler/schedule/contract/contract.h"
 #include "compiler/schedule/contract/in_place.h"
 
@@ -42,9 +42,9 @@ Extents extents_of(const Graph& group, const Domain& original, bool turn, bool w
     if (!turn && !widen) out.tiles = tile_steps(group, given, machine, out.dot);
     out.left_tiles = out.tiles && has_tile_rows(given, left, *out.dot, *out.tiles);
   }
-  const std::optional<FlatColumns> flat = out.panels || turn ? std::nullopt : flat_columns(given);
-  const Domain& domain = flat ? flat->domain : given;
-  out.image = flat.has_value() || (turn && domain.m.size() > 1);
+  const std::optional<MergedColumns> merged = out.panels || turn ? std::nullopt : merged_columns(given);
+  const Domain& domain = merged ? merged->domain : given;
+  out.image = merged.has_value() || (turn && domain.m.size() > 1);
   out.rows_once = slides_of(column_image(original, false));
   std::optional<Image> image = column_image(original, true);
   if (!image && !turn && !out.dot) {

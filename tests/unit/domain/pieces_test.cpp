@@ -2,7 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "compiler/domain/flat.h"
+#include "compiler/domain/merged_columns.h"
 #include "tests/unit/domain/domain_testing.h"
 
 namespace wl {
@@ -99,11 +99,11 @@ constexpr const char* kConvolution = R"(graph {
 TEST(Pieces, AConvolutionsColumnsAreThePixels) {
   EXPECT_THAT(domain_text(kConvolution), HasSubstr("swapped"));
   const absl::StatusOr<Domain> domain = analyze(graph_of(kConvolution), test_machine());
-  const std::optional<FlatColumns> flat = flat_columns(*domain);
-  ASSERT_TRUE(flat.has_value());
-  ASSERT_EQ(flat->domain.n.size(), 1u);
-  EXPECT_EQ(flat->domain.atoms[flat->domain.n[0]].extent, 42);
-  EXPECT_EQ(flat->domain.stores[0].access.strides[flat->height], 1);
+  const std::optional<MergedColumns> merged = merged_columns(*domain);
+  ASSERT_TRUE(merged.has_value());
+  ASSERT_EQ(merged->domain.n.size(), 1u);
+  EXPECT_EQ(merged->domain.atoms[merged->domain.n[0]].extent, 42);
+  EXPECT_EQ(merged->domain.stores[0].access.strides[merged->height], 1);
 }
 
 TEST(Pieces, PixelsThatAreReadInAnotherOrderStayTwoLoops) {
@@ -114,7 +114,7 @@ TEST(Pieces, PixelsThatAreReadInAnotherOrderStayTwoLoops) {
     %5 = add %4 %7 : f32[1,5,6,7])");
   const absl::StatusOr<Domain> domain = analyze(graph_of(text), test_machine());
   ASSERT_TRUE(domain.ok()) << domain.status();
-  EXPECT_FALSE(flat_columns(*domain).has_value());
+  EXPECT_FALSE(merged_columns(*domain).has_value());
 }
 
 }  // namespace

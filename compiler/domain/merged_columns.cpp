@@ -1,14 +1,14 @@
-#include "compiler/domain/flat.h"
+#include "compiler/domain/merged_columns.h"
 
 namespace wl {
 namespace {
 
-class Flattening {
+class ColumnMerger {
  public:
-  Flattening(const Domain& domain, AtomId height, AtomId width)
+  ColumnMerger(const Domain& domain, AtomId height, AtomId width)
       : out_{domain, height, width}, extent_(domain.atoms[width].extent), seen_(domain.operands.size(), 0) {}
 
-  std::optional<FlatColumns> run() {
+  std::optional<MergedColumns> run() {
     Domain& domain = out_.domain;
     seen_[domain.contract] = 1;
     for (Domain::Store& store : domain.stores) {
@@ -44,7 +44,7 @@ class Flattening {
     }
   }
 
-  FlatColumns out_;
+  MergedColumns out_;
   const int64_t extent_;
   std::vector<char> seen_;
   bool possible_ = true;
@@ -52,11 +52,11 @@ class Flattening {
 
 }  // namespace
 
-std::optional<FlatColumns> flat_columns(const Domain& domain) {
+std::optional<MergedColumns> merged_columns(const Domain& domain) {
   if (domain.contract < 0 || domain.n.size() < 2) return std::nullopt;
   const AtomId height = domain.n[domain.n.size() - 2], width = domain.n.back();
   if (domain.atoms[height].extent == 0 || domain.atoms[width].extent == 0) return std::nullopt;
-  return Flattening(domain, height, width).run();
+  return ColumnMerger(domain, height, width).run();
 }
 
 }  // namespace wl
