@@ -16,7 +16,7 @@ Printer::Printer(const Kernel& kernel, std::string entry, int lanes)
       register_tiles_(register_tiles(kernel)),
       rounded_tiles_(rounded_tiles(kernel)),
       in_tile_registers_(tiles_in_registers(kernel)),
-      near_(near_factors(kernel)),
+      shared_factors_(shared_factors(kernel)),
       width_(kernel.vector_lanes()) {
   each_instr(kernel.body, [this](const Instr& instr) {
     if (instr.op == InstrOp::kGather && !instr.gather_inside && kernel_.wave == 0)

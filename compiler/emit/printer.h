@@ -11,7 +11,7 @@
 #include "compiler/emit/rounded.h"
 #include "compiler/emit/stretch.h"
 #include "compiler/emit/writer.h"
-#include "compiler/kernel/near.h"
+#include "compiler/kernel/shared_factors.h"
 #include "compiler/kernel/tile_registers.h"
 
 namespace wl {
@@ -107,8 +107,8 @@ class Printer {
   void print_part(const Instr& instr, const Place& place);
   void print_dot(const Instr& instr, const Place& place);
   void print_mma(const Instr& instr, const Place&);
-  void print_near_factor(const Instr& instr);
-  void print_near_mma(const Instr& instr);
+  void print_shared_factor(const Instr& instr);
+  void print_shared_factor_mma(const Instr& instr);
   void print_maps();
   void print_box(const Instr& instr, const Place&);
   void print_barrier(const Instr&, const Place&);
@@ -168,12 +168,12 @@ class Printer {
   Writer out_;
   std::set<TileId> register_tiles_, rounded_tiles_;
   HeldTiles in_tile_registers_;
-  NearFactors near_;  // factors of matrix instructions that stay in shared memory
-  struct NearPlace {
+  SharedFactors shared_factors_;  // factors of matrix instructions that stay in shared memory
+  struct SharedFactorPlace {
     std::string name;      // of the variable that says where the factor begins in shared memory
     bool along_k = false;  // the factor's elements are contiguous along k
   };
-  std::map<TileId, NearPlace> near_places_;
+  std::map<TileId, SharedFactorPlace> shared_factor_places_;
   bool tiles_are_shaped_ = false;
   Role role_ = Role::kTeams;                     // whose part of the body is being printed
   bool copying_ = false;                         // whether this is inside a loop that copiers run

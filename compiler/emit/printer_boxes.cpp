@@ -1,5 +1,5 @@
-// Copies of boxes of matrices by NVIDIA's tensor memory accelerator (compiler/kernel/near.h). A box is a rectangular
-// part of a matrix in device memory.
+// Copies of boxes of matrices by NVIDIA's tensor memory accelerator (compiler/kernel/shared_factors.h). A box is a
+// rectangular part of a matrix in device memory.
 #include "compiler/base/records.h"
 #include "compiler/emit/printer.h"
 

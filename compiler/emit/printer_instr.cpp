@@ -71,7 +71,7 @@ std::string Printer::call_field(std::string_view field, const Instr& instr, cons
   if (field == "pending") return cat(instr.pending);
   if (field == "parity") return spell(instr.parity);
   // Matrix instructions that read shared memory will read the copied elements, so the call must include a fence.
-  if (field == "near") return near_.empty() || role_ == Role::kCopiers ? "" : "_near";
+  if (field == "near") return shared_factors_.empty() || role_ == Role::kCopiers ? "" : "_near";
   WL_CHECK(space_tile(instr) >= 0, name_of(instr.op), " has no tile for ", field);
   const Tile& tile = tile_of(space_tile(instr));
   const int lanes = tile.layout.lanes();

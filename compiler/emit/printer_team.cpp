@@ -92,7 +92,7 @@ void Printer::print_roles() {
 }
 
 std::string Printer::barrier() const {
-  const std::string name = near_.empty() ? "wl_barrier" : "wl_barrier_near";
+  const std::string name = shared_factors_.empty() ? "wl_barrier" : "wl_barrier_near";
   return kernel_.copiers == 0 ? cat(name, "();") : cat(name, "_of<", kernel_.team * kernel_.teams, ">();");
 }
 
@@ -150,7 +150,7 @@ std::string Printer::read_one(const std::string& address, const Instr& load) con
 
 void Printer::print_team_instr(const Instr& instr) {
   if (info(instr.op).stretch == InstrStretch::kAlone) return print_instr(instr, {});
-  if (near_.contains(instr.result)) return print_near_factor(instr);
+  if (shared_factors_.contains(instr.result)) return print_shared_factor(instr);
   const Tile& space = tile_of(space_tile(instr));
   const Layout& layout = space.layout;
   const int64_t total = repeats_of(space);

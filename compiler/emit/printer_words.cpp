@@ -163,7 +163,7 @@ void Printer::add_fragment(TileId tile, const Layout& fragment, int64_t row, int
 // Prints a call for every fragment of the sums and every step along k. The arguments are the registers of the sums,
 // then those of both factors, each in the order of the fragment's r bits.
 void Printer::print_mma(const Instr& instr, const Place&) {
-  if (multiplies_in_memory(instr.matrix)) return print_near_mma(instr);
+  if (multiplies_in_memory(instr.matrix)) return print_shared_factor_mma(instr);
   const Fragments& fragments = fragments_of(instr.matrix);
   std::vector<std::string> registers;
   const auto add = [&](TileId tile, const Layout& fragment, int64_t row, int64_t column) {
@@ -184,33 +184,35 @@ void Printer::print_mma(const Instr& instr, const Place&) {
 
 // Prints where a factor in shared memory begins for the thread's group of waves: the groups of a block divide the rows
 // or columns of the factor among them.
-void Printer::print_near_factor(const Instr& instr) {
+void Printer::print_shared_factor(const Instr& instr) {
   const Layout& layout = tile_of(instr.result).layout;
   const std::vector<Layout::Base> bits = by_bit_of_place(layout);
   // The waves of one group differ in the lowest wave bits alone, and begin at the same place.
-  const int own = log2_floor(kernel_.wave) + log2_floor(fragments_of(near_.at(instr.result).matrix).c.count('u'));
+  const int own =
+      log2_floor(kernel_.wave) + log2_floor(fragments_of(shared_factors_.at(instr.result).matrix).c.count('u'));
   std::vector<uint64_t> moves(bits.size(), 0);
   for (size_t i = static_cast<size_t>(own); i < bits.size(); ++i) moves[i] = layout.part(bits[i], 0);
   const std::string name =
       define_new(cat("p", instr.slice.buffer, " + ", spell(instr.slice.offset), " + ", spell_bits("place", moves, 0),
-                     "*", near_place(near_.at(instr.result).dtype, true, 1, 0), "L"));
-  near_places_[instr.result] = {name, instr.op == InstrOp::kWords};
+                     "*", shared_factor_place(shared_factors_.at(instr.result).dtype, true, 1, 0), "L"));
+  shared_factor_places_[instr.result] = {name, instr.op == InstrOp::kWords};
 }
 
 // Prints a product of factors in shared memory: a call for every 64 rows, for as many columns as the instruction takes,
 // and for every step along k.
-void Printer::print_near_mma(const Instr& instr) {
+void Printer::print_shared_factor_mma(const Instr& instr) {
   const Fragments& fragments = fragments_of(instr.matrix);
   const MatrixInfo& row = info(instr.matrix);
   const Layout& sums = tile_of(instr.result).layout;
   const int64_t rows = sums.repeats(0) / fragments.c.repeats(0), columns = sums.repeats(1) / fragments.c.repeats(1);
-  const int64_t each = std::min(columns, kNearColumns / row.n);
+  const int64_t each = std::min(columns, kSharedFactorColumns / row.n);
   const bool held = holds_left(instr.matrix);
   const auto place = [&](int side, int64_t at, int64_t k) {
-    const NearPlace& begin = near_places_.at(instr.args[side]);
-    return cat(begin.name, " + ", near_place(near_.at(instr.args[side]).dtype, begin.along_k, at, k), "L");
+    const SharedFactorPlace& begin = shared_factor_places_.at(instr.args[side]);
+    return cat(begin.name, " + ", shared_factor_place(shared_factors_.at(instr.args[side]).dtype, begin.along_k, at, k),
+               "L");
   };
-  const auto across_k = [&](int side) { return near_places_.at(instr.args[side]).along_k ? "0" : "1"; };
+  const auto across_k = [&](int side) { return shared_factor_places_.at(instr.args[side]).along_k ? "0" : "1"; };
   const std::string orders = held ? across_k(1) : cat(across_k(0), ", ", across_k(1));
   out_.line("wl_mma_begin();");
   for (int64_t k = 0; k < elements_of_word(row.left) * tile_of(instr.args[0]).layout.shape[1]; k += row.k)

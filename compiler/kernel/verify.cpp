@@ -7,8 +7,8 @@
 #include "compiler/base/records.h"
 #include "compiler/kernel/barriers.h"
 #include "compiler/kernel/buffer_checks.h"
-#include "compiler/kernel/near.h"
 #include "compiler/kernel/roles.h"
+#include "compiler/kernel/shared_factors.h"
 #include "compiler/kernel/tile_checks.h"
 #include "compiler/kernel/tile_registers.h"
 #include "compiler/target/target.h"
@@ -18,7 +18,7 @@ namespace {
 
 class Verifier {
  public:
-  explicit Verifier(const Kernel& kernel) : kernel_(kernel), near_(near_factors(kernel)) {}
+  explicit Verifier(const Kernel& kernel) : kernel_(kernel), shared_factors_(shared_factors(kernel)) {}
 
   absl::Status run() {
     if (kernel_.vars.empty() || kernel_.vars[0].kind != Var::Kind::kBlock)
@@ -33,7 +33,7 @@ class Verifier {
       if (instr.op == InstrOp::kPass) WL_RETURN_IF_ERROR(operand_last(instr));
     WL_RETURN_IF_ERROR(check_passes(kernel_));
     if (kernel_.wave == 0) return check_tile_registers(kernel_);
-    WL_RETURN_IF_ERROR(check_near_order(kernel_));
+    WL_RETURN_IF_ERROR(check_shared_factor_order(kernel_));
     WL_RETURN_IF_ERROR(check_roles(kernel_));
     return check_barriers(kernel_);
   }
@@ -256,7 +256,7 @@ class Verifier {
         instr.slice.strides != std::vector<int64_t>{1, 2 * instr.gap} ||
         !begins_rows(instr.slice.offset, instr.gap, instr.elements[0]) || !tile_of(instr.result).bound.empty())
       return fail(instr, "the words are not of whole rows of 16 bytes");
-    if (!near_.contains(instr.result) && !holds_shared_blocks(kernel_, instr))
+    if (!shared_factors_.contains(instr.result) && !holds_shared_blocks(kernel_, instr))
       return fail(instr, "lanes do not hold a block of shared memory of eight rows and four words");
     return absl::OkStatus();
   }
@@ -368,7 +368,7 @@ class Verifier {
     const InstrInfo& row = info(instr.op);
     if (row.lanes == InstrLanes::kNeedsLanes && kernel_.wave == 0) return fail(instr, "the machine has no lanes");
     for (Operand operand : row.operands) WL_RETURN_IF_ERROR((this->*operand_check(operand))(instr));
-    WL_RETURN_IF_ERROR(with_problem(instr, near_problem(kernel_, near_, instr)));
+    WL_RETURN_IF_ERROR(with_problem(instr, shared_factor_problem(kernel_, shared_factors_, instr)));
     return (this->*row_check(instr.op))(instr);
   }
 
@@ -387,7 +387,7 @@ class Verifier {
   }
 
   const Kernel& kernel_;
-  NearFactors near_;
+  SharedFactors shared_factors_;
   std::set<VarId> scope_;
 };
 

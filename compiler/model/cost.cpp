@@ -10,7 +10,7 @@
 #include "compiler/domain/pack.h"
 #include "compiler/domain/phases.h"
 #include "compiler/domain/stitch.h"
-#include "compiler/kernel/near.h"
+#include "compiler/kernel/shared_factors.h"
 #include "compiler/model/roofline.h"
 #include "compiler/schedule/contract/contract.h"
 #include "compiler/target/matrix.h"
@@ -291,7 +291,7 @@ double stage_matrix_share(const Stage& stage, bool held, const Machine& machine)
   if (!target.is_gpu() || stage.domain.contract < 0) return 0;
   const Domain& domain = stage.domain;
   const bool wide = std::min({extent_of(domain, domain.m), extent_of(domain, domain.n),
-                              extent_of(domain, domain.reduced)}) >= kNearRows;
+                              extent_of(domain, domain.reduced)}) >= kSharedFactorRows;
   const std::vector<NodeId>& factors = stage.graph.nodes[domain.contract].operands;
   const auto dtype = [&](size_t side) { return stage.graph.nodes[factors[side]].dtype; };
   for (const MatrixOp op : matrices_for(dtype(0), dtype(1), held && wide ? target.features : 0, /*held=*/true))

@@ -12,7 +12,7 @@
 #include "tests/unit/emit/compiled.h"
 #include "tests/unit/fuzz.h"
 #include "tests/unit/schedule/contract/convolutions.h"
-#include "tests/unit/schedule/contract/near_products.h"
+#include "tests/unit/schedule/contract/shared_factor_products.h"
 #include "tests/unit/schedule/contractions.h"
 #include "tests/unit/schedule/groups.h"
 #include "tests/unit/schedule/stitched_groups.h"
@@ -96,12 +96,13 @@ void expect_right(const Seeds& seeds, const char* name, const char* mark, Text t
 
 // Matrix instructions of groups of waves (wgmma), which read factors in shared memory until they are waited for.
 TEST_P(SimulatedMatrices, OfFactorsInMemoryMeanTheirGraphs) {
-  expect_right(seeds(60, 20261127), "simulated_near", "wl_mma_wgmma64_", testing::near_product, testing::near_points);
+  expect_right(seeds(60, 20261127), "simulated_shared_factors", "wl_mma_wgmma64_", testing::shared_factor_product,
+               testing::shared_factor_points);
 }
 
 TEST_P(SimulatedMatrices, OfBytesInMemoryMeanTheirGraphs) {
-  expect_right(seeds(32, 20261206), "simulated_near_bytes", "wl_mma_wgmma64_", testing::near_byte_product,
-               testing::near_points, {"cuda:sm_90a", "cuda:sm_90a"});
+  expect_right(seeds(32, 20261206), "simulated_shared_factor_bytes", "wl_mma_wgmma64_",
+               testing::shared_factor_byte_product, testing::shared_factor_points, {"cuda:sm_90a", "cuda:sm_90a"});
 }
 
 // Some waves only copy the factors that the other waves multiply.
@@ -158,7 +159,7 @@ TEST_P(SimulatedMatrices, OfTwiceTheDepthMeanTheirGraphs) {
       return matrix && info(*matrix).feature == kMfmaDeep;
     });
   };
-  expect_right(seeds(24, 20261204), "simulated_deep", "wl_mma_mfma32_", testing::near_product, deep,
+  expect_right(seeds(24, 20261204), "simulated_deep", "wl_mma_mfma32_", testing::shared_factor_product, deep,
                {"hip:gfx950", "hip:gfx950"});
 }
 

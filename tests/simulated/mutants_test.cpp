@@ -24,7 +24,7 @@
 #include "tests/unit/emit/compiled.h"
 #include "tests/unit/fuzz.h"
 #include "tests/unit/schedule/contract/convolutions.h"
-#include "tests/unit/schedule/contract/near_products.h"
+#include "tests/unit/schedule/contract/shared_factor_products.h"
 #include "tests/unit/schedule/contractions.h"
 #include "tests/unit/schedule/groups.h"
 #include "tests/unit/schedule/stitched_groups.h"
@@ -154,9 +154,9 @@ std::optional<Case> last_of(const std::string& text, const std::string& target,
 }
 
 // Returns a contraction whose factors stay in shared memory.
-std::optional<Case> near_case(uint64_t seed) {
-  return last_of(testing::near_product(seed), "cuda:sm_90a",
-                 [seed](const Space& space, const Domain&) { return testing::near_points(space, 2, seed); });
+std::optional<Case> shared_factor_case(uint64_t seed) {
+  return last_of(testing::shared_factor_product(seed), "cuda:sm_90a",
+                 [seed](const Space& space, const Domain&) { return testing::shared_factor_points(space, 2, seed); });
 }
 
 // Whether slots are filled more than once, so that their phases matter: a ring with a slot for every step needs none.
@@ -299,12 +299,12 @@ TEST(Simulated, CatchesBrokenMatrixKernels) {
 
 TEST(Simulated, CatchesBrokenFactorsInMemory) {
   expect_caught(testing::test_seed(20261127), static_cast<size_t>(testing::scaled(10)),
-                {"barrier", "async", "slot", "near", "swizzle"}, near_case);
+                {"barrier", "async", "slot", "shared factor", "swizzle"}, shared_factor_case);
 }
 
 TEST(Simulated, CatchesBrokenValuesInRegisters) {
   expect_caught(testing::test_seed(20261130), static_cast<size_t>(testing::scaled(10)),
-                {"barrier", "async", "slot", "shuffle", "matrix", "sums", "pack", "words", "near"}, held_case);
+                {"barrier", "async", "slot", "shuffle", "matrix", "sums", "pack", "words", "shared factor"}, held_case);
 }
 
 TEST(Simulated, CatchesBrokenRunsAndBytes) {
@@ -314,12 +314,12 @@ TEST(Simulated, CatchesBrokenRunsAndBytes) {
 
 TEST(Simulated, CatchesBrokenPhases) {
   expect_caught(testing::test_seed(20261128), static_cast<size_t>(testing::scaled(14)),
-                {"barrier", "phase", "near", "swizzle"}, alongside_case);
+                {"barrier", "phase", "shared factor", "swizzle"}, alongside_case);
 }
 
 TEST(Simulated, CatchesBrokenBoxes) {
   expect_caught(testing::test_seed(20261213), static_cast<size_t>(testing::scaled(10)),
-                {"barrier", "phase", "box", "near", "swizzle"}, boxes_case);
+                {"barrier", "phase", "box", "shared factor", "swizzle"}, boxes_case);
 }
 
 // Without the kind "barrier": rings whose slots begin anew in every round need no barriers between rounds.

@@ -50,7 +50,7 @@ struct Pipeline {
   struct Ring {
     BufferId buffer = -1;  // a buffer in shared memory that every iteration fills
     bool copied = false;   // whether asynchronous copies fill it
-    bool boxes = false;    // whether copiers copy it as boxes of a matrix (kernel/near.h)
+    bool boxes = false;    // whether copiers copy it as boxes of a matrix (kernel/shared_factors.h)
   };
   // The variable of the loop whose iterations are to overlap. Of several loops with this variable, the one that uses
   // the buffers is meant.

@@ -6,8 +6,8 @@
 #include "compiler/base/log2.h"
 #include "compiler/domain/reads.h"
 #include "compiler/kernel/barriers.h"
-#include "compiler/kernel/near.h"
 #include "compiler/kernel/pipeline/pipeline.h"
+#include "compiler/kernel/shared_factors.h"
 #include "compiler/schedule/contract/gpu_product.h"
 #include "compiler/schedule/launch.h"
 
@@ -164,7 +164,7 @@ void GpuContract::prepare_side(Side& side, const char* name) {
 void GpuContract::give_buffer(Side& side) {
   side.buffer = out_.shared(side.name, side.dtype, {1, side.k_inner ? side.tile : step_, side.pitch});
   if (matrix_ && multiplies_in_memory(*matrix_))
-    out_.kernel().buffers[side.buffer].swizzle = near_swizzle(side.dtype, side.k_inner, side.tile);
+    out_.kernel().buffers[side.buffer].swizzle = shared_factor_swizzle(side.dtype, side.k_inner, side.tile);
 }
 
 // Whether an operand that is an input can be copied in whole vectors: a vector's elements are neighbours in memory, and

@@ -5,7 +5,7 @@
 
 #include "compiler/base/log2.h"
 #include "compiler/domain/reads.h"
-#include "compiler/kernel/near.h"
+#include "compiler/kernel/shared_factors.h"
 #include "compiler/schedule/contract/gpu.h"
 #include "compiler/schedule/launch.h"
 
@@ -80,11 +80,11 @@ absl::Status GpuContract::choose_held() {
   k_atom_ = domain_.reduced.back();
   k_extent_ = domain_.atoms[k_atom_].extent;
   const bool in_memory = multiplies_in_memory(*matrix_);
-  step_ = in_memory ? near_row(row.left) : k_extent_;
+  step_ = in_memory ? shared_row_elements(row.left) : k_extent_;
   whole_ = k_extent_ / step_;
   const auto repeats = repeats_of(*held_, held.extent, other.extent);
-  const bool columns_fit =
-      !in_memory || other.extent == kNearRows || other.extent == 2 * kNearRows || other.extent % kNearColumns == 0;
+  const bool columns_fit = !in_memory || other.extent == kSharedFactorRows || other.extent == 2 * kSharedFactorRows ||
+                           other.extent % kSharedFactorColumns == 0;
   if (!repeats || k_extent_ % step_ != 0 || step_ % row.k != 0 || !columns_fit)
     return invalid(held.extent, " rows, ", other.extent, " columns and a depth of ", k_extent_,
                    " do not divide into fragments of ", row.name, " for ", held_->waves, " warps");

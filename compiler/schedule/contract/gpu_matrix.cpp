@@ -2,7 +2,7 @@
 #include <algorithm>
 
 #include "compiler/base/log2.h"
-#include "compiler/kernel/near.h"
+#include "compiler/kernel/shared_factors.h"
 #include "compiler/schedule/contract/contract.h"
 #include "compiler/schedule/contract/gpu.h"
 
@@ -31,7 +31,8 @@ std::vector<MatrixOp> matrices_for(const Graph& group, const Domain& domain, con
   std::vector<MatrixOp> out = matrices_for(dtype(1 - right), dtype(right), machine.target->features);
   std::erase_if(out, [&](MatrixOp op) {
     const MatrixInfo& row = info(op);
-    const int64_t k = multiplies_in_memory(op) ? near_row(row.left) : row.k;  // elements of K in the shortest step
+    const int64_t k =
+        multiplies_in_memory(op) ? shared_row_elements(row.left) : row.k;  // elements of K in the shortest step
     return is_float(product.dtype) != is_float(row.sum) || 2 * all(loops.rows) <= row.m ||
            2 * all(loops.columns) <= row.n || 2 * loops.columns[0] <= std::min(row.n, kShortestRun) ||
            2 * loops.depth <= k;
@@ -61,7 +62,7 @@ int64_t matrix_words(MatrixOp matrix, int64_t thread_rows, int64_t thread_column
   const WaveTile wave = wave_tile(matrix, thread_rows, thread_columns);
   if (multiplies_in_memory(matrix)) {
     const MatrixInfo& row = info(matrix);
-    const int64_t columns = std::min(wave.columns, kNearColumns);
+    const int64_t columns = std::min(wave.columns, kSharedFactorColumns);
     const int64_t calls = wave.rows / row.m * (wave.columns / columns), threads = one.c.count('l') * one.c.count('u');
     return calls * (row.m + columns) * row.k / elements_of_word(row.left) / threads;
   }

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "compiler/domain/reads.h"
-#include "compiler/kernel/near.h"
+#include "compiler/kernel/shared_factors.h"
 #include "compiler/schedule/axes.h"
 #include "compiler/schedule/contract/counted.h"
 
@@ -31,8 +31,8 @@ bool legal_with(MatrixOp matrix, const Schedule& s, int64_t unroll) {
       wave.columns % row.n != 0)
     return false;
   if (multiplies_in_memory(matrix))
-    return s[kStepK] == near_row(row.left) && s[kVector] == kMatrixVector / size_of(row.left) &&
-           s[kRegisterStages] == 1 && s[kUnrollK] == unroll && wave.columns >= kNearColumns / 4;
+    return s[kStepK] == shared_row_elements(row.left) && s[kVector] == kMatrixVector / size_of(row.left) &&
+           s[kRegisterStages] == 1 && s[kUnrollK] == unroll && wave.columns >= kSharedFactorColumns / 4;
   return s[kStepK] % row.k == 0 && s[kStepK] / row.k >= s[kRegisterStages] && s[kUnrollK] == unroll;
 }
 

@@ -31,7 +31,7 @@ GpuProduct gpu_product_of(const Graph& group, const Domain& domain, const Machin
                           const std::vector<MatrixOp>& matrices);
 
 // Whether an operand is one plain matrix whose rows are a multiple of 16 bytes apart, so that its tiles may be boxes of
-// it (compiler/kernel/near.h). `side`: the number of the operand.
+// it (compiler/kernel/shared_factors.h). `side`: the number of the operand.
 bool is_matrix_of(const Graph& group, const Domain& domain, int side);
 
 // Whether blocks may share K at all: it has a loop, and every product counts, so that equal numbers of steps are equal

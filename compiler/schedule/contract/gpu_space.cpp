@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <bit>
 
-#include "compiler/kernel/near.h"
+#include "compiler/kernel/shared_factors.h"
 #include "compiler/schedule/axes.h"
 #include "compiler/schedule/contract/counted.h"
 #include "compiler/schedule/contract/gpu_product.h"
@@ -173,7 +173,7 @@ void add_matrix_seeds(Space& space, const Machine& machine, const GpuProduct& pr
     choices.emplace_back(kStages, 3);
   }
   if (multiplies_in_memory(matrix)) {
-    const int64_t step = near_row(info(matrix).left);
+    const int64_t step = shared_row_elements(info(matrix).left);
     // Persistent blocks with copying waves multiply fastest on an H200 (bench/README.md).
     const auto add_copying = [&](int64_t persistent) {
       if (axis_of(space.axes, kCopyingWaves) == nullptr) return;

@@ -10,7 +10,7 @@
 #include "compiler/cover/stitching.h"
 #include "compiler/emit/emit.h"
 #include "compiler/ir/text.h"
-#include "compiler/kernel/near.h"
+#include "compiler/kernel/shared_factors.h"
 #include "compiler/schedule/contract/contract.h"
 #include "compiler/schedule/lower/lower.h"
 #include "tests/unit/emit/compiled.h"
@@ -95,7 +95,7 @@ TEST_P(MatrixCode, HasAnInstructionForEachFragmentAndSpillsNothing) {
       const std::string_view instructions = instructions_of(unit->binary, source.entry);
       ++kernels;
       if (multiplies_in_memory(*matrix)) {
-        const int64_t columns = std::min(wave.columns, kNearColumns);
+        const int64_t columns = std::min(wave.columns, kSharedFactorColumns);
         EXPECT_EQ(count_of(is_float(info(*matrix).sum) ? kHgmma : kIgmma, kWhole, instructions),
                   wave.rows / 64 * (wave.columns / columns) * (schedule[kStepK] / info(*matrix).k));
         EXPECT_EQ(count_of(kLdsm, kWhole, instructions) + count_of(kHmma, kWhole, instructions), 0);

@@ -6,7 +6,7 @@
 #include <string>
 #include <utility>
 
-#include "tests/unit/schedule/contract/near_products.h"
+#include "tests/unit/schedule/contract/shared_factor_products.h"
 #include "tests/unit/schedule/tile_products.h"
 
 namespace wl::testing {

@@ -61,7 +61,7 @@ TEST(LastRound, IsSharedWhereBlocksWouldHaveNone) {
   EXPECT_EQ(shared_round(s, 9, machine).parts, 2);
   EXPECT_EQ(shared_round(s, 3, machine).tiles, 0);
   // 18 tiles of 128 x 128, or 36 of 128 x 64, on 4 blocks: two are left over, or none.
-  const Graph group = parsed(testing::near_product_of("bf16", 768, 384, 256, "mk", "kn"));
+  const Graph group = parsed(testing::shared_factor_product_of("bf16", 768, 384, 256, "mk", "kn"));
   const Space space = space_of(group, analyze(group, machine).value(), machine).value();
   const auto legal = [&](int64_t columns, int64_t parts) {
     Schedule own = space.schedule(space.seeds[0]);
@@ -117,7 +117,7 @@ TEST(SharedK, OfConvolutionsMeansTheirGraphs) {
 // verify() says once its box loads are changed.
 Kernel with_boxes() {
   const Machine machine = machine_with("cuda:sm_90a");
-  const Graph group = parsed(testing::near_product_of("bf16", 72, 136, 256, "mk", "kn"));
+  const Graph group = parsed(testing::shared_factor_product_of("bf16", 72, 136, 256, "mk", "kn"));
   const Domain domain = analyze(group, machine).value();
   const Space space = space_of(group, domain, machine).value();
   const std::vector<Point> points = testing::box_points(space, 1, 7);
@@ -187,7 +187,8 @@ TEST(TilesByDie, MeansTheGraphAndHasNeighboursOnADie) {
     const Target target = with_dies(2 * dies, dies);
     Machine machine = machine_with(0);
     machine.target = &target;
-    const Graph group = parsed(testing::near_product_of("bf16", 260 + static_cast<int>(seed * 37 % 150), 390, 16));
+    const Graph group =
+        parsed(testing::shared_factor_product_of("bf16", 260 + static_cast<int>(seed * 37 % 150), 390, 16));
     const Domain domain = analyze(group, machine).value();
     const Space space = space_of(group, domain, machine).value();
     ASSERT_NE(axis_of(space.axes, kTilesByDie), nullptr);

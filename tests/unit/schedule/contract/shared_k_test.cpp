@@ -4,7 +4,7 @@
 #include "compiler/schedule/contract/contract.h"
 #include "tests/unit/fuzz.h"
 #include "tests/unit/schedule/compare.h"
-#include "tests/unit/schedule/contract/near_products.h"
+#include "tests/unit/schedule/contract/shared_factor_products.h"
 #include "tests/unit/schedule/instrs_in.h"
 
 namespace wl {
@@ -45,7 +45,7 @@ TEST(SharedK, OfRandomProductsMeansTheirGraphs) {
 TEST(SharedK, IsChosenWhereThereAreFewTiles) {
   const Machine machine = machine_with("cuda:sm_90a");
   const auto first = [&](int rows, int columns) {
-    const Graph group = parsed(testing::near_product_of("bf16", rows, columns, 4096, "mk", "nk"));
+    const Graph group = parsed(testing::shared_factor_product_of("bf16", rows, columns, 4096, "mk", "nk"));
     const Space space = space_of(group, analyze(group, machine).value(), machine).value();
     return space.schedule(space.seeds[0])[kReductionBlocks];
   };
@@ -58,7 +58,7 @@ TEST(SharedK, IsChosenWhereThereAreFewTiles) {
 TEST(SharedK, IsNotOfferedToStages) {
   Machine machine = machine_with("cuda:sm_90a");
   machine.part_elements = int64_t{1} << 50;
-  const Graph group = parsed(testing::near_product_of("bf16", 16, 64, 4096, "mk", "nk"));
+  const Graph group = parsed(testing::shared_factor_product_of("bf16", 16, 64, 4096, "mk", "nk"));
   const Space space = space_of(group, analyze(group, machine).value(), machine).value();
   EXPECT_EQ(axis_of(space.axes, kReductionBlocks), nullptr);
 }

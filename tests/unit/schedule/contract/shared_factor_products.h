@@ -1,4 +1,4 @@
-// Random products large enough for matrix instructions that read shared memory (compiler/kernel/near.h).
+// Random products large enough for matrix instructions that read shared memory (compiler/kernel/shared_factors.h).
 #pragma once
 
 #include <algorithm>
@@ -13,8 +13,8 @@
 namespace wl::testing {
 
 // y = a b, or, with `work`, y = tanh(a) b + c. `a` and `b` give the order of the operands' axes.
-inline std::string near_product_of(const std::string& dtype, int m, int n, int k, const std::string& a = "mk",
-                                   const std::string& b = "kn", int batch = 1, bool work = false) {
+inline std::string shared_factor_product_of(const std::string& dtype, int m, int n, int k, const std::string& a = "mk",
+                                            const std::string& b = "kn", int batch = 1, bool work = false) {
   const auto shape = [&](const std::string& axes) {
     std::string out = cat(dtype, "[");
     for (const char axis : axes)
@@ -32,17 +32,18 @@ inline std::string near_product_of(const std::string& dtype, int m, int n, int k
   return text;
 }
 
-inline std::string near_product(uint64_t seed) {
+inline std::string shared_factor_product(uint64_t seed) {
   std::mt19937_64 random(seed);
   const auto one = [&](int from, int to) { return from + static_cast<int>(random() % (to - from + 1)); };
   const auto extent = [&] { return one(0, 2) == 0 ? 64 * one(1, 3) : one(40, 200); };
   const int m = extent(), n = extent(), k = one(0, 1) == 0 ? 64 * one(1, 4) : one(40, 300);
   const std::string a = one(0, 2) == 0 ? "km" : "mk", b = one(0, 1) == 0 ? "nk" : "kn";
-  return near_product_of(one(0, 1) == 0 ? "bf16" : "f16", m, n, k, a, b, one(0, 3) == 0 ? 2 : 1, one(0, 3) == 0);
+  return shared_factor_product_of(one(0, 1) == 0 ? "bf16" : "f16", m, n, k, a, b, one(0, 3) == 0 ? 2 : 1,
+                                  one(0, 3) == 0);
 }
 
 // Products of u8 and i8, for steps of 128 along K.
-inline std::string near_byte_product(uint64_t seed) {
+inline std::string shared_factor_byte_product(uint64_t seed) {
   std::mt19937_64 random(seed);
   const auto one = [&](int from, int to) { return from + static_cast<int>(random() % (to - from + 1)); };
   const int m = one(0, 2) == 0 ? 64 * one(1, 3) : one(40, 160), n = one(0, 2) == 0 ? 64 * one(1, 2) : one(40, 160);
@@ -67,7 +68,7 @@ inline std::string deep_product(uint64_t seed) {
   const char* const dtypes[] = {"bf16", "f16", "f32"};
   const std::string a = one(0, 2) == 0 ? "km" : "mk", b = one(0, 1) == 0 ? "nk" : "kn";
   const int m = one(2, 70), n = one(2, 70), k = 256 * one(1, 3);
-  return near_product_of(dtypes[random() % 3], m, n, k, a, b, one(0, 3) == 0 ? 2 : 1, one(0, 3) == 0);
+  return shared_factor_product_of(dtypes[random() % 3], m, n, k, a, b, one(0, 3) == 0 ? 2 : 1, one(0, 3) == 0);
 }
 
 // Products whose factors are copied unchanged, in whole steps of K; computed by mma.sync on targets without wgmma.
@@ -76,7 +77,7 @@ inline std::string copied_product(uint64_t seed, int least = 48, int deepest = 4
   const auto one = [&](int from, int to) { return from + static_cast<int>(random() % (to - from + 1)); };
   const int m = least + 16 * one(0, 9), n = least + 16 * one(0, 9), k = 64 * one(2, deepest / 64);
   const std::string a = one(0, 2) == 0 ? "km" : "mk", b = one(0, 1) == 0 ? "nk" : "kn";
-  return near_product_of(one(0, 1) == 0 ? "bf16" : "f16", m, n, k, a, b, one(0, 3) == 0 ? 2 : 1);
+  return shared_factor_product_of(one(0, 1) == 0 ? "bf16" : "f16", m, n, k, a, b, one(0, 3) == 0 ? 2 : 1);
 }
 
 // Products of f32 that allow TF32.
@@ -86,7 +87,7 @@ inline std::string tf32_product(uint64_t seed) {
   const int m = one(0, 1) == 0 ? 16 * one(1, 8) : one(20, 130), n = one(0, 1) == 0 ? 16 * one(1, 8) : one(20, 130);
   const int k = one(0, 1) == 0 ? 32 * one(1, 8) : one(10, 300);
   const std::string a = one(0, 1) == 0 ? "km" : "mk", b = one(0, 1) == 0 ? "nk" : "kn";
-  std::string text = near_product_of("f32", m, n, k, a, b, one(0, 3) == 0 ? 2 : 1, one(0, 3) == 0);
+  std::string text = shared_factor_product_of("f32", m, n, k, a, b, one(0, 3) == 0 ? 2 : 1, one(0, 3) == 0);
   const size_t einsum = text.find("mn\" :");
   return text.insert(einsum + 3, " tf32");
 }
@@ -101,8 +102,8 @@ inline std::string many_deep_tiles(uint64_t seed) {
   std::mt19937_64 random(seed);
   const auto one = [&](int from, int to) { return from + static_cast<int>(random() % (to - from + 1)); };
   const int m = one(135, 250), n = one(135, 250);
-  return near_product_of(one(0, 1) == 0 ? "bf16" : "f16", m, n, 256, one(0, 2) == 0 ? "km" : "mk",
-                         one(0, 1) == 0 ? "nk" : "kn", 1, one(0, 3) == 0);
+  return shared_factor_product_of(one(0, 1) == 0 ? "bf16" : "f16", m, n, 256, one(0, 2) == 0 ? "km" : "mk",
+                                  one(0, 1) == 0 ? "nk" : "kn", 1, one(0, 3) == 0);
 }
 
 // Products of plain matrices in wgmma's types. Tiles do not divide rows and columns; steps divide K.
@@ -110,7 +111,8 @@ inline std::string product_of_boxes(uint64_t seed) {
   std::mt19937_64 random(seed);
   const auto one = [&](int from, int to) { return from + static_cast<int>(random() % (to - from + 1)); };
   const std::string a = one(0, 2) == 0 ? "km" : "mk", b = one(0, 1) == 0 ? "nk" : "kn";
-  return near_product_of(one(0, 1) == 0 ? "bf16" : "f16", 8 * one(5, 40), 8 * one(5, 40), 64 * one(2, 5), a, b);
+  return shared_factor_product_of(one(0, 1) == 0 ? "bf16" : "f16", 8 * one(5, 40), 8 * one(5, 40), 64 * one(2, 5), a,
+                                  b);
 }
 
 // Returns up to `count` points of a space with `wanted` schedules: the first such seed, then random legal points.
@@ -128,7 +130,7 @@ std::vector<Point> points_with(const Space& space, size_t count, uint64_t seed, 
   return points;
 }
 
-inline std::vector<Point> near_points(const Space& space, size_t count, uint64_t seed) {
+inline std::vector<Point> shared_factor_points(const Space& space, size_t count, uint64_t seed) {
   return points_with(space, count, seed, [](const Schedule& schedule) {
     const std::optional<MatrixOp> matrix = matrix_of(schedule);
     return matrix && multiplies_in_memory(*matrix);
@@ -144,7 +146,7 @@ inline std::vector<Point> alongside_points(const Space& space, size_t count, uin
 inline std::vector<Point> box_points(const Space& space, size_t count, uint64_t seed) {
   std::vector<Point> points;
   std::mt19937_64 random(seed);
-  for (const Point& point : near_points(space, 16 * count, seed)) {
+  for (const Point& point : shared_factor_points(space, 16 * count, seed)) {
     Schedule schedule = space.schedule(point);
     for (const auto& [choice, value] : {std::pair{kTma, int64_t{1}},
                                         {kAsyncCopies, int64_t{1}},

@@ -1,4 +1,4 @@
-#include "compiler/kernel/near.h"
+#include "compiler/kernel/shared_factors.h"
 
 #include <algorithm>
 #include <bit>
@@ -19,7 +19,7 @@ bool in_memory(const Instr& instr) {
 }
 
 bool whole_atoms(const Affine& offset, DType dtype) {
-  const int64_t atom = near_row(dtype) << kRows;
+  const int64_t atom = shared_row_elements(dtype) << kRows;
   bool whole = offset.base % atom == 0;
   for (const auto& [var, coefficient] : offset.terms) whole = whole && coefficient % atom == 0;
   return whole;
@@ -31,7 +31,7 @@ bool groups_have_rows(MatrixOp matrix, const Layout& layout) {
   bool whole = true;
   for (const Layout::Base& base : layout.bases) {
     if (base.kind != 'u') continue;
-    whole = whole && (waves < own || layout.part(base, 0) % kNearRows == 0);
+    whole = whole && (waves < own || layout.part(base, 0) % kSharedFactorRows == 0);
     waves *= 2;
   }
   return whole;
@@ -41,12 +41,13 @@ bool groups_have_rows(MatrixOp matrix, const Layout& layout) {
 bool has_columns(const Instr& mma, const Layout& sums) {
   const MatrixInfo& row = info(mma.matrix);
   const int64_t columns = sums.repeats(1) / fragments_of(mma.matrix).c.repeats(1) * row.n;
-  return columns == kNearColumns / 4 || columns == kNearColumns / 2 || columns % kNearColumns == 0;
+  return columns == kSharedFactorColumns / 4 || columns == kSharedFactorColumns / 2 ||
+         columns % kSharedFactorColumns == 0;
 }
 
 class Sequence {
  public:
-  explicit Sequence(const Kernel& kernel) : kernel_(kernel), factors_(near_factors(kernel)) {}
+  explicit Sequence(const Kernel& kernel) : kernel_(kernel), factors_(shared_factors(kernel)) {}
 
   absl::Status check(const std::vector<Instr>& body) {
     for (const Instr& instr : body) {
@@ -76,14 +77,14 @@ class Sequence {
   }
 
   const Kernel& kernel_;
-  NearFactors factors_;
+  SharedFactors factors_;
   const Instr* open_ = nullptr;  // the last factor whose product has not been waited for
 };
 
 }  // namespace
 
-NearFactors near_factors(const Kernel& kernel) {
-  NearFactors out;
+SharedFactors shared_factors(const Kernel& kernel) {
+  SharedFactors out;
   each_instr(kernel.body, [&](const Instr& instr) {
     if (!in_memory(instr) || instr.args.size() != 2) return;
     if (!holds_left(instr.matrix)) out.insert({instr.args[0], {instr.matrix, info(instr.matrix).left}});
@@ -92,21 +93,21 @@ NearFactors near_factors(const Kernel& kernel) {
   return out;
 }
 
-int64_t near_row(DType dtype) {
+int64_t shared_row_elements(DType dtype) {
   return 128 / size_of(dtype);
 }
 
-Swizzle near_swizzle(DType dtype, bool along_k, int64_t along) {
+Swizzle shared_factor_swizzle(DType dtype, bool along_k, int64_t along) {
   // There are as many pieces in a row as there are rows that swap pieces in different ways.
   Swizzle out{kRows, log2_floor(kPiece / size_of(dtype)), kRows};
-  if (along_k || along <= near_row(dtype)) return out;
-  out.column = out.rows = log2_floor(near_row(dtype));
-  out.panels = log2_floor(along / near_row(dtype));
+  if (along_k || along <= shared_row_elements(dtype)) return out;
+  out.column = out.rows = log2_floor(shared_row_elements(dtype));
+  out.panels = log2_floor(along / shared_row_elements(dtype));
   return out;
 }
 
-int64_t near_place(DType dtype, bool along_k, int64_t at, int64_t k) {
-  return at * near_row(dtype) + (along_k ? k : k * near_row(dtype));
+int64_t shared_factor_place(DType dtype, bool along_k, int64_t at, int64_t k) {
+  return at * shared_row_elements(dtype) + (along_k ? k : k * shared_row_elements(dtype));
 }
 
 namespace {
@@ -135,11 +136,11 @@ bool same(Affine a, const Affine& b) {
 std::optional<MatrixBox> box_of(const Kernel& kernel, const Instr& copy) {
   const KernelBuffer &from = kernel.buffers[copy.slice.buffer], &to = kernel.buffers[copy.into.buffer];
   const std::vector<int64_t>& shape = kernel.tiles[copy.args[0]].layout.shape;
-  const int64_t piece = kPiece / size_of(from.dtype), columns = near_row(from.dtype);
+  const int64_t piece = kPiece / size_of(from.dtype), columns = shared_row_elements(from.dtype);
   if (shape.size() != 2 || copy.slice.strides[1] != 1 || shape[1] % columns != 0 || shape[0] > kMostBoxRows)
     return std::nullopt;
   const bool in_panels = shape[1] > columns;
-  const bool in_place = to.dtype == from.dtype && to.swizzle == near_swizzle(to.dtype, !in_panels, shape[1]) &&
+  const bool in_place = to.dtype == from.dtype && to.swizzle == shared_factor_swizzle(to.dtype, !in_panels, shape[1]) &&
                         copy.into.strides == std::vector<int64_t>{shape[1], 1} &&
                         whole_atoms(copy.into.offset, to.dtype) && shape[0] % (1 << kRows) == 0 &&
                         (!in_panels || shape[0] == int64_t{1} << to.swizzle.rows);
@@ -167,7 +168,7 @@ std::optional<MatrixBox> box_of(const Kernel& kernel, const Instr& copy) {
   return out;
 }
 
-std::string near_problem(const Kernel& kernel, const NearFactors& factors, const Instr& instr) {
+std::string shared_factor_problem(const Kernel& kernel, const SharedFactors& factors, const Instr& instr) {
   for (const TileId arg : instr.args)
     if (factors.contains(arg) && !in_memory(instr)) return "a factor in memory is multiplied, and nothing else";
   if (in_memory(instr) && !has_columns(instr, kernel.tiles[instr.result].layout))
@@ -179,11 +180,11 @@ std::string near_problem(const Kernel& kernel, const NearFactors& factors, const
   const KernelBuffer& buffer = kernel.buffers[instr.slice.buffer];
   const Tile& tile = kernel.tiles[instr.result];
   const DType dtype = factor->second.dtype;
-  const int64_t n = tile.layout.shape[0], row = near_row(dtype), pitch = along_k ? row : instr.gap;
+  const int64_t n = tile.layout.shape[0], row = shared_row_elements(dtype), pitch = along_k ? row : instr.gap;
   const int64_t word = elements_of_word(dtype);
   if (buffer.level != Level::kShared || buffer.dtype != dtype || !tile.bound.empty())
     return "a factor is in shared memory, of the instruction's dtype and without bounds";
-  if (buffer.swizzle != near_swizzle(dtype, along_k, pitch) || (!along_k && size_of(dtype) != 2) ||
+  if (buffer.swizzle != shared_factor_swizzle(dtype, along_k, pitch) || (!along_k && size_of(dtype) != 2) ||
       (!along_k && (pitch % row != 0 || !std::has_single_bit(static_cast<uint64_t>(pitch)) || n > pitch)) ||
       instr.slice.strides != (along_k ? std::vector<int64_t>{row, word} : std::vector<int64_t>{1, word * pitch}) ||
       word * tile.layout.shape[1] > row || !groups_have_rows(factor->second.matrix, tile.layout))
@@ -193,7 +194,7 @@ std::string near_problem(const Kernel& kernel, const NearFactors& factors, const
   return "";
 }
 
-absl::Status check_near_order(const Kernel& kernel) {
+absl::Status check_shared_factor_order(const Kernel& kernel) {
   Sequence order(kernel);
   WL_RETURN_IF_ERROR(order.check(kernel.body));
   return order.end();

@@ -1,5 +1,6 @@
-// Contractions whose factors stay in shared memory (compiler/kernel/near.h): every schedule computes its graph.
-#include "compiler/kernel/near.h"
+// Contractions whose factors stay in shared memory (compiler/kernel/shared_factors.h): every schedule computes its
+// graph.
+#include "compiler/kernel/shared_factors.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -8,7 +9,7 @@
 #include "compiler/schedule/contract/contract.h"
 #include "tests/unit/fuzz.h"
 #include "tests/unit/schedule/compare.h"
-#include "tests/unit/schedule/contract/near_products.h"
+#include "tests/unit/schedule/contract/shared_factor_products.h"
 #include "tests/unit/schedule/instrs_in.h"
 
 namespace wl {
@@ -19,17 +20,17 @@ using testing::instrs_in;
 using testing::machine_with;
 using testing::parsed;
 
-TEST(NearSchedules, OfRandomProductsMeanTheirGraphs) {
+TEST(SharedFactorSchedules, OfRandomProductsMeanTheirGraphs) {
   int kernels = 0, async = 0, across = 0, panels = 0, tails = 0;
   const uint64_t first = testing::test_seed(20261127);
   for (uint64_t seed = first; seed < first + static_cast<uint64_t>(testing::scaled(24)); ++seed) {
     SCOPED_TRACE(cat("seed ", seed));
-    const Graph group = parsed(testing::near_product(seed));
+    const Graph group = parsed(testing::shared_factor_product(seed));
     const Machine machine = machine_with("cuda:sm_90a");
     const Domain domain = analyze(group, machine).value();
     ASSERT_EQ(domain.cls, LoopClass::kContract);
     const Space space = space_of(group, domain, machine).value();
-    testing::expect_meanings(group, domain, space, machine, testing::near_points(space, 2, seed), &kernels,
+    testing::expect_meanings(group, domain, space, machine, testing::shared_factor_points(space, 2, seed), &kernels,
                              [&](const Kernel& kernel, const Point& point) {
                                const std::string text = print(kernel);
                                EXPECT_GT(instrs_in(kernel.body, InstrOp::kMmaWait), 0);
@@ -50,18 +51,18 @@ TEST(NearSchedules, OfRandomProductsMeanTheirGraphs) {
   for (const int n : {async, across, panels, tails}) EXPECT_GT(n, 0);
 }
 
-TEST(NearSchedules, OfBytesMeanTheirGraphs) {
+TEST(SharedFactorSchedules, OfBytesMeanTheirGraphs) {
   int kernels = 0, async = 0, scattered = 0;
   const uint64_t first = testing::test_seed(20261205);
   for (uint64_t seed = first; seed < first + static_cast<uint64_t>(testing::scaled(16)); ++seed) {
     SCOPED_TRACE(cat("seed ", seed));
-    const Graph group = parsed(testing::near_byte_product(seed));
+    const Graph group = parsed(testing::shared_factor_byte_product(seed));
     const Machine machine = machine_with("cuda:sm_90a");
     const Domain domain = analyze(group, machine).value();
     const Space space = space_of(group, domain, machine).value();
-    testing::expect_meanings(group, domain, space, machine, testing::near_points(space, 2, seed), &kernels,
+    testing::expect_meanings(group, domain, space, machine, testing::shared_factor_points(space, 2, seed), &kernels,
                              [&](const Kernel& kernel, const Point& point) {
-                               EXPECT_EQ(space.schedule(point)[kStepK], near_row(DType::u8));
+                               EXPECT_EQ(space.schedule(point)[kStepK], shared_row_elements(DType::u8));
                                EXPECT_EQ(instrs_in(kernel.body, InstrOp::kWordsAcross), 0);
                                async += instrs_in(kernel.body, InstrOp::kAsyncLoad) > 0;
                                scattered += instrs_in(kernel.body, InstrOp::kConvert) > 0;
@@ -74,8 +75,8 @@ TEST(NearSchedules, OfBytesMeanTheirGraphs) {
 }
 
 // The next copies are started while the products are computed; no other instruction lies between start and wait.
-TEST(NearSchedules, StartCopiesBesideProducts) {
-  const Graph group = parsed(testing::near_product_of("bf16", 256, 256, 512, "mk", "nk"));
+TEST(SharedFactorSchedules, StartCopiesBesideProducts) {
+  const Graph group = parsed(testing::shared_factor_product_of("bf16", 256, 256, 512, "mk", "nk"));
   const Machine machine = machine_with("cuda:sm_90a");
   const Domain domain = analyze(group, machine).value();
   const Space space = space_of(group, domain, machine).value();
@@ -97,8 +98,8 @@ TEST(NearSchedules, StartCopiesBesideProducts) {
   EXPECT_EQ(loops, 1);
 }
 
-TEST(NearSchedules, VerifierRejectsOtherOrders) {
-  const Graph group = parsed(testing::near_product_of("bf16", 256, 256, 512, "mk", "kn"));
+TEST(SharedFactorSchedules, VerifierRejectsOtherOrders) {
+  const Graph group = parsed(testing::shared_factor_product_of("bf16", 256, 256, 512, "mk", "kn"));
   const Machine machine = machine_with("cuda:sm_90a");
   const Domain domain = analyze(group, machine).value();
   const Space space = space_of(group, domain, machine).value();
@@ -152,10 +153,10 @@ TEST(NearSchedules, VerifierRejectsOtherOrders) {
   refused("has no such matrices", [](Kernel& k) { k.target = "cuda:sm_80"; });
 }
 
-TEST(NearSchedules, SwizzlesAreOneToOneAndPeriodic) {
+TEST(SharedFactorSchedules, SwizzlesAreOneToOneAndPeriodic) {
   for (const int64_t along : {64, 128, 256})
     for (const bool along_k : {true, false}) {
-      const Swizzle swizzle = near_swizzle(DType::bf16, along_k, along);
+      const Swizzle swizzle = shared_factor_swizzle(DType::bf16, along_k, along);
       const int64_t size = along * 64;
       std::vector<bool> met(static_cast<size_t>(size), false);
       for (int64_t i = 0; i < size; ++i) {
