@@ -85,11 +85,11 @@ class Stitcher {
   }
 
   // For a block that walks `axis` in turns (iterations over parts of it) of `length` elements. `rest`: the slab of the
-  // shorter last turn, or null if there is none. `held`: the turns keep their values in registers.
-  absl::StatusOr<Stitched> run(int64_t rows, int64_t length, const CarriedAxis& axis, const Slab* rest, bool held) {
+  // shorter last turn, or null if there is none. `resident`: the turns keep their values in registers.
+  absl::StatusOr<Stitched> run(int64_t rows, int64_t length, const CarriedAxis& axis, const Slab* rest, bool resident) {
     result_.rows = rows;
     result_.counts = slab_.counts;
-    WL_ASSIGN_OR_RETURN(const CarriedParts parts, carried_parts(group_, axis, slab_, held));
+    WL_ASSIGN_OR_RETURN(const CarriedParts parts, carried_parts(group_, axis, slab_, resident));
     for (const CarriedValue& value : parts.values)
       result_.kept.push_back({.name = value.name,
                               .dtype = value.dtype,
@@ -100,7 +100,7 @@ class Stitcher {
     const size_t first = result_.stages.size();
     WL_RETURN_IF_ERROR(add_turn(parts));
     result_.turns = {length, slab_.turns, first, result_.stages.size()};
-    result_.turns.held = held;
+    result_.turns.resident = resident;
     if (rest != nullptr) {
       WL_ASSIGN_OR_RETURN(const CarriedParts last, carried_parts(group_, axis, *rest));
       if (!carry_alike(parts, last)) return invalid("turns of other lengths would carry other values");
@@ -235,7 +235,7 @@ class Stitcher {
     for (size_t k = 0; k < result_.stages.size(); ++k) {
       Target target = *machine_.target;
       for (const StitchKept& kept : result_.kept)
-        if (kept.first <= k && k <= kept.last && !result_.turns.held) target.gpu.block_shared -= kept.bytes();
+        if (kept.first <= k && k <= kept.last && !result_.turns.resident) target.gpu.block_shared -= kept.bytes();
       if (target.is_gpu() && target.gpu.block_shared <= 0)
         return invalid("the values that a block of ", result_.rows, " rows keeps exceed the shared memory of ",
                        target.name);
@@ -271,14 +271,14 @@ bool may_hold_values(const Graph& group, const Machine& machine) {
   return machine.target->is_gpu() && std::any_of(group.nodes.begin(), group.nodes.end(), [&](const Node& node) {
            if (node.op != Op::contract) return false;
            const auto dtype = [&](size_t i) { return group.nodes[node.operands[i]].dtype; };
-           return !matrices_for(dtype(0), dtype(1), machine.target->features, /*held=*/true).empty();
+           return !matrices_for(dtype(0), dtype(1), machine.target->features, /*resident=*/true).empty();
          });
 }
 
-// Adds choices whose blocks walk a reduced axis in turns, where a correction for what they carry is known. `held`: the
-// blocks keep values in registers; the length of a turn must then divide the axis.
+// Adds choices whose blocks walk a reduced axis in turns, where a correction for what they carry is known. `resident`:
+// the blocks keep values in registers; the length of a turn must then divide the axis.
 void add_turning(const Shareable& made, const Machine& machine, std::vector<int64_t> lengths, size_t row, int64_t least,
-                 bool held, const StitchOptions& options, Stitch& found) {
+                 bool resident, const StitchOptions& options, Stitch& found) {
   const Graph& group = made.graph;
   const int64_t extent = group.nodes[group.outputs[0].node].shape[row];
   for (const CarriedAxis& axis : carried_axes(group)) {
@@ -290,9 +290,9 @@ void add_turning(const Shareable& made, const Machine& machine, std::vector<int6
         const int64_t left = axis.extent % length;
         absl::StatusOr<Slab> rest;
         if (left > 0) rest = slab_of(group, lengths, &axis, left);
-        if (!slab.ok() || (left > 0 && (held || !rest.ok()))) continue;
+        if (!slab.ok() || (left > 0 && (resident || !rest.ok()))) continue;
         absl::StatusOr<Stitched> stitched = Stitcher(made, machine, *std::move(slab), options)
-                                                .run(rows, length, axis, left > 0 ? &*rest : nullptr, held);
+                                                .run(rows, length, axis, left > 0 ? &*rest : nullptr, resident);
         if (stitched.ok() && (found.choices.size() == before || alike(found.choices[before], *stitched)))
           found.choices.push_back(*std::move(stitched));
       }
@@ -338,9 +338,9 @@ absl::StatusOr<Domain> stitch(const Graph& whole, const Machine& machine, const 
     if (stitched.ok() && (found->choices.empty() || alike(found->choices[0], *stitched)))
       found->choices.push_back(*std::move(stitched));
   }
-  for (const bool held : {false, true})
-    if (options.turns && (!held || may_hold_values(group, machine)))
-      add_turning(made, machine, lengths, row, least, held, options, *found);
+  for (const bool resident : {false, true})
+    if (options.turns && (!resident || may_hold_values(group, machine)))
+      add_turning(made, machine, lengths, row, least, resident, options, *found);
   WL_RETURN_IF_ERROR(ended(options.work));
   if (found->choices.empty())
     return status.ok() ? invalid("no number of rows divides ", shape[row], " rows among blocks") : status;

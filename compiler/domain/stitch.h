@@ -57,9 +57,9 @@ struct Stitched {
   struct Turns {
     int64_t length = 0, count = 1;
     size_t first = 0, last = 0, rest = 0;
-    // Whether values are held: the stages from `first` on pass them to each other in registers
-    // (compiler/schedule/held), not in scratch.
-    bool held = false;
+    // Whether values are resident: the stages from `first` on pass them to each other in registers
+    // (compiler/schedule/resident), not in scratch.
+    bool resident = false;
     // Elements of the reduced axis beyond `base` + `step` * (the block's number along `axis`) do not count in this
     // block, so turns that have only such elements are not run. axis -1: all elements count.
     struct {
@@ -69,13 +69,13 @@ struct Stitched {
   };
   Turns turns = {};
   int64_t blocks() const;  // number of blocks, along all axes together
-  bool is_held(size_t stage) const { return turns.held && stage >= turns.first; }
+  bool is_resident(size_t stage) const { return turns.resident && stage >= turns.first; }
   int64_t turns_of(size_t stage) const { return turns.first <= stage && stage < turns.last ? turns.count : 1; }
 };
 
 // All ways to stitch a group: one choice for every number of rows that a block may have and every length of a turn.
-// First come the choices without turns (length 0), then those with turns, last those with turns whose values are held
-// in registers. Within each of these three parts all choices have stages of the same classes. Never empty.
+// First come the choices without turns (length 0), then those with turns, last those with turns whose values are
+// resident in registers. Within each of these three parts all choices have stages of the same classes. Never empty.
 struct Stitch {
   std::vector<Stitched> choices;
 };

@@ -167,7 +167,7 @@ class Printer {
   int lanes_;
   Writer out_;
   std::set<TileId> register_tiles_, rounded_tiles_;
-  HeldTiles in_tile_registers_;
+  ResidentTiles in_tile_registers_;
   SharedFactors shared_factors_;  // factors of matrix instructions that stay in shared memory
   struct SharedFactorPlace {
     std::string name;      // of the variable that says where the factor begins in shared memory

@@ -206,20 +206,20 @@ void Printer::print_shared_factor_mma(const Instr& instr) {
   const Layout& sums = tile_of(instr.result).layout;
   const int64_t rows = sums.repeats(0) / fragments.c.repeats(0), columns = sums.repeats(1) / fragments.c.repeats(1);
   const int64_t each = std::min(columns, kSharedFactorColumns / row.n);
-  const bool held = holds_left(instr.matrix);
+  const bool left_in_registers = holds_left(instr.matrix);
   const auto place = [&](int side, int64_t at, int64_t k) {
     const SharedFactorPlace& begin = shared_factor_places_.at(instr.args[side]);
     return cat(begin.name, " + ", shared_factor_place(shared_factors_.at(instr.args[side]).dtype, begin.along_k, at, k),
                "L");
   };
   const auto across_k = [&](int side) { return shared_factor_places_.at(instr.args[side]).along_k ? "0" : "1"; };
-  const std::string orders = held ? across_k(1) : cat(across_k(0), ", ", across_k(1));
+  const std::string orders = left_in_registers ? across_k(1) : cat(across_k(0), ", ", across_k(1));
   out_.line("wl_mma_begin();");
   for (int64_t k = 0; k < elements_of_word(row.left) * tile_of(instr.args[0]).layout.shape[1]; k += row.k)
     for (int64_t down = 0; down < rows; ++down)
       for (int64_t across = 0; across < columns; across += each) {
         std::vector<std::string> arguments;
-        if (held)
+        if (left_in_registers)
           add_fragment(instr.args[0], fragments.a, down, k / row.k, arguments);
         else
           arguments.push_back(place(0, down * row.m, k));

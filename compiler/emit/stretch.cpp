@@ -64,7 +64,7 @@ bool conflict(const Kernel& kernel, const Instr& earlier, const Instr& later) {
   return !(earlier.slice == later.slice) && !disjoint_slots(kernel, earlier.slice, later.slice);
 }
 
-void collect(const Kernel& kernel, const std::vector<Instr>& body, const HeldTiles& in_tile_registers, int* stretch,
+void collect(const Kernel& kernel, const std::vector<Instr>& body, const ResidentTiles& in_tile_registers, int* stretch,
              std::map<TileId, std::set<int>>* uses) {
   for (size_t i = 0; i < body.size();) {
     if (body[i].op == InstrOp::kLoop) {
@@ -95,7 +95,7 @@ bool same_space(const Tile& a, const Tile& b) {
   return a.layout.shape == b.layout.shape && broadcasts_into(a, b) && broadcasts_into(b, a);
 }
 
-bool uses_tile_registers(const Instr& instr, const HeldTiles& tiles) {
+bool uses_tile_registers(const Instr& instr, const ResidentTiles& tiles) {
   if (tiles.empty()) return false;
   return tiles.contains(instr.result) ||
          (info(instr.op).reads_arguments() &&
@@ -103,7 +103,7 @@ bool uses_tile_registers(const Instr& instr, const HeldTiles& tiles) {
 }
 
 Stretch next_stretch(const Kernel& kernel, std::span<const Instr> body, size_t begin,
-                     const HeldTiles& in_tile_registers) {
+                     const ResidentTiles& in_tile_registers) {
   Stretch out;
   std::set<TileId> folded;
   bool mixed = false;

@@ -18,11 +18,11 @@ struct Stretch {
 
 // Whether an instruction fills, moves or multiplies tiles in the tile registers of a CPU; `tiles` is
 // tiles_in_registers(kernel).
-bool uses_tile_registers(const Instr& instr, const HeldTiles& tiles);
+bool uses_tile_registers(const Instr& instr, const ResidentTiles& tiles);
 // Returns the longest stretch of `body` that begins at instruction `begin`. A stretch ends before a loop, and is empty
 // if `begin` is a loop. An instruction that uses tile registers is a stretch by itself.
 Stretch next_stretch(const Kernel& kernel, std::span<const Instr> body, size_t begin,
-                     const HeldTiles& in_tile_registers);
+                     const ResidentTiles& in_tile_registers);
 
 // The tiles that have more than one register repeat and are used in several stretches. They stay in registers, so every
 // stretch that uses them prints without a loop.

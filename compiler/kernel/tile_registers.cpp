@@ -54,13 +54,13 @@ std::vector<TileRegister> registers_of(MatrixOp matrix, const Layout& layout) {
   return out;
 }
 
-HeldTiles tiles_in_registers(const Kernel& kernel) {
-  HeldTiles out;
+ResidentTiles tiles_in_registers(const Kernel& kernel) {
+  ResidentTiles out;
   if (kernel.wave > 0) return out;
   each_product(kernel.body, [&](const Instr& mma) {
     int next = 0;
     for (const TileId tile : tiles_of_product(mma)) {
-      out.emplace(tile, HeldTile{next, mma.matrix});
+      out.emplace(tile, ResidentTile{next, mma.matrix});
       next += static_cast<int>(registers_of(mma.matrix, kernel.tiles[tile].layout).size());
     }
   });
@@ -81,7 +81,7 @@ std::optional<std::vector<TileRegister>> shapes_of(const Kernel& kernel, std::sp
 }
 
 absl::Status check_tile_registers(const Kernel& kernel) {
-  const HeldTiles tiles = tiles_in_registers(kernel);
+  const ResidentTiles tiles = tiles_in_registers(kernel);
   absl::Status status;
   const auto fail = [&](const Instr& instr, const std::string& what) {
     if (status.ok()) status = absl::InternalError(cat("kernel ", kernel.name, ": ", what, ": ", print(kernel, instr)));

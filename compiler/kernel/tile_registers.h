@@ -22,14 +22,14 @@ struct TileRegister {
 };
 
 // A tile in tile registers: the number of its first register, and the instruction whose factor or sums it is.
-struct HeldTile {
+struct ResidentTile {
   int first = 0;
   MatrixOp matrix = {};
 };
-using HeldTiles = std::map<TileId, HeldTile>;
+using ResidentTiles = std::map<TileId, ResidentTile>;
 
 // The tiles that are in tile registers: all operands of products, on machines without lanes.
-HeldTiles tiles_in_registers(const Kernel& kernel);
+ResidentTiles tiles_in_registers(const Kernel& kernel);
 // The tile registers of a tile that is a factor or the sums of `matrix`, in the order of their fragments by rows.
 std::vector<TileRegister> registers_of(MatrixOp matrix, const Layout& layout);
 // The shapes of all tile registers, by number, that a part of the body needs. nullopt where it has no product, or

@@ -284,9 +284,9 @@ Rates share_of(Rates r, double workers) {
 
 // The share of the target's rate of matrix instructions that a stage (a loop nest of a stitched group) reaches, by the
 // instruction that its extents fill. Instructions of groups of waves, which take the left factor from registers, are
-// used only if stages hold values in registers (`held`). 0: the stage multiplies on lanes, alone or in words of narrow
-// elements.
-double stage_matrix_share(const Stage& stage, bool held, const Machine& machine) {
+// used only if stages hold values in registers (`resident`). 0: the stage multiplies on lanes, alone or in words of
+// narrow elements.
+double stage_matrix_share(const Stage& stage, bool resident, const Machine& machine) {
   const Target& target = *machine.target;
   if (!target.is_gpu() || stage.domain.contract < 0) return 0;
   const Domain& domain = stage.domain;
@@ -294,7 +294,7 @@ double stage_matrix_share(const Stage& stage, bool held, const Machine& machine)
                               extent_of(domain, domain.reduced)}) >= kSharedFactorRows;
   const std::vector<NodeId>& factors = stage.graph.nodes[domain.contract].operands;
   const auto dtype = [&](size_t side) { return stage.graph.nodes[factors[side]].dtype; };
-  for (const MatrixOp op : matrices_for(dtype(0), dtype(1), held && wide ? target.features : 0, /*held=*/true))
+  for (const MatrixOp op : matrices_for(dtype(0), dtype(1), resident && wide ? target.features : 0, /*resident=*/true))
     if (holds_left(op)) return matrix_rate(op, target) / target.arithmetic.matrices(info(op).left, info(op).right);
   for (const MatrixOp op : matrices_for(stage.graph, stage.domain, machine))
     if (!multiplies_in_memory(op))
@@ -317,7 +317,7 @@ Cost stitched_cost(const Graph& group, const Domain& domain, const Machine& mach
       Machine mine = stage_machine(machine, stage);
       Target target = *mine.target;
       target.gpu.units = std::min(1, target.gpu.units);
-      const double share = stage_matrix_share(stage, choice.turns.held, mine);
+      const double share = stage_matrix_share(stage, choice.turns.resident, mine);
       Arithmetic& own = target.arithmetic;
       for (double* rate : {&own.matrix_f16, &own.matrix_bf16, &own.matrix_i8, &own.matrix_tf32}) *rate *= share;
       mine.target = &target;

@@ -33,12 +33,12 @@ std::optional<MatrixOp> matrix_named(std::string_view name) {
   return first_matrix([name](const MatrixInfo& row) { return row.name == name; });
 }
 
-std::vector<MatrixOp> matrices_for(DType left, DType right, uint32_t features, bool held) {
+std::vector<MatrixOp> matrices_for(DType left, DType right, uint32_t features, bool resident) {
   std::vector<MatrixOp> out;
   for (const MatrixInfo& row : matrices()) {
     if (row.left != left || row.right != right || (row.feature & features) != row.feature) continue;
-    if (held && elements_of_word(row.left) == 1) continue;  // `pack` makes only words of several elements
-    if (held ? holds_left(row.op) || !multiplies_in_memory(row.op) : !holds_left(row.op)) out.push_back(row.op);
+    if (resident && elements_of_word(row.left) == 1) continue;  // `pack` makes only words of several elements
+    if (resident ? holds_left(row.op) || !multiplies_in_memory(row.op) : !holds_left(row.op)) out.push_back(row.op);
   }
   const auto products = [](MatrixOp op) { return info(op).m * info(op).n * info(op).k; };
   std::stable_sort(out.begin(), out.end(), [&](MatrixOp a, MatrixOp b) { return products(a) > products(b); });

@@ -32,9 +32,9 @@ std::span<const MatrixInfo> matrices();  // in the order of MatrixOp
 const MatrixInfo& info(MatrixOp op);
 std::optional<MatrixOp> matrix_named(std::string_view name);
 // Returns the instructions that multiply elements of these dtypes on a target with these TargetFeatures, those with the
-// most multiply-adds first. With `held`, it returns those that can take their left factor from registers in which an
-// earlier product left its sums; without, those that need no such factor.
-std::vector<MatrixOp> matrices_for(DType left, DType right, uint32_t features, bool held = false);
+// most multiply-adds first. With `resident`, it returns those that can take their left factor from registers in which
+// an earlier product left its sums; without, those that need no such factor.
+std::vector<MatrixOp> matrices_for(DType left, DType right, uint32_t features, bool resident = false);
 // Whether the instruction reads factors from shared memory and runs asynchronously: its sums are valid after a wait.
 bool multiplies_in_memory(MatrixOp op);
 // Whether such an instruction reads only its right factor from shared memory, and the left one from registers.

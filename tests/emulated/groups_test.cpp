@@ -206,10 +206,10 @@ TEST_F(Emulated, ValuesInRegistersMeanTheirGraphs) {
   const uint64_t first = testing::test_seed(20261130);
   for (uint64_t seed = first; kernels < wanted && seed < first + 100; ++seed) {
     SCOPED_TRACE(cat("seed ", seed));
-    const Graph group = testing::drawn_held_attention(seed);
+    const Graph group = testing::drawn_resident_attention(seed);
     const Domain domain = analyze_group(group, machine).value();
     const Space space = space_of(group, domain, machine).value();
-    const std::vector<Point> points = testing::with_held_values(space, space.seeds);
+    const std::vector<Point> points = testing::with_resident_values(space, space.seeds);
     if (points.empty()) continue;
     kernels += run(group, domain, space, points[seed % points.size()], seed) ? 1 : 0;
     if (HasFailure()) return;

@@ -186,15 +186,15 @@ TEST_P(SimulatedMatrices, OfStagesMeanTheirGraphs) {
 // Values that one stage of a turn passes to the next stay in the fragments of matrix instructions.
 TEST_P(SimulatedMatrices, OfValuesInRegistersMeanTheirGraphs) {
   const auto [first, last] = seeds(24, 20261130);
-  testing::CompiledChecks checks("simulated_held");
+  testing::CompiledChecks checks("simulated_resident");
   const auto wanted = static_cast<int>(last - first);
   for (uint64_t seed = first * 64; checks.kernels() < wanted; ++seed) {
     SCOPED_TRACE(cat("seed ", seed));
     const Machine machine = testing::machine_named(kTargets[seed % std::size(kTargets)]);
-    const Graph graph = testing::drawn_held_attention(seed);
+    const Graph graph = testing::drawn_resident_attention(seed);
     const Domain domain = analyze_group(graph, machine).value();
     const Space space = space_of(graph, domain, machine).value();
-    const std::vector<Point> points = testing::with_held_values(space, space.seeds);
+    const std::vector<Point> points = testing::with_resident_values(space, space.seeds);
     if (points.empty()) continue;
     add_kernels(checks, {graph, domain, space, machine}, seed, {points[seed % points.size()]}, "wl_word_of_");
     if (HasFatalFailure()) return;

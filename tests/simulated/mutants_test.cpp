@@ -193,13 +193,13 @@ std::optional<Case> boxes_case(uint64_t seed) {
 
 // Returns attention whose values stay in registers. The kind "identity" is not for it: another identity only matters in
 // rows of which no key is seen.
-std::optional<Case> held_case(uint64_t seed) {
-  const Graph graph = testing::drawn_held_attention(seed);
+std::optional<Case> resident_case(uint64_t seed) {
+  const Graph graph = testing::drawn_resident_attention(seed);
   constexpr const char* kRows[] = {"cuda:sm_80", "hip:gfx942", "cuda:sm_90a"};
   const Machine machine = testing::machine_named(kRows[seed % std::size(kRows)]);
   const Domain domain = analyze_group(graph, machine).value();
   const Space space = space_of(graph, domain, machine).value();
-  const std::vector<Point> points = testing::with_held_values(space, space.seeds);
+  const std::vector<Point> points = testing::with_resident_values(space, space.seeds);
   if (points.empty()) return std::nullopt;
   return case_at(graph, domain, machine, space, points[seed % points.size()]);
 }
@@ -304,7 +304,8 @@ TEST(Simulated, CatchesBrokenFactorsInMemory) {
 
 TEST(Simulated, CatchesBrokenValuesInRegisters) {
   expect_caught(testing::test_seed(20261130), static_cast<size_t>(testing::scaled(10)),
-                {"barrier", "async", "slot", "shuffle", "matrix", "sums", "pack", "words", "shared factor"}, held_case);
+                {"barrier", "async", "slot", "shuffle", "matrix", "sums", "pack", "words", "shared factor"},
+                resident_case);
 }
 
 TEST(Simulated, CatchesBrokenRunsAndBytes) {

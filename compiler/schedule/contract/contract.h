@@ -92,22 +92,22 @@ int64_t matrix_shared(MatrixOp matrix, const Schedule& schedule);
 // its operands in shared memory.
 DType lanes_dtype(const Graph& group, const Domain& domain);
 
-// A contraction as a stage of a stitched block whose values are held: they stay in registers from one stage to the next
-// (compiler/schedule/held/held.h).
-struct GpuHeld {
+// A contraction as a stage of a stitched block whose values are resident: they stay in registers from one stage to the
+// next (compiler/schedule/resident/resident.h).
+struct GpuResident {
   MatrixOp matrix = {};
   int rows_axis = 0;  // the axis of the tiles of sums that the rows run along: 0 or 1
-  int operand = 0;    // number of the operand that moves along the rows; it is the one that is held
+  int operand = 0;    // number of the operand that moves along the rows; it is the one that is resident
   int waves = 1;      // waves that divide the rows among themselves
 };
 // The layout of the block's sums of `rows` x `columns`. InvalidArgument where the waves do not divide them into whole
 // fragments.
-absl::StatusOr<Layout> held_layout(const GpuHeld& held, int64_t rows, int64_t columns);
-// The layout of the words of the held operand, which has `rows` rows, for one step of the instruction along k.
-Layout held_words(const GpuHeld& held, int64_t rows);
-// Lowers such a contraction. The kernel stores its outputs from tiles in the layout of held_layout().
-absl::StatusOr<Kernel> lower_gpu_held(const Graph& group, const Domain& domain, const Machine& machine,
-                                      const GpuHeld& held);
+absl::StatusOr<Layout> resident_tile_layout(const GpuResident& resident, int64_t rows, int64_t columns);
+// The layout of the words of the resident operand, which has `rows` rows, for one step of the instruction along k.
+Layout resident_words(const GpuResident& resident, int64_t rows);
+// Lowers such a contraction. The kernel stores its outputs from tiles in the layout of resident_tile_layout().
+absl::StatusOr<Kernel> lower_gpu_resident(const Graph& group, const Domain& domain, const Machine& machine,
+                                          const GpuResident& resident);
 
 // Lower a contraction on a CPU and on a GPU. InvalidArgument where the contraction or the machine does not allow the
 // schedule; Unimplemented for a contraction without results.

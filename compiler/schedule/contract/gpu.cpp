@@ -44,7 +44,7 @@ absl::StatusOr<Kernel> GpuContract::run() {
 }
 
 absl::Status GpuContract::prepare() {
-  if (held_) return choose_held();
+  if (resident_) return choose_resident();
   set_launch(out_.kernel(), "contract", schedule_, machine_);
   dtype_ = lanes_dtype(group_, domain_);
   matrix_ = matrix_of(schedule_);

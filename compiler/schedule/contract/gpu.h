@@ -20,10 +20,10 @@
 // computes a part of the steps along K. They store their sums in the workspace; the last block to arrive adds up the
 // sums of all, and alone computes the epilogue.
 //
-// As a stage of a stitched block that keeps its values in registers (GpuHeld), the contraction has one tile of all rows
-// and columns, whose waves divide only the rows, and no loop over steps of K. The operand along the rows is then held:
-// it needs no shared memory, since each wave has its rows in registers, in the layout of sums, and takes the words that
-// it multiplies from there.
+// As a stage of a stitched block that keeps its values in registers (GpuResident), the contraction has one tile of all
+// rows and columns, whose waves divide only the rows, and no loop over steps of K. The operand along the rows is then
+// resident: it needs no shared memory, since each wave has its rows in registers, in the layout of sums, and takes the
+// words that it multiplies from there.
 //
 // With persistent blocks there are as many blocks as run at once, and each computes tile after tile. The tiles that are
 // left for a last round, in which some blocks would have none, may be shared by several blocks each (reduction_blocks).
@@ -53,9 +53,9 @@ class GpuContract {
   GpuContract(const Graph& group, const Domain& domain, const Schedule& schedule, const Machine& machine)
       : group_(group), domain_(domain), schedule_(schedule), machine_(machine), out_(group, machine) {}
   GpuContract(const Graph& group, const Domain& domain, const Schedule& schedule, const Machine& machine,
-              const GpuHeld& held)
+              const GpuResident& resident)
       : GpuContract(group, domain, schedule, machine) {
-    held_ = held;
+    resident_ = resident;
   }
   absl::StatusOr<Kernel> run();
 
@@ -84,7 +84,7 @@ class GpuContract {
   absl::Status choose_loops(Side& side, const std::vector<AtomId>& atoms, const std::array<Choice, 3>& choices);
   absl::Status choose_threads();
   absl::Status choose_waves();
-  absl::Status choose_held();
+  absl::Status choose_resident();
   void choose_k();
   bool reads_along_k(const Side& side) const;
   void prepare_side(Side& side, const char* name);
@@ -115,13 +115,15 @@ class GpuContract {
   bool copies_alongside() const;
   void set_threads(int64_t count);
   // Computes the tile of the operand that waves hold in registers: all its rows and all of K.
-  void fetch_held();
-  void multiply_held();
+  void fetch_resident();
+  void multiply_resident();
   // Returns the node that adds a value to the contraction's result and is the only one that uses it; -1: there is none.
   // The accumulators can begin with that value (begin_with_addend()).
   NodeId find_total() const;
   void begin_with_addend();
-  bool is_held(const Side& side) const { return held_ && &side == (held_->rows_axis == 0 ? &rows_ : &columns_); }
+  bool is_resident(const Side& side) const {
+    return resident_ && &side == (resident_->rows_axis == 0 ? &rows_ : &columns_);
+  }
 
   // Returns the layout of the accumulators, or of one of their axes. Each thread has `vector_` neighbouring columns and
   // as many rows, repeated, or, with a matrix instruction, the elements that its fragment gives it.
@@ -152,8 +154,8 @@ class GpuContract {
   Slice place_of(const Side& side) const;
   // Adds the products of the operands in shared memory to the accumulators, for `depth` elements of K.
   void compute(int64_t depth);
-  // Returns the words of a factor for one instruction `mma`, from k on: from the held tile, or from the factor's buffer
-  // in shared memory.
+  // Returns the words of a factor for one instruction `mma`, from k on: from the resident tile, or from the factor's
+  // buffer in shared memory.
   TileId load_factor(const Side& side, int64_t k);
   void multiply_matrices(int64_t depth);
 
@@ -175,9 +177,9 @@ class GpuContract {
   absl::Status status_;
   DType dtype_ = DType::f32;  // of the accumulators
   std::optional<MatrixOp> matrix_;
-  std::optional<GpuHeld> held_;
-  TileId held_tile_ = -1;
-  std::vector<BufferId> parts_of_k_;      // shared buffers of the operand that is not held, by part of K
+  std::optional<GpuResident> resident_;
+  TileId resident_tile_ = -1;
+  std::vector<BufferId> parts_of_k_;      // shared buffers of the operand that is not resident, by part of K
   NodeId total_ = -1;                     // find_total(): the accumulators end as its value; -1: as the contraction's
   int kernel_threads_ = 1, copiers_ = 0;  // threads that compute, and that copy, for the tile being emitted
   Fragments fragments_;                   // with a matrix instruction: the block's sums, and both factors of one `mma`

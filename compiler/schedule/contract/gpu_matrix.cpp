@@ -133,8 +133,8 @@ TileId GpuContract::cut_off(const Side& side, TileId tile, const Affine& first) 
 
 TileId GpuContract::load_factor(const Side& side, int64_t k) {
   const TileId tile = out_.tile({DType::u32, &side == &rows_ ? fragments_.a : fragments_.b, {}});
-  if (is_held(side)) {
-    out_.push(pack_instr(tile, side.dtype, held_tile_, 1 - held_->rows_axis, k));
+  if (is_resident(side)) {
+    out_.push(pack_instr(tile, side.dtype, resident_tile_, 1 - resident_->rows_axis, k));
     return tile;
   }
   const int64_t own = side.k_inner ? side.pitch : 1, next = side.k_inner ? 1 : side.pitch;

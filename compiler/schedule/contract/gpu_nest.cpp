@@ -32,7 +32,7 @@ Affine GpuContract::digit_of(const std::string& name, const Affine& of, int64_t 
 void GpuContract::fill(const Place& at, bool masked) {
   std::vector<std::pair<const Side*, TileId>> tiles;
   for (const Side* side : {&rows_, &columns_}) {
-    if (is_held(*side)) continue;
+    if (is_resident(*side)) continue;
     tiles.emplace_back(side, side->async && !masked ? fetch_copied(*side, at) : fetch_side(*side, at, masked));
     if (!status_.ok()) return;
   }

@@ -20,9 +20,9 @@ void put_at(Kernel& kernel, BufferId moved, BufferId to) {
 }  // namespace
 
 void GpuContract::emit_rounds() {
-  const int64_t tiles = held_ ? 1 : product_loops(domain_).tiles(schedule_), parts = schedule_[kReductionBlocks],
+  const int64_t tiles = resident_ ? 1 : product_loops(domain_).tiles(schedule_), parts = schedule_[kReductionBlocks],
                 most = blocks_at_once(schedule_, machine_);
-  if (held_ || schedule_[kPersistent] == 0 || tiles <= most) {
+  if (resident_ || schedule_[kPersistent] == 0 || tiles <= most) {
     out_.kernel().grid = tiles * parts;
     emit_tile(parts > 1 ? affine(kBlockVar) : place_of_block(tiles), parts);  // the pass needs neighbouring blocks
     return;
@@ -51,7 +51,7 @@ void GpuContract::open_part() {
 
 Affine GpuContract::place_of_block(int64_t blocks) {
   const int64_t dies = machine_.dies();
-  if (held_ || schedule_[kTilesByDie] == 0 || dies == 1) return affine(kBlockVar);
+  if (resident_ || schedule_[kTilesByDie] == 0 || dies == 1) return affine(kBlockVar);
   const Affine die = affine(out_.derived("die", {affine(kBlockVar)}, 1, dies)),
                on_die = affine(out_.derived("on_die", {affine(kBlockVar)}, dies));
   Affine place = sum(on_die, die, blocks / dies);
@@ -64,15 +64,15 @@ void GpuContract::emit_tile(const Affine& number, int64_t parts) {
   parts_ = parts;
   steps_ = -1;
   place_tile(number);
-  if (held_) fetch_held();
+  if (resident_) fetch_resident();
   accumulator_ = out_.tile({dtype_, grid_layout(true, true), {}});
-  if (held_) total_ = find_total();
+  if (resident_) total_ = find_total();
   if (total_ < 0) out_.push(fill_instr(accumulator_, 0));
   if (total_ >= 0) begin_with_addend();
-  if (held_) multiply_held();
-  if (!held_) emit_whole_steps();
-  if (!held_) emit_tail();
-  if (!held_)
+  if (resident_) multiply_resident();
+  if (!resident_) emit_whole_steps();
+  if (!resident_) emit_tail();
+  if (!resident_)
     rounds_.push_back(
         {steps_, rows_.buffer, columns_.buffer, copiers_ > 0, turn_ < 0 ? fixed(0) : affine(turn_, outer_ * whole_)});
   if (parts_ > 1) join_parts();

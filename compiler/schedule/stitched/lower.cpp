@@ -5,9 +5,9 @@
 #include "compiler/kernel/barriers.h"
 #include "compiler/kernel/verify.h"
 #include "compiler/schedule/graft.h"
-#include "compiler/schedule/held/held.h"
-#include "compiler/schedule/held/keep.h"
 #include "compiler/schedule/launch.h"
+#include "compiler/schedule/resident/registers.h"
+#include "compiler/schedule/resident/resident.h"
 #include "compiler/schedule/single/single.h"
 #include "compiler/schedule/stitched/stitched.h"
 
@@ -15,17 +15,18 @@ namespace wl {
 namespace {
 
 // How stages hold values in registers; `stages` is empty where they do not.
-struct Held {
-  HeldStages stages;
-  GpuHeld how;
+struct Resident {
+  ResidentStages stages;
+  GpuResident how;
 };
 
 // Lowers one stage. `whole`: the schedule of the whole group.
-absl::StatusOr<Kernel> lower_stage(const Stitched& choice, size_t number, const Schedule& whole, const Held& held,
-                                   const Machine& machine) {
+absl::StatusOr<Kernel> lower_stage(const Stitched& choice, size_t number, const Schedule& whole,
+                                   const Resident& resident, const Machine& machine) {
   const Stage& stage = choice.stages[number];
-  if (choice.is_held(number))
-    return lower_held(stage, held.stages[number - choice.turns.first], held.how, stage_machine(machine, stage));
+  if (choice.is_resident(number))
+    return lower_resident(stage, resident.stages[number - choice.turns.first], resident.how,
+                          stage_machine(machine, stage));
   const Machine own = stage_machine(machine, stage);
   const Schedule schedule = stage_schedule(stage_space(stage, machine), number, whole, own.target->is_gpu());
   return lower_single(stage.graph, stage.domain, schedule, own);
@@ -44,7 +45,7 @@ struct Need {
 // stages of the turn. The stages use the remaining memory one after the other.
 void keep_through_turns(const Stitched& choice, bool gpu, std::vector<Need>& needs) {
   const Stitched::Turns& turns = choice.turns;
-  if (turns.held)  // operands of the next turn are loaded while stages use those of this turn
+  if (turns.resident)  // operands of the next turn are loaded while stages use those of this turn
     for (size_t k = turns.first; k < turns.last; ++k)
       needs[choice.kept.size() + k].first = turns.first, needs[choice.kept.size() + k].last = turns.last - 1;
   const std::pair<size_t, size_t> repeated[] = {{turns.first, turns.last}, {turns.last, turns.last + turns.rest}};
@@ -84,13 +85,13 @@ int64_t place(std::vector<Need>& needs, const std::vector<size_t>& order, int64_
 }
 
 // Gives all needs their offsets. On CPUs these are whole pages, so that row buffers stay staggered against each other.
-// On a GPU pages would leave gaps: offsets are multiples of 128 bytes, or of 1024 where values are held, since matrix
-// instructions that read shared memory want that, and the largest needs come first if that takes less memory. If both
-// orders take more than `most` bytes, which is all that a thread block may have, some random orders are tried: to find
-// the least memory is a hard problem (dynamic storage allocation), and few groups come so close to the limit.
-void place(std::vector<Need>& needs, bool gpu, bool held, int64_t most) {
+// On a GPU pages would leave gaps: offsets are multiples of 128 bytes, or of 1024 where values are resident, since
+// matrix instructions that read shared memory want that, and the largest needs come first if that takes less memory. If
+// both orders take more than `most` bytes, which is all that a thread block may have, some random orders are tried: to
+// find the least memory is a hard problem (dynamic storage allocation), and few groups come so close to the limit.
+void place(std::vector<Need>& needs, bool gpu, bool resident, int64_t most) {
   constexpr int kMostOrders = 500;
-  const int64_t unit = held ? 1024 : gpu ? 128 : 4096;
+  const int64_t unit = resident ? 1024 : gpu ? 128 : 4096;
   std::vector<size_t> order(needs.size());
   std::iota(order.begin(), order.end(), size_t{0});
   int64_t bytes = place(needs, order, unit);
@@ -139,23 +140,23 @@ absl::Status join_launch(Kernel& whole, const Kernel& stage, size_t number) {
   return absl::OkStatus();
 }
 
-// The values in scratch: the buffer of each and, of those that are held in registers, the layout and slice with which
-// stages store and load it.
+// The values in scratch: the buffer of each and, of those that are resident in registers, the layout and slice with
+// which stages store and load it.
 struct KeptValues {
   std::vector<BufferId> buffers;
-  std::vector<std::optional<std::pair<Layout, Slice>>> held;
+  std::vector<std::optional<std::pair<Layout, Slice>>> resident;
 };
 
-// Sets KeptValues::held: the layout and slice with which held stages access each value.
-void find_held(const Stitched& choice, const std::vector<Kernel>& stages, KeptValues& kept) {
-  kept.held.resize(choice.kept.size());
-  for (size_t k = choice.turns.first; choice.turns.held && k < stages.size(); ++k)
+// Sets KeptValues::resident: the layout and slice with which resident stages access each value.
+void find_resident(const Stitched& choice, const std::vector<Kernel>& stages, KeptValues& kept) {
+  kept.resident.resize(choice.kept.size());
+  for (size_t k = choice.turns.first; choice.turns.resident && k < stages.size(); ++k)
     each_instr(stages[k].body, [&](const Instr& instr) {
       if (instr.op != InstrOp::kLoad && instr.op != InstrOp::kStore) return;
       const auto number = static_cast<size_t>(instr.slice.buffer);
       if (number >= choice.stages[k].buffers.size() || choice.stages[k].buffers[number].kept < 0) return;
       const TileId tile = instr.op == InstrOp::kStore ? instr.args[0] : instr.result;
-      auto& access = kept.held[static_cast<size_t>(choice.stages[k].buffers[number].kept)];
+      auto& access = kept.resident[static_cast<size_t>(choice.stages[k].buffers[number].kept)];
       if (!access) access = {stages[k].tiles[tile].layout, instr.slice};
     });
 }
@@ -164,9 +165,9 @@ void find_held(const Stitched& choice, const std::vector<Kernel>& stages, KeptVa
 TileId whole_tile(const Stitched& choice, const KeptValues& kept, size_t number, Slice& slice, KernelBuilder& out,
                   int lanes) {
   const StitchKept& value = choice.kept[number];
-  if (kept.held[number]) slice = kept.held[number]->second;
+  if (kept.resident[number]) slice = kept.resident[number]->second;
   slice.buffer = kept.buffers[number];
-  if (kept.held[number]) return out.tile({value.dtype, kept.held[number]->first, {}});
+  if (kept.resident[number]) return out.tile({value.dtype, kept.resident[number]->first, {}});
   const int64_t count = elements(value.shape);
   slice.strides = {count, 1};
   return out.tile(value.dtype, {1, count}, 1, lanes);
@@ -296,7 +297,7 @@ VarId emit_stages(std::vector<Kernel> stages, const Stitched& choice, std::vecto
     // A loop of a GPU kernel has one vector width, so a stage with narrower vectors than another is in a loop of its
     // own, even if that has one iteration.
     const int width = gpu ? stages[k].vector_lanes(stages[k].body) : 1;
-    const bool alone = blocks > 1 || (width > 1 && width < widest && !choice.is_held(k));
+    const bool alone = blocks > 1 || (width > 1 && width < widest && !choice.is_resident(k));
     const VarId turn = alone ? out.loop_var("turn") : -1;
     const Graft graft(std::move(stages[k]),
                       {choice.stages[k].buffers, turn >= 0 ? affine(turn) : fixed(0), places, kept.buffers, scratch[k]},
@@ -338,32 +339,32 @@ absl::StatusOr<Kernel> lower_stitched(const Graph& group, const Domain& domain, 
   KernelBuilder out(group, machine);
   set_launch(out.kernel(), "stitched", schedule, machine);
   const bool gpu = out.kernel().wave > 0;
-  Held held;
-  if (choice->turns.held) {
-    WL_ASSIGN_OR_RETURN(held.stages, held_stages(*choice));
-    WL_ASSIGN_OR_RETURN(held.how, held_by(*choice, held.stages, schedule[kTeam], machine));
+  Resident resident;
+  if (choice->turns.resident) {
+    WL_ASSIGN_OR_RETURN(resident.stages, resident_stages(*choice));
+    WL_ASSIGN_OR_RETURN(resident.how, resident_layout(*choice, resident.stages, schedule[kTeam], machine));
   }
   std::vector<Kernel> stages;
   std::vector<Need> needs;
   for (const StitchKept& value : choice->kept) needs.push_back({value.bytes(), value.first, value.last});
   for (size_t k = 0; k < choice->stages.size(); ++k) {
-    WL_ASSIGN_OR_RETURN(Kernel stage, lower_stage(*choice, k, schedule, held, machine));
+    WL_ASSIGN_OR_RETURN(Kernel stage, lower_stage(*choice, k, schedule, resident, machine));
     WL_RETURN_IF_ERROR(join_launch(out.kernel(), stage, k));
     needs.push_back({stage.scratch_bytes(), k, k});
     stages.push_back(std::move(stage));
   }
   keep_through_turns(*choice, gpu, needs);
-  place(needs, gpu, choice->turns.held, machine.target->gpu.block_shared);
+  place(needs, gpu, choice->turns.resident, machine.target->gpu.block_shared);
   KeptValues kept;
-  find_held(*choice, stages, kept);
+  find_resident(*choice, stages, kept);
   VarId turns = -1;
   Kernel whole = emit_whole(stages, *choice, needs, out, machine, kept, &turns);
-  if (choice->turns.held) {
+  if (choice->turns.resident) {
     for (const BufferId buffer : kept_in_registers(whole, kept.buffers))
       needs[static_cast<size_t>(buffer - kept.buffers[0])].bytes = 0;
-    place(needs, gpu, choice->turns.held, machine.target->gpu.block_shared);
+    place(needs, gpu, choice->turns.resident, machine.target->gpu.block_shared);
     whole = emit_whole(stages, *choice, needs, std::move(out), machine, kept, &turns);
-    WL_RETURN_IF_ERROR(finish_held(whole, kept.buffers, turns, machine));
+    WL_RETURN_IF_ERROR(finish_resident(whole, kept.buffers, turns, machine));
   }
   if (gpu) {
     insert_barriers(whole);

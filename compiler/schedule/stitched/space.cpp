@@ -6,7 +6,7 @@
 #include <tuple>
 
 #include "compiler/schedule/axes.h"
-#include "compiler/schedule/held/held.h"
+#include "compiler/schedule/resident/resident.h"
 #include "compiler/schedule/single/single.h"
 #include "compiler/schedule/stitched/stitched.h"
 #include "compiler/schedule/stitched/tables.h"
@@ -26,7 +26,7 @@ int64_t kept_bytes(const Stitched& choice) {
 
 // The numbers of the ways to stitch a group (Stitch::choices), best first. Those that hold values in registers come
 // before others, even if they have few blocks, since they multiply by matrix instructions in all waves. Next come those
-// whose blocks suffice for the machine and whose values, unless held, fill at most half of the nearest memory.
+// whose blocks suffice for the machine and whose values, unless resident, fill at most half of the nearest memory.
 std::vector<size_t> best_first(const Stitch& stitch, const Machine& machine) {
   const Target& target = *machine.target;
   const int64_t near = target.is_gpu() ? target.gpu.block_shared : machine.l2_bytes;
@@ -35,10 +35,11 @@ std::vector<size_t> best_first(const Stitch& stitch, const Machine& machine) {
   for (size_t c = 0; c < stitch.choices.size(); ++c) order.push_back(c);
   const auto misfit = [&](size_t c) {
     const Stitched& choice = stitch.choices[c];
-    const bool too_large = !choice.turns.held && kept_bytes(choice) > near / 2;
-    // Where values are held, shorter turns come first, since registers hold few values; otherwise more rows come first.
-    const int64_t many = choice.turns.held ? choice.turns.length : -choice.rows;
-    return std::tuple(!choice.turns.held, too_large || choice.blocks() < enough, many);
+    const bool too_large = !choice.turns.resident && kept_bytes(choice) > near / 2;
+    // Where values are resident, shorter turns come first, since registers hold few values; otherwise more rows come
+    // first.
+    const int64_t many = choice.turns.resident ? choice.turns.length : -choice.rows;
+    return std::tuple(!choice.turns.resident, too_large || choice.blocks() < enough, many);
   };
   std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return misfit(a) < misfit(b); });
   return order;
@@ -153,7 +154,7 @@ Schedule stage_schedule(const Space& space, size_t stage, const Schedule& whole,
 
 int64_t naming_value(const Stitched& stitched, Choice choice) {
   if (choice == kBlockRows) return stitched.rows;
-  return choice == kTurnLength ? stitched.turns.length : stitched.turns.held ? kInRegisters : kInShared;
+  return choice == kTurnLength ? stitched.turns.length : stitched.turns.resident ? kInRegisters : kInShared;
 }
 
 const Stitched* named_choice(const Stitch& stitch, const Schedule& schedule) {
@@ -174,7 +175,7 @@ Space space_stitched(const Domain& domain, const Machine& machine) {
   const auto some = [&](auto test) { return std::any_of(stitch.choices.begin(), stitch.choices.end(), test); };
   if (some([](const Stitched& s) { return s.turns.length > 0; }))
     space.axes.emplace_back(kTurnLength, std::vector<int64_t>());
-  if (some([](const Stitched& s) { return s.turns.held; }))
+  if (some([](const Stitched& s) { return s.turns.resident; }))
     space.axes.emplace_back(kTurnValues, std::vector<int64_t>());
   for (const Stitched& choice : stitch.choices) {
     tables->values.emplace_back();
@@ -188,10 +189,10 @@ Space space_stitched(const Domain& domain, const Machine& machine) {
   space.axes.push_back(teams ? axis(kTeam, {256, 128, 512, 64, 32, 1024}) : threads_axis(machine));
   std::vector<std::vector<Space>> own(stitch.choices.size());
   for (size_t c = 0; c < stitch.choices.size(); ++c) {
-    const Space held = held_space(stitch.choices[c], machine);
+    const Space resident = resident_space(stitch.choices[c], machine);
     for (size_t k = 0; k < stitch.choices[c].stages.size(); ++k) {
       const Stage& stage = stitch.choices[c].stages[k];
-      Space of_stage = stitch.choices[c].is_held(k) ? held : stage_space(stage, machine);
+      Space of_stage = stitch.choices[c].is_resident(k) ? resident : stage_space(stage, machine);
       for (const Axis& axis : of_stage.axes) {
         if (in_group(axis, teams) == InGroup::kFixed || (teams && axis.choice == kTeam)) continue;
         Axis whole = axis_in_whole(k, axis, teams);

@@ -52,7 +52,7 @@ std::string_view instructions_of(const std::string& binary, const std::string& e
 }
 
 // NVIDIA's machine instructions, which have 16 bytes each, identified by their low 12 bits (kWhole).
-constexpr uint64_t kHmma = 0x23c, kImma = 0x237, kHgmma = 0x9f0, kIgmma = 0x9f1, kHgmmaHeld = 0xdf0, kLdsm = 0x83b,
+constexpr uint64_t kHmma = 0x23c, kImma = 0x237, kHgmma = 0x9f0, kIgmma = 0x9f1, kHgmmaResident = 0xdf0, kLdsm = 0x83b,
                    kSts = 0x388, kWhole = 0xfff;
 constexpr uint64_t kImad = 0x24, kFamily = 0xff;  // register moves are encoded as integer multiply-adds; low 8 bits
 
@@ -119,14 +119,14 @@ TEST_P(MatrixCode, HasAnInstructionForEachFragmentAndSpillsNothing) {
 // and one load for four fragments, and keeps all values between the products in registers.
 TEST_P(MatrixCode, KeepsTheValuesOfATurnInRegisters) {
   if (const std::string missing = gpu_compiler_missing(GetParam()); !missing.empty()) GTEST_SKIP() << missing;
-  const std::string folder = cat(::testing::TempDir(), "/held_code.", getpid());
+  const std::string folder = cat(::testing::TempDir(), "/resident_code.", getpid());
   std::filesystem::create_directories(folder);
   const Machine machine = testing::machine_named(GetParam());
   constexpr int64_t kFeatures = 128;
   const Graph graph = parse(testing::attention_of_halves("bf16", 4096, 4096, kFeatures, kFeatures)).value();
   const Domain domain = analyze_group(graph, machine).value();
   const Space space = space_of(graph, domain, machine).value();
-  const std::vector<Point> points = testing::with_held_values(space, space.seeds);
+  const std::vector<Point> points = testing::with_resident_values(space, space.seeds);
   ASSERT_FALSE(points.empty());
   for (const Point& point : points) {
     const Schedule schedule = space.schedule(point);
@@ -142,7 +142,7 @@ TEST_P(MatrixCode, KeepsTheValuesOfATurnInRegisters) {
     const bool groups = (machine.target->features & kWaveGroups) != 0;
     EXPECT_EQ(count_of(kHmma, kWhole, instructions), groups ? 0 : rows / 16 * (scores + sums));
     EXPECT_EQ(count_of(kLdsm, kWhole, instructions), groups ? 0 : (scores + sums) / 2);
-    EXPECT_EQ(count_of(kHgmmaHeld, kWhole, instructions), groups ? rows / 16 * (kFeatures / 16 + keys / 16) : 0);
+    EXPECT_EQ(count_of(kHgmmaResident, kWhole, instructions), groups ? rows / 16 * (kFeatures / 16 + keys / 16) : 0);
     EXPECT_EQ(count_of(kSts, kWhole, instructions), 0);
     std::printf("%lld rows a wave, %lld keys: %d registers, %lld bytes spilled\n", static_cast<long long>(rows),
                 static_cast<long long>(keys), code.registers, static_cast<long long>(code.spill_bytes));

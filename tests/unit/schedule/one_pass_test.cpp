@@ -161,7 +161,7 @@ std::set<std::string> shared_by(const Kernel& kernel) {
   return out;
 }
 
-TEST(Held, RandomAttentionMeansTheGraph) {
+TEST(Resident, RandomAttentionMeansTheGraph) {
   const uint64_t first = testing::test_seed(20261127);
   constexpr const char* kMachines[] = {"cuda:sm_80", "hip:gfx942", "cuda:sm_90a"};
   const auto wanted = static_cast<int>(testing::scaled(24));
@@ -169,10 +169,10 @@ TEST(Held, RandomAttentionMeansTheGraph) {
   for (uint64_t seed = first; groups < wanted; ++seed, ++groups) {
     SCOPED_TRACE(cat("seed ", seed));
     const Machine machine = testing::machine_with(kMachines[seed % std::size(kMachines)]);
-    const Graph graph = testing::drawn_held_attention(seed);
+    const Graph graph = testing::drawn_resident_attention(seed);
     const Domain domain = stitch(graph, machine).value();
     const Space space = space_of(graph, domain, machine).value();
-    const std::vector<Point> points = testing::with_held_values(space, space.seeds);
+    const std::vector<Point> points = testing::with_resident_values(space, space.seeds);
     if (points.empty()) continue;
     for (const Point& legal : points) {
       const auto kernel = lower(graph, domain, space.schedule(legal), machine);
@@ -192,12 +192,12 @@ TEST(Held, RandomAttentionMeansTheGraph) {
 }
 
 // The keys and values of a turn of 128 keys with 128 features exceed the shared memory of a block of an MI300X.
-TEST(Held, PlansFitSharedMemory) {
+TEST(Resident, PlansFitSharedMemory) {
   const Machine machine = testing::machine_with("hip:gfx942");
   const Graph graph = parse(testing::attention_of_halves("bf16", 256, 512, 128, 128)).value();
   const Domain domain = stitch(graph, machine).value();
   const Space space = space_of(graph, domain, machine).value();
-  const std::vector<Point> points = testing::with_held_values(space, space.seeds);
+  const std::vector<Point> points = testing::with_resident_values(space, space.seeds);
   EXPECT_FALSE(points.empty());
   for (const Point& point : points) {
     const auto kernel = lower(graph, domain, space.schedule(point), machine);

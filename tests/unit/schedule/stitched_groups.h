@@ -263,7 +263,7 @@ inline std::string drawn_attention_of_halves(uint64_t seed) {
 
 // Attention of narrow floats whose rows, keys and features fill fragments of matrix instructions. Draws the number of
 // heads; scores in f32 or rounded, scaled, causal, masked or biased; a division before the second product, or none.
-inline Graph drawn_held_attention(uint64_t seed) {
+inline Graph drawn_resident_attention(uint64_t seed) {
   uint64_t state = seed;
   const auto draw = [&](std::initializer_list<int64_t> of) { return of.begin()[split_mix(state) % of.size()]; };
   Builder out;
@@ -309,7 +309,7 @@ inline Graph drawn_held_attention(uint64_t seed) {
 }
 
 // Returns those points of a stitched group whose stages pass values on in registers.
-inline std::vector<Point> with_held_values(const Space& space, std::vector<Point> points) {
+inline std::vector<Point> with_resident_values(const Space& space, std::vector<Point> points) {
   std::erase_if(points, [&](const Point& point) {
     return axis_of(space.axes, kTurnValues) == nullptr || space.schedule(point)[kTurnValues] == 0;
   });

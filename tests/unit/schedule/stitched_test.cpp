@@ -104,9 +104,9 @@ TEST(Stitched, TheDefaultKeepsValuesInRegisters) {
       const Graph group = parsed(testing::attention_of_halves("bf16", 512, 1024, width, width));
       const Domain domain = analyze_group(group, machine).value();
       const Space space = space_of(group, domain, machine).value();
-      EXPECT_EQ(testing::with_held_values(space, {space.seeds[0]}).size(), 1) << space.text(space.seeds[0]);
+      EXPECT_EQ(testing::with_resident_values(space, {space.seeds[0]}).size(), 1) << space.text(space.seeds[0]);
       // Other seeds do not, and may be faster.
-      EXPECT_LT(testing::with_held_values(space, space.seeds).size(), space.seeds.size());
+      EXPECT_LT(testing::with_resident_values(space, space.seeds).size(), space.seeds.size());
     }
 }
 

@@ -1,4 +1,4 @@
-#include "compiler/schedule/held/held.h"
+#include "compiler/schedule/resident/resident.h"
 
 #include <algorithm>
 #include <optional>
@@ -9,8 +9,8 @@
 namespace wl {
 namespace {
 
-constexpr int64_t kMostFragments = 2;  // the most fragments along the rows that one wave holds
-constexpr int64_t kBesideHeld = 32;    // registers of a thread for addresses, one value per row, and loads in flight
+constexpr int64_t kMostFragments = 2;    // the most fragments along the rows that one wave holds
+constexpr int64_t kBesideResident = 32;  // registers of a thread for addresses, one value per row, and loads in flight
 
 // The strides, in elements, along the rows and the columns of a value that one stage hands on to later ones.
 struct Strides {
@@ -32,11 +32,11 @@ class Loops {
  public:
   explicit Loops(const Stitched& choice) : choice_(choice), known_(choice.kept.size()) {}
 
-  absl::StatusOr<HeldStages> run() {
-    HeldStages out;
+  absl::StatusOr<ResidentStages> run() {
+    ResidentStages out;
     for (size_t k = choice_.turns.first; k < choice_.stages.size(); ++k) {
       const Stage& stage = choice_.stages[k];
-      const absl::StatusOr<HeldStage> loops = stage.domain.contract >= 0 ? contraction(stage) : nest(stage);
+      const absl::StatusOr<ResidentStage> loops = stage.domain.contract >= 0 ? contraction(stage) : nest(stage);
       if (!loops.ok()) return invalid("stage ", k, ": ", std::string(loops.status().message()));
       WL_RETURN_IF_ERROR(learn_stores(stage, *loops));
       out.push_back(*loops);
@@ -63,9 +63,9 @@ class Loops {
     return kept.counts_along == static_cast<int>(choice_.counts.size());
   }
 
-  absl::StatusOr<HeldStage> contraction(const Stage& stage) const {
+  absl::StatusOr<ResidentStage> contraction(const Stage& stage) const {
     const Domain& domain = stage.domain;
-    HeldStage out;
+    ResidentStage out;
     for (int position : {0, 1}) {
       const std::vector<Access> reads = reads_of(domain, domain.contract, position);
       const auto reads_known = [&](const Access& access) { return known(stage, access).has_value(); };
@@ -85,12 +85,12 @@ class Loops {
     return out;
   }
 
-  absl::StatusOr<HeldStage> nest(const Stage& stage) const {
+  absl::StatusOr<ResidentStage> nest(const Stage& stage) const {
     const Domain& domain = stage.domain;
     if (domain.atoms.empty() || domain.cls == LoopClass::kStitched)
       return invalid("the stage has no loop nest of its own");
     const std::vector<AtomId> loops = loops_of(domain);
-    HeldStage out;
+    ResidentStage out;
     for (NodeId id = 0; id < static_cast<NodeId>(domain.operands.size()); ++id)
       for (const Domain::Operand& operand : domain.operands[id]) {
         if (!operand.is_direct()) continue;
@@ -110,7 +110,7 @@ class Loops {
 
   // Remembers the strides of the values that a stage stores. InvalidArgument where one has no rows, or where another
   // stage has stored it with other strides.
-  absl::Status learn_stores(const Stage& stage, const HeldStage& loops) {
+  absl::Status learn_stores(const Stage& stage, const ResidentStage& loops) {
     for (const Domain::Store& store : stage.domain.stores) {
       if (store.source < 0) return invalid("the stage stores an input, which is not in registers");
       const Stage::Buffer& buffer = stage.buffers[stage.graph.inputs().size() + static_cast<size_t>(store.output)];
@@ -135,35 +135,37 @@ class Loops {
 
 // Whether sums of `rows` rows can be multiplied in the registers where they are: whether every thread holds, among its
 // sums, all elements of the words of the factor that the matrix instruction wants from it.
-bool multiplies_in_place(const GpuHeld& held, int64_t rows, int wave) {
-  const absl::StatusOr<Layout> sums = held_layout(held, rows, info(held.matrix).k);
+bool multiplies_in_place(const GpuResident& resident, int64_t rows, int wave) {
+  const absl::StatusOr<Layout> sums = resident_tile_layout(resident, rows, info(resident.matrix).k);
   if (!sums.ok()) return false;
-  const Layout words = held_words(held, rows);
-  const int team = held.waves * wave;
-  const std::vector<int64_t> at = packed_positions(TilePlaces(*sums, team, wave), TilePlaces(words, team, wave),
-                                                   1 - held.rows_axis, 0, elements_of_word(info(held.matrix).left));
+  const Layout words = resident_words(resident, rows);
+  const int team = resident.waves * wave;
+  const std::vector<int64_t> at =
+      packed_positions(TilePlaces(*sums, team, wave), TilePlaces(words, team, wave), 1 - resident.rows_axis, 0,
+                       elements_of_word(info(resident.matrix).left));
   return std::all_of(at.begin(), at.end(), [](int64_t place) { return place >= 0; });
 }
 
 // The number of registers that a thread needs: for the sums of all contractions, for the words of the operands that
-// have the rows, and for everything else (kBesideHeld).
-int64_t registers_for(const Stitched& choice, const HeldStages& stages, const GpuHeld& held, int64_t threads) {
+// have the rows, and for everything else (kBesideResident).
+int64_t registers_for(const Stitched& choice, const ResidentStages& stages, const GpuResident& resident,
+                      int64_t threads) {
   int64_t elements = 0;
   for (size_t k = 0; k < stages.size(); ++k) {
     const Domain& domain = choice.stages[choice.turns.first + k].domain;
     if (domain.contract < 0) continue;
     const auto extent = [&](AtomId atom) { return domain.atoms[atom].extent; };
-    const int64_t depth = extent_of(domain, domain.reduced) / elements_of_word(info(held.matrix).left);
+    const int64_t depth = extent_of(domain, domain.reduced) / elements_of_word(info(resident.matrix).left);
     elements += extent(stages[k].rows) * (extent(stages[k].columns) + depth);
   }
-  return elements / threads + kBesideHeld;
+  return elements / threads + kBesideResident;
 }
 
-// Whether all contractions can be lowered if values are held in this way.
-bool fits(const Stitched& choice, const HeldStages& stages, const GpuHeld& held, const Machine& machine) {
+// Whether all contractions can be lowered if values stay in registers in this way.
+bool fits(const Stitched& choice, const ResidentStages& stages, const GpuResident& resident, const Machine& machine) {
   for (size_t k = 0; k < stages.size(); ++k) {
     const Stage& stage = choice.stages[choice.turns.first + k];
-    if (stage.domain.contract >= 0 && !lower_held(stage, stages[k], held, stage_machine(machine, stage)).ok())
+    if (stage.domain.contract >= 0 && !lower_resident(stage, stages[k], resident, stage_machine(machine, stage)).ok())
       return false;
   }
   return true;
@@ -171,12 +173,12 @@ bool fits(const Stitched& choice, const HeldStages& stages, const GpuHeld& held,
 
 }  // namespace
 
-absl::StatusOr<HeldStages> held_stages(const Stitched& choice) {
+absl::StatusOr<ResidentStages> resident_stages(const Stitched& choice) {
   return Loops(choice).run();
 }
 
-absl::StatusOr<GpuHeld> held_by(const Stitched& choice, const HeldStages& stages, int64_t threads,
-                                const Machine& machine) {
+absl::StatusOr<GpuResident> resident_layout(const Stitched& choice, const ResidentStages& stages, int64_t threads,
+                                            const Machine& machine) {
   const Gpu& gpu = machine.target->gpu;
   const int wave = gpu.wave;
   if (threads < wave) return invalid(threads, " threads do not fill one warp");
@@ -187,24 +189,26 @@ absl::StatusOr<GpuHeld> held_by(const Stitched& choice, const HeldStages& stages
     const int64_t rows = stage.domain.atoms[stages[k].rows].extent;
     const Node& product = stage.graph.nodes[stage.domain.contract];
     const auto dtype = [&](size_t side) { return stage.graph.nodes[product.operands[side]].dtype; };
-    for (const MatrixOp op : matrices_for(dtype(0), dtype(1), machine.target->features, /*held=*/true))
+    for (const MatrixOp op : matrices_for(dtype(0), dtype(1), machine.target->features, /*resident=*/true))
       for (const int axis : {0, 1}) {
-        const GpuHeld held{op, axis, 0, static_cast<int>(threads / wave)};
+        const GpuResident resident{op, axis, 0, static_cast<int>(threads / wave)};
         const Layout& sums = fragments_of(op).c;
-        const int64_t each = sums.shape[axis] * held.waves / sums.count('u');
+        const int64_t each = sums.shape[axis] * resident.waves / sums.count('u');
         if (each == 0 || elements_of_word(info(op).left) != 2 || (holds_left(op) && axis != 0)) continue;
-        if (rows % each != 0 || rows / each > kMostFragments || !multiplies_in_place(held, rows, wave)) continue;
-        if (registers_for(choice, stages, held, threads) <= most && fits(choice, stages, held, machine)) return held;
+        if (rows % each != 0 || rows / each > kMostFragments || !multiplies_in_place(resident, rows, wave)) continue;
+        if (registers_for(choice, stages, resident, threads) <= most && fits(choice, stages, resident, machine))
+          return resident;
       }
   }
   return invalid("no matrix instruction of ", machine.target->name, " keeps sums of ", choice.rows,
                  " rows in the registers of ", threads, " threads");
 }
 
-absl::StatusOr<Kernel> lower_held(const Stage& stage, const HeldStage& loops, GpuHeld how, const Machine& machine) {
-  if (stage.domain.contract < 0) return lower_held_nest(stage.graph, stage.domain, loops, how, machine);
+absl::StatusOr<Kernel> lower_resident(const Stage& stage, const ResidentStage& loops, GpuResident how,
+                                      const Machine& machine) {
+  if (stage.domain.contract < 0) return lower_resident_nest(stage.graph, stage.domain, loops, how, machine);
   how.operand = loops.operand;
-  return lower_gpu_held(stage.graph, stage.domain, machine, how);
+  return lower_gpu_resident(stage.graph, stage.domain, machine, how);
 }
 
 }  // namespace wl

@@ -1,4 +1,4 @@
-#include "compiler/schedule/held/keep.h"
+#include "compiler/schedule/resident/registers.h"
 
 #include <algorithm>
 #include <map>
@@ -145,7 +145,7 @@ void keep_in_registers(Kernel& kernel, const std::vector<BufferId>& buffers) {
   drop_unused(kernel);
 }
 
-absl::Status finish_held(Kernel& kernel, const std::vector<BufferId>& kept, VarId turns, const Machine& machine) {
+absl::Status finish_resident(Kernel& kernel, const std::vector<BufferId>& kept, VarId turns, const Machine& machine) {
   keep_in_registers(kernel, kept);
   read_originals(kernel);
   hoist_same(kernel, turns);

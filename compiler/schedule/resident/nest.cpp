@@ -1,10 +1,10 @@
-// Lowers a stage without a contraction whose values are held in registers: each value is one tile of all its elements,
-// in the layout of a matrix instruction's sums.
+// Lowers a stage without a contraction whose values are resident in registers: each value is one tile of all its
+// elements, in the layout of a matrix instruction's sums.
 #include <algorithm>
 
 #include "compiler/domain/phases.h"
-#include "compiler/schedule/held/held.h"
 #include "compiler/schedule/launch.h"
+#include "compiler/schedule/resident/resident.h"
 #include "compiler/schedule/tile_expr.h"
 
 namespace wl {
@@ -35,9 +35,10 @@ Layout folded(const Layout& layout, int axis) {
   return out;
 }
 
-class HeldNest {
+class ResidentNest {
  public:
-  HeldNest(const Graph& group, const Domain& domain, const HeldStage& loops, const GpuHeld& how, const Machine& machine)
+  ResidentNest(const Graph& group, const Domain& domain, const ResidentStage& loops, const GpuResident& how,
+               const Machine& machine)
       : group_(group),
         domain_(domain),
         loops_(loops),
@@ -53,7 +54,7 @@ class HeldNest {
     kernel.team = kernel.threads = how_.waves * kernel.wave;
     const int64_t columns =
         loops_.columns < 0 ? fragments_of(how_.matrix).c.shape[across_] : domain_.atoms[loops_.columns].extent;
-    WL_ASSIGN_OR_RETURN(layout_, held_layout(how_, domain_.atoms[loops_.rows].extent, columns));
+    WL_ASSIGN_OR_RETURN(layout_, resident_tile_layout(how_, domain_.atoms[loops_.rows].extent, columns));
     TileExpr wide = expression(true), narrow = expression(false);
     std::vector<int> uses(group_.nodes.size(), 0);
     for (NodeId id = 0; id < static_cast<NodeId>(group_.nodes.size()); ++id)
@@ -134,8 +135,8 @@ class HeldNest {
 
   const Graph& group_;
   const Domain& domain_;
-  const HeldStage loops_;
-  const GpuHeld how_;
+  const ResidentStage loops_;
+  const GpuResident how_;
   const Machine& machine_;
   const int across_;  // the axis of tiles along columns
   KernelBuilder out_;
@@ -145,9 +146,9 @@ class HeldNest {
 
 }  // namespace
 
-absl::StatusOr<Kernel> lower_held_nest(const Graph& group, const Domain& domain, const HeldStage& loops,
-                                       const GpuHeld& how, const Machine& machine) {
-  return HeldNest(group, domain, loops, how, machine).run();
+absl::StatusOr<Kernel> lower_resident_nest(const Graph& group, const Domain& domain, const ResidentStage& loops,
+                                           const GpuResident& how, const Machine& machine) {
+  return ResidentNest(group, domain, loops, how, machine).run();
 }
 
 }  // namespace wl

@@ -1,5 +1,5 @@
-// Contractions as stages whose values are held, that is, stay in registers (compiler/schedule/held/held.h): how waves
-// divide the rows, and the operand that they hold.
+// Contractions as stages whose values are resident, that is, stay in registers (compiler/schedule/resident/resident.h):
+// how waves divide the rows, and the operand that they hold.
 #include <algorithm>
 #include <bit>
 
@@ -28,34 +28,35 @@ std::optional<Repeats> repeats_in(int64_t extent, int64_t each, int64_t waves, i
 
 // Returns the repeats along both axes of a tile of sums; nullopt where the waves do not divide the tile into whole
 // fragments.
-std::optional<std::array<Repeats, 2>> repeats_of(const GpuHeld& held, int64_t rows, int64_t columns) {
-  const Layout& sums = fragments_of(held.matrix).c;
-  const std::optional<Repeats> down = repeats_in(rows, sums.shape[held.rows_axis], held.waves, sums.count('u')),
-                               across = repeats_in(columns, sums.shape[1 - held.rows_axis], 1, 1);
+std::optional<std::array<Repeats, 2>> repeats_of(const GpuResident& resident, int64_t rows, int64_t columns) {
+  const Layout& sums = fragments_of(resident.matrix).c;
+  const std::optional<Repeats> down = repeats_in(rows, sums.shape[resident.rows_axis], resident.waves, sums.count('u')),
+                               across = repeats_in(columns, sums.shape[1 - resident.rows_axis], 1, 1);
   if (!down || !across) return std::nullopt;
-  return held.rows_axis == 0 ? std::array{*down, *across} : std::array{*across, *down};
+  return resident.rows_axis == 0 ? std::array{*down, *across} : std::array{*across, *down};
 }
 
 }  // namespace
 
-absl::StatusOr<Layout> held_layout(const GpuHeld& held, int64_t rows, int64_t columns) {
-  const auto repeats = repeats_of(held, rows, columns);
+absl::StatusOr<Layout> resident_tile_layout(const GpuResident& resident, int64_t rows, int64_t columns) {
+  const auto repeats = repeats_of(resident, rows, columns);
   if (!repeats)
-    return invalid(rows, " rows and ", columns, " columns do not divide into fragments of ", info(held.matrix).name,
-                   " for ", held.waves, " warps");
-  return repeated(fragments_of(held.matrix).c, *repeats);
+    return invalid(rows, " rows and ", columns, " columns do not divide into fragments of ", info(resident.matrix).name,
+                   " for ", resident.waves, " warps");
+  return repeated(fragments_of(resident.matrix).c, *repeats);
 }
 
-Layout held_words(const GpuHeld& held, int64_t rows) {
-  const Fragments& one = fragments_of(held.matrix);
-  const auto repeats = repeats_of(held, rows, one.c.shape[1 - held.rows_axis]);
+Layout resident_words(const GpuResident& resident, int64_t rows) {
+  const Fragments& one = fragments_of(resident.matrix);
+  const auto repeats = repeats_of(resident, rows, one.c.shape[1 - resident.rows_axis]);
   WL_CHECK(repeats, rows, " rows are no whole fragments");
-  return repeated(held.rows_axis == 0 ? one.a : one.b, {(*repeats)[static_cast<size_t>(held.rows_axis)], Repeats{}});
+  return repeated(resident.rows_axis == 0 ? one.a : one.b,
+                  {(*repeats)[static_cast<size_t>(resident.rows_axis)], Repeats{}});
 }
 
-absl::Status GpuContract::choose_held() {
-  const MatrixInfo& row = info(held_->matrix);
-  matrix_ = held_->matrix;
+absl::Status GpuContract::choose_resident() {
+  const MatrixInfo& row = info(resident_->matrix);
+  matrix_ = resident_->matrix;
   const Node& product = group_.nodes[domain_.contract];
   if (group_.nodes[product.operands[0]].dtype != row.left || group_.nodes[product.operands[1]].dtype != row.right)
     return invalid("the product's operands do not fit the matrix instruction ", row.name);
@@ -63,16 +64,16 @@ absl::Status GpuContract::choose_held() {
   dtype_ = lanes_dtype(group_, domain_);
   rows_.dtype = columns_.dtype = row.left;
   vector_ = kCopyBytes / size_of(row.left);
-  Side& held = held_->rows_axis == 0 ? rows_ : columns_;
-  Side& other = held_->rows_axis == 0 ? columns_ : rows_;
-  held.position = held_->operand;
-  other.position = 1 - held_->operand;
+  Side& resident = resident_->rows_axis == 0 ? rows_ : columns_;
+  Side& other = resident_->rows_axis == 0 ? columns_ : rows_;
+  resident.position = resident_->operand;
+  other.position = 1 - resident_->operand;
   for (const std::vector<AtomId>* loops : {&domain_.m, &domain_.n, &domain_.reduced})
     if (loops->empty() || extent_of(domain_, *loops) != domain_.atoms[loops->back()].extent)
       return invalid("the rows, the columns and the depth of a product in registers must be one loop each");
   if (extent_of(domain_, domain_.batch) != 1)
     return invalid("a block may hold one product in registers, and this one has a batch of them");
-  for (Side* side : {&held, &other}) {
+  for (Side* side : {&resident, &other}) {
     side->atom = (side->position == domain_.right_operand() ? domain_.n : domain_.m).back();
     side->extent = side->tile = domain_.atoms[side->atom].extent;
     side->loops = {{side->atom, side->tile}};
@@ -82,17 +83,17 @@ absl::Status GpuContract::choose_held() {
   const bool in_memory = multiplies_in_memory(*matrix_);
   step_ = in_memory ? shared_row_elements(row.left) : k_extent_;
   whole_ = k_extent_ / step_;
-  const auto repeats = repeats_of(*held_, held.extent, other.extent);
+  const auto repeats = repeats_of(*resident_, resident.extent, other.extent);
   const bool columns_fit = !in_memory || other.extent == kSharedFactorRows || other.extent == 2 * kSharedFactorRows ||
                            other.extent % kSharedFactorColumns == 0;
   if (!repeats || k_extent_ % step_ != 0 || step_ % row.k != 0 || !columns_fit)
-    return invalid(held.extent, " rows, ", other.extent, " columns and a depth of ", k_extent_,
-                   " do not divide into fragments of ", row.name, " for ", held_->waves, " warps");
+    return invalid(resident.extent, " rows, ", other.extent, " columns and a depth of ", k_extent_,
+                   " do not divide into fragments of ", row.name, " for ", resident_->waves, " warps");
   const Fragments& one = fragments_of(*matrix_);
   const Repeats along_k{in_memory ? log2_floor(step_ / row.k) : 0};
   fragments_ = {repeated(one.a, {(*repeats)[0], along_k}), repeated(one.b, {(*repeats)[1], along_k}),
                 repeated(one.c, *repeats)};
-  set_threads(int64_t{held_->waves} * machine_.target->gpu.wave);
+  set_threads(int64_t{resident_->waves} * machine_.target->gpu.wave);
   for (int64_t part = 0; part < whole_; ++part) {
     prepare_side(other, "turn");
     parts_of_k_.push_back(other.buffer);
@@ -102,8 +103,8 @@ absl::Status GpuContract::choose_held() {
 
 // Multiplies all of K. An instruction that reads shared memory itself takes K in parts of 128 bytes (64 elements of 16
 // bits), each of which has a buffer.
-void GpuContract::multiply_held() {
-  Side& other = held_->rows_axis == 0 ? columns_ : rows_;
+void GpuContract::multiply_resident() {
+  Side& other = resident_->rows_axis == 0 ? columns_ : rows_;
   for (int64_t part = 0; part < whole_; ++part) {
     other.buffer = parts_of_k_[static_cast<size_t>(part)];
     fill(k_place(fixed(part), whole_, 0), false);
@@ -118,20 +119,20 @@ void GpuContract::multiply_held() {
   out_.push(mma_wait_instr());
 }
 
-void GpuContract::fetch_held() {
-  const Side& side = held_->rows_axis == 0 ? rows_ : columns_;
-  const absl::StatusOr<Layout> layout = held_layout(*held_, side.extent, k_extent_);
+void GpuContract::fetch_resident() {
+  const Side& side = resident_->rows_axis == 0 ? rows_ : columns_;
+  const absl::StatusOr<Layout> layout = resident_tile_layout(*resident_, side.extent, k_extent_);
   if (!layout.ok()) return fail(layout.status());
   TileExpr expr{group_, domain_, out_, block_, {{side.atom, side.extent}, {k_atom_, k_extent_}}};
-  if (held_->rows_axis == 1) std::swap(expr.loops[0], expr.loops[1]);
+  if (resident_->rows_axis == 1) std::swap(expr.loops[0], expr.loops[1]);
   expr.layout = [&](const std::vector<bool>& moves) { return projected(*layout, moves); };
   const absl::StatusOr<TileId> value = expr.operand(domain_.contract, side.position);
   if (!value.ok()) return fail(value.status());
   out_.push_all(std::move(expr.code));
-  held_tile_ = *value;
-  if (out_.kernel().tiles[held_tile_].dtype == side.dtype) return;
-  held_tile_ = out_.like(*value, side.dtype);
-  out_.push(copy_instr(held_tile_, *value, side.dtype));
+  resident_tile_ = *value;
+  if (out_.kernel().tiles[resident_tile_].dtype == side.dtype) return;
+  resident_tile_ = out_.like(*value, side.dtype);
+  out_.push(copy_instr(resident_tile_, *value, side.dtype));
 }
 
 NodeId GpuContract::find_total() const {
@@ -164,9 +165,9 @@ void GpuContract::begin_with_addend() {
                                : copy_instr(accumulator_, values[0], dtype_));
 }
 
-absl::StatusOr<Kernel> lower_gpu_held(const Graph& group, const Domain& domain, const Machine& machine,
-                                      const GpuHeld& held) {
-  return GpuContract(group, domain, Schedule(), machine, held).run();
+absl::StatusOr<Kernel> lower_gpu_resident(const Graph& group, const Domain& domain, const Machine& machine,
+                                          const GpuResident& resident) {
+  return GpuContract(group, domain, Schedule(), machine, resident).run();
 }
 
 }  // namespace wl

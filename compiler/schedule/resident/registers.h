@@ -18,9 +18,9 @@ void keep_in_registers(Kernel& kernel, const std::vector<BufferId>& buffers);
 // Those of `buffers` that keep_in_registers() would replace.
 std::vector<BufferId> kept_in_registers(const Kernel& kernel, const std::vector<BufferId>& buffers);
 
-// Finishes a stitched kernel whose stages are held: keeps values in registers, moves computations that are the same in
-// every turn before the loop over turns, and brings operands to shared memory one turn ahead, if there is room for two
-// turns. `kept`: the buffers of the values that stages hand on; `turns`: the variable of the loop over turns.
-absl::Status finish_held(Kernel& kernel, const std::vector<BufferId>& kept, VarId turns, const Machine& machine);
+// Finishes a stitched kernel whose stages are resident: keeps values in registers, moves computations that are the same
+// in every turn before the loop over turns, and brings operands to shared memory one turn ahead, if there is room for
+// two turns. `kept`: the buffers of the values that stages hand on; `turns`: the variable of the loop over turns.
+absl::Status finish_resident(Kernel& kernel, const std::vector<BufferId>& kept, VarId turns, const Machine& machine);
 
 }  // namespace wl
