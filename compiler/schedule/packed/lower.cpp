@@ -1,7 +1,7 @@
 #include <algorithm>
 
 #include "compiler/kernel/verify.h"
-#include "compiler/schedule/graft.h"
+#include "compiler/schedule/inliner.h"
 #include "compiler/schedule/launch.h"
 #include "compiler/schedule/packed/packed.h"
 #include "compiler/schedule/stitched/stitched.h"
@@ -61,9 +61,9 @@ absl::StatusOr<Kernel> lower_packed(const Graph& group, const Domain& domain, co
       trips = {fixed(share)};
       if (share * whole.grid != grid) trips.push_back(affine(kBlockVar, -share, grid));
     }
-    const Graft graft(std::move(kernels[m]), {members[m].buffers, block, {}, {}}, out);
+    const KernelInliner inliner(std::move(kernels[m]), {members[m].buffers, block, {}, {}}, out);
     out.open_loop(turn, std::move(trips));
-    out.push_all(graft.body(/*barriers=*/true));
+    out.push_all(inliner.body(/*barriers=*/true));
     out.close_loop();
     first += grid;
   }

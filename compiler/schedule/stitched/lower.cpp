@@ -4,7 +4,7 @@
 #include "compiler/base/splitmix.h"
 #include "compiler/kernel/barriers.h"
 #include "compiler/kernel/verify.h"
-#include "compiler/schedule/graft.h"
+#include "compiler/schedule/inliner.h"
 #include "compiler/schedule/launch.h"
 #include "compiler/schedule/resident/registers.h"
 #include "compiler/schedule/resident/resident.h"
@@ -299,11 +299,11 @@ VarId emit_stages(std::vector<Kernel> stages, const Stitched& choice, std::vecto
     const int width = gpu ? stages[k].vector_lanes(stages[k].body) : 1;
     const bool alone = blocks > 1 || (width > 1 && width < widest && !choice.is_resident(k));
     const VarId turn = alone ? out.loop_var("turn") : -1;
-    const Graft graft(std::move(stages[k]),
-                      {choice.stages[k].buffers, turn >= 0 ? affine(turn) : fixed(0), places, kept.buffers, scratch[k]},
-                      out);
+    const KernelInliner inliner(
+        std::move(stages[k]),
+        {choice.stages[k].buffers, turn >= 0 ? affine(turn) : fixed(0), places, kept.buffers, scratch[k]}, out);
     if (turn >= 0) out.open_loop(turn, {fixed(blocks)});
-    out.push_all(graft.body(/*barriers=*/false));  // insert_barriers() places those of the whole
+    out.push_all(inliner.body(/*barriers=*/false));  // insert_barriers() places those of the whole
     if (turn >= 0) out.close_loop();
   }
   return loop;

@@ -1,10 +1,10 @@
-#include "compiler/schedule/graft.h"
+#include "compiler/schedule/inliner.h"
 
 #include <algorithm>
 
 namespace wl {
 
-Graft::Graft(Kernel part, const To& to, KernelBuilder& out)
+KernelInliner::KernelInliner(Kernel part, const To& to, KernelBuilder& out)
     : part_(std::move(part)), given_(to.buffers), places_(to.places), out_(out) {
   place_buffers(to);
   place_vars(to.block);
@@ -17,7 +17,7 @@ Graft::Graft(Kernel part, const To& to, KernelBuilder& out)
   }
 }
 
-void Graft::place_buffers(const To& to) {
+void KernelInliner::place_buffers(const To& to) {
   Kernel& whole = out_.kernel();
   for (size_t b = 0; b < part_.buffers.size(); ++b) {
     const KernelBuffer& buffer = part_.buffers[b];
@@ -34,7 +34,7 @@ void Graft::place_buffers(const To& to) {
   }
 }
 
-void Graft::place_vars(const Affine& block) {
+void KernelInliner::place_vars(const Affine& block) {
   vars_.resize(part_.vars.size());
   for (size_t v = 0; v < part_.vars.size(); ++v) {
     const Var& var = part_.vars[v];
@@ -60,13 +60,13 @@ void Graft::place_vars(const Affine& block) {
   }
 }
 
-Affine Graft::moved(const Affine& from) const {
+Affine KernelInliner::moved(const Affine& from) const {
   Affine to = fixed(from.base);
   for (const auto& [var, coefficient] : from.terms) to = sum(std::move(to), vars_[var], coefficient);
   return to;
 }
 
-Slice Graft::moved(Slice slice) const {
+Slice KernelInliner::moved(Slice slice) const {
   if (slice.buffer < 0) return slice;
   slice.offset = moved(slice.offset);
   const auto number = static_cast<size_t>(slice.buffer);
@@ -77,7 +77,7 @@ Slice Graft::moved(Slice slice) const {
   return slice;
 }
 
-std::vector<Instr> Graft::body(const std::vector<Instr>& from, bool barriers) const {
+std::vector<Instr> KernelInliner::body(const std::vector<Instr>& from, bool barriers) const {
   std::vector<Instr> to;
   for (Instr instr : from) {
     if (instr.op == InstrOp::kBarrier && !barriers) continue;

@@ -1,6 +1,6 @@
-// Makes a finished kernel a part of another one (the whole). The part's variables, tiles and buffers get new numbers in
-// the whole, an expression of the whole takes the place of its block number, and accesses to its inputs and outputs are
-// shifted.
+// Inlines a finished kernel: makes it a part of another one (the whole). The part's variables, tiles and buffers get
+// new numbers in the whole, an expression of the whole takes the place of its block number, and accesses to its inputs
+// and outputs are shifted.
 #pragma once
 
 #include <vector>
@@ -10,7 +10,7 @@
 
 namespace wl {
 
-class Graft {
+class KernelInliner {
  public:
   // Where the part goes.
   struct To {
@@ -20,7 +20,7 @@ class Graft {
     const std::vector<BufferId>& kept;          // buffers of the whole, by Stage::Buffer::kept
     int64_t scratch = 0;                        // byte offset of the part's own scratch in that of the whole
   };
-  Graft(Kernel part, const To& to, KernelBuilder& out);
+  KernelInliner(Kernel part, const To& to, KernelBuilder& out);
   // The part's instructions, with or without its barriers.
   std::vector<Instr> body(bool barriers) const { return body(part_.body, barriers); }
 
