@@ -56,30 +56,30 @@ AtomId loop_of(const Condition& condition, const Domain& domain, const std::vect
   return best;
 }
 
-Turns turns_within(const Region& region, const Domain& domain, const TileBox& box, AtomId atom, int64_t step,
-                   int64_t count, KernelBuilder& out) {
-  Turns turns{fixed(0), {fixed(count)}};
+Iterations iterations_within(const Region& region, const Domain& domain, const TileBox& box, AtomId atom, int64_t step,
+                             int64_t count, KernelBuilder& out) {
+  Iterations iterations{fixed(0), {fixed(count)}};
   std::vector<Affine> firsts;
   int64_t latest = 0;
   for (const Condition& condition : region) {
     const Along row = along(condition, domain, box, atom, step);
     if (row.stride == 0) {
-      turns.trips.push_back(sum(fixed(count), row.at, count));  // no iterations where `at` is negative
+      iterations.trips.push_back(sum(fixed(count), row.at, count));  // no iterations where `at` is negative
     } else if (row.stride < 0) {
-      turns.trips.push_back(end_of(row, out));
+      iterations.trips.push_back(end_of(row, out));
     } else {
       firsts.push_back(first_of(row, out));
       latest = std::max(latest, quotient_up(row.lack, row.stride));
     }
   }
-  if (firsts.size() == 1) turns.first = firsts[0];
+  if (firsts.size() == 1) iterations.first = firsts[0];
   if (firsts.size() > 1) {
     std::vector<Affine> before;
     for (const Affine& first : firsts) before.push_back(sum(fixed(latest), first, -1));
-    turns.first = sum(fixed(latest), affine(out.derived("before", std::move(before))), -1);
+    iterations.first = sum(fixed(latest), affine(out.derived("before", std::move(before))), -1);
   }
-  for (Affine& trips : turns.trips) trips = sum(std::move(trips), turns.first, -1);
-  return turns;
+  for (Affine& trips : iterations.trips) trips = sum(std::move(trips), iterations.first, -1);
+  return iterations;
 }
 
 }  // namespace wl

@@ -20,9 +20,9 @@ struct TileBox {
   std::vector<int64_t> more;
 };
 
-// The iterations (turns) of a loop that run. The first one has number `first`; how many there are is the least of
+// The iterations of a loop that run. The first one has number `first`; how many there are is the least of
 // `trips`, or 0 where that is negative.
-struct Turns {
+struct Iterations {
   Affine first;
   std::vector<Affine> trips;
 };
@@ -35,7 +35,7 @@ AtomId loop_of(const Condition& condition, const Domain& domain, const std::vect
 // some condition fails at all points of the box. The loop has `count` iterations of `step` elements each, from the
 // box's first index of `atom` on; along the other atoms each iteration spans the whole box. All indices must lie inside
 // the domain. Adds the derived variables that it needs to `out`.
-Turns turns_within(const Region& region, const Domain& domain, const TileBox& box, AtomId atom, int64_t step,
-                   int64_t count, KernelBuilder& out);
+Iterations iterations_within(const Region& region, const Domain& domain, const TileBox& box, AtomId atom, int64_t step,
+                             int64_t count, KernelBuilder& out);
 
 }  // namespace wl

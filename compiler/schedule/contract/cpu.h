@@ -125,9 +125,9 @@ class CpuContract {
   // Whether conditions of a region limit loop number `k` over K; and the iterations of that loop with products that
   // count, for a tile of `rows` x `columns` at a place.
   bool has_masks(const Region& region, size_t k) const;
-  Turns turns_that_count(const Region& region, size_t k, const Place& place, int64_t rows, int64_t columns,
-                         int64_t k_extent);
-  Turns packed_turns(const Place& place, AtomId along, int64_t width, int64_t k_extent);
+  Iterations iterations_that_count(const Region& region, size_t k, const Place& place, int64_t rows, int64_t columns,
+                                   int64_t k_extent);
+  Iterations packed_iterations(const Place& place, AtomId along, int64_t width, int64_t k_extent);
   // Reads a row of a panel of the right operand, at a place. `turns`: the iteration number of each loop over k.
   TileId read_right(const RowTile& row_tile, const Panels& panels, const Place& at, const std::vector<Affine>& turns,
                     bool last);

@@ -21,8 +21,8 @@ bool CpuContract::has_masks(const Region& region, size_t k) const {
   return std::ranges::any_of(region, [&](const Condition& c) { return loop_of(c, domain_, k_atoms_) == k_atoms_[k]; });
 }
 
-Turns CpuContract::turns_that_count(const Region& region, size_t k, const Place& place, int64_t rows, int64_t columns,
-                                    int64_t k_extent) {
+Iterations CpuContract::iterations_that_count(const Region& region, size_t k, const Place& place, int64_t rows,
+                                              int64_t columns, int64_t k_extent) {
   TileBox box{place, std::vector<int64_t>(domain_.atoms.size(), 0)};
   if (row_atom_ >= 0) box.more[row_atom_] = rows - 1;
   if (column_atom_ >= 0) box.more[column_atom_] = columns - 1;
@@ -31,12 +31,13 @@ Turns CpuContract::turns_that_count(const Region& region, size_t k, const Place&
   Region mine;
   for (const Condition& condition : region)
     if (loop_of(condition, domain_, k_atoms_) == k_atoms_[k]) mine.push_back(condition);
-  return turns_within(mine, domain_, box, k_atoms_[k], step_of(k), k == 0 ? turns_of(0, k_extent) : turns_of(k), out_);
+  return iterations_within(mine, domain_, box, k_atoms_[k], step_of(k), k == 0 ? turns_of(0, k_extent) : turns_of(k),
+                           out_);
 }
 
 // Returns the elements along the innermost k atom that some tile reads and that are therefore packed, for `width` rows
 // or columns from a place on. Without trips, all elements are packed.
-Turns CpuContract::packed_turns(const Place& place, AtomId along, int64_t width, int64_t k_extent) {
+Iterations CpuContract::packed_iterations(const Place& place, AtomId along, int64_t width, int64_t k_extent) {
   const size_t last = k_atoms_.size() - 1;
   if (dot_) return {};  // one word may hold elements that count and elements that do not
   if (counted_.empty() || along < 0 || (last == 0 ? k_extent : domain_.atoms[k_atoms_[last]].extent) == 1) return {};
@@ -46,7 +47,7 @@ Turns CpuContract::packed_turns(const Place& place, AtomId along, int64_t width,
     return std::ranges::any_of(others, [&](AtomId atom) { return c.strides[atom] != 0; });
   });
   if (!has_masks(region, last)) return {};
-  return turns_that_count(region, last, place, width, width, k_extent);
+  return iterations_that_count(region, last, place, width, width, k_extent);
 }
 
 }  // namespace wl

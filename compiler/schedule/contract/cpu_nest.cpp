@@ -213,7 +213,7 @@ void CpuContract::emit_k_loop(const RowTile& row_tile, const Panels& panels, con
     if (has_taps(i)) {
       turns[i] = open_taps(k_vars_[i], place);
     } else {
-      Turns counted = turns_that_count(counted_, i, place, rows.height, panels.width, k_extent);
+      Iterations counted = iterations_that_count(counted_, i, place, rows.height, panels.width, k_extent);
       out_.open_loop(k_vars_[i], std::move(counted.trips));
       turns[i] = sum(std::move(counted.first), affine(k_vars_[i]));
     }

@@ -26,7 +26,7 @@ void CpuContract::pack(const Side& side, const Domain& domain, const Place& plac
     stride *= extent(i);
   }
   const int64_t depth = k_atoms_.empty() ? 1 : extent(k_atoms_.size() - 1);
-  if (const Turns counted = packed_turns(place, along, width, k_extent); !counted.trips.empty()) {
+  if (const Iterations counted = packed_iterations(place, along, width, k_extent); !counted.trips.empty()) {
     at[last] = sum(at[last], counted.first);
     offset = sum(offset, counted.first, pitch);
     bound.resize(2);

@@ -159,7 +159,7 @@ class GpuContract {
   TileId load_factor(const Side& side, int64_t k);
   void multiply_matrices(int64_t depth);
 
-  Turns steps_that_count(int64_t total);
+  Iterations steps_that_count(int64_t total);
   void emit_whole_steps();
   void join_parts();
   void emit_tail();

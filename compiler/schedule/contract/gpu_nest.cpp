@@ -152,14 +152,14 @@ void GpuContract::compute(int64_t depth) {
 
 // Returns the whole steps along K, of `total`, from the first that counts for some element of the block's tile to the
 // last.
-Turns GpuContract::steps_that_count(int64_t total) {
+Iterations GpuContract::steps_that_count(int64_t total) {
   const Region region = outer_ == 1 && k_atom_ >= 0 ? counted_products(group_, domain_) : Region();
   TileBox box{block_, std::vector<int64_t>(domain_.atoms.size(), 0)};
   for (const Side* side : {&rows_, &columns_})
     for (const TileLoop& loop : side->loops)
       if (loop.atom >= 0) box.more[loop.atom] = loop.extent - 1;
   if (region.empty()) return {fixed(0), {fixed(total)}};
-  return turns_within(region, domain_, box, k_atom_, step_, total, out_);
+  return iterations_within(region, domain_, box, k_atom_, step_, total, out_);
 }
 
 void GpuContract::emit_whole_steps() {
@@ -167,7 +167,7 @@ void GpuContract::emit_whole_steps() {
   if (total == 0) return;
   Affine now = sum(fixed(0), part_, total);
   if (total > 1) {
-    Turns steps = steps_that_count(total);
+    Iterations steps = steps_that_count(total);
     steps_ = out_.loop_var("step");
     out_.open_loop(steps_, std::move(steps.trips));
     now = sum(sum(std::move(steps.first), now), affine(steps_));
