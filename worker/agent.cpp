@@ -33,7 +33,7 @@ constexpr auto kPatience = milliseconds(20'000);  // limit of one call, without 
 
 // A shared lock on the machine. GPUs are measured at the same time (shared). The CPU is measured alone, because
 // compilers and the threads of other devices would disturb it. A CPU that waits comes before GPUs that begin later.
-class Machine {
+class MachineLock {
  public:
   void begin(bool alone) {
     std::unique_lock lock(mutex_);
@@ -79,10 +79,10 @@ milliseconds patience_of(const AgentOptions& options) {
 // The agent of one device; it runs on one thread.
 class Agent {
  public:
-  Agent(const std::shared_ptr<grpc::Channel>& channel, const AgentOptions& options, Machine* machine,
+  Agent(const std::shared_ptr<grpc::Channel>& channel, const AgentOptions& options, MachineLock* machine_lock,
         std::stop_token stop)
       : options_(options),
-        machine_(machine),
+        machine_lock_(machine_lock),
         stop_(stop),
         calls_(channel, options.name, patience_of(options), stop),
         wake_(stop_, [this] { stopped_.notify_all(); }) {}
@@ -181,11 +181,11 @@ class Agent {
       };
       options.state = &state_;
       const bool alone = options.gpus.empty();
-      machine_->begin(alone);
+      machine_lock_->begin(alone);
       measured = options_.measure_with ? options_.measure_with(*batch, options)
                                        : measure_soundly(*batch, options_.devices.front(), options, &sound_);
       if (measured.ok() && !measured->cancelled) tell_rates(options);
-      machine_->end(alone);
+      machine_lock_->end(alone);
       lost = renewer.lost();
     }
     if (lost) return absl::OkStatus();
@@ -242,7 +242,7 @@ class Agent {
   }
 
   const AgentOptions& options_;
-  Machine* const machine_;
+  MachineLock* const machine_lock_;
   ReusedState state_;
   std::vector<MeasuredRates> rates_;  // rates of the device; empty: not measured yet
   bool told_rates_ = false;
@@ -295,12 +295,12 @@ absl::Status run_agent(std::shared_ptr<grpc::Channel> channel, const AgentOption
   if (named.machine.empty()) named.machine = own_machine();
   if (!named.measure.work_dir.empty()) PrivateFolder::sweep(named.measure.work_dir);
   const std::vector<AgentOptions> lanes = lanes_of(named);
-  Machine machine;
+  MachineLock machine_lock;
   std::vector<absl::Status> ends(lanes.size());
   std::stop_source all;
   const std::stop_callback asked(stop, [&all] { all.request_stop(); });
   const auto work = [&](size_t i) {
-    ends[i] = Agent(channel, lanes[i], &machine, all.get_token()).run();
+    ends[i] = Agent(channel, lanes[i], &machine_lock, all.get_token()).run();
     if (ends[i].ok()) return;
     log_line(spdlog::level::err, std::string(ends[i].message()), {{"worker", lanes[i].name}});
     if (named.end_together) all.request_stop();

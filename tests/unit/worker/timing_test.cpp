@@ -8,8 +8,8 @@
 namespace wl {
 namespace {
 
-// A simulated machine on which a call of slot i takes `costs[i]` ns, plus up to `noise` ns per run.
-struct Machine {
+// Simulated slots of a measurement: a call of slot i takes `costs[i]` ns, plus up to `noise` ns per run.
+struct SimulatedSlots {
   std::vector<int64_t> costs;
   std::vector<int> order;  // the slot of each run, in order
   int64_t calls = 0;
@@ -23,9 +23,9 @@ struct Machine {
 };
 
 TEST(Timing, SteadyKernelStopsAsSoonAsItsMedianIsKnown) {
-  Machine machine{{1'000'000}, {}};
+  SimulatedSlots slots{{1'000'000}, {}};
   Recipe recipe;
-  const std::vector<Samples> result = time_slots(recipe, 1, machine.run());
+  const std::vector<Samples> result = time_slots(recipe, 1, slots.run());
   ASSERT_EQ(result.size(), 1u);
   EXPECT_EQ(result[0].samples_ns.size(), 7u);
   EXPECT_EQ(median_of(result[0].samples_ns), 1'000'000);
@@ -33,30 +33,30 @@ TEST(Timing, SteadyKernelStopsAsSoonAsItsMedianIsKnown) {
 }
 
 TEST(Timing, NoisyKernelGoesOnUntilItsBudgetIsSpent) {
-  Machine machine{{1'000'000}, {}};
+  SimulatedSlots slots{{1'000'000}, {}};
   Recipe recipe;
   recipe.budget_ns = 50'000'000;
-  const std::vector<Samples> result = time_slots(recipe, 1, machine.run(500'000));
+  const std::vector<Samples> result = time_slots(recipe, 1, slots.run(500'000));
   EXPECT_GT(result[0].samples_ns.size(), 30u);
   EXPECT_LE(result[0].samples_ns.size(), 50u);
   recipe.max_repeats = 9;
-  EXPECT_EQ(time_slots(recipe, 1, machine.run(500'000))[0].samples_ns.size(), 9u);
+  EXPECT_EQ(time_slots(recipe, 1, slots.run(500'000))[0].samples_ns.size(), 9u);
 }
 
 TEST(Timing, SlowKernelStillGetsItsMinimum) {
-  Machine machine{{1'000'000'000}, {}};
+  SimulatedSlots slots{{1'000'000'000}, {}};
   Recipe recipe;
   recipe.min_repeats = 5;
-  EXPECT_EQ(time_slots(recipe, 1, machine.run())[0].samples_ns.size(), 5u);
-  EXPECT_EQ(machine.calls, 5);  // its check has warmed it up, so no other call is needed
+  EXPECT_EQ(time_slots(recipe, 1, slots.run())[0].samples_ns.size(), 5u);
+  EXPECT_EQ(slots.calls, 5);  // its check has warmed it up, so no other call is needed
 }
 
 TEST(Timing, FastKernelIsAveragedOverALoop) {
-  Machine machine{{100}, {}};
+  SimulatedSlots slots{{100}, {}};
   Recipe recipe;
-  const std::vector<Samples> result = time_slots(recipe, 1, machine.run());
+  const std::vector<Samples> result = time_slots(recipe, 1, slots.run());
   EXPECT_EQ(result[0].samples_ns[0], 100);
-  EXPECT_GE(machine.calls, 7 * 60'000 / 100);  // each sample takes at least 60 us
+  EXPECT_GE(slots.calls, 7 * 60'000 / 100);  // each sample takes at least 60 us
 }
 
 // Returns a clock that returns these values in turn and repeats the last one.
@@ -65,17 +65,17 @@ std::function<int()> clock_of(std::vector<int> values) {
 }
 
 TEST(Timing, SamplesAtAnotherClockAreTakenOnceMore) {
-  Machine machine{{1'000'000}, {}};
+  SimulatedSlots slots{{1'000'000}, {}};
   Recipe recipe;
   recipe.min_repeats = recipe.max_repeats = 8;
-  const size_t plain = (time_slots(recipe, 1, machine.run()), machine.order.size());
+  const size_t plain = (time_slots(recipe, 1, slots.run()), slots.order.size());
   // The third sample has a lower clock. When it is repeated, the clock is back to normal, or the sample stays marked
   // and is not repeated again.
   for (const bool back : {true, false}) {
-    machine.order.clear();
-    const Samples samples = time_slots(recipe, 1, machine.run(),
+    slots.order.clear();
+    const Samples samples = time_slots(recipe, 1, slots.run(),
                                        clock_of({2000, 2010, 990, 2000, 1990, 2000, 2000, 2000, back ? 2000 : 991}))[0];
-    EXPECT_EQ(machine.order.size(), plain + 1);
+    EXPECT_EQ(slots.order.size(), plain + 1);
     EXPECT_EQ(samples.samples_ns.size(), 8u);
     EXPECT_EQ(samples.clocks_mhz, (std::vector<int>{2000, 2010, back ? 2000 : 991, 2000, 1990, 2000, 2000, 2000}));
     EXPECT_EQ(median_clock(samples), 2000);
@@ -84,22 +84,22 @@ TEST(Timing, SamplesAtAnotherClockAreTakenOnceMore) {
 }
 
 TEST(Timing, AClockWithoutAUsualValueIsNotWaitedFor) {
-  Machine machine{{1'000'000}, {}};
+  SimulatedSlots slots{{1'000'000}, {}};
   Recipe recipe;
   recipe.min_repeats = recipe.max_repeats = 8;
-  const size_t plain = (time_slots(recipe, 1, machine.run()), machine.order.size());
-  machine.order.clear();
+  const size_t plain = (time_slots(recipe, 1, slots.run()), slots.order.size());
+  slots.order.clear();
   const Samples samples =
-      time_slots(recipe, 1, machine.run(), clock_of({2000, 1000, 2000, 1000, 2000, 1000, 2000, 2000}))[0];
-  EXPECT_EQ(machine.order.size(), plain);
+      time_slots(recipe, 1, slots.run(), clock_of({2000, 1000, 2000, 1000, 2000, 1000, 2000, 2000}))[0];
+  EXPECT_EQ(slots.order.size(), plain);
   EXPECT_EQ(clock_moved(samples), 3);
 }
 
 TEST(Timing, HopelessStopsAfterTwo) {
-  Machine machine{{2'100'000}, {}};
+  SimulatedSlots slots{{2'100'000}, {}};
   Recipe recipe;
   recipe.best_ns = 1'000'000;
-  const std::vector<Samples> result = time_slots(recipe, 1, machine.run());
+  const std::vector<Samples> result = time_slots(recipe, 1, slots.run());
   EXPECT_TRUE(result[0].hopeless);
   EXPECT_EQ(result[0].samples_ns.size(), 2u);
 }
@@ -112,8 +112,8 @@ TEST(Timing, TheNearerToTheBestTheMoreSamplesUntilACandidateHasLost) {
     size_t samples;
   } kRows[] = {{1'900'000, 2}, {1'400'000, 3}, {1'200'000, 5}, {1'050'000, 7}};
   for (const auto& row : kRows) {
-    Machine machine{{row.cost}, {}};
-    const Samples samples = time_slots(recipe, 1, machine.run())[0];
+    SimulatedSlots slots{{row.cost}, {}};
+    const Samples samples = time_slots(recipe, 1, slots.run())[0];
     EXPECT_FALSE(samples.hopeless);
     EXPECT_EQ(samples.samples_ns.size(), row.samples) << row.cost;
   }
@@ -133,43 +133,43 @@ TEST(Timing, OneUndisturbedSampleKeepsACandidate) {
 }
 
 TEST(Timing, RoundsAreFairAndAlternate) {
-  Machine machine{{1'000'000, 2'000'000, 3'000'000}, {}};
+  SimulatedSlots slots{{1'000'000, 2'000'000, 3'000'000}, {}};
   Recipe recipe;
   recipe.interleave = true;
   recipe.cold = true;  // no warm-up calls, so that the order below shows the rounds alone
   recipe.min_repeats = 4;
   recipe.budget_ns = 1;
   recipe.best_ns = 1;  // nothing is hopeless in a promotion
-  const std::vector<Samples> result = time_slots(recipe, 3, machine.run());
+  const std::vector<Samples> result = time_slots(recipe, 3, slots.run());
   for (size_t i = 0; i < 3; ++i) {
     EXPECT_EQ(result[i].samples_ns.size(), 4u);
     EXPECT_EQ(result[i].samples_ns[0], static_cast<int64_t>(i + 1) * 1'000'000);
     EXPECT_FALSE(result[i].hopeless);
   }
-  const std::vector<int> rounds(machine.order.end() - 12, machine.order.end());
+  const std::vector<int> rounds(slots.order.end() - 12, slots.order.end());
   EXPECT_EQ(rounds, (std::vector<int>{0, 1, 2, 2, 1, 0, 0, 1, 2, 2, 1, 0}));
 }
 
 TEST(Timing, LongKernelsAreNotWarmedUpInEveryRound) {
-  Machine machine{{200'000'000, 1'000'000}, {}};
+  SimulatedSlots slots{{200'000'000, 1'000'000}, {}};
   Recipe recipe;
   recipe.interleave = true;
-  const std::vector<Samples> result = time_slots(recipe, 2, machine.run());
+  const std::vector<Samples> result = time_slots(recipe, 2, slots.run());
   ASSERT_EQ(result[0].samples_ns.size(), 5u);
   ASSERT_EQ(result[1].samples_ns.size(), 5u);
-  EXPECT_EQ(std::count(machine.order.begin(), machine.order.end(), 0), 1 + 5);  // one call warms it up
-  EXPECT_GE(std::count(machine.order.begin(), machine.order.end(), 1), 1 + 2 * 5);
+  EXPECT_EQ(std::count(slots.order.begin(), slots.order.end(), 0), 1 + 5);  // one call warms it up
+  EXPECT_GE(std::count(slots.order.begin(), slots.order.end(), 1), 1 + 2 * 5);
 }
 
 TEST(Timing, WhoIsBehindAfterEightRoundsGetsNoMoreWhereTheRecipeSaysSo) {
-  Machine machine{{1'000'000, 1'300'000, 1'150'000}, {}};
+  SimulatedSlots slots{{1'000'000, 1'300'000, 1'150'000}, {}};
   Recipe recipe;
   recipe.interleave = true;
   recipe.budget_ns = 30'000'000;
   const auto rounds = [&](double lost_factor) {
     recipe.lost_factor = lost_factor;
     std::vector<size_t> counts;
-    for (const Samples& samples : time_slots(recipe, 3, machine.run())) counts.push_back(samples.samples_ns.size());
+    for (const Samples& samples : time_slots(recipe, 3, slots.run())) counts.push_back(samples.samples_ns.size());
     return counts;
   };
   const std::vector<size_t> all = rounds(0), some = rounds(1.2), alone = rounds(0.5);
@@ -181,16 +181,16 @@ TEST(Timing, WhoIsBehindAfterEightRoundsGetsNoMoreWhereTheRecipeSaysSo) {
 }
 
 TEST(Timing, ThreeRoundsAreEnoughForVeryLongKernels) {
-  Machine machine{{900'000'000, 1'100'000'000}, {}};
+  SimulatedSlots slots{{900'000'000, 1'100'000'000}, {}};
   Recipe recipe;
   recipe.interleave = true;
-  EXPECT_EQ(time_slots(recipe, 2, machine.run())[1].samples_ns.size(), 3u);
+  EXPECT_EQ(time_slots(recipe, 2, slots.run())[1].samples_ns.size(), 3u);
   recipe.min_repeats = 2;
-  EXPECT_EQ(time_slots(recipe, 2, machine.run())[1].samples_ns.size(), 2u);
+  EXPECT_EQ(time_slots(recipe, 2, slots.run())[1].samples_ns.size(), 2u);
   // The limit of three rounds also holds for chains, whose budget is larger.
   recipe.min_repeats = 5;
   recipe.budget_ns = 30'000'000'000;
-  EXPECT_EQ(time_slots(recipe, 2, machine.run())[1].samples_ns.size(), 3u);
+  EXPECT_EQ(time_slots(recipe, 2, slots.run())[1].samples_ns.size(), 3u);
 }
 
 TEST(Timing, MedianIsKnownByOrderStatistics) {
