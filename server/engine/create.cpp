@@ -6,7 +6,7 @@
 #include <memory>
 
 #include "compiler/ir/text.h"
-#include "server/engine/parts.h"
+#include "server/engine/impl.h"
 
 namespace wl {
 namespace {

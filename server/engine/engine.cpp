@@ -5,7 +5,7 @@
 #include "compiler/base/sha256.h"
 #include "proto/trace.h"
 #include "proto/wire.h"
-#include "server/engine/parts.h"
+#include "server/engine/impl.h"
 
 namespace wl {
 namespace {

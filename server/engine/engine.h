@@ -1,6 +1,6 @@
 // The job engine: turns jobs into searches, searches into rounds, rounds into leases, and results into records. One
 // thread, the engine's thread, owns all jobs and searches and processes events; calls of services use the store and
-// those parts that have a lock (leases, workers, views of jobs). parts.h joins the parts and gives the order of their
+// those parts that have a lock (leases, workers, views of jobs). impl.h joins the parts and gives the order of their
 // locks. Everything that the engine knows beyond the store can be derived from it, so a restarted engine resumes its
 // work.
 #pragma once

@@ -2,7 +2,7 @@
 // given to a worker, and the store decides which report counts, so this object's state may be lost.
 //
 // All functions may be called from any thread. The lock guards the maps and flags only: it is released around SQL, and
-// the callbacks run without it. See parts.h for the order of locks.
+// the callbacks run without it. See impl.h for the order of locks.
 #pragma once
 
 #include <functional>

@@ -6,7 +6,7 @@
 #include "compiler/base/names.h"
 #include "proto/limits.h"
 #include "server/engine/devices.h"
-#include "server/engine/parts.h"
+#include "server/engine/impl.h"
 #include "server/jobs/job_plan.h"
 #include "spdlog/spdlog.h"
 
