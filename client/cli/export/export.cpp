@@ -2,7 +2,7 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_split.h"
-#include "client/cli/export/parts.h"
+#include "client/cli/export/builder.h"
 
 namespace wl {
 namespace {
@@ -41,8 +41,8 @@ absl::Status may_be_exported(const Program& program) {
 
 absl::StatusOr<ExportedFiles> exported_files(const Executor& executor, const std::vector<ExpectedOutput>& expected,
                                              const ExportOptions& options) {
-  ExportParts parts(executor, expected, options);
-  return is_for_gpu(executor.program()) ? exported_for_gpu(std::move(parts)) : exported_for_cpu(std::move(parts));
+  ExportBuilder builder(executor, expected, options);
+  return is_for_gpu(executor.program()) ? exported_for_gpu(std::move(builder)) : exported_for_cpu(std::move(builder));
 }
 
 }  // namespace wl

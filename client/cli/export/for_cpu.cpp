@@ -3,7 +3,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_join.h"
-#include "client/cli/export/parts.h"
+#include "client/cli/export/builder.h"
 
 namespace wl {
 namespace {
@@ -26,30 +26,30 @@ std::string prepare_thread(const std::vector<std::string>& flags) {
 
 }  // namespace
 
-absl::StatusOr<ExportedFiles> exported_for_cpu(ExportParts parts) {
-  WL_RETURN_IF_ERROR(parts.add_kernels(true));
+absl::StatusOr<ExportedFiles> exported_for_cpu(ExportBuilder builder) {
+  WL_RETURN_IF_ERROR(builder.add_kernels(true));
   const auto entry_of = [&](int i) {
-    const std::string& entry = parts.program().kernels[static_cast<size_t>(i)].source.entry;
-    return cat(entry, ", ", parts.tells(entry) ? cat("&", entry, "_outside") : "nullptr");
+    const std::string& entry = builder.program().kernels[static_cast<size_t>(i)].source.entry;
+    return cat(entry, ", ", builder.tells(entry) ? cat("&", entry, "_outside") : "nullptr");
   };
   std::string entries, kernels;
-  for (const ProgramKernel& kernel : parts.program().kernels) {
+  for (const ProgramKernel& kernel : builder.program().kernels) {
     append(&entries, "void ", kernel.source.entry, "(long block, void* const* arguments, char* scratch);\n");
-    if (parts.tells(kernel.source.entry)) append(&entries, "extern const long ", kernel.source.entry, "_outside;\n");
+    if (builder.tells(kernel.source.entry)) append(&entries, "extern const long ", kernel.source.entry, "_outside;\n");
     append(&kernels, kernels.empty() ? "" : "\n", "  kernels/", kernel.source.entry, ".cpp");
   }
-  const std::string& name = parts.options().name;
-  parts.add_filled(cat(name, ".h"), "model.h", {});
-  parts.add_filled(cat(name, ".cpp"), "model.cpp",
-                   {{"@ENTRIES@", entries},
-                    {"@THREADS@", cat(threads_of(parts.program()))},
-                    {"@STEPS@", parts.steps(entry_of)},
-                    {"@PREPARE_THREAD@", prepare_thread(parts.options().flags)}});
-  parts.add_filled("pool.h", "pool.h", {});
-  parts.add_filled("CMakeLists.txt", "CMakeLists.txt", {{"@KERNELS@", kernels}});
-  parts.add_filled("README.md", "README.md", {});
-  parts.add_filled("test/session.h", "session.h", {});
-  return parts.finish();
+  const std::string& name = builder.options().name;
+  builder.add_filled(cat(name, ".h"), "model.h", {});
+  builder.add_filled(cat(name, ".cpp"), "model.cpp",
+                     {{"@ENTRIES@", entries},
+                      {"@THREADS@", cat(threads_of(builder.program()))},
+                      {"@STEPS@", builder.steps(entry_of)},
+                      {"@PREPARE_THREAD@", prepare_thread(builder.options().flags)}});
+  builder.add_filled("pool.h", "pool.h", {});
+  builder.add_filled("CMakeLists.txt", "CMakeLists.txt", {{"@KERNELS@", kernels}});
+  builder.add_filled("README.md", "README.md", {});
+  builder.add_filled("test/session.h", "session.h", {});
+  return builder.finish();
 }
 
 }  // namespace wl

@@ -4,7 +4,7 @@
 #include <span>
 
 #include "absl/strings/str_join.h"
-#include "client/cli/export/parts.h"
+#include "client/cli/export/builder.h"
 #include "client/program/manifest.h"
 #include "runtime/gpu_tables.h"
 
@@ -64,33 +64,33 @@ struct Code {
   std::string declared, rows, assembly, listed;
 };
 
-Code code_of(const ExportParts& parts) {
+Code code_of(const ExportBuilder& builder) {
   Code out;
-  for (size_t i = 0; i < parts.program().kernels.size(); ++i) {
-    const ProgramKernel& kernel = parts.program().kernels[i];
+  for (size_t i = 0; i < builder.program().kernels.size(); ++i) {
+    const ProgramKernel& kernel = builder.program().kernels[i];
     const std::string &entry = kernel.source.entry, source = source_path(kernel), object = object_path(kernel);
     const std::string file = object.substr(object.rfind('/') + 1);
     append(&out.declared, "extern const unsigned char ", entry, "_code[];\n");
     append(&out.rows, "    {", entry, "_code, \"", entry, "\", ", kernel.source.scratch_bytes, "},\n");
     append(&out.assembly, "  .balign 64\n  .globl ", entry, "_code\n  .hidden ", entry, "_code\n", entry,
            "_code:\n  .incbin \"", file, "\"\n");
-    append(&out.listed, "\n    ", source, "|", parts.header_of(i), "|", file);
+    append(&out.listed, "\n    ", source, "|", builder.header_of(i), "|", file);
   }
   return out;
 }
 
 }  // namespace
 
-absl::StatusOr<ExportedFiles> exported_for_gpu(ExportParts parts) {
-  const std::string& target = parts.program().target;
+absl::StatusOr<ExportedFiles> exported_for_gpu(ExportBuilder builder) {
+  const std::string& target = builder.program().target;
   const size_t colon = target.find(':');
   const auto* family = std::find_if(std::begin(kFamilies), std::end(kFamilies),
                                     [&](const Family& row) { return target.substr(0, colon) == row.name; });
   WL_CHECK(family != std::end(kFamilies), "no GPU family of ", target);
   const bool cuda = family == std::begin(kFamilies);
-  WL_RETURN_IF_ERROR(parts.add_kernels(false));
-  const Code code = code_of(parts);
-  const std::string& name = parts.options().name;
+  WL_RETURN_IF_ERROR(builder.add_kernels(false));
+  const Code code = code_of(builder);
+  const std::string& name = builder.options().name;
   std::map<std::string, std::string> more = functions(cuda);
   more.insert({{"@DRIVER@", family->driver},
                {"@LIBRARIES@", cat("\"", absl::StrJoin(family->libraries, "\", \""), "\"")},
@@ -102,20 +102,20 @@ absl::StatusOr<ExportedFiles> exported_for_gpu(ExportParts parts) {
                {"@DECLARED@", code.declared},
                {"@CODE@", code.rows},
                {"@ASSEMBLY@", code.assembly},
-               {"@STEPS@", parts.steps([](int kernel) { return cat(kernel); })},
+               {"@STEPS@", builder.steps([](int kernel) { return cat(kernel); })},
                {"@KERNELS@", code.listed},
                {"@COMPILER@", family->cmake},
                {"@COMMANDS@", family->commands}});
-  parts.add_filled(cat(name, ".h"), "gpu_model.h", more);
-  parts.add_filled(cat(name, ".cpp"), "gpu_model.cpp", more);
-  parts.add_filled("driver.h", "driver.h", more);
-  parts.add_filled("library.h", "library.h", more);
-  parts.add_filled("code.S", "code.S", more);
-  parts.add_filled("CMakeLists.txt", "gpu_CMakeLists.txt", more);
-  if (cuda) parts.add_filled("compile_kernel.cpp", "compile_kernel.cpp", more);
-  parts.add_filled("README.md", "gpu_README.md", more);
-  parts.add_filled("test/session.h", "gpu_session.h", more);
-  return parts.finish();
+  builder.add_filled(cat(name, ".h"), "gpu_model.h", more);
+  builder.add_filled(cat(name, ".cpp"), "gpu_model.cpp", more);
+  builder.add_filled("driver.h", "driver.h", more);
+  builder.add_filled("library.h", "library.h", more);
+  builder.add_filled("code.S", "code.S", more);
+  builder.add_filled("CMakeLists.txt", "gpu_CMakeLists.txt", more);
+  if (cuda) builder.add_filled("compile_kernel.cpp", "compile_kernel.cpp", more);
+  builder.add_filled("README.md", "gpu_README.md", more);
+  builder.add_filled("test/session.h", "gpu_session.h", more);
+  return builder.finish();
 }
 
 }  // namespace wl

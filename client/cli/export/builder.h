@@ -1,5 +1,5 @@
-// The common parts of exports for all targets: the places of values, the files of kernels, and the texts that replace
-// placeholders in the files of client/cli/export/files.
+// Builds what exports for all targets have in common: the places of values, the files of kernels, and the texts that
+// replace placeholders in the files of client/cli/export/files.
 #pragma once
 
 #include <functional>
@@ -13,10 +13,10 @@
 
 namespace wl {
 
-class ExportParts {
+class ExportBuilder {
  public:
-  // The arguments must outlive the ExportParts.
-  ExportParts(const Executor& executor, const std::vector<ExpectedOutput>& expected, const ExportOptions& options);
+  // The arguments must outlive the ExportBuilder.
+  ExportBuilder(const Executor& executor, const std::vector<ExpectedOutput>& expected, const ExportOptions& options);
 
   const Program& program() const { return program_; }
   const ExportOptions& options() const { return options_; }
@@ -78,7 +78,7 @@ class ExportParts {
 std::string quoted(const std::string& name);
 
 // Return the files of an export for a kind of target.
-absl::StatusOr<ExportedFiles> exported_for_cpu(ExportParts parts);
-absl::StatusOr<ExportedFiles> exported_for_gpu(ExportParts parts);
+absl::StatusOr<ExportedFiles> exported_for_cpu(ExportBuilder builder);
+absl::StatusOr<ExportedFiles> exported_for_gpu(ExportBuilder builder);
 
 }  // namespace wl

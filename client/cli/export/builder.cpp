@@ -1,4 +1,4 @@
-#include "client/cli/export/parts.h"
+#include "client/cli/export/builder.h"
 
 #include <algorithm>
 #include <cstring>
@@ -37,8 +37,8 @@ std::string quoted(const std::string& name) {
   return out;
 }
 
-ExportParts::ExportParts(const Executor& executor, const std::vector<ExpectedOutput>& expected,
-                         const ExportOptions& options)
+ExportBuilder::ExportBuilder(const Executor& executor, const std::vector<ExpectedOutput>& expected,
+                             const ExportOptions& options)
     : executor_(executor),
       expected_(expected),
       program_(executor.program()),
@@ -47,11 +47,11 @@ ExportParts::ExportParts(const Executor& executor, const std::vector<ExpectedOut
   place();
 }
 
-std::string_view ExportParts::bytes_of(int index) const {
+std::string_view ExportBuilder::bytes_of(int index) const {
   return {static_cast<const char*>(executor_.data(index)), static_cast<size_t>(buffer(index).bytes())};
 }
 
-void ExportParts::place() {
+void ExportBuilder::place() {
   for (int i = 0; i < static_cast<int>(program_.buffers.size()); ++i) {
     Placed& placed = placed_[static_cast<size_t>(i)];
     if (buffer(i).place == Place::kArena) {
@@ -77,13 +77,14 @@ void ExportParts::place() {
   }
 }
 
-void ExportParts::add_filled(std::string path, std::string_view file, const std::map<std::string, std::string>& more) {
+void ExportBuilder::add_filled(std::string path, std::string_view file,
+                               const std::map<std::string, std::string>& more) {
   std::map<std::string, std::string> all = replacements();
   all.insert(more.begin(), more.end());
   add(std::move(path), absl::StrReplaceAll(std::string(file_named(file)), all));
 }
 
-absl::Status ExportParts::add_kernels(bool includes) {
+absl::Status ExportBuilder::add_kernels(bool includes) {
   std::map<std::string, std::string> headers;  // by text
   for (int i = 0; i < static_cast<int>(program_.kernels.size()); ++i) {
     const ProgramKernel& kernel = program_.kernels[static_cast<size_t>(i)];
@@ -111,7 +112,7 @@ absl::Status ExportParts::add_kernels(bool includes) {
   return absl::OkStatus();
 }
 
-ExportedFiles ExportParts::finish() {
+ExportedFiles ExportBuilder::finish() {
   add_filled("tables.h", "tables.h", {});
   add_filled("test/test.cpp", "test.cpp", {});
   add("weights.bin", std::move(weights_));
@@ -123,7 +124,7 @@ ExportedFiles ExportParts::finish() {
 }
 
 // Returns the bytes of test/expected.bin: for every output a count and as many records `Expected` (files/test.cpp.in).
-std::string ExportParts::expected_file() const {
+std::string ExportBuilder::expected_file() const {
   std::string out;
   const auto put = [&out](auto word) {
     static_assert(sizeof word == 8);
@@ -146,12 +147,12 @@ std::string ExportParts::expected_file() const {
   return out;
 }
 
-std::string ExportParts::title() const {
+std::string ExportBuilder::title() const {
   return cat(options_.name, ", exported by Warploom ", WARPLOOM_VERSION, " for ", program_.target);
 }
 
 // Returns a line for each input and output, such as "inputs[0]: x, f32[1,3]", after `before`.
-std::string ExportParts::signature(const std::string& before) const {
+std::string ExportBuilder::signature(const std::string& before) const {
   std::string out;
   for (size_t i = 0; i < inputs_.size(); ++i)
     append(&out, before, "inputs[", i, "]: ", quoted(buffer(inputs_[i]).name), ", ", type_text(buffer(inputs_[i])),
@@ -162,7 +163,7 @@ std::string ExportParts::signature(const std::string& before) const {
   return out;
 }
 
-std::string ExportParts::constants() const {
+std::string ExportBuilder::constants() const {
   int64_t scratch = 0, work = 0;
   size_t most = 0;
   for (const ProgramKernel& kernel : program_.kernels) {
@@ -180,7 +181,7 @@ std::string ExportParts::constants() const {
   return out;
 }
 
-std::string ExportParts::values() const {
+std::string ExportBuilder::values() const {
   std::string out;
   for (size_t i = 0; i < placed_.size(); ++i)
     append(&out, "    {Place::", placed_[i].place, ", ", placed_[i].at, "},  // ", i, ": ",
@@ -188,13 +189,13 @@ std::string ExportParts::values() const {
   return out;
 }
 
-std::string ExportParts::arguments() const {
+std::string ExportBuilder::arguments() const {
   std::string out;
   for (const ProgramStep& step : program_.steps) append(&out, "    ", absl::StrJoin(step.args, ", "), ",\n");
   return out;
 }
 
-std::string ExportParts::steps(const std::function<std::string(int kernel)>& named) const {
+std::string ExportBuilder::steps(const std::function<std::string(int kernel)>& named) const {
   std::string out;
   size_t first = 0;
   for (const ProgramStep& step : program_.steps) {
@@ -206,18 +207,18 @@ std::string ExportParts::steps(const std::function<std::string(int kernel)>& nam
   return out;
 }
 
-std::string ExportParts::copies() const {
+std::string ExportBuilder::copies() const {
   std::string out;
   for (const auto& [output, value] : copies_)
     append(&out, "Copy{", output, ", ", value, ", ", buffer(value).bytes(), "}, ");
   return out;
 }
 
-std::string ExportParts::describe(int kernel) const {
+std::string ExportBuilder::describe(int kernel) const {
   return quoted(describe_group(program_.kernels[static_cast<size_t>(kernel)].graph));
 }
 
-std::string ExportParts::tensors() const {
+std::string ExportBuilder::tensors() const {
   const auto row = [](const std::string& name, const ProgramBuffer& buffer) {
     return cat("    {\"", quoted(name), "\", \"", name_of(buffer.dtype), "\", ", elements(buffer.shape), ", ",
                size_of(buffer.dtype), "},\n");
@@ -229,7 +230,7 @@ std::string ExportParts::tensors() const {
              "};\n");
 }
 
-std::string ExportParts::table() const {
+std::string ExportBuilder::table() const {
   std::map<int, int> launches;
   for (const ProgramStep& step : program_.steps) ++launches[step.kernel];
   std::string out = "| kernel | computes | launches |\n|---|---|---|\n";
@@ -239,7 +240,7 @@ std::string ExportParts::table() const {
   return out;
 }
 
-std::map<std::string, std::string> ExportParts::replacements() const {
+std::map<std::string, std::string> ExportBuilder::replacements() const {
   std::set<std::string> compilers;
   for (const ProgramKernel& kernel : program_.kernels) compilers.insert(kernel.source.compiler);
   return {{"@NAME@", options_.name},
