@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "absl/strings/str_join.h"
-#include "client/cli/line/parts.h"
+#include "client/cli/line/common_options.h"
 #include "compiler/base/suggest.h"
 
 namespace wl {

@@ -1,5 +1,5 @@
 // The commands about jobs, records, workers and targets.
-#include "client/cli/line/parts.h"
+#include "client/cli/line/common_options.h"
 
 namespace wl {
 namespace {

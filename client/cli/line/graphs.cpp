@@ -1,7 +1,7 @@
 // The commands about one graph or bundle.
 #include <functional>
 
-#include "client/cli/line/parts.h"
+#include "client/cli/line/common_options.h"
 #include "client/cli/values.h"
 #include "compiler/base/libraries.h"
 #include "proto/trace.h"

@@ -1,4 +1,4 @@
-// Functions that add commands, and options that several commands have, to the command line.
+// Functions that add options that several commands have, and the commands themselves, to the command line.
 #pragma once
 
 #include <string>
