@@ -1,8 +1,8 @@
-// Rows that several blocks share (nest/parts.h). At the end of a phase each block stores its partial result: one value,
-// or one tile of columns, for each row and part. In the next pass (in a cluster, after a cluster barrier) every block
-// of the row combines the partial results of all blocks where it needs them, and continues with its own share of the
-// row. With the choice last_block_combines only the block that arrives last combines them, in the same pass, since no
-// other work on the row is left.
+// Rows that several blocks share (nest/row_parts.h). At the end of a phase each block stores its partial result: one
+// value, or one tile of columns, for each row and part. In the next pass (in a cluster, after a cluster barrier) every
+// block of the row combines the partial results of all blocks where it needs them, and continues with its own share of
+// the row. With the choice last_block_combines only the block that arrives last combines them, in the same pass, since
+// no other work on the row is left.
 #include <algorithm>
 
 #include "compiler/schedule/nest/lowering.h"

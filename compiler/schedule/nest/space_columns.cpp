@@ -4,7 +4,7 @@
 #include "compiler/schedule/axes.h"
 #include "compiler/schedule/nest/blocking.h"
 #include "compiler/schedule/nest/nest.h"
-#include "compiler/schedule/nest/parts.h"
+#include "compiler/schedule/nest/row_parts.h"
 
 namespace wl {
 

@@ -6,7 +6,7 @@
 #include "compiler/domain/reads.h"
 #include "compiler/schedule/axes.h"
 #include "compiler/schedule/nest/nest.h"
-#include "compiler/schedule/nest/parts.h"
+#include "compiler/schedule/nest/row_parts.h"
 #include "compiler/schedule/nest/space_gpu.h"
 
 namespace wl {

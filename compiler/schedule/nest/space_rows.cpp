@@ -5,7 +5,7 @@
 #include "compiler/domain/phases.h"
 #include "compiler/schedule/axes.h"
 #include "compiler/schedule/nest/nest.h"
-#include "compiler/schedule/nest/parts.h"
+#include "compiler/schedule/nest/row_parts.h"
 
 namespace wl {
 namespace {

@@ -5,7 +5,7 @@
 #include "compiler/ir/text.h"
 #include "compiler/kernel/verify.h"
 #include "compiler/schedule/lower/lower.h"
-#include "compiler/schedule/nest/parts.h"
+#include "compiler/schedule/nest/row_parts.h"
 #include "tests/unit/schedule/groups.h"
 
 namespace wl {

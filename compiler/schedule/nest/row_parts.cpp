@@ -1,4 +1,4 @@
-#include "compiler/schedule/nest/parts.h"
+#include "compiler/schedule/nest/row_parts.h"
 
 #include <algorithm>
 
