@@ -103,7 +103,7 @@ absl::Status Jobs::begin(ActiveJob& job) {
   job.begun = Clock::now() - std::chrono::milliseconds(std::max<int64_t>(0, unix_ms_now() - job.row.started_ms));
   if (job.row.options.budget_s > 0) job.deadline = job.begun + duration_of(job.row.options.budget_s);
   WL_ASSIGN_OR_RETURN(job.known, known_plans(job.row));
-  return job.reverifying ? absl::OkStatus() : want_all(job);
+  return job.reverifying ? absl::OkStatus() : need_all(job);
 }
 
 void Jobs::plan_queued() {
@@ -262,7 +262,7 @@ void Jobs::advance(int64_t job_id) {
     return finish(job, JobState::kFailed, job.let_go ? why_unfinished(job) : launches.status());
   }
   if (!hurried) {
-    const absl::Status status = want_parts_in_use(job, *launches);
+    const absl::Status status = need_parts_in_use(job, *launches);
     if (!status.ok()) return finish(job, JobState::kFailed, status);
     if (busy(job)) return publish(job);
     const absl::StatusOr<bool> decided = decide_whole(job);
@@ -273,11 +273,11 @@ void Jobs::advance(int64_t job_id) {
 }
 
 // Searches the parts that are faster than their fused group, then tries the winning plans of these parts on the group.
-absl::Status Jobs::want_parts_in_use(ActiveJob& job, const std::vector<Chosen>& launches) {
+absl::Status Jobs::need_parts_in_use(ActiveJob& job, const std::vector<Chosen>& launches) {
   const std::set<std::string> parts = parts_in_use(*job.plan, launches);
   for (const PlannedGroup& group : job.plan->groups) {
-    if (!parts.contains(group.key) || job.wanted[group.key] >= job.row.options.trials) continue;
-    WL_RETURN_IF_ERROR(want(job, group, job.row.options.trials));
+    if (!parts.contains(group.key) || job.needed[group.key] >= job.row.options.trials) continue;
+    WL_RETURN_IF_ERROR(need(job, group, job.row.options.trials));
   }
   if (busy(job)) return absl::OkStatus();
   for (const auto& [whole, part] : replaced_groups(*job.plan, launches))

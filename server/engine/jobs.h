@@ -37,7 +37,7 @@ struct ActiveJob {
   std::optional<JobPlan> plan;
   Records records;                          // records of its groups that are known so far
   KnownPlans known;                         // winners that the store had when the job was created
-  std::map<std::string, int64_t> wanted;    // number of trials, by key of the group
+  std::map<std::string, int64_t> needed;    // number of trials, by key of the group
   std::map<std::string, int64_t> searches;  // id of the search, by key
   std::set<std::string> searched;           // keys whose records this job made
   std::set<std::string> transferred;        // those of them whose plan comes from another environment
@@ -149,18 +149,18 @@ class Jobs : public SearchObserver {
   void tick(ActiveJob& job);
   bool busy(const ActiveJob& job) const;
   void advance(int64_t job_id);
-  absl::Status want_parts_in_use(ActiveJob& job, const std::vector<Chosen>& launches);
+  absl::Status need_parts_in_use(ActiveJob& job, const std::vector<Chosen>& launches);
   void finish(ActiveJob& job, JobState state, absl::Status error);
   std::string why_none(const ActiveJob& job) const;
   absl::Status why_unfinished(const ActiveJob& job) const;
   void stop_searches(ActiveJob& job, bool leased_too);
   void let_go(ActiveJob& job);
   bool goes_on(int64_t id) const;
-  // wants.cpp
+  // needs.cpp
   absl::StatusOr<KnownPlans> known_plans(const JobRow& job);
-  absl::Status want_all(ActiveJob& job);
-  absl::Status want(ActiveJob& job, const PlannedGroup& group, int64_t trials);
-  absl::Status want_search(ActiveJob& job, const PlannedGroup& group, int64_t trials, Search& search,
+  absl::Status need_all(ActiveJob& job);
+  absl::Status need(ActiveJob& job, const PlannedGroup& group, int64_t trials);
+  absl::Status need_search(ActiveJob& job, const PlannedGroup& group, int64_t trials, Search& search,
                            std::optional<RecordRow> record);
   absl::Status try_plan_of_part(ActiveJob& job, const PlannedGroup& whole, const PlannedGroup& part);
   // reverify/job.cpp
@@ -180,7 +180,7 @@ class Jobs : public SearchObserver {
   absl::StatusOr<bool> decide_whole(ActiveJob& job);
   void plan_simpler(ActiveJob& job, std::vector<std::string> names);
   void take_simpler(int64_t job_id, absl::StatusOr<Simpler> simpler);
-  absl::Status want_contenders(ActiveJob& job, const std::vector<WholeCover>& covers,
+  absl::Status need_contenders(ActiveJob& job, const std::vector<WholeCover>& covers,
                                const std::vector<TimedCover>& timed);
   // progress.cpp: publishes the job's present state to the clients that watch it
   void publish(ActiveJob& job);

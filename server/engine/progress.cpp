@@ -24,7 +24,7 @@ GroupProgress group_progress(const ActiveJob& job, const PlannedGroup& group, co
   out.count = group.fused_count > 0     ? group.fused_count
               : group.between_count > 0 ? group.between_count
                                         : group.part_count;
-  if (const auto wanted = job.wanted.find(group.key); wanted != job.wanted.end()) out.trials_total = wanted->second;
+  if (const auto needed = job.needed.find(group.key); needed != job.needed.end()) out.trials_total = needed->second;
   const auto record = job.records.find(group.key);
   if (record != job.records.end() && (search == nullptr || search->end != Search::End::kOpen)) {
     out.best_ns = median_of(record->second.samples_ns);

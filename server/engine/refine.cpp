@@ -19,7 +19,7 @@ void add_to_round(ActiveJob& job, const JobPlan& plan) {
   std::vector<PlannedGroup> news;
   for (const PlannedGroup& group : plan.groups) {
     const auto is_it = [&](const PlannedGroup& other) { return other.key == group.key; };
-    if (!group.searched() || job.wanted[group.key] >= job.row.options.trials) continue;
+    if (!group.searched() || job.needed[group.key] >= job.row.options.trials) continue;
     if (job.round && std::any_of(job.round->groups.begin(), job.round->groups.end(), is_it)) continue;
     news.push_back(group);
   }
@@ -105,7 +105,7 @@ void Jobs::take_refined(int64_t job_id, absl::StatusOr<JobPlan> plan) {
   }
   if (plan.ok()) {
     job.plan = *std::move(plan);
-    if (absl::Status status = want_all(job); !status.ok()) return finish(job, JobState::kFailed, std::move(status));
+    if (absl::Status status = need_all(job); !status.ok()) return finish(job, JobState::kFailed, std::move(status));
   }
   advance(job_id);
 }

@@ -209,7 +209,7 @@ void Searches::next(Search& search) {
     mark(search);
     return observer_->on_interim(search);
   }
-  if (!search.stop && !search.interim && !search.exhausted && (search.input.wanted > 1 || search.gave_up_default)) {
+  if (!search.stop && !search.interim && !search.exhausted && (search.input.needed > 1 || search.gave_up_default)) {
     if (static_cast<int64_t>(search.open.size()) >= most_rounds(search)) return;
     // With a time limit, a round that would save little is left to other searches.
     search.exhausted = search.budget_s > 0 && is_spent(standing(search));
@@ -218,7 +218,7 @@ void Searches::next(Search& search) {
       return prepare(
           search,
           [any](SearchInput input) {
-            if (any) input.wanted = std::max<int64_t>(input.wanted, kRoundSize);
+            if (any) input.needed = std::max<int64_t>(input.needed, kRoundSize);
             return next_round(input);
           },
           std::nullopt);
@@ -318,7 +318,7 @@ void Searches::promote_interim(Search& search) {
   mark(search);
 }
 
-void Searches::wanted_now(Search& search) {
+void Searches::needed_now(Search& search) {
   if (!std::exchange(search.background, false)) return;
   for (const auto& [batch_id, batch] : search.open) leases_->set_rules(batch_id, rules_of(search));
 }
@@ -330,7 +330,7 @@ TeamRules Searches::rules_of(const Search& search) const {
   return rules;
 }
 
-void Searches::drop_unwanted(std::map<int64_t, Search>::iterator at) {
+void Searches::drop_unneeded(std::map<int64_t, Search>::iterator at) {
   if (!at->second.jobs.empty()) return;
   if (at->second.end == Search::End::kOpen) take_back(at->second, true);
   leases_->arrived(at->first);
@@ -341,7 +341,7 @@ void Searches::leave(int64_t job_id) {
   for (auto at = searches_.begin(); at != searches_.end();) {
     const auto search = at++;
     search->second.jobs.erase(job_id);
-    drop_unwanted(search);
+    drop_unneeded(search);
   }
 }
 
@@ -349,7 +349,7 @@ void Searches::leave(int64_t job_id, int64_t id) {
   const auto at = searches_.find(id);
   if (at == searches_.end()) return;
   at->second.jobs.erase(job_id);
-  drop_unwanted(at);
+  drop_unneeded(at);
 }
 
 }  // namespace wl

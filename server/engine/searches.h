@@ -131,7 +131,7 @@ class Searches {
   // trials are then lost.
   void stop(Search& search, bool cancelled, bool leased_too);
   void promote_interim(Search& search);    // Promotes what there is, and goes on for other jobs.
-  void wanted_now(Search& search);         // A client's job needs it, so it is no longer a background search.
+  void needed_now(Search& search);         // A client's job needs it, so it is no longer a background search.
   void leave(int64_t job_id);              // Removes the job from all searches. Searches without jobs are dropped.
   void leave(int64_t job_id, int64_t id);  // The same for one search.
 
@@ -142,7 +142,7 @@ class Searches {
   void finish(Search& search, Search::End end);
   TeamRules rules_of(const Search& search) const;
   void note_best(Search& search, double before_ns);
-  void drop_unwanted(std::map<int64_t, Search>::iterator at);
+  void drop_unneeded(std::map<int64_t, Search>::iterator at);
   std::optional<int64_t> take_open(Search& search, const std::string& batch_id);
   // promotions.cpp
   void conclude_stored(Search& search);

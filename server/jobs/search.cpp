@@ -112,7 +112,7 @@ void Tally::add(const Trial& trial) {
 Round next_round(const SearchInput& input) {
   Round round;
   const auto known = static_cast<int64_t>(input.trials.size() + input.pending.size());
-  const int n = static_cast<int>(std::min<int64_t>(kRoundSize, input.wanted - known));
+  const int n = static_cast<int>(std::min<int64_t>(kRoundSize, input.needed - known));
   if (n <= 0) return round;
   std::vector<std::string> plans;
   if (known == 0) {
@@ -249,7 +249,7 @@ absl::StatusOr<std::optional<KernelRecord>> record_of_finals(
   record.bound = best->bound;
   record.check_seeds = check_seeds;
   record.strategy = input.strategy;
-  record.trials_asked = input.wanted;
+  record.trials_asked = input.needed;
   record.budget_s = budget_s;
   for (const Trial& trial : input.trials) ++record.outcomes[static_cast<size_t>(trial.outcome)];
   if (input.trials.empty())

@@ -18,7 +18,7 @@ struct SearchInput {
   const GroupCompiler* compiler = nullptr;
   std::string strategy;
   uint64_t seed = 0;
-  int64_t wanted = 1;                // number of trials; 1: the default schedule only
+  int64_t needed = 1;                // number of trials; 1: the default schedule only
   std::vector<std::string> near;     // plans that won for similar groups before the search began
   std::vector<std::string> also;     // plans to try next, before the strategy's own
   std::vector<Trial> trials;         // in the order of their numbers
@@ -48,7 +48,7 @@ struct Round {
   std::optional<Check> check;  // for a confirmation: its own check
 };
 
-// Returns the next round; its size is 0 if `wanted` is reached or the space is exhausted. A plan that is being measured
+// Returns the next round; its size is 0 if `needed` is reached or the space is exhausted. A plan that is being measured
 // counts as if it took the median time of the correct trials (the constant liar of D. Ginsbourger, R. Le Riche and L.
 // Carraro, "Kriging is well-suited to parallelize optimization", 2010).
 Round next_round(const SearchInput& input);

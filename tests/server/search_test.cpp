@@ -31,7 +31,7 @@ TEST(Search, FirstRoundTriesWhatWonNearbyRightAfterTheDefault) {
   SearchInput input;
   input.compiler = &group;
   input.strategy = "random";
-  input.wanted = 16;
+  input.needed = 16;
   const std::vector<std::string> alone = plans_of(next_round(input));
   ASSERT_EQ(alone.size(), 8u);
   input.near = {"plan ops=2 number=12345", alone[1]};

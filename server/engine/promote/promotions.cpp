@@ -46,13 +46,13 @@ absl::Status Searches::conclude(Search& search, bool may_ask) {
   SearchInput input = search.input;
   // A job may have asked for more trials meanwhile: then the search goes on. In that case, and if it was cut short, the
   // record counts as asked for the trials that it has, so that a later job searches on.
-  const bool goes_on = !search.stop && !search.exhausted && input.wanted > static_cast<int64_t>(input.trials.size()) &&
+  const bool goes_on = !search.stop && !search.exhausted && input.needed > static_cast<int64_t>(input.trials.size()) &&
                        !input.trials.empty();
-  if (search.cancelled || goes_on) input.wanted = std::max<int64_t>(1, static_cast<int64_t>(input.trials.size()));
+  if (search.cancelled || goes_on) input.needed = std::max<int64_t>(1, static_cast<int64_t>(input.trials.size()));
   double budget_s = search.budget_s;
   if (search.elsewhere) {
     input.strategy = search.elsewhere->strategy;
-    input.wanted = search.elsewhere->trials_asked;
+    input.needed = search.elsewhere->trials_asked;
     budget_s = search.elsewhere->budget_s;
   }
   WL_ASSIGN_OR_RETURN(std::optional<KernelRecord> record, record_of_finals(input, search.group, search.device, finals,
@@ -85,9 +85,9 @@ absl::Status Searches::conclude(Search& search, bool may_ask) {
     return absl::OkStatus();
   }
   if (record && options_.vouch && is_built_here(search, *record)) options_.vouch(&*record);
-  // A job that joined later than the one that verifies winners again may want more trials than the record had.
-  const bool wants_more = elsewhere && !search.stop && search.input.wanted > elsewhere->trials_asked;
-  return take_finals(search, record, elsewhere.has_value(), goes_on || wants_more);
+  // A job that joined later than the one that verifies winners again may need more trials than the record had.
+  const bool needs_more = elsewhere && !search.stop && search.input.needed > elsewhere->trials_asked;
+  return take_finals(search, record, elsewhere.has_value(), goes_on || needs_more);
 }
 
 // Stores the outcome of a promotion, after its confirmation if there was one.
@@ -102,7 +102,7 @@ absl::Status Searches::take_finals(Search& search, const std::optional<KernelRec
     return absl::OkStatus();
   }
   if (record) return take_record(search, *record, transferred);
-  if (search.gave_up_default || search.input.wanted > 1 || search.stop) {
+  if (search.gave_up_default || search.input.needed > 1 || search.stop) {
     finish(search, Search::End::kNothing);
   } else {
     search.gave_up_default = true;

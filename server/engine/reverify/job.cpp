@@ -132,7 +132,7 @@ absl::Status Jobs::begin_winner(ActiveJob& job, const ActiveJob::Reverifying::Wi
   }
   search->jobs.insert(job.row.id);
   job.searches[key] = row.id;
-  job.wanted[key] = kTrials;
+  job.needed[key] = kTrials;
   if (search->end == Search::End::kOpen) searches_->mark(*search);
   return absl::OkStatus();
 }

@@ -68,7 +68,7 @@ absl::StatusOr<bool> Jobs::decide_whole(ActiveJob& job) {
   if (!race->trials) return false;
   std::vector<TimedCover> timed = decide(covers, *race->trials);
   races_->leave(job.row.id);
-  WL_RETURN_IF_ERROR(want_contenders(job, covers, timed));
+  WL_RETURN_IF_ERROR(need_contenders(job, covers, timed));
   if (busy(job)) return false;
   const auto chosen = std::find_if(timed.begin(), timed.end(), [](const TimedCover& cover) { return cover.chosen; });
   JobPlan plan = std::move(covers[static_cast<size_t>(chosen - timed.begin())].plan);
@@ -109,7 +109,7 @@ void Jobs::take_simpler(int64_t job_id, absl::StatusOr<Simpler> simpler) {
   if (!simpler.ok()) return finish(job, JobState::kFailed, simpler.status());
   for (const auto& [name, plan] : *simpler) {
     for (const PlannedGroup& group : plan.groups) {
-      const absl::Status status = want(job, group, group.searched() ? first_trials(job.row.options.trials) : 1);
+      const absl::Status status = need(job, group, group.searched() ? first_trials(job.row.options.trials) : 1);
       if (!status.ok()) return finish(job, JobState::kFailed, status);
     }
     add_searched(*job.plan, plan.groups);
@@ -118,15 +118,15 @@ void Jobs::take_simpler(int64_t job_id, absl::StatusOr<Simpler> simpler) {
   advance(job_id);
 }
 
-// Wants as many trials for the kernels of simpler covers that come close as for those of the job's own cover.
-absl::Status Jobs::want_contenders(ActiveJob& job, const std::vector<WholeCover>& covers,
+// Needs as many trials for the kernels of simpler covers that come close as for those of the job's own cover.
+absl::Status Jobs::need_contenders(ActiveJob& job, const std::vector<WholeCover>& covers,
                                    const std::vector<TimedCover>& timed) {
   for (size_t i : contenders(timed)) {
     for (const GroupResult& used : covers[i].result.groups) {
-      if (job.wanted[used.key] >= job.row.options.trials) continue;
+      if (job.needed[used.key] >= job.row.options.trials) continue;
       const std::vector<PlannedGroup>& groups = covers[i].plan.groups;
       const auto group = std::find_if(groups.begin(), groups.end(), [&](const auto& g) { return g.key == used.key; });
-      WL_RETURN_IF_ERROR(want(job, *group, job.row.options.trials));
+      WL_RETURN_IF_ERROR(need(job, *group, job.row.options.trials));
     }
   }
   return absl::OkStatus();

@@ -25,20 +25,20 @@ absl::StatusOr<KnownPlans> Jobs::known_plans(const JobRow& job) {
   return std::make_shared<const std::vector<KnownPlan>>(std::move(plans));
 }
 
-absl::Status Jobs::want_all(ActiveJob& job) {
+absl::Status Jobs::need_all(ActiveJob& job) {
   int64_t misses = 0;
   for (const PlannedGroup& group : job.plan->groups) {
-    WL_RETURN_IF_ERROR(want(job, group, group.searched() ? job.row.options.trials : 1));
+    WL_RETURN_IF_ERROR(need(job, group, group.searched() ? job.row.options.trials : 1));
     misses += job.searches.contains(group.key) ? 1 : 0;
   }
   options_.looked_up(static_cast<int64_t>(job.plan->groups.size()) - misses, misses);
   return absl::OkStatus();
 }
 
-absl::Status Jobs::want(ActiveJob& job, const PlannedGroup& group, int64_t trials) {
+absl::Status Jobs::need(ActiveJob& job, const PlannedGroup& group, int64_t trials) {
   const TuneOptions& asked = job.row.options;
   const std::string environment = environment_of(*job.row.device);
-  job.wanted[group.key] = std::max(job.wanted[group.key], trials);
+  job.needed[group.key] = std::max(job.needed[group.key], trials);
   WL_ASSIGN_OR_RETURN(std::optional<RecordRow> record,
                       store_->record_by_key(group.key, environment, {.team = job.row.team}));
   if (record && !asked.retune && satisfies(record->record, trials, asked.budget_s)) {
@@ -59,11 +59,11 @@ absl::Status Jobs::want(ActiveJob& job, const PlannedGroup& group, int64_t trial
     return absl::OkStatus();
   }
   WL_ASSIGN_OR_RETURN(Search * search, searches_->take_up(row, group, *job.row.device, job.plan->machine, job.known));
-  return want_search(job, group, trials, *search, std::move(record));
+  return need_search(job, group, trials, *search, std::move(record));
 }
 
 // Lets the job join a search. `record`: the store's record of the key, if it has one.
-absl::Status Jobs::want_search(ActiveJob& job, const PlannedGroup& group, int64_t trials, Search& search,
+absl::Status Jobs::need_search(ActiveJob& job, const PlannedGroup& group, int64_t trials, Search& search,
                                std::optional<RecordRow> record) {
   const TuneOptions& asked = job.row.options;
   search.jobs.insert(job.row.id);
@@ -74,12 +74,12 @@ absl::Status Jobs::want_search(ActiveJob& job, const PlannedGroup& group, int64_
     WL_ASSIGN_OR_RETURN(std::optional<RecordRow> other, store_->record_by_key(group.key, "", {.team = job.row.team}));
     if (other && satisfies(other->record, trials, asked.budget_s)) search.elsewhere = std::move(other->record);
   }
-  searches_->wanted_now(search);
+  searches_->needed_now(search);
   if (asked.at_once > 0) search.at_once = asked.at_once;
-  const bool more = trials > search.input.wanted;
+  const bool more = trials > search.input.needed;
   if (more) search.exhausted = false;
-  search.input.wanted = std::max(search.input.wanted, trials);
-  // A search with a record is reopened if more trials are wanted, or if its record was lost since: invalidated, or its
+  search.input.needed = std::max(search.input.needed, trials);
+  // A search with a record is reopened if more trials are needed, or if its record was lost since: invalidated, or its
   // object is gone.
   if (search.end == Search::End::kRecord && (more || !record)) search.end = Search::End::kOpen;
   if (search.end == Search::End::kRecord && record) job.records.insert_or_assign(group.key, std::move(record->record));
@@ -109,9 +109,9 @@ absl::Status Jobs::try_plan_of_part(ActiveJob& job, const PlannedGroup& whole, c
   if (also.empty() || was_tried(trials, also[0]) || !job.compared.emplace(whole.key, also[0]).second)
     return absl::OkStatus();
   const Search* live = searches_->find(known->search_id);
-  const int64_t wanted = std::max(static_cast<int64_t>(trials.size()), known->record.trials_asked) + 1;
+  const int64_t needed = std::max(static_cast<int64_t>(trials.size()), known->record.trials_asked) + 1;
   const bool again = live != nullptr && live->end == Search::End::kOpen;
-  WL_RETURN_IF_ERROR(want(job, whole, again ? live->input.wanted + 1 : wanted));
+  WL_RETURN_IF_ERROR(need(job, whole, again ? live->input.needed + 1 : needed));
   Search& search = searches_->at(job.searches.at(whole.key));
   search.input.also.push_back(also[0]);
   search.exhausted = false;
