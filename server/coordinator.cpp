@@ -155,19 +155,12 @@ absl::Status Coordinator::Impl::open_upstream(const UpstreamOptions& options) {
 }
 
 EngineOptions Coordinator::Impl::engine_options(const CoordinatorOptions& options) {
-  EngineOptions jobs;
+  EngineOptions jobs{static_cast<const EngineSettings&>(options)};
   jobs.elsewhere = elsewhere_of(upstream.get());
   if (signing != nullptr) {
     jobs.build = options.build;
     jobs.vouch = [this](KernelRecord* record) { signing->sign_as_built(record); };
   }
-  jobs.share_machine = options.share_machine;
-  jobs.reverify = options.reverify;
-  jobs.lease_s = options.lease_s;
-  jobs.stuck_s = options.stuck_s;
-  jobs.patience_s = options.patience_s;
-  jobs.check_threads = options.check_threads;
-  jobs.plan_memory_bytes = options.plan_memory_bytes;
   jobs.promoted = [this](const std::string& key) {
     replies->drop(key);
     if (upstream != nullptr) upstream->wake();

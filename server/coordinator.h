@@ -24,7 +24,7 @@ namespace wl {
 
 class Compiler;
 
-struct CoordinatorOptions {
+struct CoordinatorOptions : EngineSettings {
   std::string store;  // path of the SQLite file; it and its folder are created if missing
   // Addresses, separated by commas: "HOST:PORT" or "unix:PATH"; empty: in-process calls only. Without `tls` every HOST
   // must be a loopback address; with it every port speaks TLS.
@@ -45,20 +45,6 @@ struct CoordinatorOptions {
   // A connection is closed after this time without a call, also before its first call. This project's own clients close
   // theirs sooner (proto/rpc.cpp).
   int silence_ms = 10'000;
-  // Embedded mode: the worker runs on this machine, so no lease is given while the coordinator itself computes, which
-  // would disturb timings. The store is then held for one command only; for another process that finds it held,
-  // in_use_by() says so.
-  bool share_machine = false;
-  // Whether kernels that were made with other compilers or another driver are verified again when a worker with new
-  // ones registers.
-  bool reverify = false;
-  double lease_s = 15;   // a lease ends when it is not renewed for this time
-  double stuck_s = 180;  // a lease is lost after this time without progress of its runner, although it is renewed
-  // A batch that one worker has had for this time (if the usual time of such batches is known: for several times that)
-  // is given to another worker that waits (server/engine/bounds/overdue.h).
-  double patience_s = 60;
-  int check_threads = 2;          // threads for plans, checks and proposals
-  int64_t plan_memory_bytes = 0;  // limit for the graphs and plans of all unfinished jobs; 0: no limit
   // Called once, on any thread, when the store no longer knows what is on the disk (StoreOptions::on_broken). From then
   // on it serves nothing: the process must call stop() and end.
   std::function<void(const absl::Status&)> on_broken = {};

@@ -44,11 +44,25 @@ struct Built {
 // Compiles a source. Returns soon, without an object, once another thread sets `cancel`.
 using Build = std::function<Built(const Source&, const std::atomic<bool>& cancel)>;
 
-struct EngineOptions {
-  bool share_machine = false;                           // gives no lease while the coordinator itself computes
-  double lease_s = 15, stuck_s = 180, patience_s = 60;  // as CoordinatorOptions
-  int check_threads = 2;                                // threads of the pool for plans, checks and proposals
-  int64_t plan_memory_bytes = 0;                        // limit for all unfinished jobs (plan_memory.h); 0: no limit
+// The options of a coordinator that its engine obeys.
+struct EngineSettings {
+  // Embedded mode: the worker runs on this machine, so no lease is given while the coordinator itself computes, which
+  // would disturb timings. The store is then held for one command only; in_use_by() (server/coordinator.h) tells
+  // another process that finds it held.
+  bool share_machine = false;
+  // Whether kernels that were made with other compilers or another driver are verified again when a worker with new
+  // ones registers.
+  bool reverify = false;
+  double lease_s = 15;   // a lease ends when it is not renewed for this time
+  double stuck_s = 180;  // a lease is lost after this time without progress of its runner, although it is renewed
+  // A batch that one worker has had for this time (if the usual time of such batches is known: for several times that)
+  // is given to another worker that waits (server/engine/bounds/overdue.h).
+  double patience_s = 60;
+  int check_threads = 2;          // threads of the pool for plans, checks and proposals
+  int64_t plan_memory_bytes = 0;  // limit for the graphs and plans of all unfinished jobs (plan_memory.h); 0: no limit
+};
+
+struct EngineOptions : EngineSettings {
   // Adds the coordinator's signed statement that build() makes the record's object from its source. Called on the
   // engine's thread.
   std::function<void(KernelRecord*)> vouch = {};
@@ -61,8 +75,6 @@ struct EngineOptions {
   // For metrics; called on any thread. lease_ended is called for leases that end without a report.
   std::function<void(const std::vector<Trial>&)> stored = [](const auto&) {};
   std::function<void(LeaseEnd)> lease_ended = [](LeaseEnd) {};
-  // Whether winners are verified again when a worker with other compilers or another driver registers.
-  bool reverify = false;
   std::function<void(Reverified)> reverified = [](Reverified) {};  // its outcome; called on the engine's thread
   // Numbers of groups of a new job with a sufficient record in the store, and without.
   std::function<void(int64_t hits, int64_t misses)> looked_up = [](int64_t, int64_t) {};

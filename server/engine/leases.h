@@ -64,7 +64,7 @@ class Leases {
   };
 
   // `term`: a lease ends when it is not renewed for this time. `stuck`: a lease is lost after this time without
-  // progress, even if renewed. `patience_s`: as CoordinatorOptions. `quiet_while_busy`: no lease is given while the
+  // progress, even if renewed. `patience_s`: as EngineSettings. `quiet_while_busy`: no lease is given while the
   // loop is busy. All pointers must outlive the object.
   Leases(Store* store, Workers* workers, const EventLoop* loop, Clock::duration term, Clock::duration stuck,
          double patience_s, bool quiet_while_busy, LeaseCallbacks callbacks);
