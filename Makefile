@@ -1,5 +1,5 @@
 # The front door. Nothing needs to be installed or configured first: every target makes the machine ready itself.
-#   make demo        build, then tune a real ONNX graph and print what it found
+#   make demo        build, then tune a real ONNX graph, print what it found, and time onnxruntime beside it if it is installed
 #   make check       build, then what takes two minutes: units, one run of the programs, layers, sizes and format
 #   make test        build, then the tests
 #   make test-cluster   on a real Slurm of one node, and the Debian packages in a fresh Debian 12
@@ -22,7 +22,7 @@ SHELL := /bin/bash
 
 JOBS ?= $(shell nproc)
 PREFIX ?= /usr/local
-DEMO_MODEL ?= tests/data/bert_base_layer_b1_s512.onnx
+DEMO_MODEL ?= tests/data/layernorm_residual.onnx
 DEMO_TRIALS ?= 12
 FUZZ_SECONDS ?= 30
 MODELS ?= ../shared/data/models
@@ -64,14 +64,15 @@ endef
 build: python
 	$(call configure_and_build,release,all)
 
-install: setup
+install:
+	@tools/setup.sh build
 	$(call configure_and_build,release,installed)
 	cmake --install build/release --prefix $(PREFIX)
 
-demo: setup
+demo:
+	@tools/setup.sh build
 	$(call configure_and_build,release,warploom warploom-runner)
-	mkdir -p build/demo
-	build/release/bin/warploom tune $(DEMO_MODEL) --retune --store build/demo/store.db --trials $(DEMO_TRIALS) --out build/demo/bundle
+	@tools/demo.py --model $(DEMO_MODEL) --trials $(DEMO_TRIALS)
 
 # For every change, before `make test`; `make hook` lets git run it before every commit.
 check: setup

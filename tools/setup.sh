@@ -1,7 +1,8 @@
 #!/bin/bash
 # Installs the packages that Warploom needs on this machine. It is fast when nothing is missing, so every make target
 # can call it.
-#   tools/setup.sh packages   the Debian packages of tools/packages.txt (as root, or as a user who may sudo)
+#   tools/setup.sh build      the Debian packages of tools/packages.txt (as root, or as a user who may sudo)
+#   tools/setup.sh packages   those, and the ones of tools/packages-test.txt
 #   tools/setup.sh python     packages, then build/venv with tools/requirements.txt
 #   tools/setup.sh cluster    python, and the Debian packages of tools/packages-cluster.txt
 #   tools/setup.sh site       packages, then build/venv-site with tools/requirements-site.txt
@@ -15,10 +16,10 @@ fail() {
   exit 1
 }
 
-# missing_packages LIST: prints the lines of the file, such as "A | B", of which no package is installed.
+# missing_packages: prints the lines of its input, such as "A | B", of which no package is installed.
 missing_packages() {
   local wanted installed
-  wanted=$(sed -e 's/#.*//' -e 's/[[:space:]]*$//' -e '/^$/d' "$1" | sort -u)
+  wanted=$(sed -e 's/#.*//' -e 's/[[:space:]]*$//' -e '/^$/d' | sort -u)
   installed=$(dpkg-query -W -f='${db:Status-Status} ${Package}\n' 2>/dev/null | sed -n 's/^installed //p')
   awk -F ' *[|] *' 'NR == FNR { have[$0]; next } { for (i = 1; i <= NF; ++i) if ($i in have) next; print }' \
     <(echo "$installed") <(echo "$wanted")
@@ -36,14 +37,14 @@ first_available() {
   echo "${1%% *}"
 }
 
-# install_packages LIST: installs the packages of the file that are missing.
+# install_packages LISTS...: installs the packages of the files that are missing.
 install_packages() {
   if ! command -v apt-get >/dev/null || ! command -v dpkg-query >/dev/null; then
-    echo "setup: no apt-get here; install what $1 lists under your system's names" >&2
+    echo "setup: no apt-get here; install what $* list under your system's names" >&2
     return
   fi
   local line lines packages=() as_root=()
-  mapfile -t lines < <(missing_packages "$1")
+  mapfile -t lines < <(cat "$@" | missing_packages)
   [ "${#lines[@]}" -gt 0 ] || return 0
   if [ "$(id -u)" -ne 0 ]; then
     command -v sudo >/dev/null || fail "need root or sudo for: apt-get install ${lines[*]}"
@@ -79,26 +80,28 @@ need_disk() {
 }
 
 mkdir -p build
+for_building=(tools/packages.txt)
+for_tests=(tools/packages.txt tools/packages-test.txt)
 case "${1:-packages}" in
-  packages) install_packages tools/packages.txt ;;
+  build) install_packages "${for_building[@]}" ;;
+  packages) install_packages "${for_tests[@]}" ;;
   python)
-    install_packages tools/packages.txt
+    install_packages "${for_tests[@]}"
     make_venv build/venv tools/requirements.txt
     ;;
   cluster)
-    install_packages tools/packages.txt
-    install_packages tools/packages-cluster.txt
+    install_packages "${for_tests[@]}" tools/packages-cluster.txt
     make_venv build/venv tools/requirements.txt
     ;;
   peers)
-    install_packages tools/packages.txt
+    install_packages "${for_tests[@]}"
     make_venv build/venv tools/requirements.txt
     cmp -s tools/requirements-peers.txt build/venv-peers/.installed || need_disk 15
     make_venv build/venv-peers tools/requirements-peers.txt
     ;;
   site | wheel)
-    install_packages tools/packages.txt
+    install_packages "${for_tests[@]}"
     make_venv "build/venv-$1" "tools/requirements-$1.txt"
     ;;
-  *) fail "unknown part '$1': expected packages, python, cluster, peers, site or wheel" ;;
+  *) fail "unknown part '$1': expected build, packages, python, cluster, peers, site or wheel" ;;
 esac

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""tools/setup.sh installs missing packages, and of "A | B" the first that the system's sources have. apt and dpkg are faked."""
+"""tools/setup.sh installs missing packages, and of "A | B" the first that the system's sources have; for a build, fewer
+than for tests. apt and dpkg are faked."""
 
 import os
 import pathlib
@@ -17,15 +18,15 @@ STANDINS = {
 }
 
 
-def alternatives():
-    """Returns the names of each line of tools/packages.txt as a list."""
-    lines = (line.split("#")[0].strip() for line in (ROOT / "tools/packages.txt").read_text().splitlines())
+def alternatives(*files):
+    """Returns the names of each line of these files of packages as a list."""
+    lines = (line.split("#")[0].strip() for file in files for line in (ROOT / "tools" / file).read_text().splitlines())
     return [[name.strip() for name in line.split("|")] for line in lines if line]
 
 
 class Setup(unittest.TestCase):
-    def installs(self, installed, known):
-        """Returns the packages that setup.sh installs if apt knows the packages `known` and `installed` are installed."""
+    def installs(self, installed, known, part="packages"):
+        """Returns the packages that `setup.sh PART` installs if apt knows the packages `known` and `installed` are installed."""
         with tempfile.TemporaryDirectory() as folder:
             for name, body in STANDINS.items():
                 file = pathlib.Path(folder) / name
@@ -33,12 +34,13 @@ class Setup(unittest.TestCase):
                 file.chmod(0o755)
             log = pathlib.Path(folder) / "log"
             environment = dict(os.environ, PATH=f"{folder}:{os.environ['PATH']}", LOG=str(log), INSTALLED=" ".join(installed), KNOWN=" ".join(known))
-            subprocess.run([str(ROOT / "tools/setup.sh"), "packages"], env=environment, check=True, capture_output=True, timeout=60)
+            subprocess.run([str(ROOT / "tools/setup.sh"), part], env=environment, check=True, capture_output=True, timeout=60)
             return [name for name in log.read_text().split() if not name.startswith("-") and name != "install"] if log.exists() else []
 
     def setUp(self):
-        self.one_name = [names[0] for names in alternatives() if len(names) == 1]
-        self.several = [names for names in alternatives() if len(names) > 1]
+        every = alternatives("packages.txt", "packages-test.txt")
+        self.one_name = [names[0] for names in every if len(names) == 1]
+        self.several = [names for names in every if len(names) > 1]
         self.assertTrue(self.several)
 
     def test_nothing_is_missing(self):
@@ -55,6 +57,9 @@ class Setup(unittest.TestCase):
 
     def test_all_is_missing(self):
         self.assertEqual(sorted(self.installs([], self.one_name + self.several[0])), sorted(self.one_name + [names[0] for names in self.several]))
+
+    def test_a_build_needs_none_of_the_tests_packages(self):
+        self.assertEqual(sorted(self.installs([], [], "build")), sorted(names[0] for names in alternatives("packages.txt")))
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Each of the five models in embedded mode: tuned, tuned again from the store with the same bytes and no candidate, and checked against
-the oracle. Prints the time of the second answer; its limit is a matter of the benchmarks. Short runs leave out the whole layer, which
-`make demo` tunes and of which the other models are parts."""
+the oracle. Prints the time of the second answer; its limit is a matter of the benchmarks. Short runs leave out the whole
+layer of BERT, of which the other models are parts."""
 
 import pathlib
 import shutil
