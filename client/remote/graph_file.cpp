@@ -28,7 +28,8 @@ absl::StatusOr<GraphFile> read_graph(const std::string& path, const std::map<std
   const bool is_text = path.ends_with(".graph") || (!path.ends_with(".onnx") && bytes.starts_with("graph"));
   if (is_text) {
     if (!bind.empty())
-      return invalid(path, ": --bind ", bind.begin()->first, ": canonical text has no symbolic dimensions");
+      return invalid(path, ": --bind ", bind.begin()->first,
+                     ": a .graph file has no symbolic dimensions; leave --bind out");
     auto graph = parse(bytes);
     if (!graph.ok()) return named(graph.status());
     std::set<std::string> given(weights.begin(), weights.end());
