@@ -217,8 +217,8 @@ absl::Status why_no_result(const Job& job) {
           "interrupted before every group had a verified kernel; the measurements are kept: run the same command "
           "again");
     case JobState::kNotCached: {
-      std::string what = job.error.ok() ? "some group is not in the store" : std::string(job.error.message());
-      return absl::NotFoundError(cat(what, "; `warploom tune ", job.label, "` makes it"));
+      std::string what = job.error.ok() ? "some kernel is not in the store" : std::string(job.error.message());
+      return absl::NotFoundError(cat(what, "; run `warploom tune ", job.label, "` first"));
     }
     default:
       return absl::InternalError("the job ended without a result");

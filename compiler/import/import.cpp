@@ -93,7 +93,7 @@ absl::Status Importer::check_nodes() const {
   }
   if (missing.empty()) return absl::OkStatus();
   return unimplemented(
-      first, "; missing in this file: ", absl::StrJoin(missing, ", ", [](std::string* out, const auto& entry) {
+      first, "; unsupported in this file: ", absl::StrJoin(missing, ", ", [](std::string* out, const auto& entry) {
         *out += cat(entry.first, " x", entry.second);
       }));
 }

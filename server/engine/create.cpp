@@ -70,7 +70,7 @@ absl::Status plan_job(NewJob& job, Store& store, const Compiler& compiler, const
       break;
     }
     job.row.error =
-        absl::NotFoundError(cat(missing, " of ", job.plan->groups.size(), " groups are not in the store", why));
+        absl::NotFoundError(cat(missing, " of ", job.plan->groups.size(), " kernels are not in the store", why));
   }
   return absl::OkStatus();
 }

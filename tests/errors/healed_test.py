@@ -31,7 +31,7 @@ def check_objects(scratch):
                 path.unlink()
         # `get` reports that the object is lost or damaged; `tune` compiles the kernel again, without a new search.
         said = scratch.run("warploom", "get", graph, "--store", store, expect=3).err
-        expect("is lost or damaged" in said and "makes it" in said, said)
+        expect("is lost or damaged" in said and "run `warploom tune" in said, said)
         trials = count(store, "trials WHERE phase = 0")
         scratch.run(*tune)
         expect(count(store, "trials WHERE phase = 0") == trials, f"{damage}: it was searched again")

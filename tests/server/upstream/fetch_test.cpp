@@ -106,7 +106,7 @@ TEST_F(Fetching, WithoutTheUpstreamItIsSaid) {
   EXPECT_THAT(std::string(missed.message()), HasSubstr(cat("the upstream ", address("site"), " cannot be reached")));
   const Job job = laptop.run("r", only_cached());
   EXPECT_EQ(job.state, JobState::kNotCached);
-  EXPECT_THAT(std::string(job.error.message()), HasSubstr("groups are not in the store; the upstream"));
+  EXPECT_THAT(std::string(job.error.message()), HasSubstr("kernels are not in the store; the upstream"));
   v1::ServerInfo info;
   grpc::ClientContext context;
   ASSERT_TRUE(laptop.admin->GetServerInfo(&context, {}, &info).ok());
