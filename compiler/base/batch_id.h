@@ -1,5 +1,5 @@
-// The names (ids) of batches. A coordinator makes them, and a worker can tell by them which batches belong to one
-// search.
+// The ids of batches (sets of candidates that a worker leases at once). A coordinator makes these ids, and a worker can
+// tell by them which batches belong to one search.
 #pragma once
 
 #include <cstdint>

@@ -32,17 +32,17 @@ inline std::string_view name_of(DType dtype) {
 inline bool is_float(DType dtype) {
   return info(dtype).is_float;
 }
-inline bool is_byte(DType dtype) {  // an integer of eight bits
+inline bool is_byte(DType dtype) {  // whether `dtype` is an integer of eight bits
   return dtype == DType::u8 || dtype == DType::i8;
 }
-// Whether conversions to the float type `dtype` saturate, as those to eight-bit floats do: a finite number beyond the
-// largest one becomes the largest one, and so does infinity where the dtype has none.
+// Whether conversions to the float type `dtype` saturate, as conversions to eight-bit floats do: a finite number beyond
+// the largest one becomes the largest one, and so does infinity if the dtype has no infinity.
 inline bool saturates(DType dtype) {
   return dtype == DType::f8e4m3fn || dtype == DType::f8e5m2;
 }
-// Returns how many elements of `dtype` a word holds. A word is a u32 of neighbouring elements, as the instructions take
-// it that multiply several elements in one lane. 0: words cannot hold this dtype. A word holds one f32, and tf32 is the
-// upper 19 bits of it.
+// Returns how many elements of `dtype` a word holds; 0 if words cannot hold this dtype. A word is a u32 that holds
+// neighbouring elements: the operand of instructions that multiply several elements in one lane. A word holds one f32;
+// tf32 is the upper 19 bits of an f32.
 inline int elements_of_word(DType dtype) {
   return dtype == DType::bf16 || dtype == DType::f16 ? 2 : is_byte(dtype) ? 4 : dtype == DType::f32 ? 1 : 0;
 }

@@ -20,17 +20,17 @@ uint64_t key_of(uint64_t seed, uint64_t stream) {
   return mix(key + (index + 1) * kGolden);
 }
 
-// Returns twice the sum of four 16-bit uniform numbers, centred at 0: 19 bits, standard deviation
-// sqrt(4/3 * (2^32 - 1)).
+// Returns twice the sum of the four 16-bit uniform numbers in `hash`, shifted so that its mean is 0. The result has 19
+// bits and the standard deviation sqrt(4/3 * (2^32 - 1)).
 [[gnu::always_inline]] inline int32_t centred(uint64_t hash) {
   const uint64_t pairs = (hash & 0x0000ffff0000ffff) + ((hash >> 16) & 0x0000ffff0000ffff);
   const auto sum = static_cast<int32_t>(static_cast<uint32_t>(pairs) + static_cast<uint32_t>(pairs >> 32));
   return 2 * sum - 4 * 65535;
 }
 
-// Returns the factor from centred() to the fill's standard deviation. It is rounded to 32 significant bits, so that its
-// product with centred() is exact in a double. A compiler that contracts multiply and add then cannot change the
-// result.
+// Returns the factor that scales the result of centred() to the fill's standard deviation. It is rounded to 32
+// significant bits, so that its product with that result is exact in a double. A compiler that contracts multiply and
+// add then cannot change the generated numbers.
 double scale_of(const Fill& fill) {
   const double scale = fill.stddev / std::sqrt(4.0 / 3.0 * 4294967295.0);
   int exponent = 0;
@@ -38,7 +38,7 @@ double scale_of(const Fill& fill) {
   return std::ldexp(std::nearbyint(std::ldexp(fraction, 32)), exponent - 32);
 }
 
-constexpr int kBlock = 64;  // g++ -O2 vectorises only loops with a constant trip count
+constexpr int kBlock = 64;  // a constant, since g++ -O2 vectorises only loops with a constant trip count
 
 [[gnu::always_inline]] inline void normal_block(uint64_t key, uint64_t begin, double mean, double scale, float* out) {
   for (int i = 0; i < kBlock; ++i)
@@ -50,8 +50,8 @@ void normal_blocks_any(uint64_t key, uint64_t begin, uint64_t blocks, double mea
 }
 
 #if defined(__x86_64__) && !defined(__clang__)  // clang 14 lacks the prefer-vector-width target attribute
-// The loop of normal_blocks_any() for processors with a vector multiplication of 64-bit lanes. Both compute the same
-// bits.
+// The same as normal_blocks_any(), for processors with a vector multiplication of 64-bit lanes. Both functions compute
+// the same bits.
 [[gnu::target("avx512f,avx512dq,avx512vl,prefer-vector-width=512")]] void normal_blocks_avx512(
     uint64_t key, uint64_t begin, uint64_t blocks, double mean, double scale, float* out) {
   for (uint64_t b = 0; b < blocks; ++b) normal_block(key, begin + b * kBlock, mean, scale, out + b * kBlock);
@@ -107,7 +107,7 @@ void encode_block(const double* values, const SmallFloat& to, uint16_t* out) {
   for (int i = 0; i < kBlock; ++i) {
     const auto bits = std::bit_cast<uint64_t>(values[i]);
     const uint64_t magnitude = bits & ~(uint64_t{1} << 63);
-    const uint64_t half = (uint64_t{1} << (shift - 1)) - 1 + (magnitude >> shift & 1);  // ties go to even
+    const uint64_t half = (uint64_t{1} << (shift - 1)) - 1 + (magnitude >> shift & 1);  // rounds ties to even
     const uint64_t code = ((magnitude + half) >> shift) - rebias;
     others |= static_cast<uint64_t>(code - least >= normals);
     out[i] = static_cast<uint16_t>(code | bits >> 63 << 15);

@@ -38,8 +38,8 @@ double fill_value(const Fill& fill, DType dtype, uint64_t seed, uint64_t stream,
 // The bits are those of fill_value(). This takes about 1 ns an element for f32, and 2 ns for f16 and bf16.
 void fill_range(const Fill& fill, DType dtype, uint64_t seed, uint64_t stream, uint64_t begin, uint64_t end, void* out);
 
-// Convert element `index` of `data` between the memory form of any dtype and double. Stores round to nearest even;
-// integers and eight-bit floats saturate.
+// These functions convert element `index` of `data` from or to the memory form of a dtype. store_element() rounds to
+// nearest even; integers and eight-bit floats saturate.
 double load_element(DType dtype, const void* data, uint64_t index);
 void store_element(DType dtype, void* data, uint64_t index, double value);
 

@@ -17,9 +17,10 @@ void add(Encoder& out, const Device& device) {
   for (const std::string& compiler : device.compilers) out.text(compiler);
   out.text(device.compiler_versions);
   if (!device.details.empty())
-    out.text(device.details);  // left out if empty, so that digests of CPU records stay as
-                               // they were before GPUs were supported
-  if (!device.libraries.empty()) out.text(device.libraries);  // left out if empty, for older digests
+    // Empty details are left out, so that digests of CPU records stay as they were before GPUs were supported.
+    out.text(device.details);
+  // An empty list of libraries is left out, so that older digests stay valid.
+  if (!device.libraries.empty()) out.text(device.libraries);
 }
 
 void add(Encoder& out, const Problem& problem) {
@@ -39,9 +40,11 @@ void add(Encoder& out, const Source& source) {
   out.integer(source.grid).integer(source.threads).integer(source.scratch_bytes);
   if (source.load_bytes != 0 || source.store_bytes != 0) out.integer(source.load_bytes).integer(source.store_bytes);
   if (source.passes != 1 || source.work_bytes != 0)
-    out.integer(source.passes).integer(source.work_bytes);  // left out for one pass, so that digests of older records
-                                                            // stay valid
-  if (!source.library.empty()) out.text(source.library);    // left out if empty, for the same reason
+    // The number of passes and the size of the workspace are left out for kernels of one pass, so that digests of older
+    // records stay valid.
+    out.integer(source.passes).integer(source.work_bytes);
+  // An empty name of a library is left out, so that older digests stay valid.
+  if (!source.library.empty()) out.text(source.library);
 }
 
 }  // namespace
@@ -62,7 +65,7 @@ std::string record_digest(const KernelRecord& record) {
   for (int64_t count : record.outcomes) out.integer(count);
   out.integer(record.bytes).integer(record.ops).real(record.flops);
   out.real(record.compile_s).real(record.check_s).real(record.measure_s);
-  // These names are left out if the first is empty, so that digests of older records stay valid.
+  // Both names of workers are left out if the first is empty, so that digests of older records stay valid.
   if (!record.measured_by.empty()) out.text(record.measured_by).text(record.confirmed_by);
   return out.hash();
 }

@@ -22,8 +22,8 @@ using OutcomeCounts = std::array<int64_t, kOutcomeCount>;  // numbers of trials,
 
 struct TuneOptions {
   std::string target = "cpu";
-  int64_t trials = 0;   // per distinct group; 0 = the number that `effort` implies
-  double budget_s = 0;  // time budget of the whole job in seconds; 0 = none
+  int64_t trials = 0;   // number of trials for each distinct group; 0: the number that `effort` implies
+  double budget_s = 0;  // time budget of the whole job in seconds; 0: no limit
   uint64_t seed = 0;
   std::string strategy = "portfolio";
   std::string effort = "default";  // quick, default, thorough
@@ -31,8 +31,8 @@ struct TuneOptions {
   bool cold = false;
   bool require_cached = false;
   bool retune = false;
-  int64_t at_once = 0;         // rounds of a group that are measured at once; 0 = as many as there are workers for it
-  bool kernels_alone = false;  // choose the cover by the times of its kernels alone, without timing it as a whole
+  int64_t at_once = 0;             // how many rounds of a group may be measured at once; 0: one for each of its workers
+  bool kernels_alone = false;      // whether the cover is chosen by the times of its kernels, and not timed as a whole
   std::string libraries = "none";  // the library that candidates may call: a name of kLibraries
   std::optional<Device> device;    // the machine to tune for; absent: the coordinator chooses among its workers
   bool operator==(const TuneOptions&) const = default;
@@ -52,7 +52,7 @@ inline bool confirms(int64_t phase) {
 inline std::string name_of_process(std::string_view process) {
   return std::string(process.substr(0, process.rfind('#')));
 }
-// A trial as it is stored.
+// A trial as the store keeps it, with its phase and its worker.
 struct PhaseTrial {
   int64_t phase = 0;
   Trial trial;
@@ -75,7 +75,7 @@ inline bool is_answered_for(std::string_view worker) {
 
 // The winner of a search: source, compiled object, measurements, checks and provenance of one kernel, under one digest.
 struct KernelRecord {
-  std::string digest;       // digest of all other fields, by record_digest()
+  std::string digest;       // digest of the record, by record_digest()
   std::string key;          // problem key of the group
   std::string environment;  // the compilers that made the kernel, with their versions
   Device device;
@@ -84,7 +84,8 @@ struct KernelRecord {
   Problem problem;
   Source source;
   std::string object_sha256;
-  // Samples of the kernel, and of the kernel with the default schedule, measured in the same rounds.
+  // The samples of the kernel and those of the kernel with the default schedule; both kernels were timed in the same
+  // rounds.
   std::vector<int64_t> samples_ns, default_samples_ns;
   double max_error = 0, bound = 0;
   std::vector<uint64_t> check_seeds;
@@ -94,7 +95,7 @@ struct KernelRecord {
   OutcomeCounts outcomes{};
   int64_t bytes = 0, ops = 0;
   double flops = 0;
-  double compile_s = 0, check_s = 0, measure_s = 0;  // seconds spent on the key, over all trials
+  double compile_s = 0, check_s = 0, measure_s = 0;  // seconds spent on all trials of the record's key
   // The workers that measured the promotion and the confirmation of this kernel. `confirmed_by` is empty if there was
   // no other worker for the device. Both are empty in records of older versions, which did not store them.
   std::string measured_by = {}, confirmed_by = {};
@@ -109,15 +110,16 @@ struct KernelRecord {
 };
 // Returns the SHA-256 over every field but `digest`, `generation`, and the fields of public keys and signatures.
 std::string record_digest(const KernelRecord& record);
-// Whether the two workers that agree on a kernel have known and different principals.
+// Whether the two workers that measured a kernel have principals that are known and different.
 bool is_confirmed(std::string_view measured_by, std::string_view confirmed_by);
 inline bool is_confirmed(const KernelRecord& record) {
   return is_confirmed(record.measured_by, record.confirmed_by);
 }
 
-// The state of a record that was made with other compilers or another driver, and whose plan is verified and timed
-// again. kWaiting: not done yet. kKept: the kernel is correct and about as fast. kMoved: the kernel is correct, but its
-// time has changed or another plan is faster now. kLost: the kernel is wrong or does not compile any more.
+// What became of a record that was made with other compilers or another driver, when its plan was verified and timed
+// again. kWaiting: the plan has not been timed again yet. kKept: the kernel is correct and about as fast as before.
+// kMoved: the kernel is correct, but its time has changed or another plan is faster now. kLost: the kernel is wrong or
+// does not compile any more.
 enum class Reverified : uint8_t { kWaiting, kKept, kMoved, kLost };
 inline constexpr int kReverifiedCount = 4;
 inline constexpr const char* kReverifiedNames[] = {"waiting", "kept", "moved", "lost"};
@@ -137,13 +139,13 @@ struct GroupResult {
   double max_error = 0, bound = 0;
   std::string plan;
   std::string record_digest;
-  std::string measured_by = {}, confirmed_by = {};  // as in the record
-  bool built = false;                               // whether a coordinator's compilers made the same object
+  std::string measured_by = {}, confirmed_by = {};  // as in KernelRecord
+  bool built = false;                               // whether a coordinator's own compilers made the same object
   bool operator==(const GroupResult&) const = default;
 };
 
-// Returns the result of a group as far as its record says it: all fields but how often the group occurs, the figures of
-// the default kernels, and `source`.
+// Returns the result of a group with the fields that can be copied from its record. Left unset are how often the group
+// occurs, the figures of the default kernels, and `source`.
 GroupResult group_of(const KernelRecord& record);
 
 struct ResultBuffer {
@@ -172,8 +174,8 @@ struct Binding {
 struct TimedCover {
   std::string name;  // name of the cover: "planned", "greedy", and so on
   int64_t kernels = 0, bytes = 0;
-  double kernels_ns = 0;            // sum of the times of its kernels, each timed alone
-  std::vector<int64_t> samples_ns;  // times of the whole; empty: it could not be timed, and `why` has the reason
+  double kernels_ns = 0;            // sum of the times of the cover's kernels, each timed alone
+  std::vector<int64_t> samples_ns;  // times of the whole cover; empty: it could not be timed, and `why` has the reason
   bool chosen = false;
   std::string why;  // for people: why the cover was chosen, or why it could not be timed
   bool operator==(const TimedCover&) const = default;
@@ -185,7 +187,7 @@ struct JobResult {
   std::vector<ResultBuffer> buffers;
   std::vector<Binding> inputs, outputs;  // every input and output of the graph, in the graph's order
   std::string graph_hash;
-  // Totals, with each group counted as often as it occurs.
+  // Totals over the graph; each group counts as often as it occurs there.
   int64_t kernels_default = 0, kernels = 0;
   int64_t bytes_default = 0, bytes = 0;
   double default_ns = 0, best_ns = 0;
@@ -194,9 +196,9 @@ struct JobResult {
   Device device;
   std::string environment;
   std::string warploom_version;
-  int64_t cover_rounds = 0;             // how often measured times changed the cover
-  bool cover_certified = false;         // true when no unmeasured candidate could improve the cover
-  std::vector<TimedCover> covers = {};  // the covers that were timed as a whole, to choose one; empty: none was
+  int64_t cover_rounds = 0;             // how often the cover was changed because of measured times
+  bool cover_certified = false;         // whether no candidate that was not measured could improve the cover
+  std::vector<TimedCover> covers = {};  // the covers that were timed as a whole; empty: none was
   MeasuredRates rates = {};             // rates of the device, from a worker that was connected when the job ended
   // Returns the time in ns of the whole program, its kernels one after another: undisturbed_ns() of the chosen cover,
   // or of the only kernel; 0 if it was not timed as a whole.
@@ -216,7 +218,7 @@ struct GroupProgress {
   std::string name;  // name of the group for people, with its first op and shape
   int64_t trials_done = 0, trials_total = 0;
   int64_t count = 0;
-  double best_ns = 0, default_ns = 0;  // best time so far, and time of the default kernels; 0 = none yet
+  double best_ns = 0, default_ns = 0;  // best time so far, and time of the default kernels; 0: not measured yet
   OutcomeCounts outcomes{};
   bool done = false;
   bool cached = false;

@@ -10,10 +10,10 @@
 namespace wl {
 
 struct Library {
-  std::string_view name;     // as in --libraries, in plans ("class=onednn") and in Device::libraries ("onednn=2.6.3")
-  std::string_view family;   // family of the targets whose kernels may call it: "cpu", "cuda" or "hip"
-  const char* files[3];      // shared objects: the first one that exists is opened; null ends the list
-  std::string_view package;  // the package that contains it, as a message "install ..." names it
+  std::string_view name;     // name, as in --libraries, plans ("class=onednn") and Device::libraries ("onednn=2.6.3")
+  std::string_view family;   // family of the targets whose kernels may call the library: "cpu", "cuda" or "hip"
+  const char* files[3];      // names of the shared object, of which the first that exists is opened; null ends the list
+  std::string_view package;  // the package that contains the library, as a message "install ..." names it
 };
 
 inline constexpr Library kLibraries[] = {
@@ -26,26 +26,26 @@ inline constexpr Library kLibraries[] = {
 };
 inline constexpr std::string_view kNoLibraries = "none";  // the value of --libraries that allows no library
 
-// Returns what --libraries may be: kNoLibraries and every library's name.
+// Returns the values that --libraries may have: kNoLibraries and the name of every library.
 inline std::vector<std::string> library_choices() {
   std::vector<std::string> names = {std::string(kNoLibraries)};
   for (const Library& row : kLibraries) names.emplace_back(row.name);
   return names;
 }
 
-// Returns the library of this name; null if there is none.
+// Returns the library called `name`; null if there is none.
 inline const Library* library_named(std::string_view name) {
   for (const Library& row : kLibraries)
     if (row.name == name) return &row;
   return nullptr;
 }
-// Returns the library for the targets of a family; null if there is none.
+// Returns the library that kernels for a family of targets may call; null if there is none.
 inline const Library* library_for(std::string_view family) {
   for (const Library& row : kLibraries)
     if (row.family == family) return &row;
   return nullptr;
 }
-// Returns the library's name in a text such as "onednn=2.6.3".
+// Returns the name of the library in a text with its version: "onednn" for "onednn=2.6.3".
 inline std::string library_in(std::string_view versioned) {
   return std::string(versioned.substr(0, versioned.find('=')));
 }

@@ -21,7 +21,7 @@ Json json_of(const MatmulMatrix& m) {
           {"columns", m.columns},   {"leading", m.leading}, {"step", m.step}};
 }
 
-// Reads the members of a JSON object and remembers the first one that is missing or wrong.
+// Reads the members of a JSON object. The first member that is missing or wrong is remembered as the error.
 class Reader {
  public:
   Reader(const Json& object, std::string where) : object_(object), where_(std::move(where)) {

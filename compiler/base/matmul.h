@@ -20,7 +20,7 @@ namespace wl {
 // A matrix that is stored column by column (column-major).
 struct MatmulMatrix {
   int argument = 0;    // number of the kernel's argument that contains the matrix
-  int64_t offset = 0;  // elements of the argument before the first one of the matrix
+  int64_t offset = 0;  // number of elements of the argument that precede the matrix
   int64_t rows = 1, columns = 1;
   int64_t leading = 1;  // elements from one column to the next, at least `rows`
   int64_t step = 0;     // elements from one member of the batch to the next
@@ -30,16 +30,16 @@ struct MatmulMatrix {
 enum class MatmulFunction : uint8_t { kNone, kRelu, kGeluTanh };
 
 struct MatmulCall {
-  DType factors = DType::f32, result = DType::f32;  // dtype of a and b; dtype of c, bias and d. Sums are in f32.
+  DType factors = DType::f32, result = DType::f32;  // dtype of a and b; dtype of c, bias and d. Sums are kept in f32.
   bool tf32 = false;                                // whether factors of f32 may be rounded to tf32
   MatmulMatrix a, b, d;
   bool a_transposed = false, b_transposed = false;
-  std::optional<MatmulMatrix> c;     // of the shape of d
-  std::optional<MatmulMatrix> bias;  // one column, which is added to each column of d
+  std::optional<MatmulMatrix> c;     // a matrix of the same shape as d that is added
+  std::optional<MatmulMatrix> bias;  // a single column that is added to each column of d
   MatmulFunction function = MatmulFunction::kNone;
   double alpha = 1;
   int64_t batch = 1;
-  int algorithm = 0;  // index in the list of algorithms that the library proposes for the product
+  int algorithm = 0;  // which of the algorithms that the library proposes for the product: its index in that list
   bool operator==(const MatmulCall&) const = default;
 };
 

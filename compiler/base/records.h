@@ -19,7 +19,7 @@ struct BufferSpec {
   std::vector<int64_t> shape;
   bool output = false;
   Fill fill;            // how the values of a generated input are drawn
-  uint64_t stream = 0;  // stream of the random numbers of a generated input
+  uint64_t stream = 0;  // which stream of random numbers a generated input is drawn from
   int64_t elements() const {
     int64_t n = 1;
     for (int64_t d : shape) n *= d;
@@ -50,18 +50,18 @@ inline constexpr int64_t kOutsideBytes = 64;
 struct Source {
   std::string target;    // name of a row of kTargets, e.g. "cpu:avx512"
   std::string compiler;  // name of the compiler: "gcc" or "clang"
-  std::string prelude;   // text before `text` in the translation unit; all candidates of one compiler have the same
+  std::string prelude;   // text that precedes `text` in the translation unit; the same for all candidates of a compiler
   std::string text;      // the kernel; every symbol it defines starts with `entry`
-  std::string entry;     // unique, since it is derived from the hash of the text
+  std::string entry;     // name of the kernel's function; unique, since it is derived from the hash of the text
   int64_t grid = 1;
   int threads = 1;
   int64_t scratch_bytes = 0;
   // GPU ABI: ENTRY is launched with pointers to the arguments, `grid` blocks of `threads` lanes (GPU threads) and
-  // `scratch_bytes` bytes of dynamic shared memory. load_bytes and store_bytes are the widths in bytes of the widest
-  // accesses of a lane to device memory that the text promises; 0: no promise.
+  // `scratch_bytes` bytes of dynamic shared memory. load_bytes and store_bytes are the widths in bytes of a lane's
+  // widest accesses to device memory, as the kernel's text promises them; 0: no promise.
   int load_bytes = 0, store_bytes = 0;
-  // A GPU kernel of several passes is launched once for each pass. After the arguments it gets a pointer to the
-  // workspace and the number of the pass, an int.
+  // A GPU kernel of several passes is launched once for each pass. Its last two parameters, after the arguments, are a
+  // pointer to the workspace and the number of the pass, an int.
   int passes = 1;
   int64_t work_bytes = 0;
   // The library (compiler/base/libraries.h) that the kernel opens when it is loaded; empty: none. On a CPU such a
@@ -86,12 +86,12 @@ struct CodeLimits {
 // `registers` is 0, all fields are unknown.
 struct CodeFacts {
   int registers = 0;                              // registers per lane
-  int64_t spill_bytes = 0, stack_bytes = 0;       // bytes per lane of device memory for spills and the stack
+  int64_t spill_bytes = 0, stack_bytes = 0;       // bytes per lane, in device memory, for spills and for the stack
   int64_t static_shared = 0, dynamic_shared = 0;  // bytes of shared memory per block
-  int widest_load = 0, narrowest_load = 0;        // bytes of one access of a lane to device memory; 0: no such access
-  int widest_store = 0, narrowest_store = 0;      // bytes of one store of a lane; 0: no store, or not known
+  int widest_load = 0, narrowest_load = 0;        // bytes that a lane loads from device memory at once; 0: no loads
+  int widest_store = 0, narrowest_store = 0;      // bytes that a lane stores at once; 0: no stores, or not known
   bool compare_and_swap = false;                  // whether an atomic was compiled to a compare-and-swap loop
-  double occupancy = 0;                           // share of a unit's threads that can be resident
+  double occupancy = 0;                           // share of a multiprocessor's threads that can be resident
   bool operator==(const CodeFacts&) const = default;
 };
 
@@ -111,27 +111,26 @@ struct Check {
     int buffer = 0;  // index of the sampled buffer in Problem::buffers
     int64_t index = 0;
     double expected = 0;
-    double bound = 0;  // an element passes if |got - expected| <= bound; NaN expects NaN, and infinities must match
+    double bound = 0;  // an element passes if |got - expected| <= bound; NaN matches only NaN, infinities must be equal
     bool operator==(const Sample&) const = default;
   };
   std::vector<Sample> samples;
   bool operator==(const Check&) const = default;
 };
 
-// How a candidate is measured; part of the key of its record. `cold`: the runs rotate through copies of the buffers, so
-// that no run finds its data in a cache.
+// How a candidate is measured; part of the key of its record. `cold`: each launch uses the next of several copies of
+// the buffers, so that no launch finds its data in a cache.
 struct Recipe {
   bool cold = false;
   int min_repeats = 5;
   int max_repeats = 200;
   int64_t budget_ns = 150'000'000;       // time limit for measuring one candidate
-  int64_t deadline_ns = 20'000'000'000;  // limit for one candidate in all; then the runner is killed
-  double hopeless_factor = 2.0;          // a candidate is given up when two samples both exceed this times best_ns
-  int64_t best_ns = 0;                   // best known undisturbed_ns() when the batch was leased; 0 = none
-  bool interleave = false;               // in a promotion: rounds over all candidates, not one candidate after
-                                         // another
-  int threads = 0;                       // number of threads; 0 = as the Source says
-  double lost_factor = 0;  // if > 0: in rounds, a candidate slower than this times the best one is dropped after some
+  int64_t deadline_ns = 20'000'000'000;  // time limit for one candidate as a whole, after which the runner is killed
+  double hopeless_factor = 2.0;          // timing ends early when two samples both exceed this factor times best_ns
+  int64_t best_ns = 0;                   // best undisturbed_ns() of the group when the batch was leased; 0: none yet
+  bool interleave = false;               // whether the candidates take turns in rounds, as in a promotion
+  int threads = 0;                       // number of threads; 0: as many as the Source says
+  double lost_factor = 0;  // if > 0: a candidate slower than this times the best one drops out after some rounds
   bool operator==(const Recipe&) const = default;
 };
 
@@ -147,7 +146,7 @@ struct Candidate {
   bool operator==(const Candidate&) const = default;
 };
 
-// A candidate as it is stored: without its source, which follows from its plan.
+// A candidate as the store keeps it: without its source, which can be generated from its plan.
 struct PlannedTrial {
   int64_t trial = 0;
   std::string plan;  // one line
@@ -156,15 +155,16 @@ struct PlannedTrial {
 
 // One launch of a KernelChain.
 struct ChainStep {
-  int kernel = 0;              // index in Batch::candidates
-  std::vector<int> arguments;  // in call order: an index in the problem's buffers, or their number plus an index in
-                               // KernelChain::intermediates
+  int kernel = 0;  // index in Batch::candidates
+  // The arguments in call order. Number i is entry i of Problem::buffers, which is followed by
+  // KernelChain::intermediates.
+  std::vector<int> arguments;
   bool operator==(const ChainStep&) const = default;
 };
 // Kernels that run one after another and are timed as a whole, as a client runs a graph that was tuned.
 struct KernelChain {
-  int64_t trial = 0;                   // trial number of the chain; no candidate of the batch has the same
-  std::string plan;                    // name of the chain, one line
+  int64_t trial = 0;                   // trial number of the chain, which no candidate of the batch has
+  std::string plan;                    // name of the chain, without line breaks
   std::vector<int64_t> intermediates;  // sizes in bytes of the values that only kernels of the chain use
   std::vector<ChainStep> steps;
   bool operator==(const KernelChain&) const = default;
@@ -175,48 +175,48 @@ struct Trial {
   int64_t trial = 0;
   std::string plan;
   Outcome outcome = Outcome::kRejected;
-  std::vector<int64_t> samples_ns;  // raw; one per timed run; a sample of a fast kernel is the mean over an inner loop
-  bool hopeless = false;            // the candidate is correct but was given up early, so there are fewer samples
-  double max_error = 0;             // error of the sample with the largest error/bound
-  double bound = 0;                 // bound of the sample with the largest error/bound
-  std::string message;              // first lines of the compiler's or the fault's message
+  std::vector<int64_t> samples_ns;  // time of each launch; of a fast kernel: the mean over several launches
+  bool hopeless = false;            // whether measuring ended early because the candidate, though correct, was too slow
+  double max_error = 0;             // error of the sampled element with the largest error/bound
+  double bound = 0;                 // bound of the sampled element with the largest error/bound
+  std::string message;              // why the candidate failed, as the compiler, the check or the crash reported it
   double compile_s = 0, check_s = 0, measure_s = 0;
-  std::string object_sha256;             // digest of the compiled object; empty when it was not kept
-  CodeFacts code;                        // facts about a GPU kernel's code, for every outcome
-  int clock_mhz = 0;                     // clock of the GPU's units while it was timed; 0: not known
-  std::vector<int64_t> clocks_mhz = {};  // the clock right after each sample; empty: not known
+  std::string object_sha256;             // digest of the compiled object; empty: the object was not kept
+  CodeFacts code;                        // facts about a GPU kernel's code, known for every outcome
+  int clock_mhz = 0;                     // clock of the GPU's multiprocessors during timing; 0: not known
+  std::vector<int64_t> clocks_mhz = {};  // clock of the multiprocessors after each sample; empty: not known
   bool operator==(const Trial&) const = default;
 };
 
-// The unit a worker leases: candidates of one group that share problem, check and recipe.
+// What a worker leases at once: candidates of one group that have the same problem, check and recipe.
 struct Batch {
-  std::string id;     // made by batch_id() (batch_id.h); the same after a restart of the coordinator
-  std::string trace;  // trace id (proto/trace.h) of the job that it is measured for; empty: unknown
-  int64_t phase = 0;  // which part of a search it belongs to, as in PhaseTrial (job.h)
+  std::string id;     // id that batch_id() (batch_id.h) makes; the same after a restart of the coordinator
+  std::string trace;  // trace id (proto/trace.h) of the job that the batch belongs to; empty: unknown
+  int64_t phase = 0;  // in which part of a search the batch is measured, as in PhaseTrial (job.h)
   bool promotion() const { return phase > 0; }
   Problem problem;
-  std::vector<Check> checks;  // checks[0] is made before timing; in a promotion all of them are made
+  std::vector<Check> checks;  // checks[0] is done before timing; in a promotion all of them are done
   Recipe recipe;
   std::vector<Candidate> candidates;
   // If there are any chains, the worker times each chain as a whole, in turns with the others, and reports one trial
   // for each. The candidates are then the kernels that the chains consist of; these were verified before.
   std::vector<KernelChain> chains = {};
   bool keep_objects = false;  // whether compiled objects are uploaded with the report
-  CodeLimits limits;          // limits of the target's units; for GPUs only
+  CodeLimits limits;          // limits of the GPU's multiprocessors, which a kernel's code must keep; unset for CPUs
 };
 
-// The name of the detail of a device that says in which sandbox its worker runs compilers and candidates: "bubblewrap"
-// or "none".
+// Key of the entry of Device::details that names the sandbox in which the device's worker runs compilers and
+// candidates: "bubblewrap" or "none".
 inline constexpr std::string_view kSandboxDetail = "sandbox";
 
 // A machine as its worker describes it. The fingerprint is part of the problem key.
 struct Device {
-  std::string target;  // name of the best row of kTargets that it can run, e.g. "cpu:avx512"
+  std::string target;  // name of the best row of kTargets that the machine can run, e.g. "cpu:avx512"
   std::string name;    // name of the processor, e.g. "AMD EPYC ..."
   int threads = 1;     // number of hardware threads that may be used
   int64_t l1_bytes = 32768, l2_bytes = 1 << 20, l3_bytes = 16 << 20;
   std::vector<std::string> compilers;  // names of the usable compilers: "gcc", "clang"
-  std::string compiler_versions;       // the environment of the records that are made on it; part of their identity
+  std::string compiler_versions;       // the environment of records made on this device; part of their identity
   // For a GPU `threads` is the number of units (SMs, CUs), l1_bytes is a unit's shared memory and l3_bytes is 0.
   // `details` records the device's memory, driver, clocks, MIG mode and power limit, as "name=value" separated by
   // spaces. It is not part of the identity.
@@ -225,17 +225,17 @@ struct Device {
   // and of the keys of a job for a device that has it.
   std::string libraries = {};
   std::string fingerprint() const;                         // returns "target|name|tTHREADS|L1/L2/L3"
-  std::string detail(std::string_view detail_name) const;  // returns the value of a detail; "" when it has none
+  std::string detail(std::string_view detail_name) const;  // value of an entry of `details`; "" if there is none
   bool operator==(const Device&) const = default;
 };
 
-// Returns the part of an environment that names the compiler of a source, with version and linker: "gcc=12.2.0, ..".
-// Returns "" if the environment does not name it.
+// Returns the part of an environment that describes the compiler of a source, with the versions of compiler and linker:
+// "gcc=12.2.0, ..". Returns "" if the environment does not describe it.
 std::string compiler_of(const std::string& environment, const Source& source);
 
-// Returns the time by which kernels are compared wherever a program chooses among them: the second least sample, which
-// is the least time that two samples confirm. Other load on the machine can only add time, and a single sample may be
-// false (docs/design/search.md#least-samples). Returns the only sample if there is one, and 0 if there is none.
+// Returns the time by which kernels are compared wherever a program chooses among them: the second smallest sample,
+// which is the least time that two samples confirm. Other load on the machine can only add time, and a single sample
+// may be false (docs/design/search.md#least-samples). Returns the only sample if there is one, and 0 if there is none.
 double undisturbed_ns(const std::vector<int64_t>& samples_ns);
 // Returns the time of a kernel that reports, bundles and listings show to people: the median; 0 if there are no
 // samples.

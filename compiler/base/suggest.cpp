@@ -26,7 +26,7 @@ int edit_distance(std::string_view a, std::string_view b) {
 }
 
 std::string suggestion(std::string_view word, const std::vector<std::string>& names) {
-  constexpr size_t kLongest = 64;  // letters; nobody types longer names by hand
+  constexpr size_t kLongest = 64;  // in letters; longer names are not compared, since nobody types them by hand
   if (word.empty() || word.size() > kLongest) return "";
   int least = std::max(1, static_cast<int>(word.size()) / 3) + 1;
   const std::string* nearest = nullptr;

@@ -1,4 +1,4 @@
-// Suggests which known name somebody may have meant who wrote an unknown one.
+// Suggests the known name that was probably meant where somebody wrote an unknown name.
 #pragma once
 
 #include <string>
@@ -15,7 +15,7 @@ int edit_distance(std::string_view a, std::string_view b);
 // words) and less than the length of the name.
 std::string suggestion(std::string_view word, const std::vector<std::string>& names);
 
-// Returns suggestion() for the names of the rows of a table, and for the names in `more`.
+// Returns suggestion() for `word` among the names of the rows of a table and those in `more`.
 template <typename Rows>
 std::string suggestion_of(std::string_view word, const Rows& rows, std::vector<std::string> more = {}) {
   for (const auto& row : rows) more.emplace_back(row.name);

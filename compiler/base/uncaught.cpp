@@ -16,7 +16,7 @@ void say(const char* what, const char* more) {
   std::fprintf(stderr, "%s: error: %s%s\n", name_of_program, what, more);
 }
 
-// Prints which exception is being handled. If there is none, the program has called std::terminate() itself.
+// Prints the exception that is being handled. If there is none, the program itself has called std::terminate().
 void say_current() {
   if (std::current_exception() == nullptr) return say("it has ended itself, which is a fault of its own", "");
   try {

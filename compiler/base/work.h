@@ -25,16 +25,16 @@ class Work {
   Work(const Work&) = delete;
   Work& operator=(const Work&) = delete;
 
-  // Counts `steps`, which the caller is about to do. Returns false, from then on at every call, if there were too many
-  // or if nobody waits any more. The caller must then return at once: its partial result is not an answer, and status()
-  // is the error to report.
+  // Counts `steps` of work that the caller is about to do. Returns false if there were too many steps or if nobody
+  // waits for the answer any more, and from then on at every call. The caller must then return at once: its partial
+  // result is not an answer, and status() is the error to report.
   bool go_on(uint64_t steps) {
     steps_ += steps;
     if (steps_ >= next_look_) look();
     return status_.ok();
   }
   uint64_t steps() const { return steps_; }
-  // OK, or the error that `gone` returned, or ResourceExhausted after too many steps.
+  // Returns OK, or the error that `gone` returned, or ResourceExhausted after too many steps.
   const absl::Status& status() const { return status_; }
 
  private:
@@ -47,8 +47,7 @@ class Work {
   absl::Status status_;
 };
 
-// go_on() and status() of a Work that may be missing. Null stands for a caller that waits as long as it takes, without
-// a limit.
+// These are go_on() and status() for a pointer that may be null. Null stands for a caller that waits without any limit.
 inline bool go_on(Work* work, uint64_t steps) {
   return work == nullptr || work->go_on(steps);
 }

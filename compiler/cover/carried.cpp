@@ -10,10 +10,10 @@
 namespace wl {
 namespace {
 
-// Makes the four graphs. In a turn (an iteration over a part of the carried axis), values along the axis have it as
-// their first dimension: rows of the result are then neighbours, so reductions over the axis need no sums across a
-// vector, and a contraction reads them unpacked. An input in another order is transposed first, by a stage of its own,
-// since each vector would otherwise be gathered.
+// Makes the four graphs of CarriedParts. In the graph of a turn (an iteration over a part of the carried axis), the
+// carried axis is the first dimension of a value. The result's rows are then neighbours in memory, so that reductions
+// need no sums across a vector, and contractions need not pack these values. An input in another order is transposed
+// first, by a stage of its own, since its vectors would otherwise be gathered.
 class Parts {
  public:
   Parts(const Graph& group, const CarriedAxis& axis, const Slab& slab, bool in_place)
@@ -45,25 +45,25 @@ class Parts {
   }
 
  private:
-  // A value in the graph of a turn. `first`: its dimension along the carried axis is the first one.
+  // A value in the graph `turn`. `first`: whether its first dimension is the carried axis.
   struct InTurn {
     NodeId node = -1;
     bool first = false;
   };
-  // A factor that sums may be multiplied with, or divided by, after they are made.
+  // A factor by which sums may be multiplied or divided after they are complete.
   struct Factor {
     Op op;
-    NodeId by;  // a value that is the same all along the axis (is_level)
+    NodeId by;  // a value that is constant along the carried axis (is_level)
   };
 
-  // Which dimension of a node of the slab lies along the carried axis; -1: none.
+  // Returns which dimension of a node of the slab is the carried axis; -1: none.
   int dim(NodeId id) const {
-    if (from_.nodes[id].op == Op::input) return -1;  // inputs are whole; their slices have it
+    if (from_.nodes[id].op == Op::input) return -1;  // an input is whole; its slice has the carried axis instead
     const NodeId group = slab_.origin[id] >= 0 ? slab_.origin[id] : slab_.origin[from_.nodes[id].operands[0]];
     return axis_.dim[group];
   }
 
-  // Whether the node is an input that holds a turn's part of an iota along the axis.
+  // Whether the node is an input that stands for one iteration's part of an iota along the carried axis.
   bool is_counted(NodeId id) const {
     const Node& node = from_.nodes[id];
     if (node.op != Op::input || slab_.origin[id] < 0) return false;
@@ -114,7 +114,7 @@ class Parts {
     return static_cast<int>(made_.values.size()) - 1;
   }
 
-  // Adds to the turn the reduction, the factor that corrects earlier sums, and the function's values.
+  // Adds to the graph `turn`: the reduction, the factor that corrects earlier sums, and the function's values.
   void carry_reduction() {
     const Node& node = from_.nodes[function_.reduction];
     const Op combine = combine_of(node.op);
@@ -126,7 +126,7 @@ class Parts {
     const NodeId before = turn_.read({.value = held}, node);
     const NodeId now = turn_.elementwise(combine, {before, turn_.reduce(node.op, elements, {0})});
     turn_.write(next, now);
-    // While all elements so far are the reduction's identity, 0 is subtracted in its place, and the sums are 0.
+    // While the reduction is still its identity (-inf), 0 is subtracted instead of it, so the sums stay 0 and not NaN.
     const NodeId is_none = turn_.elementwise(Op::eq, {now, turn_.constant_like(none, now)});
     const NodeId origin = turn_.elementwise(Op::select, {is_none, turn_.constant_like(0, now), now});
     const Op function = from_.nodes[function_.value].op;
@@ -134,7 +134,7 @@ class Parts {
     turn_memo_[function_.value] = {turn_.elementwise(function, {turn_.sub(elements, along(origin, elements))}), true};
   }
 
-  // Broadcasts a value without the axis along it, as the first dimension, to the shape of `like`.
+  // Broadcasts a value without the carried axis to the shape of `like`, whose first dimension is that axis.
   NodeId along(NodeId value, NodeId like) {
     std::vector<int64_t> dims(turn_.node(value).shape.size());
     std::iota(dims.begin(), dims.end(), 1);
@@ -146,7 +146,7 @@ class Parts {
     const bool contracts = node.op == Op::contract;
     if ((node.op != Op::reduce_sum && !contracts) || !is_float(node.dtype)) return refuse(id);
     if (!contracts && (node.ints.size() != 1 || node.dtype != DType::f32)) return refuse(id);
-    Node sum = node;  // narrow floats are added up as f32, and rounded once after the turns
+    Node sum = node;  // sums of narrow floats are kept as f32, and rounded once at the end
     sum.dtype = DType::f32;
     const size_t position = contracts && !later_[node.operands[0]] ? 1 : 0;
     std::vector<Factor> factors;
@@ -155,7 +155,7 @@ class Parts {
     const int held = add_value("carried", sum, 0);
     value_of_[id] = held;
     const NodeId before = turn_.read({.value = held}, sum);
-    // The dimensions of the carried reduction's result, as dimensions of this sum.
+    // For each dimension of the carried reduction's result: which dimension of the sum it corresponds to.
     std::vector<int64_t> rows;
     for (int64_t i = 0; i < static_cast<int64_t>(from_.nodes[node.operands[position]].shape.size()); ++i)
       if (i != dim(node.operands[position])) rows.push_back(i);
@@ -174,12 +174,12 @@ class Parts {
     return finish_sum(id, held, position, rows, factors);
   }
 
-  // Adds to the graph after the turns: the sum, with its factors applied.
+  // Adds a completed sum, with its factors applied, to the graph `after`, which runs after the last iteration.
   absl::Status finish_sum(NodeId id, int held, size_t position, const std::vector<int64_t>& rows,
                           const std::vector<Factor>& factors) {
     Node node = from_.nodes[id];
     const DType dtype = std::exchange(node.dtype, DType::f32);
-    // This is NaN where the reduction is infinite or NaN, as function(x - r) is there; elsewhere it is 0.
+    // r - r is NaN where the reduction r is infinite or NaN, as function(x - r) is there; elsewhere it is 0.
     const NodeId reduction = after_.read({.value = value_of_[function_.reduction]}, from_.nodes[function_.reduction]);
     const NodeId nothing = after_.spread(after_.sub(reduction, reduction), node, rows);
     NodeId value = after_.add(after_.read({.value = held}, node), nothing);
@@ -192,7 +192,7 @@ class Parts {
     return absl::OkStatus();
   }
 
-  // Makes a factor of a sum's operand a factor of the sum, in the sum's shape; -1: impossible.
+  // Returns the factor `by` of the operand of a sum as a factor of the sum itself, in its shape; -1: impossible.
   NodeId spread_factor(NodeId sum, size_t position, NodeId by) {
     const Node& node = from_.nodes[sum];
     const Node& factor = from_.nodes[by];
@@ -203,20 +203,20 @@ class Parts {
     return in_sum(node, position, dims) ? after_.spread(value, node, dims) : -1;
   }
 
-  // Whether a node has the same value all along the axis.
+  // Whether a node has the same value at all positions of the carried axis.
   bool is_level(NodeId id) const {
     const Node& node = from_.nodes[id];
     return node.op == Op::constant || (node.op == Op::broadcast && !moves_[id] && dim(id) >= 0 &&
                                        std::find(node.ints.begin(), node.ints.end(), dim(id)) == node.ints.end());
   }
 
-  // Builds a multiple of the function's values, without those factors that its sums can be multiplied with later.
+  // Builds the function's values without their constant `factors`, by which their sums are multiplied later.
   InTurn multiple(NodeId id, std::vector<Factor>& factors) {
     if (id == function_.value) return turn_memo_[id];
     const Node& node = from_.nodes[id];
     if (rounds(node)) {
       const InTurn value = multiple(node.operands[0], factors);
-      // The function's values are at most 1. Other products, without their factors, may leave the range of f16.
+      // The function's values are at most 1. Other products may leave the range of f16 while factors are left out.
       const bool in_range = node.dtype == DType::bf16 || value.node == turn_memo_[function_.value].node;
       if (value.node < 0 || !in_range) return {};
       return {turn_.cast(value.node, node.dtype), value.first};
@@ -234,7 +234,7 @@ class Parts {
     if (later_[by]) return {};
     return {turn_.elementwise(node.op, {value.node, first(by)}), true};
   }
-  // Whether the node rounds f32 to narrow floats. Errors are relative, so factors may be applied after that as well.
+  // Whether the node rounds f32 to narrow floats. Its error is relative, so factors may be applied after it as well.
   bool rounds(const Node& node) const {
     return node.op == Op::cast && is_float(node.dtype) && from_.nodes[node.operands[0]].dtype == DType::f32;
   }
@@ -259,7 +259,7 @@ class Parts {
     return perm;
   }
 
-  // Whether the node is a slice of an input, or one seen in another shape or order.
+  // Whether the node is a slice of an input, or a reshape or transpose of such a slice.
   bool is_view(NodeId id) const {
     const Node& node = from_.nodes[id];
     if (node.op == Op::input) return slab_.origin[id] >= 0 && group_.nodes[slab_.origin[id]].op == Op::input;
@@ -267,7 +267,7 @@ class Parts {
            is_view(node.operands[0]);
   }
 
-  // A turn's part of an input, which `place` copies with the dimension along the axis first.
+  // An iteration's part of an input, copied by the graph `place` so that the carried axis is its first dimension.
   NodeId placed(NodeId id) {
     const NodeId value = place_.copy(id, 1, dim_first(id));
     const auto [known, is_new] = placed_.try_emplace(value, -1);
@@ -309,7 +309,7 @@ class Parts {
     if (first_there) {
       for (size_t i = 0; i < node.shape.size(); ++i)
         node.shape[static_cast<size_t>(moved(static_cast<int64_t>(i)))] = from_.nodes[id].shape[i];
-      if (node.op == Op::broadcast) {  // its operand has the axis first too, if it has it
+      if (node.op == Op::broadcast) {  // the operand's carried axis becomes its first dimension too
         for (int64_t& to : node.ints) to = moved(to);
         std::sort(node.ints.begin(), node.ints.end());
       }
@@ -318,7 +318,7 @@ class Parts {
     return {turn_.add_node(std::move(node)), first_there};
   }
 
-  // Contraction `id` in the turn, times `scale`. `a`, `b`: its operands, where made. `sums`: of f32, for carried sums.
+  // Contraction `id` in an iteration, times `scale`. `a`, `b`: its operands, if built already. `sums`: result in f32.
   NodeId contraction(NodeId id, InTurn a, InTurn b, bool out_first, double scale, bool sums = false) {
     const Node& node = from_.nodes[id];
     Einsum einsum = parse_einsum(node.text).value();
@@ -326,7 +326,7 @@ class Parts {
       std::string& letters = k == 0 ? einsum.a : einsum.b;
       InTurn& value = k == 0 ? a : b;
       const NodeId operand = node.operands[k];
-      // An operand that no turn changes is prepared once: scaled, and with its kept dimensions innermost.
+      // An operand that no iteration changes is prepared once: scaled, and with its summed dimensions outermost.
       std::string summed, kept;
       for (char letter : letters) (einsum.out.find(letter) == std::string::npos ? summed : kept) += letter;
       if (!in_place_ && out_first && !moves_[operand] && dim(operand) < 0 && summed + kept != letters &&
@@ -348,7 +348,7 @@ class Parts {
     return scale == 1 ? product : turn_.mul(product, turn_.constant_like(scale, product));
   }
 
-  // A value that no turn changes, made before the turns, times `scale` and transposed by `perm`.
+  // A value that no iteration changes, computed before all of them, times `scale` and transposed by `perm`.
   NodeId prepare(NodeId id, double scale, const std::vector<int64_t>& perm) {
     const NodeId value = before_.copy(id, scale, perm);
     const int number = add_value("prepared", before_.node(value), std::nullopt);
@@ -356,7 +356,7 @@ class Parts {
     return turn_.read({.value = number}, before_.node(value));
   }
 
-  // A value in the graph after the turns; -1 where it exists within a turn only.
+  // Returns a value in the graph `after`, which runs after the last iteration; -1: it exists within iterations only.
   NodeId after(NodeId id) {
     if (const auto known = after_memo_.find(id); known != after_memo_.end()) return known->second;
     Node node = from_.nodes[id];
@@ -378,14 +378,14 @@ class Parts {
   const Graph& from_;
   CarriedParts made_;
   PartBuilder before_, place_, turn_, after_;
-  std::vector<char> moves_, later_;  // by node: whether turns change it; whether it needs a carried reduction
-  std::vector<int> readers_;         // by node: how many read it
+  std::vector<char> moves_, later_;  // of each node: whether iterations change it; whether it needs a carried reduction
+  std::vector<int> readers_;         // of each node: the number of its uses
   std::vector<NodeId> carried_;
   Corrected function_;
   NodeId correction_ = -1;
-  std::map<NodeId, int> value_of_;  // by carried reduction: its index in CarriedParts::values
+  std::map<NodeId, int> value_of_;  // of a carried reduction: its index in CarriedParts::values
   std::map<NodeId, InTurn> turn_memo_;
-  std::map<NodeId, NodeId> placed_;  // by node of place_: its value in the turn
+  std::map<NodeId, NodeId> placed_;  // of a node of place_: its value in the graph `turn`
   std::map<NodeId, NodeId> after_memo_;
 };
 

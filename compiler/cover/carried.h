@@ -1,8 +1,8 @@
-// Reductions in one pass: a block walks a reduced axis in turns (iterations over parts of the axis), and carries its
+// Reductions in one pass. A block walks a reduced axis in turns (iterations over parts of the axis), and carries its
 // partial results from one turn to the next. So softmax(QK')V needs no row of scores in memory: a turn computes the
-// scores of some keys, and the sums of earlier turns are corrected when the maximum grows. This works for a reduction r
-// that a function with a known correction takes, as function(x - r) (carried_axis.h), together with all sums and
-// contractions, over the same axis, of multiples of that function's values.
+// scores of some keys, and when the maximum grows, the sums of earlier turns are corrected. This works for a reduction
+// r of all x if a function of x - r is computed that has a known correction (carried_axis.h), and if all other sums and
+// contractions over the same axis are of multiples of that function's values.
 #pragma once
 
 #include <map>
@@ -20,33 +20,33 @@ struct CarriedValue {
   std::string name;
   DType dtype = DType::f32;
   Shape shape;
-  std::optional<double> start;  // of every element, before the first turn
-  int becomes = -1;             // index of the value that it is copied to at the end of a turn
-  bool of_turn = false;         // its shape depends on the length of a turn
+  std::optional<double> start;  // value of every element before the first iteration; nullopt: not initialised
+  int becomes = -1;             // index of the value that receives this one after each iteration; -1: none
+  bool of_turn = false;         // whether the shape depends on the length of an iteration
 };
 
-// What an input or output of a part's graph stands for: an input or iota of the group (`input`, its node), an output of
-// the group (`output`, its index) or a CarriedValue (`value`, its index). The others are -1.
+// What an input or output of a part's graph stands for. Exactly one field is not -1: `input` is an input or iota (a
+// node) of the group, `output` the index of an output of the group, `value` the index of a CarriedValue.
 struct CarriedEnd {
   NodeId input = -1;
   int output = -1, value = -1;
 };
 
-// The work of a block: `before` runs once before the turns, `place` and then `turn` in every turn, and `after` once
-// after them. `place` copies inputs into the order in which `turn` reads them. The graphs of `before` and `place` have
-// no outputs where there is nothing to do.
+// The work of a block that walks an axis in turns (iterations over its parts): `before` runs once before the turns,
+// `place` and then `turn` run in every turn, and `after` runs once after them. `place` copies inputs into the order in
+// which `turn` reads them. Without anything to do, the graphs of `before` and `place` have no outputs.
 struct CarriedParts {
   struct Part {
     Graph graph;
-    std::map<std::string, CarriedEnd> ends;  // by the name of the input or output
+    std::map<std::string, CarriedEnd> ends;  // key: the name of the input or output
   };
   Part before, place, turn, after;
   std::vector<CarriedValue> values;
 };
 
-// Divides the work of a block into these parts. `slab`: the block's share of one turn along `axis`. `in_place`: inputs
-// are read in the order that they have in memory, for stages whose values are in registers. InvalidArgument, with the
-// reason, when the group reduces over the axis anything but multiples of the function's values.
+// Divides the work of a block into CarriedParts. `slab`: the block's share of one iteration along `axis`. `in_place`:
+// inputs are read in the order that they have in memory, as stages with values in registers need it. InvalidArgument,
+// with the reason: the group reduces over the axis something else than multiples of the function's values.
 absl::StatusOr<CarriedParts> carried_parts(const Graph& group, const CarriedAxis& axis, const Slab& slab,
                                            bool in_place = false);
 

@@ -8,9 +8,9 @@
 namespace wl {
 namespace {
 
-// A correction says how sums of function(x - r), and of multiples of it, are made while r, the reduction of all x, is
-// not known. If r1 is the reduction of some elements and r2 that of more of them, then
-// function(x - r2) = function(x - r1) * function(r1 - r2), so that the last factor corrects what was summed before.
+// A correction allows sums of function(x - r), or of multiples of it, while the reduction r of all x is not known yet.
+// If r1 is the reduction of the first elements and r2 that of these and more elements, then
+// function(x - r2) = function(x - r1) * function(r1 - r2), so earlier sums are corrected by the last factor.
 struct Correction {
   Op reduction, function;
 };
@@ -38,7 +38,7 @@ std::optional<Corrected> corrected(const Graph& graph, NodeId id) {
 
 namespace {
 
-// Which dimensions of the graph's values are the same loop, found by union-find.
+// Finds, by union-find, which dimensions of the graph's values are the same loop.
 class Dimensions {
  public:
   explicit Dimensions(const Graph& graph) : graph_(graph) {
@@ -49,7 +49,8 @@ class Dimensions {
     for (size_t id = 0; id < graph.nodes.size(); ++id) join(static_cast<NodeId>(id));
   }
 
-  // The axis along `dimension` of `node`; nothing where some value has two dimensions along it.
+  // Returns the axis that `dimension` of `node` belongs to; nothing if two dimensions of some value belong to that
+  // axis.
   std::optional<CarriedAxis> axis_of(NodeId node, size_t dimension) {
     CarriedAxis axis;
     const int wanted = root(first_[node] + static_cast<int>(dimension));
@@ -119,7 +120,7 @@ class Dimensions {
     for (size_t i = 0; node.op == Op::broadcast && i < from.size(); ++i)
       same(id, static_cast<size_t>(node.ints[i]), node.operands[0], i);
     if (node.op != Op::reshape) return;
-    int64_t mine = 1, theirs = 1;  // products of the extents of the dimensions before i and j
+    int64_t mine = 1, theirs = 1;  // products of the extents of the dimensions before i (mine) and before j (theirs)
     for (size_t i = 0, j = 0; i < node.shape.size() && j < from.size();) {
       if (mine == theirs && node.shape[i] == from[j]) same(id, i, node.operands[0], j);
       if (mine * node.shape[i] <= theirs * from[j]) {
@@ -153,9 +154,9 @@ std::vector<CarriedAxis> carried_axes(const Graph& group) {
 
 namespace {
 
-// A node whose elements are their own coordinates along a dimension (that of `iota`), plus a constant.
+// A node whose elements equal their coordinate along the dimension of `iota`, plus the constant `plus`.
 struct Counted {
-  NodeId iota = -1;  // -1: the constant only
+  NodeId iota = -1;  // -1: the node is the constant `plus` alone
   int64_t plus = 0;
 };
 
@@ -171,8 +172,8 @@ std::optional<Counted> counted(const Graph& graph, NodeId id) {
   return Counted{std::max(a->iota, b->iota), node.op == Op::sub ? a->plus - b->plus : a->plus + b->plus};
 }
 
-// The elements along the axis for which a condition is true (or false, where not `wanted`): those up to the coordinate
-// along `row`, an iota, plus `plus`. up_to() returns nothing for conditions of another form.
+// The elements along the axis for which a condition is `wanted` (true or false): in each row, those whose coordinate is
+// at most the row's value of the iota `row`, plus `plus`. up_to() returns nothing for conditions of another form.
 struct UpTo {
   NodeId row = -1;
   int64_t plus = 0;
@@ -198,8 +199,8 @@ std::optional<UpTo> up_to(const Graph& graph, const CarriedAxis& axis, NodeId id
 
 }  // namespace
 
-// The reduction must be over a select between values and a constant so low that function(x - r) is 0 for it, and the
-// select must take the constant for all elements beyond some coordinate in each row. If the constant is a finite number
+// There is a limit if the reduction is over a select between values and a constant, where function(x - r) is 0 for the
+// constant and the select takes it for all elements beyond some coordinate in each row. If the constant is finite
 // instead of -inf, each row must have an element that is not masked.
 CarriedLimit carried_limit(const Graph& group, const CarriedAxis& axis) {
   constexpr double kNever = -1e9;
@@ -210,7 +211,7 @@ CarriedLimit carried_limit(const Graph& group, const CarriedAxis& axis) {
     const auto never = [&](NodeId node) {
       return group.nodes[node].op == Op::constant && group.nodes[node].value <= kNever;
     };
-    // The select may also be a mask that is added to the values.
+    // Instead of the select, the reduction may be over a sum of the values and a mask, which is a select.
     if (const Node& node = group.nodes[element]; node.op == Op::add)
       for (NodeId operand : node.operands)
         if (const NodeId mask = behind_broadcasts(group, operand); group.nodes[mask].op == Op::select) element = mask;

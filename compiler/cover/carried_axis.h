@@ -1,5 +1,5 @@
-// Finds the reduced axes that a block can walk in turns (iterations over parts of the axis, carried.h), and how far it
-// must walk.
+// Finds the reduced axes that a block can walk in turns (iterations over parts of the axis, carried.h), and which
+// elements of an axis can change a result.
 #pragma once
 
 #include <optional>
@@ -9,24 +9,25 @@
 
 namespace wl {
 
-// A value function(x - r) and the reduction r that it takes, for functions and reductions whose correction is known
-// (the table is in carried_axis.cpp).
+// A node `value`, which is function(x - r), and its `reduction` r, if the function and the kind of reduction have a
+// known correction (the table in carried_axis.cpp).
 struct Corrected {
   NodeId value = -1, reduction = -1;
 };
 std::optional<Corrected> corrected(const Graph& graph, NodeId id);
 
-// A reduced axis of a group, for blocks that walk it in parts of some length.
+// A reduced axis of a group that blocks can walk in turns (iterations over parts of it).
 struct CarriedAxis {
-  std::vector<int> dim;  // by node of the group: which of its dimensions lies along the axis, -1: none
+  std::vector<int> dim;  // of each node of the group: which dimension is the axis; -1: none
   int64_t extent = 0;
   std::vector<NodeId> reductions;  // the reductions and contractions over the axis, ascending
 };
 
-// The axes of the group that can be walked in turns: one for each corrected() value.
+// Returns the axes of the group that can be walked in turns: one for each value for which corrected() knows a
+// correction.
 std::vector<CarriedAxis> carried_axes(const Graph& group);
-// The elements along an axis that can change a result: in each row, those up to the row's coordinate along `row` (an
-// iota) plus `plus`. row -1: no limit is known.
+// The elements along an axis that can change a result: in each row, those whose coordinate along the axis is at most
+// the row's value of `row`, an iota of the group, plus `plus`. row -1: no limit is known.
 struct CarriedLimit {
   NodeId row = -1;
   int64_t plus = 0;

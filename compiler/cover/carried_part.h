@@ -1,4 +1,4 @@
-// Builds one of the graphs of a block's work (CarriedParts::Part, carried.h).
+// Builds one of the graphs of a block's work (`before`, `place`, `turn` and `after` of CarriedParts, carried.h).
 #pragma once
 
 #include <map>
@@ -15,16 +15,17 @@ class PartBuilder : public Builder {
  public:
   PartBuilder(const Slab& slab, CarriedParts::Part& part) : slab_(slab), part_(part) {}
 
-  // The part's input for `end`, with the type and shape of `like`.
+  // Returns the part's input for `end`; a new one gets the type and shape of `like`.
   NodeId read(const CarriedEnd& end, const Node& like);
   void write(int value, NodeId node);
-  // Copies a node of the slab, with all that it is computed from.
+  // Copies a node of the slab and everything that it is computed from.
   NodeId copy(NodeId id);
-  // The same copy times `scale`, and with its dimensions in the order `perm`; empty: as they are.
+  // Copies a node and everything that it is computed from, times `scale` and transposed by `perm` (empty: not
+  // transposed).
   NodeId copy(NodeId id, double scale, const std::vector<int64_t>& perm);
-  // Broadcasts `value` to the shape of `like`. `dims`: for each dimension of `value`, which dimension of `like` it is.
+  // Broadcasts `value` to the shape of `like`. dims[i]: the dimension of `like` that dimension i of `value` becomes.
   NodeId spread(NodeId value, const Node& like, std::vector<int64_t> dims);
-  // Makes the part's graph of the nodes that were built, if there are any.
+  // Moves the nodes that were built, if there are any, into the part's graph.
   absl::Status finish_part();
 
  private:
@@ -34,15 +35,16 @@ class PartBuilder : public Builder {
   std::map<NodeId, NodeId> copies_;
 };
 
-// Changes dimensions of an operand of `sum`, a reduction over one axis or a contraction, into dimensions of its result.
-// False where a contraction sums over one of them; for a reduction, the summed dimension must not be among `dims`.
+// Replaces `dims`, dimensions of an operand of `sum` (a contraction, or a reduction over one axis), by the dimensions
+// of its result that they become. Returns false if a contraction sums over one of them. For a reduction, `dims` must
+// not contain the summed dimension.
 bool in_sum(const Node& sum, size_t operand, std::vector<int64_t>& dims);
 
-// If node `id` multiplies a contraction that no other node reads with a constant: the contraction and the constant;
-// else node -1. `readers`: by node, how many read it.
+// Returns the contraction and the constant if node `id` is their product and nothing else reads the contraction;
+// otherwise the returned node is -1. `readers`: the number of uses of each node.
 std::pair<NodeId, double> scaled_product(const Graph& graph, const std::vector<int>& readers, NodeId id);
 
-// The einsum letters of an operand or result, with the letter at position `along` moved to the front.
+// Returns the einsum letters of an operand or result, with the letter at position `along` moved to the front.
 std::string moved_first(std::string letters, int along);
 
 }  // namespace wl

@@ -1,5 +1,5 @@
-// A cover says which ops of a graph share a kernel. Its groups together compute every output of the graph, and are
-// listed in an order in which the inputs of each exist. Every function that makes a cover takes a Work
+// A cover says which ops of a graph share a kernel. Its groups together compute every output of the graph, in an order
+// in which each group's inputs are computed before it. Every function that makes a cover takes a Work
 // (compiler/base/work.h), which may be null; if the Work ends before the function does, the function returns the Work's
 // status.
 #pragma once
@@ -13,25 +13,25 @@ struct Cover {
   std::vector<Group> groups;
 };
 
-// The cover with one kernel for each op. Views and constants are computed in every kernel that reads them, and a cast
-// that feeds one op only is computed with that op where one kernel can do both; a view that no kernel can absorb is a
-// kernel of its own. Reports compare with this cover.
+// Returns the cover with one kernel for each op. Views and constants are computed in every kernel that reads them. A
+// cast that only one op reads shares that op's kernel where one kernel can do both. A view that no kernel can absorb is
+// a kernel of its own. Reports compare with this cover.
 absl::StatusOr<Cover> cover_one_per_op(const Graph& graph, const Machine& machine, Work* work = nullptr);
 
 struct CoverMemo;  // compiler/cover/values.h
 struct GreedyOptions {
-  bool contractions_alone = false;  // contractions are not merged with anything, as if each were a library call
-  CoverMemo* memo = nullptr;        // answers from earlier covers on the same machine
+  bool contractions_alone = false;  // every contraction is a kernel of its own, as if it were a library call
+  CoverMemo* memo = nullptr;        // answers about groups from earlier covers on the same machine
   Work* work = nullptr;
 };
-// Greedy fusion: producers and consumers are merged, the pair that saves most bytes first, as long as the merged group
-// is convex (no path leaves it and comes back), is one loop nest (analyze() accepts it) and repeats no work
-// (worthwhile() in legal.h).
+// Greedy fusion: merges producers with consumers, the pair that saves most bytes of memory traffic first. A merged
+// group must be convex (no path leaves it and comes back) and one loop nest (analyze() accepts it), and must not repeat
+// work (worthwhile() in legal.h).
 absl::StatusOr<Cover> cover_greedy(const Graph& graph, const Machine& machine, const GreedyOptions& options = {});
 
-// The groups of `greedy`, which cover_greedy() made for the same graph and machine, with neighbours stitched into one
-// kernel (stitching.h) where what the blocks read repeatedly or spill from their cache costs less than the memory
-// traffic that is saved.
+// Returns the groups of `greedy`, which cover_greedy() made for the same graph and machine. Neighbours are stitched
+// into one kernel (stitching.h) where that saves more memory traffic than it costs: blocks read some inputs repeatedly,
+// and spill values from their cache.
 absl::StatusOr<Cover> cover_stitched(const Graph& graph, const Machine& machine, const Cover& greedy,
                                      Work* work = nullptr);
 

@@ -26,7 +26,7 @@ using Anchors = std::vector<NodeId>;
 
 class Explanation {
  public:
-  // Every group of the cover must be one that analyze_group() accepts.
+  // analyze_group() must accept every group of the cover.
   Explanation(const CoverValues& values, const Cover& cover, const Machine& machine, Work* work)
       : values_(values), machine_(machine), rates_(rates_of(machine)), work_(work) {
     for (const Group& group : cover.groups) {
@@ -40,7 +40,7 @@ class Explanation {
     }
   }
 
-  // The explanation; it is incomplete if the work ends first.
+  // Returns the explanation, which is incomplete if the work ends first.
   std::string text() {
     Cost now, alone;
     size_t ops = 0;
@@ -75,7 +75,7 @@ class Explanation {
     return absl::StrJoin(names, ", ");
   }
 
-  // The cost of a group of the cover, which is priced whether it is worthwhile() (legal.h) or not.
+  // Returns the cost of a group of the cover, even if the group is not worthwhile() (legal.h).
   absl::StatusOr<Cost> cost_of_group(const Group& group) const {
     const Graph part = extract(values_.graph(), group);
     WL_ASSIGN_OR_RETURN(const Domain domain, analyze_group(part, machine_));
@@ -101,7 +101,7 @@ class Explanation {
     return priced(values_.group(ops), ops);
   }
 
-  // Whether no path leads out of the ops and back into them.
+  // Whether the ops are convex: no path leads out of them and back.
   bool convex(const Anchors& ops) const {
     std::set<NodeId> seen;
     Anchors todo;

@@ -1,5 +1,5 @@
-// Greedy fusion: the pair of neighbouring groups whose merger saves most bytes is merged, as long as the groups can
-// still run in some order (no cycle among them), the merged group is a legal loop nest, and no work is repeated.
+// Greedy fusion: merges the pair of neighbouring groups that saves most bytes of memory traffic, as long as no cycle
+// among the groups arises, the merged group is a legal loop nest, and no work is repeated.
 #include <algorithm>
 #include <queue>
 #include <set>
@@ -13,8 +13,8 @@
 namespace wl {
 namespace {
 
-// When a part (a group under construction) grows, its mergers are proposed again at once. For a part with more
-// neighbours than this, outdated mergers are proposed again only when they reach the top of the queue.
+// A merger of two parts (groups under construction) is outdated once one of them has grown. It is then proposed again
+// at once or, if a part has more neighbours than this, only when it reaches the top of the queue.
 constexpr size_t kManyNeighbours = 64;
 constexpr uint64_t kProposalSteps = 5;
 
@@ -53,16 +53,16 @@ class Greedy {
   struct Part {
     std::vector<NodeId> anchors;  // ascending
     int64_t bytes = 0;
-    size_t contract_atoms = 0;  // atoms of its contraction's own loops; 0: no contraction
+    size_t contract_atoms = 0;  // number of atoms (loops) of the part's contraction alone; 0: no contraction
     bool alive = true;
-    int version = 0;  // mergers proposed for an earlier version are outdated
+    int version = 0;  // incremented by a merge; mergers proposed for an earlier version are outdated
   };
   struct Merger {
     int64_t saving;
     size_t size;
     int from, to;
     int from_version, to_version;
-    bool operator<(const Merger& other) const {  // the queue's top is the largest
+    bool operator<(const Merger& other) const {  // so that the merger with the largest saving is on top of the queue
       return std::tuple(saving, other.size, other.from, other.to) < std::tuple(other.saving, size, from, to);
     }
   };
@@ -102,7 +102,8 @@ class Greedy {
     if (saving > 0) queue_.push({saving, size, from, to, a.version, b.version});
   }
 
-  // The answers are kept by structure, since repeated blocks of a model give the same groups many times.
+  // Answers are remembered by the group's structure, since a model with repeated blocks has many groups of equal
+  // structure.
   bool legal(const Merger& merger) {
     const Group group = values_.group(both(merger.from, merger.to));
     const size_t atoms = std::max(parts_[merger.from].contract_atoms, parts_[merger.to].contract_atoms);

@@ -8,15 +8,15 @@
 namespace wl {
 namespace {
 
-constexpr int kCheapPrologue = 2;  // as kCheapWork, for a contraction's operands: their elements are read repeatedly
+constexpr int kCheapPrologue = 2;  // lower than kCheapWork: a contraction's operands are read repeatedly
 constexpr int64_t kLongReduction = 1 << 16;
-constexpr int kMaskPrologue = 3 * kCheapWork;  // the cost of conditions on coordinates and a select
-constexpr double kMasked = 0.75;               // a mask pays for packing if at most this share of products counts
-constexpr int64_t kMaskedTile = 16;            // the fewest rows, and columns, of the innermost loops under a mask
+constexpr int kMaskPrologue = 3 * kCheapWork;  // cost of a mask: two conditions on coordinates, and a select
+constexpr double kMasked = 0.75;               // packing for a mask pays if at most this share of products remains
+constexpr int64_t kMaskedTile = 16;  // least number of rows, and of columns, in the innermost loops under a mask
 
-// Whether an operand of the contraction is computed from narrower elements that vary along the depth (the reduced
-// axes), as a converted or dequantised weight is. Storing such an operand would move more bytes than reading the narrow
-// elements again.
+// Whether an operand of the contraction is computed from narrower elements that vary along the reduced axes, as a
+// converted or dequantised weight is. Storing such an operand would move more bytes than reading the narrow elements
+// repeatedly.
 bool is_widened(const Graph& group, const Domain& domain, int position) {
   const Node& operand = group.nodes[group.nodes[domain.contract].operands[position]];
   bool widened = false;
@@ -28,8 +28,8 @@ bool is_widened(const Graph& group, const Domain& domain, int position) {
   return widened;
 }
 
-// Whether masks of the contraction's operands leave out so many products that fusing the masks is worth packing an
-// operand, and worth separate loops where rows and batch would otherwise be one.
+// Whether the contraction's operands have masks that leave out many of its products. Fusing such masks pays although an
+// operand must then be packed, and although rows and batch, which could be one loop, become separate loops.
 bool is_masked(const Graph& group, const Domain& domain, int prologue) {
   if (prologue > kMaskPrologue) return false;
   const auto is_tile = [&](const std::vector<AtomId>& role) {
@@ -49,7 +49,7 @@ bool worthwhile(const Graph& group, const Domain& domain, const Machine& machine
   if (domain.cls == LoopClass::kContract) {
     std::vector<char> before(group.nodes.size(), 0);
     before[domain.contract] = 1;
-    int prologue = 0, along_depth = 0;  // cost of work on operands; of what varies along the depth
+    int prologue = 0, along_depth = 0;  // cost of all work on operands; of the part that varies along the reduced axes
     for (NodeId id = domain.contract; id >= 0; --id) {
       if (!before[id]) continue;
       for (NodeId operand : group.nodes[id].operands) before[operand] = 1;
@@ -60,9 +60,9 @@ bool worthwhile(const Graph& group, const Domain& domain, const Machine& machine
         along_depth += cost;
     }
     if (is_masked(group, domain, prologue)) return true;
-    if (domain.atoms.size() > contract_atoms) return false;  // the epilogue would split the tiles
-    // The operand of the rows is read in place. Computing it here would need a packed copy, which costs about as much
-    // as 200 columns.
+    if (domain.atoms.size() > contract_atoms) return false;  // the epilogue's loops would split the tiles
+    // The operand that has the rows is read in place. If it were computed in this kernel, it would have to be packed,
+    // which costs about as much as 200 further columns.
     if (domain.operands[domain.contract][domain.swapped ? 1 : 0].source >= 0) return false;
     return prologue <= kCheapPrologue ||
            (along_depth <= kCheapWork && is_widened(group, domain, domain.right_operand()));
@@ -70,7 +70,7 @@ bool worthwhile(const Graph& group, const Domain& domain, const Machine& machine
   if (domain.cls != LoopClass::kMap && extent_of(domain, domain.parallel) < machine.threads &&
       extent_of(domain, domain.reduced) > kLongReduction &&
       domain.atoms[shared_atom(domain)].extent < machine.threads * machine.target->lanes)
-    return false;  // one thread would do the work of all, and no loop is long enough to be divided
+    return false;  // one thread would do all the work, and no loop is long enough to be divided among threads
   for (size_t id = 0; id < domain.operands.size(); ++id) {
     if (domain.operands[id].empty() || info(group.nodes[id].op).cost <= kCheapWork) continue;
     if (domain.vector < 0 || !holds(domain.varies[id], domain.vector)) continue;

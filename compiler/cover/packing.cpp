@@ -15,7 +15,7 @@ namespace {
 
 constexpr size_t kMostMembers = 8;
 
-// For every computed node, the smallest node of its connected component; -1 for leaves.
+// Returns the smallest node in each computed node's connected component; -1 for leaves (inputs, constants, iotas).
 std::vector<NodeId> components(const Graph& group) {
   std::vector<NodeId> root(group.nodes.size());
   std::iota(root.begin(), root.end(), 0);
@@ -34,7 +34,7 @@ std::vector<NodeId> components(const Graph& group) {
   return root;
 }
 
-// One group for each connected component, with the outputs that belong to it.
+// Returns one group for each connected component, with the outputs that the component computes.
 absl::StatusOr<std::vector<Group>> parts_of(const Graph& group) {
   const std::vector<NodeId> component = components(group);
   std::map<NodeId, Group> found;
@@ -64,8 +64,8 @@ absl::StatusOr<Member> member_of(const Graph& group, const Group& part, const Ma
   Member member;
   member.graph = extract(group, part);
   absl::StatusOr<Domain> domain = analyze(member.graph, machine);
-  // Turns (carried.h) are left out: their stages have axes of their own, so that nearly no point of a pack's space
-  // would be legal, and counting the legal ones would not end.
+  // Parts of a pack may not walk an axis in turns (carried.h): the stages of turns have axes of their own, so that
+  // nearly no point of the pack's space would be legal, and counting the legal points would not end.
   options.turns = false;
   if (!domain.ok() && machine.target->is_gpu()) domain = stitch(member.graph, machine, options);
   if (!domain.ok()) return domain.status();

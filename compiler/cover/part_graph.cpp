@@ -8,7 +8,7 @@
 namespace wl {
 namespace {
 
-constexpr int kMaxLook = 2048;  // edges that may_merge() follows at most
+constexpr int kMaxLook = 2048;  // most edges that one call of may_merge() follows
 
 }  // namespace
 
@@ -64,7 +64,7 @@ bool PartGraph::may_merge(int from, int to) {
 void PartGraph::merge(int from, int to) {
   const auto a = static_cast<size_t>(from), b = static_cast<size_t>(to);
   if (knows_leading_ && leading_.empty()) {
-    // All predecessors of `to` are numbered before `from`.
+    // If this path is taken, all predecessors of `to` have lower numbers than `from`.
   } else if (knows_led_ && led_.empty()) {
     rank_[a] = rank_[b];
   } else {

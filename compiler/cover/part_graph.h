@@ -1,6 +1,6 @@
-// Groups under construction, as a directed graph that stays acyclic while its nodes are merged two by two. Topological
-// numbers are kept up to date, so that a merge looks only at the nodes between the two (D. J. Pearce, P. H. J.
-// Kelly, "A dynamic topological sort algorithm for directed acyclic graphs", JEA 11, 2007).
+// Groups under construction ("parts"), as a directed graph that stays acyclic while its nodes are merged two by two.
+// Each part keeps a number in topological order, so that merging two parts looks only at those numbered between them
+// (D. J. Pearce, P. H. J. Kelly, "A dynamic topological sort algorithm for directed acyclic graphs", JEA 11, 2007).
 #pragma once
 
 #include <cstddef>
@@ -11,19 +11,20 @@ namespace wl {
 
 class PartGraph {
  public:
-  // `count` parts without edges; their numbers are a topological order.
+  // Makes `count` parts without edges. Their numbers must be a topological order.
   explicit PartGraph(int count);
-  void add_edge(int from, int to);  // from < to; before the first merge
+  void add_edge(int from, int to);  // requires from < to; to be called before the first merge
   const std::set<int>& before(int part) const { return before_[static_cast<size_t>(part)]; }
   const std::set<int>& after(int part) const { return after_[static_cast<size_t>(part)]; }
 
-  // Whether `to`, a successor of `from`, may be merged into it: no path leads from one to the other through a third
-  // part. Also false when too many parts lie between them to find out, so that the test takes constant time.
+  // Whether the part `to` may be merged into its predecessor `from`: no path from `from` to `to` leads through a third
+  // part. Also false if too many parts lie between the two, so that the test takes constant time.
   bool may_merge(int from, int to);
-  void merge(int from, int to);  // must directly follow may_merge() of the same two
+  void merge(int from, int to);  // may_merge(from, to) must have been called just before
 
  private:
-  // Finds the parts between the two that reach `to` and those that `from` reaches; false when there are too many.
+  // Finds the parts numbered between `from` and `to` that lead to `to` or, with `forward`, to which `from` leads.
+  // Returns false if there are too many.
   bool find_between(bool forward, int from, int to, std::vector<int>& found);
   bool by_rank(int x, int y) const { return rank_[static_cast<size_t>(x)] < rank_[static_cast<size_t>(y)]; }
 
@@ -31,7 +32,7 @@ class PartGraph {
   std::vector<int> rank_;
   std::vector<int> seen_;
   int search_ = 0;
-  std::vector<int> leading_, led_;  // what may_merge() found for merge(): parts before `to`, and parts after `from`
+  std::vector<int> leading_, led_;  // what may_merge() found for merge(): parts that lead to `to`, parts behind `from`
   bool knows_leading_ = false, knows_led_ = false;
 };
 

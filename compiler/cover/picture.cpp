@@ -12,7 +12,7 @@ namespace wl {
 namespace {
 
 constexpr int kWidth = 150, kHeight = 34, kGap = 24, kRow = 64, kMargin = 20;
-constexpr int kLane = 6, kLanes = 3;  // distance and number of the lines in the gap to the right of a column of boxes
+constexpr int kLane = 6, kLanes = 3;  // distance and number of the lanes for lines, to the right of a column of boxes
 
 struct Box {
   int column = 0, row = 0;
@@ -20,13 +20,13 @@ struct Box {
   int y() const { return kMargin + row * kRow; }
 };
 
-// Consecutive groups get hues that are far apart: steps of the golden angle.
+// The hues of consecutive groups differ by the golden angle, so that neighbours are easy to tell apart.
 std::string colour(size_t group) {
   return absl::StrFormat("hsl(%d,70%%,80%%)", static_cast<int>(group * 137 % 360));
 }
 
-// The path of a line from the bottom of one box to the top of another. A line that passes other rows goes down beside
-// the boxes, in one of the lanes to the right of the column that it starts in.
+// Returns the path of a line from the bottom of one box to the top of another. A line that passes other rows goes down
+// in a lane beside the boxes, to the right of the column in which the line starts.
 std::string line_between(const Box& from, const Box& to, int lane) {
   const int x = from.x() + kWidth / 2, below = from.y() + kHeight, end = to.x() + kWidth / 2;
   if (to.row == from.row + 1) return absl::StrFormat("M%d %d L%d %d", x, below, end, to.y());
@@ -52,7 +52,7 @@ std::string picture_of(const CoverValues& values, const Cover& cover) {
       if (values.anchor_behind(op) == op) groups[op].push_back(g);
   std::map<NodeId, int> depth;
   std::map<NodeId, Box> boxes;
-  std::vector<int> filled;  // boxes in each row
+  std::vector<int> filled;  // number of boxes in each row
   for (NodeId op : values.anchors()) {
     int row = 0;
     for (NodeId source : values.sources(op)) row = std::max(row, depth[source] + 1);
@@ -65,7 +65,7 @@ std::string picture_of(const CoverValues& values, const Cover& cover) {
       "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%d\" font-family=\"sans-serif\" "
       "font-size=\"11\">\n",
       2 * kMargin + columns * (kWidth + kGap), 2 * kMargin + static_cast<int>(filled.size()) * kRow);
-  std::map<int, int> lanes;  // by column: how many lanes beside it are taken
+  std::map<int, int> lanes;  // of each column of boxes: the number of lanes taken beside it
   for (NodeId op : values.anchors())
     for (NodeId source : values.sources(op)) {
       const Box& from = boxes[source];

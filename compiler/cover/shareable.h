@@ -1,4 +1,4 @@
-// A group in a form that can be divided among blocks (stitching.h).
+// A group, changed so that its work can be divided among blocks (stitching.h).
 #pragma once
 
 #include <vector>
@@ -8,11 +8,11 @@
 namespace wl {
 
 // The graph of a group with three changes: every reader of a constant has its own copy, so that the copies can be cut
-// in different ways; an output that other nodes read is a copy of the value that they read; and inputs that are only
-// read through one reshape have the shape of that reshape.
+// in different ways; an output that other nodes read becomes a copy of the value, so that the two can be cut
+// differently; and inputs that are only read through one reshape have the shape of that reshape.
 struct Shareable {
   Graph graph;
-  std::vector<NodeId> was;  // by node of `graph`: the group's node
+  std::vector<NodeId> was;  // of each node of `graph`: the group's node
 };
 Shareable shareable(const Graph& group);
 

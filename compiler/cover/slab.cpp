@@ -21,9 +21,10 @@ Cuts whole(const Shape& shape) {
   return Cuts(shape.size());
 }
 
-// Carries the cuts of a reshape's result (`wanted`) to its operand (`needed`); false where that is impossible. The
-// dimensions of both fall into groups of equal product. In each group only the first dimension of more than one element
-// may be cut, and a block's part must be a whole number of steps along the operand's first such dimension.
+// Carries the cuts of a reshape's result (`wanted`) over to its operand (`needed`); false where that is impossible. The
+// dimensions of both shapes are grouped so that corresponding groups have equal products. In each group only the first
+// dimension of more than one element may be cut, and a block's part must be a whole number of steps along the operand's
+// first such dimension.
 bool reshaped(const Shape& from, const Shape& to, const Cuts& wanted, Cuts& needed) {
   needed = whole(from);
   for (size_t i = 0, j = 0; i < from.size() || j < to.size();) {
@@ -44,7 +45,7 @@ bool reshaped(const Shape& from, const Shape& to, const Cuts& wanted, Cuts& need
     for (size_t k = j; k-- > first_to;)
       if (wanted[k].axis >= 0) leading = k;
     if (leading == j) continue;
-    int64_t inside = 1;  // elements in one step along the cut dimension
+    int64_t inside = 1;  // elements of one step along the cut dimension
     for (size_t k = first_to; k < j; ++k) {
       if (k < leading && to[k] != 1) return false;
       if (k > leading && wanted[k].axis >= 0) return false;
@@ -87,8 +88,8 @@ class Demand {
     return absl::OkStatus();
   }
 
-  // A further output whose extents equal the first's in the cut dimensions is cut as the first is, unless its cut
-  // already follows from the ops that read it.
+  // Cuts a further output as the first output is cut, if both have equal extents in the cut dimensions. Any other
+  // output is cut as the ops that read it need it.
   absl::Status also(NodeId id, const Cuts& first) {
     if (slab_.needed[id] || shape(id).size() != first.size()) return absl::OkStatus();
     const Shape& main = shape(group_.outputs[0].node);
@@ -173,7 +174,8 @@ class Demand {
     return absl::OkStatus();
   }
 
-  // The cut of a dimension of `operand` that is summed over: a turn's part of the carried axis, all of any other.
+  // Returns the cut of a summed dimension of `operand`: one iteration's part of the carried axis; any other stays
+  // whole.
   Slab::Cut reduced(NodeId operand, size_t dimension) const {
     if (carried_ == nullptr || carried_->dim[operand] != static_cast<int>(dimension)) return {};
     return {static_cast<int>(slab_.counts.size()), turn_};
@@ -185,8 +187,8 @@ class Demand {
   Slab& slab_;
 };
 
-// Every reduction, contraction, lookup and output must depend on the block's number along every axis, so that no block
-// repeats the work of another.
+// No block may repeat the work of another. So a block's part of every reduction, contraction, lookup and output must
+// differ from that of other blocks along every axis of blocks.
 absl::Status check_no_repeats(const Graph& group, const Slab& slab) {
   const auto moves = [&](NodeId id) {
     return std::all_of(slab.counts.begin(), slab.counts.end(), [&, axis = 0](int64_t count) mutable {
@@ -246,7 +248,7 @@ absl::Status build(const Graph& group, Slab& slab) {
   return verify(slab.graph);
 }
 
-// As slab_of(), but without Slab::graph and Slab::origin.
+// Does the same as slab_of(), but does not make Slab::graph and Slab::origin.
 absl::StatusOr<Slab> divided(const Graph& group, const std::vector<int64_t>& lengths,
                              const CarriedAxis* carried = nullptr, int64_t turn = 0) {
   const Shape& shape = group.nodes[group.outputs[0].node].shape;

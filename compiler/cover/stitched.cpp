@@ -1,5 +1,6 @@
-// Stitches the groups of the greedy cover where that pays: neighbours that do not form one loop nest become one kernel
-// when the memory traffic between them costs more than what the blocks read repeatedly and keep beyond their cache.
+// Stitches groups of the greedy cover: neighbours that do not form one loop nest become one kernel of several loop
+// nests, if the memory traffic saved between them outweighs what blocks read repeatedly and what their caches cannot
+// hold.
 #include <algorithm>
 #include <set>
 #include <tuple>
@@ -14,15 +15,15 @@
 namespace wl {
 namespace {
 
-// The read rate of a GPU's L2 cache, as a multiple of that of its memory; about 3 on an H100.
+// How many times as fast as memory a GPU's L2 cache is read; about 3 on an H100.
 constexpr double kTeamCacheGain = 3;
-// Limits for large graphs without repeated blocks: how many rounds of mergers there are, and how many different mergers
-// are tried, those that save most first.
+// Limits for large graphs without repeated blocks: the number of rounds of mergers, and of different mergers that are
+// tried. Those that save most are tried first.
 constexpr int kMostRounds = 8, kMostTried = 100;
 constexpr uint64_t kOfferSteps = 20;
 
-// Bytes of inputs that blocks read again after the first read, as an equivalent of memory traffic: a repeated read is
-// cheaper where the cache still holds the previous block's part.
+// Returns the bytes of inputs that are read more than once, without the first read, as an equivalent of memory traffic:
+// a repeated read costs less if the cache still holds the part that the previous block read.
 double reread_bytes(const Graph& group, const Stitched& choice, const Machine& machine) {
   const Target& target = *machine.target;
   const double gain = target.is_gpu() ? kTeamCacheGain : target.l2_bytes_per_ns / target.copy_bytes_per_ns;
@@ -41,12 +42,12 @@ double reread_bytes(const Graph& group, const Stitched& choice, const Machine& m
   return bytes;
 }
 
-// Memory traffic, in bytes, of values that a block keeps for its later stages but that do not fit the cache of its
-// thread, so that they are stored and loaded again. On a GPU it is 0: such values are in shared memory, or there is no
-// such choice.
+// Returns the memory traffic, in bytes, of values that a block keeps for later stages and that exceed the cache of its
+// thread: each is stored and loaded once. On a GPU it is 0, since only choices whose values fit into shared memory
+// exist.
 double spilled_bytes(const Stitched& choice, const Machine& machine) {
   if (machine.target->is_gpu()) return 0;
-  std::vector<int64_t> held(choice.stages.size());  // bytes that are kept during each stage
+  std::vector<int64_t> held(choice.stages.size());  // bytes of the values that are kept during each stage
   for (const StitchKept& kept : choice.kept)
     for (size_t stage = kept.first; stage <= kept.last; ++stage) held[stage] += kept.bytes();
   double bytes = 0;
@@ -99,7 +100,7 @@ class Stitching {
 
   struct Offer {
     int64_t saved = 0;
-    Fingerprint structure;  // of the merged group
+    Fingerprint structure;  // structure() of the merged group
     int from = 0, to = 0;
   };
 
@@ -133,8 +134,8 @@ class Stitching {
     return known->second;
   }
 
-  // Repeated blocks of a model are treated alike: a merger is made in all of them, or in none if a part would have to
-  // be merged both with the part before and with the part after it. A part is merged at most once in a round.
+  // Repeated blocks of a model are treated alike: a merger is made in all of them. It is made in none if a part would
+  // be merged both with the part before it and with the part after it. A part is merged at most once in a round.
   bool merge_round() {
     const std::vector<Offer> all = offers();
     std::set<int> touched;
@@ -163,10 +164,10 @@ class Stitching {
   const CoverValues& values_;
   const Machine& machine_;
   Work* const work_;
-  std::vector<std::vector<NodeId>> anchors_;  // by part, ascending; empty: merged into another part
+  std::vector<std::vector<NodeId>> anchors_;  // anchors of each part, ascending; empty: it was merged into another part
   PartGraph parts_;
   std::unordered_map<Fingerprint, bool, FingerprintHash> known_;
-  CoverMemo blocks_;  // answers for the covers of blocks' shares of groups
+  CoverMemo blocks_;  // answers about the covers of slabs (one block's share of a group)
   int tried_ = 0;
 };
 

@@ -20,10 +20,10 @@ namespace wl {
 namespace {
 
 constexpr size_t kMostStages = 6;
-constexpr size_t kMostTurning = 8;  // stages of a block that walks an axis in turns
+constexpr size_t kMostTurning = 8;  // most stages of a block that iterates over parts of an axis
 constexpr int64_t kRows[] = {32, 64, 16, 128, 8, 256, 4};
 
-// The strides that a part of the node `origin` has in the whole buffer of that node, one for each axis of `part`. The
+// Returns the strides of a part of the node `origin` in the buffer of the whole node, one for each axis of `part`. The
 // shapes `cut` and `part` may differ in axes of extent 1 only; otherwise the result is empty.
 std::vector<int64_t> pitches_of(const Graph& group, NodeId origin, const Shape& cut, const Shape& part) {
   const std::vector<int64_t> strides = row_major_strides(group.nodes[origin].shape);
@@ -41,7 +41,7 @@ std::vector<int64_t> pitches_of(const Graph& group, NodeId origin, const Shape& 
   return pitches;
 }
 
-// Whether turns of two lengths carry the same values, apart from the length of a turn in their shapes.
+// Whether iterations of two lengths carry the same values. Shapes that depend on the length may differ.
 bool carry_alike(const CarriedParts& a, const CarriedParts& b) {
   return std::equal(a.values.begin(), a.values.end(), b.values.begin(), b.values.end(),
                     [](const CarriedValue& x, const CarriedValue& y) {
@@ -49,8 +49,8 @@ bool carry_alike(const CarriedParts& a, const CarriedParts& b) {
                     });
 }
 
-// A fingerprint that is equal for stages of equal structure whose results are stored with equal strides, whatever the
-// names of their inputs and outputs.
+// Returns a fingerprint that is equal for stages of equal structure whose results are stored with equal strides. Names
+// of inputs and outputs do not count.
 Fingerprint structure_of(const Graph& stage, const std::vector<std::vector<int64_t>>& pitches) {
   Fingerprint result;
   for (const Node& node : stage.nodes) {
@@ -84,8 +84,9 @@ class Stitcher {
     return finish();
   }
 
-  // For a block that walks `axis` in turns (iterations over parts of it) of `length` elements. `rest`: the slab of the
-  // shorter last turn, or null if there is none. `resident`: the turns keep their values in registers.
+  // Makes the stages of a block that walks `axis` in turns (iterations over parts of it) of `length` elements. `rest`:
+  // the slab of the last turn if that is shorter, else null. `resident`: values stay in registers from one stage to the
+  // next.
   absl::StatusOr<Stitched> run(int64_t rows, int64_t length, const CarriedAxis& axis, const Slab* rest, bool resident) {
     result_.rows = rows;
     result_.counts = slab_.counts;
@@ -109,7 +110,7 @@ class Stitcher {
     }
     if (const CarriedLimit limit = carried_limit(group_, axis); limit.row >= 0) {
       const Slab::Cut cut = slab_.cuts[limit.row][static_cast<size_t>(group_.nodes[limit.row].ints[0])];
-      // The block's last row is the one that sees most elements.
+      // No other row of the block depends on as many elements of the axis as its last row.
       if (cut.axis >= 0 && cut.axis < static_cast<int>(slab_.counts.size()) && cut.length + limit.plus > 0)
         result_.turns.visited = {cut.axis, cut.length - 1 + limit.plus, cut.length};
     }
@@ -129,8 +130,8 @@ class Stitcher {
     return std::move(result_);
   }
 
-  // Adds the stages of a part: the groups of its greedy cover. `origin`: for each node of the part, the group's node;
-  // null where they are not nodes of the group.
+  // Adds the stages of a part of the block's work: the groups of its greedy cover. `origin`: for each node of the part,
+  // the node of the group that it is; null where the part's nodes are not nodes of the group.
   absl::Status add_stages(const CarriedParts::Part& part, const std::vector<NodeId>* origin = nullptr) {
     kept_.clear();
     WL_ASSIGN_OR_RETURN(const Cover cover,
@@ -199,14 +200,14 @@ class Stitcher {
     return absl::OkStatus();
   }
 
-  // The domain of a stage. It is remembered, since blocks of other groups, or of other numbers of rows, run many of the
-  // same stages.
+  // Returns the domain of a stage. Domains are remembered, since many stages are the same in blocks of other groups, or
+  // of other numbers of rows.
   const absl::StatusOr<Domain>& domain_of(const Graph& stage, const std::vector<std::vector<int64_t>>& pitches) {
     return CoverMemo::remembered(options_.memo->stages, structure_of(stage, pitches),
                                  [&] { return analyze(stage, machine_, pitches); });
   }
 
-  // The index of the value in scratch (StitchKept) that holds a block's part of an iota.
+  // Returns the index in Stitched::kept of the value in scratch that holds a block's part of an iota.
   int counted(NodeId iota, const Node& part) {
     const Slab::Cut cut = slab_.cuts[iota][static_cast<size_t>(group_.nodes[iota].ints[0])];
     for (size_t i = 0; i < result_.kept.size(); ++i)
@@ -224,7 +225,7 @@ class Stitcher {
     return origins != nullptr ? cat("%", was_[(*origins)[node]]) : cat("a value of a turn");
   }
 
-  // What the output of a part that is its node `stored` stands for; nothing is set if there is no such output.
+  // Returns what the part's output whose node is `stored` stands for; all fields are -1 if there is no such output.
   static CarriedEnd end_of(const CarriedParts::Part& part, NodeId stored) {
     for (const Output& output : part.graph.outputs)
       if (output.node == stored) return part.ends.at(output.name);
@@ -250,14 +251,14 @@ class Stitcher {
   }
 
   const Graph& group_;
-  const std::vector<NodeId>& was_;  // by node of group_: its number in the caller's graph
+  const std::vector<NodeId>& was_;  // of each node of group_: its number in the caller's graph
   Machine machine_;
   const Slab slab_;
   const StitchOptions& options_;
   Stitched result_;
-  std::map<NodeId, int> kept_;   // by node of the part's graph: its index in Stitched::kept
-  std::set<int> stored_values_;  // carried values that some stage stores
-  size_t stored_ = 0;            // outputs that some stage stores
+  std::map<NodeId, int> kept_;   // of a node of the part's graph: its index in Stitched::kept
+  std::set<int> stored_values_;  // carried values that some stage has stored
+  size_t stored_ = 0;            // number of outputs that some stage has stored
 };
 
 bool alike(const Stitched& a, const Stitched& b) {
@@ -265,8 +266,8 @@ bool alike(const Stitched& a, const Stitched& b) {
                     [](const Stage& x, const Stage& y) { return x.domain.cls == y.domain.cls; });
 }
 
-// Whether some contraction of the group has a matrix instruction whose left factor may be in the registers that sums
-// were in. Only then may blocks hold values in registers from stage to stage.
+// Whether some contraction of the group has a matrix instruction whose left factor may be in the registers in which an
+// earlier product left its sums. Only then can values stay in registers from stage to stage.
 bool may_hold_values(const Graph& group, const Machine& machine) {
   return machine.target->is_gpu() && std::any_of(group.nodes.begin(), group.nodes.end(), [&](const Node& node) {
            if (node.op != Op::contract) return false;
@@ -275,8 +276,9 @@ bool may_hold_values(const Graph& group, const Machine& machine) {
          });
 }
 
-// Adds choices whose blocks walk a reduced axis in turns, where a correction for what they carry is known. `resident`:
-// the blocks keep values in registers; the length of a turn must then divide the axis.
+// Adds choices whose blocks iterate over parts of a reduced axis, if there is an axis whose partial results can be
+// corrected (carried.h). `resident`: values stay in registers from stage to stage; the length of an iteration must then
+// divide the axis.
 void add_turning(const Shareable& made, const Machine& machine, std::vector<int64_t> lengths, size_t row, int64_t least,
                  bool resident, const StitchOptions& options, Stitch& found) {
   const Graph& group = made.graph;
@@ -313,10 +315,10 @@ absl::StatusOr<Domain> stitch(const Graph& whole, const Machine& machine, const 
   if (elements(shape) == 0 || shape.empty())
     return invalid("the output has no dimension that could be divided among blocks");
   std::vector<int64_t> lengths = least_lengths(group);
-  size_t row = shape.size();  // the dimension that is cut: the one with most parts
+  size_t row = shape.size();  // the dimension that is cut: the one that can be cut into most parts
   for (size_t i = 0; i < shape.size(); ++i)
     if (lengths[i] < shape[i] && (row == shape.size() || shape[i] / lengths[i] >= shape[row] / lengths[row])) row = i;
-  if (row == shape.size()) {  // report why the first dimension cannot be cut
+  if (row == shape.size()) {  // the reason why the first dimension cannot be cut is reported
     lengths[0] = 1;
     const absl::Status status = slab_of(group, lengths).status();
     return status.ok() ? invalid("an output of one element cannot be divided among blocks") : status;

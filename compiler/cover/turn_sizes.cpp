@@ -7,11 +7,11 @@
 namespace wl {
 namespace {
 
-constexpr int64_t kTurnRows[] = {64, 128, 256};     // usual rows of a block that walks an axis in turns
-constexpr int64_t kMostTurnRows = 1024;             // the most rows, where no usual number fits
-constexpr int64_t kTurnLengths[] = {128, 64, 256};  // usual elements of a turn, best first
-constexpr int64_t kShortTurns[] = {32, 16};         // the same, for an axis of at most kTurnLengths[1]
-constexpr int64_t kLanes = 16;                      // lanes of a vector, which a block's rows should fill
+constexpr int64_t kTurnRows[] = {64, 128, 256};  // usual numbers of rows of a block that iterates over parts of an axis
+constexpr int64_t kMostTurnRows = 1024;          // most rows of a block if no usual number fits
+constexpr int64_t kTurnLengths[] = {128, 64, 256};  // usual lengths of an iteration, in elements, best first
+constexpr int64_t kShortTurns[] = {32, 16};         // usual lengths for an axis of at most kTurnLengths[1] elements
+constexpr int64_t kLanes = 16;                      // lanes of a vector; a block's rows should fill whole vectors
 
 }  // namespace
 

@@ -9,7 +9,7 @@
 namespace wl {
 namespace {
 
-constexpr size_t kSmallGroup = 16;  // most groups have no more ops, so reserving this many takes one allocation
+constexpr size_t kSmallGroup = 16;  // number of ops for which memory is reserved; most groups have no more
 
 bool contains(const std::vector<NodeId>& sorted, NodeId id) {
   return std::binary_search(sorted.begin(), sorted.end(), id);
@@ -83,7 +83,7 @@ Fingerprint CoverValues::structure(const Group& group) const {
     result.add(as_read_[read].b);
   }
   for (NodeId op : group.ops) {
-    if (visited_[op] == walk_) continue;  // an input that is also copied is already among the reads
+    if (visited_[op] == walk_) continue;  // an op that is also among the reads has its place already
     for (NodeId operand : graph_->nodes[op].operands) result.add(static_cast<uint64_t>(place_[operand]));
     result.add(fingerprints_[op].a);
     result.add(fingerprints_[op].b);
@@ -93,8 +93,8 @@ Fingerprint CoverValues::structure(const Group& group) const {
   return result;
 }
 
-// An op alone is illegal only because of a view that it reads through, or because it is a lookup (take_along) in a
-// constant or iota. That view, constant or iota then becomes a kernel of its own.
+// A single op is illegal only because of a view that it reads through, or because it is a lookup (take_along) in a
+// constant or iota. In both cases that view, constant or iota becomes a kernel of its own.
 absl::Status CoverValues::ensure_kernel(NodeId anchor) {
   absl::Status status = try_alone(anchor, {anchor}).status();
   if (status.ok()) return absl::OkStatus();
@@ -115,8 +115,8 @@ absl::Status CoverValues::ensure_kernel(NodeId anchor) {
   return absl::OkStatus();
 }
 
-// Whether the kernel that stores a view of a value (`viewed`) has loops as simple as those of the kernel that stores
-// the value itself (`plain`), and every store is contiguous along the vectors.
+// Whether storing a view of a value (`viewed`) takes loops as simple as storing the value itself (`plain`), with every
+// store contiguous along the vectors.
 bool as_contiguous(const Domain& viewed, const Domain& plain) {
   if (viewed.atoms.size() > plain.atoms.size() || (viewed.second >= 0 && plain.second < 0)) return false;
   return viewed.vector < 0 || std::all_of(viewed.stores.begin(), viewed.stores.end(), [&](const Domain::Store& store) {
@@ -137,8 +137,8 @@ bool CoverValues::readers_are_kernels(NodeId value) const {
   return true;
 }
 
-// If a reshape or transpose is the only use of a value, the kernel of the value stores the view instead of it, provided
-// that its loops stay as simple and every kernel that reads the view is still legal alone.
+// If a reshape or transpose is the only use of a value, the value's kernel stores that view instead. This requires that
+// the kernel's loops stay as simple, and that every kernel that reads the view is still legal alone.
 void CoverValues::choose_stored_form(NodeId anchor) {
   NodeId last = anchor;
   while (!is_graph_output_[last] && users_[last].size() == 1) {
@@ -175,7 +175,8 @@ absl::Status CoverValues::place_output(NodeId node) {
     const absl::StatusOr<Domain> plain = try_alone(base, stores);
     stores.push_back(node);
     const absl::StatusOr<Domain> viewed = try_alone(base, stores);
-    // The tiles of a contraction need whole axes; any other kernel may store through any view.
+    // Storing a view must not add loops to a contraction, whose tiles need whole axes. Other kernels may store any
+    // view.
     if (viewed.ok() && plain.ok() &&
         (viewed->cls != LoopClass::kContract || viewed->atoms.size() <= plain->atoms.size())) {
       outputs_[base].push_back(node);

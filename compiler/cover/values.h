@@ -1,6 +1,6 @@
 // What covers are made of: which values of a graph can be outputs of kernels, and which group a set of ops forms. An
-// *anchor* is a node that some kernel computes as its own work: a computed node, or a view that no kernel can absorb.
-// All other views, constants and iotas are copied into every group that reads through them.
+// *anchor* is a node that is some kernel's own work: a computed node, or a view that no kernel can absorb. All other
+// views, constants and iotas are copied into every group that reads through them.
 #pragma once
 
 #include <unordered_map>
@@ -14,16 +14,17 @@ namespace wl {
 
 inline constexpr uint64_t kAnalysisSteps = 50;  // steps that analysing a small group counts as (compiler/base/work.h)
 
-// A cache of answers about groups, for one machine, by the structure of the group. Covers of graphs with parts in
-// common can share one.
+// A cache of answers about groups on one machine, by the group's structure. Covers of graphs that have equal parts can
+// share a cache.
 struct CoverMemo {
   template <typename Found>
   using Of = std::unordered_map<Fingerprint, Found, FingerprintHash>;
   Of<absl::StatusOr<Domain>> domains;
-  Of<absl::StatusOr<Domain>> stages;  // of a block's stages; the key includes the strides of their results in memory
-  Of<bool> mergers;                   // whether cover_greedy may make the group
+  Of<absl::StatusOr<Domain>> stages;  // domains of a block's stages; the key includes the strides of their results
+  Of<bool> mergers;                   // whether cover_greedy() may make the group by a merger
 
-  // The answer under `key`, which `find` gives if it is not known. Valid until the next call for the same answers.
+  // Returns the answer for `key`; find() computes it if it is not known. The reference is valid until the next call for
+  // the same `answers`.
   template <typename Found>
   static const Found& remembered(Of<Found>& answers, const Fingerprint& key, auto find) {
     constexpr size_t kMost = 4096;
@@ -35,42 +36,42 @@ struct CoverMemo {
 
 class CoverValues {
  public:
-  // Chooses the anchors, and for each the form in which its kernel stores the value (the value itself, or a reshape or
-  // transpose of it), so that every anchor alone is a legal group. InvalidArgument when no kernel can compute some op;
-  // the status of `work` if that ends first. `memo`, if given, must outlive the result.
+  // Chooses the anchors, and the form in which each anchor's kernel stores its value (the value itself, or a reshape or
+  // transpose of it), so that every anchor alone is a legal group. InvalidArgument: no kernel can compute some op. If
+  // `work` ends first, its status is returned. `memo`, unless null, must outlive the result.
   static absl::StatusOr<CoverValues> make(const Graph& graph, const Machine& machine, CoverMemo* memo = nullptr,
                                           Work* work = nullptr);
 
   const std::vector<NodeId>& anchors() const { return anchors_; }                       // ascending
-  const std::vector<NodeId>& sources(NodeId anchor) const { return sources_[anchor]; }  // anchors it reads, distinct
+  const std::vector<NodeId>& sources(NodeId anchor) const { return sources_[anchor]; }  // distinct anchors it reads
   const std::vector<NodeId>& readers(NodeId anchor) const { return readers_[anchor]; }
   bool is_output(NodeId anchor) const { return !outputs_[anchor].empty(); }
-  // The group of these anchors (ascending). It stores those of their values that other groups or the caller need.
+  // Returns the group of these anchors (ascending). It stores all of their values that other groups or the caller need.
   Group group(const std::vector<NodeId>& anchors) const;
-  // The group of the same anchors that stores, of these values, only those of `stored` (both lists ascending).
+  // Returns the group of these anchors which, of the values that others need, stores only `stored` (both lists
+  // ascending).
   Group group(const std::vector<NodeId>& anchors, const std::vector<NodeId>& stored) const;
-  // The anchor that the node `id` is, or is a view of. -1: there is none, since the node is an input or is copied into
-  // every group.
+  // Returns the anchor that the node `id` is, or is a view of. -1: the node is an input, or is copied into every group.
   NodeId anchor_behind(NodeId id) const;
   int64_t bytes_moved(const Group& group) const;
-  // The number of atoms (loops, domain/domain.h) of the kernel that computes the anchor alone.
+  // Returns the number of atoms (loops, domain/domain.h) of the kernel that computes the anchor alone.
   size_t atoms_alone(NodeId anchor) const;
-  // A fingerprint that is equal for groups of equal structure: every conclusion from the extract() of one group holds
-  // for the other.
+  // Returns a fingerprint that is equal for groups of equal structure: whatever holds for the extract() of one of them
+  // holds for the other.
   Fingerprint structure(const Group& group) const;
-  // The groups that only copy an input, constant or iota to an output.
+  // Returns the groups that only copy an input, constant or iota to an output.
   const std::vector<Group>& copies() const { return copies_; }
   const Graph& graph() const { return *graph_; }
 
  private:
   CoverValues(const Graph& graph, const Machine& machine, CoverMemo* memo);
   absl::Status ensure_kernel(NodeId anchor);
-  // Analyses the group of one anchor that stores `stores`. The result is valid until the next call.
+  // Analyses the group of one anchor that stores the nodes `stores`. The result is valid until the next call.
   const absl::StatusOr<Domain>& try_alone(NodeId anchor, std::vector<NodeId> stores) const;
   void choose_stored_form(NodeId anchor);
-  bool readers_are_kernels(NodeId value) const;  // whether each anchor that reads it is legal alone
+  bool readers_are_kernels(NodeId value) const;  // whether each anchor that reads the value is legal alone
   absl::Status place_output(NodeId node);
-  NodeId base_of(NodeId id) const;  // the anchor, leaf or concat behind views of one operand
+  NodeId base_of(NodeId id) const;  // skips views of one operand, to the anchor, leaf or concat behind them
   void find_edges();
   Group group_storing(const std::vector<NodeId>& anchors, std::vector<NodeId> stores) const;
   void begin_walk() const { ++walk_; }
@@ -80,20 +81,20 @@ class CoverValues {
   const Machine* machine_;
   std::vector<std::vector<NodeId>> users_;
   std::vector<char> anchor_, is_graph_output_;
-  std::vector<NodeId> stored_as_;             // by anchor: itself, or the bijective view that its kernel stores instead
-  std::vector<std::vector<NodeId>> outputs_;  // by anchor: graph outputs that its kernel stores
+  std::vector<NodeId> stored_as_;             // of each anchor: itself, or the view that its kernel stores instead
+  std::vector<std::vector<NodeId>> outputs_;  // of each anchor: the graph outputs that its kernel stores
   std::vector<NodeId> anchors_;
   std::vector<std::vector<NodeId>> sources_, readers_;
   std::vector<Group> copies_;
-  std::vector<Fingerprint> fingerprints_, as_read_;  // by node: as an op of a group, and as a read of one
-  mutable std::vector<int> visited_, place_;         // by node: the last walk that reached it, and its position there
+  std::vector<Fingerprint> fingerprints_, as_read_;  // fingerprints of each node: as a group's op, and as its input
+  mutable std::vector<int> visited_, place_;  // of each node: the last walk that reached it, and its position there
   mutable int walk_ = 0;
   CoverMemo* memo_;
-  mutable CoverMemo own_;  // used when make() was given none
+  mutable CoverMemo own_;  // used if make() got no memo
 };
 
-// A cover of these groups in topological order. Where the order is free, groups are sorted by the values that they
-// store. The reads and stores of each group are put in_order() (domain/group_order.h).
+// Returns a cover of these groups in topological order. Where the order is free, groups are sorted by the values that
+// they store. The reads and stores of each group are put in_order() (domain/group_order.h).
 Cover ordered(const Graph& graph, std::vector<Group> groups);
 
 }  // namespace wl

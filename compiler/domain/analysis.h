@@ -1,5 +1,5 @@
-// Used inside domain/ only: finds the loop domain of a group (domain.h). analysis.cpp follows the ops and joins the
-// axes that are one loop; domain.cpp then turns the loops into atoms and the addresses into accesses.
+// Internals of domain/: the analysis that finds the loop domain of a group (domain.h). analysis.cpp walks over the ops
+// and joins axes that must be the same loop; domain.cpp then makes atoms of the loops and accesses of the addresses.
 #pragma once
 
 #include <map>
@@ -22,12 +22,13 @@ class Analysis {
   absl::StatusOr<Domain> run();
 
  private:
-  // An address (or a value of an iota) in terms of factors (factors.h), before the factors are numbered as atoms.
+  // An address (or the value of an iota) that is written with factors (factors.h), because atoms are numbered only
+  // later.
   struct Pending {
     struct PendingTerm {
       FactorList factors;
-      int64_t stride = 0;           // how far a step of the innermost factor moves the address
-      std::vector<int64_t> guards;  // how far that step moves each guard
+      int64_t stride = 0;           // change of the address in a step of the innermost factor
+      std::vector<int64_t> guards;  // change of each guard in a step of the innermost factor
     };
     NodeId input = -1;
     int64_t offset = 0;
@@ -35,7 +36,7 @@ class Analysis {
     std::vector<PendingTerm> terms;
   };
 
-  // An address, and the operand or store, or the piece of one, that reads at this address.
+  // An address that is read, and what reads there: an operand, a store, or one piece of these.
   struct Read {
     NodeId node = -1;
     size_t operand = 0;
@@ -48,15 +49,16 @@ class Analysis {
   void find_computed();
   absl::Status store(int index);
 
-  // In analysis.cpp: reads, and the axes of the values that are computed from them.
+  // Defined in analysis.cpp: reads of a group, and the axes of the values that are computed from them.
   absl::StatusOr<Axes> computed_path(NodeId source, const std::vector<NodeId>& views);
-  // Makes new axes for a tensor that is read at `strided`; `pending` becomes the address in terms of their factors.
+  // Makes new axes for a tensor that is read at `strided`. Sets `pending` to the address, written with the axes'
+  // factors.
   Axes fresh_axes(NodeId input, const Strided& strided, Pending& pending);
   // Returns the axes of operand k of a node; nullopt for a splat constant, which has no axes of its own.
   absl::StatusOr<std::optional<Axes>> read(NodeId id, size_t k);
-  // Does what read() does for a value that this group does not compute. The value's addresses are added to reads_, for
-  // the operand or store that `as` names; `source` becomes the constant or iota behind the value's views, if there is
-  // one.
+  // Does the work of read() for a value that this group does not compute. The value's addresses are added to reads_ for
+  // the operand or store in `as`. `source` is set to the constant or iota to which the value's views are applied, if
+  // there is one.
   absl::StatusOr<std::optional<Axes>> read_leaf(NodeId id, Read as, NodeId& source, std::vector<Piece>& pieces);
   absl::Status join(NodeId id, size_t k, const FactorList& mine, const FactorList& theirs);
   Axes own_axes(NodeId id);
@@ -66,11 +68,12 @@ class Analysis {
   absl::Status compute_contract(NodeId id);
   absl::Status compute_gather(NodeId id);
 
-  // In domain.cpp: makes one loop of as many axes as possible, then atoms of the loops. At first each read and each sum
-  // has factors of its own. link() joins the factors of two reads of the same elements of one input, and those of two
-  // sums, unless a value would then have the same loop twice.
+  // Defined in domain.cpp: joins axes into as few loops as possible, then makes atoms of the loops. Before that, each
+  // read and each sum has factors of its own. link() joins the factors of two reads if they read the same elements of
+  // one input, and those of two sums, unless this would give a value the same loop twice.
   void link();
-  // Returns the terms of an address that have a stride, merged, and their factors; the largest stride comes first.
+  // Returns the terms of an address that have a stride, merged where possible, and their factors. The largest stride
+  // comes first.
   std::pair<std::vector<Term>, FactorList> in_memory_order(const Pending& pending) const;
   bool same_loops(const FactorList& a, const FactorList& b);
   bool distinct(NodeId id) const;
@@ -83,11 +86,11 @@ class Analysis {
   const Graph& graph_;
   const std::vector<std::vector<int64_t>>& pitches_;
   Factors factors_;
-  std::vector<Axes> axes_;          // axes of computed nodes, indexed by NodeId
-  std::vector<FactorList> summed_;  // factors that reductions and contractions sum over, indexed by NodeId
+  std::vector<Axes> axes_;          // the axes of computed nodes, indexed by NodeId
+  std::vector<FactorList> summed_;  // the factors that a reduction or contraction sums over, by NodeId
   FactorList batch_, m_, n_;
   std::vector<Read> reads_;
-  std::vector<Pending> writes_;  // addresses of domain.stores, in their order
+  std::vector<Pending> writes_;  // the address of each of domain.stores
   std::vector<Axes> stored_axes_;
   std::map<int, AtomId> atom_of_;
   Draft draft_;

@@ -1,4 +1,4 @@
-// The axes of values that a group computes, as lists of factors of its loops, and the effect of views on these axes.
+// The axes of values that a group computes, as lists of factors of the group's loops, and how views change these axes.
 #pragma once
 
 #include <vector>
@@ -18,15 +18,15 @@ inline bool is_computed(const Node& node) {
   return !is_view(node) && !is_leaf(node);
 }
 
-// Returns the views between `id` and the value that they view, the one that is applied first in front. Sets `source` to
-// that value, which may be a concat of several values.
+// Sets `source` to the value that `id` is a view of; this may be a concat of several values. Returns the views between
+// them, starting with the one that is applied to `source`.
 std::vector<NodeId> views_of(const Graph& graph, NodeId id, NodeId& source);
 
 using Axes = std::vector<FactorList>;
 
-// Returns the axes of a view, given the axes of its operand, a value that the group computes. The error is
-// InvalidArgument and names the view if the view moves elements to other coordinates, or cuts axes in a way that does
-// not nest.
+// Returns the axes of a view, given those of its operand, which must be a value that the group computes. Fails if the
+// view moves elements to other coordinates, or cuts axes in a way that does not nest; the error is InvalidArgument and
+// names the view.
 absl::StatusOr<Axes> apply_view(const Graph& graph, NodeId view, const Axes& operand, Factors& factors);
 
 }  // namespace wl

@@ -36,7 +36,7 @@ absl::Status Analysis::store(int index) {
   store.access.input = stored;
   const auto at = static_cast<size_t>(index);
   const std::vector<int64_t> pitch = at < pitches_.size() ? pitches_[at] : std::vector<int64_t>();
-  // A reshape of a whole row-major buffer moves no element, so it is skipped.
+  // A reshape of a whole row-major buffer does not move any element, so it is skipped.
   while (pitch.empty() && node(stored).op == Op::reshape) stored = node(stored).operands[0];
   const std::vector<NodeId> views = views_of(graph_, stored, source);
   Axes axes;

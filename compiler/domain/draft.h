@@ -1,4 +1,4 @@
-// Used inside domain/ only: a Domain that is not finished, with the facts about each node that classify() needs.
+// Internals of domain/: a Domain that is not finished, with facts about each node that classify() needs.
 #pragma once
 
 #include <vector>
@@ -8,13 +8,13 @@
 namespace wl {
 
 struct Draft {
-  Domain domain;  // set: atoms, varies, operands, stores; for a contraction also contract, batch, m, n
-  std::vector<std::vector<AtomId>> reduced_by;  // indexed by NodeId: atoms that the reduction or contraction sums over
+  Domain domain;  // unfinished: it has atoms, varies, operands, stores; for a contraction also contract, batch, m, n
+  std::vector<std::vector<AtomId>> reduced_by;  // by NodeId: the atoms that a reduction or contraction sums over
   std::vector<NodeId> computed;                 // the nodes that the group computes, ascending
 };
 
-// Finishes a draft: merges atoms that always move together, then finds the loop class, the vector atom and the order of
-// the atoms. The error is InvalidArgument if the group is not one loop nest.
+// Finishes a draft: merges atoms that are always traversed together, and finds the loop class, the vector atom and the
+// order of the atoms. The error is InvalidArgument if the group is not one loop nest.
 absl::StatusOr<Domain> classify(const Graph& group, Draft draft);
 Domain nothing_to_compute(const Graph& group);  // returns the domain of a group whose outputs have no elements
 

@@ -29,7 +29,7 @@ FactorList Factors::expand(const FactorList& list) const {
 bool Factors::unify(const FactorList& a, const FactorList& b) {
   FactorList left = expand(a), right = expand(b);
   const auto pop = [&](FactorList& from) {
-    // Splits by earlier iterations may have turned an entry of the list into several leaves.
+    // Earlier iterations may have split an entry of the list into several leaves.
     FactorList leaves;
     expand(from.back(), leaves);
     from.pop_back();

@@ -1,7 +1,8 @@
-// Factors of loop axes. The extent of an axis is a product of factors; the axis is the list of them, outermost first,
-// and an axis of extent 1 is the empty list. unify() states that two axes are the same loop: it joins their factors,
-// and splits a longer factor where the other axis has a cut. Splits and joins are remembered, so a list that was made
-// earlier can be expanded at any time to its leaves, the factors that are neither split nor joined to another one.
+// Factors of loop axes. The extent of an axis is a product of factors. An axis is the list of its factors, outermost
+// first; an axis of extent 1 is the empty list. unify() states that two axes are the same loop: it joins their factors,
+// and splits a longer factor where the other axis has a boundary between factors. Splits and joins are remembered, so a
+// list that was made earlier can be expanded at any time to its leaves: the factors that were neither split nor joined
+// to another one.
 #pragma once
 
 #include <cstdint>
@@ -18,13 +19,13 @@ class Factors {
   int fresh(int64_t extent);
   // Returns a new axis: a list of one new factor, or an empty list for extent 1.
   FactorList axis(int64_t extent) { return extent == 1 ? FactorList{} : FactorList{fresh(extent)}; }
-  // Makes two axes the same loop. Returns false if their cuts do not nest (4*6 against 3*8); the factors that were
-  // joined until then stay joined.
+  // Makes two axes the same loop. Returns false if the products of their factors do not nest (4*6 and 3*8); factors
+  // that were joined until then stay joined.
   bool unify(const FactorList& a, const FactorList& b);
   // Returns the current leaves of an axis, outermost first.
   FactorList expand(const FactorList& list) const;
   int64_t extent(int leaf) const { return factors_[leaf].extent; }
-  std::string text(const FactorList& list) const;  // "12*64", "1"
+  std::string text(const FactorList& list) const;  // text such as "12*64", or "1"
 
  private:
   struct Factor {

@@ -14,7 +14,7 @@ namespace {
 class Extraction {
  public:
   Extraction(const Graph& graph, const Group& group) : graph_(graph) {
-    const size_t most = 2 * (group.reads.size() + group.ops.size());  // each value may be there in two shapes
+    const size_t most = 2 * (group.reads.size() + group.ops.size());  // each value may occur in two shapes
     result_.nodes.reserve(most);
     now_.reserve(most);
   }
@@ -32,7 +32,8 @@ class Extraction {
     node.operands = operands;
     const bool view = node.op == Op::reshape;
     for (NodeId& operand : node.operands) operand = view ? now_.at(operand) : whole(operand);
-    // A read without its extents of 1 may already have the shape of the reshape, which is then left out.
+    // A value that is read without its axes of extent 1 may already have the shape of the reshape, which is then left
+    // out.
     const NodeId same = view && result_.nodes[node.operands[0]].shape == node.shape ? node.operands[0] : -1;
     now_[id] = same >= 0 ? same : add(std::move(node));
   }
@@ -55,7 +56,7 @@ class Extraction {
     return static_cast<NodeId>(result_.nodes.size()) - 1;
   }
 
-  // Returns the value in the shape that it has in the whole graph; adds a reshape if needed.
+  // Returns the value in the shape that it has in the whole graph, by a reshape if that is needed.
   NodeId whole(NodeId id) {
     const NodeId now = now_.at(id);
     const Node& value = graph_.nodes[id];
@@ -82,7 +83,7 @@ Graph extract(const Graph& graph, const Group& group) {
 }
 
 int64_t bytes_moved(const Graph& graph, const Group& group) {
-  absl::flat_hash_map<NodeId, int64_t> wanted;  // most elements that are read, by value
+  absl::flat_hash_map<NodeId, int64_t> wanted;  // for each value: how many of its elements are read at most
   const auto want = [&](NodeId value, int64_t count) {
     int64_t& known = wanted[value];
     known = std::min(known + count, elements(graph.nodes[value].shape));

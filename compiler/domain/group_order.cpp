@@ -55,7 +55,7 @@ GroupOrder::GroupOrder(const Graph& graph, const Group& group) : graph_(graph), 
   std::vector<uint64_t> operands;
   for (Entry& entry : entries_) {
     const Node& node = graph.nodes[entry.id];
-    if (!entry.read && reshapes_units(graph, entry.id)) {  // hashed as its operand, since it moves no element
+    if (!entry.read && reshapes_units(graph, entry.id)) {  // a reshape that moves nothing gets its operand's hash
       const Entry& operand = entries_[index(node.operands[0])];
       entry.depth = operand.depth;
       entry.above = operand.above;
@@ -100,7 +100,7 @@ size_t GroupOrder::index(NodeId id) const {
   return static_cast<size_t>(at - entries_.begin());
 }
 
-// Orders operands: the one of greatest depth comes first, and constants come last.
+// Compares operands: constants come last, and otherwise the operand of greater depth comes first.
 bool GroupOrder::comes_before(const Entry& x, const Entry& y) const {
   const auto key = [&](const Entry& e) {
     return std::tuple(graph_.nodes[e.id].op == Op::constant, -e.depth, e.above, e.below);

@@ -1,7 +1,7 @@
-// Used inside domain/ only: the canonical order of a group. Equal groups get equal text, whatever their place in a
-// graph and whichever program exported the graph: operands of commutative ops, reads and stores are put in an order
-// that follows from the group's own structure, not from the numbers of its nodes in the whole graph. Nodes of equal
-// structure keep their order: if two inputs of one type are added, the text is the same either way.
+// Internals of domain/: the canonical order of a group. Equal groups get equal texts, at any place in a graph and from
+// any exporter: operands of commutative ops, reads and stores are put in an order that follows from the group's own
+// structure, not from the numbers of its nodes in the whole graph. Nodes of equal structure keep their order, since it
+// makes no difference: if two inputs of one type are added, the text is the same in either order.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@
 
 namespace wl {
 
-// A hash of 128 bits (two of 64 bits), so wide that two different structures never have the same one by chance.
+// A hash of 128 bits (two of 64 bits), so wide that two different structures will not have the same one by chance.
 struct Fingerprint {
   uint64_t a = 0, b = 0;
   bool operator==(const Fingerprint&) const = default;
@@ -20,7 +20,7 @@ struct Fingerprint {
     a = mix(a + value + kGolden);
     b = mix((b ^ value) * 0xff51afd7ed558ccd + 1);
   }
-  // Adds a list of integers, and how many they are.
+  // Adds the length of a list of integers, then its elements.
   void add_all(const auto& list) {
     add(list.size());
     for (const auto& value : list) add(static_cast<uint64_t>(value));
@@ -29,11 +29,12 @@ struct Fingerprint {
 struct FingerprintHash {
   size_t operator()(const Fingerprint& f) const { return f.a; }
 };
-// Whether a node is a reshape that only adds or removes extents of 1 (units). A group leaves out these extents in its
-// reads and stores (without_units), which does not change the buffers.
+// Whether a node is a reshape that only adds or removes axes of extent 1. A group leaves out such axes in its reads and
+// stores (without_units()), which does not change the buffers.
 bool reshapes_units(const Graph& graph, NodeId id);
 
-// The hash of a node without its operands, and the hash of those properties of a read that extract() keeps.
+// fingerprint(): the hash of a node without its operands. read_fingerprint(): the hash of what extract() keeps of a
+// value that is read.
 Fingerprint fingerprint(const Node& node);
 Fingerprint read_fingerprint(const Node& node);
 
@@ -43,8 +44,8 @@ class GroupOrder {
   // Returns the operands of one of the group's ops in canonical order.
   std::vector<NodeId> operands(NodeId id) const;
   std::vector<NodeId> stores() const;
-  // Returns the reads in the order in which a depth-first walk from `stores` meets them. Calls done(id) for every op,
-  // after its operands.
+  // Returns the reads in the order in which a depth-first walk from `stores` first reaches them. Calls done(id) for
+  // every op, after all its operands have been visited.
   template <typename Done>
   std::vector<NodeId> walk(const std::vector<NodeId>& stores, Done done) const;
 
@@ -52,9 +53,9 @@ class GroupOrder {
   struct Entry {
     NodeId id;
     bool read = false, swapped = false;
-    int depth = 0;       // length of the longest path from a read or leaf
+    int depth = 0;       // length of the longest path to the node from a read or leaf
     uint64_t above = 0;  // hash of the node and of all that it is computed from
-    uint64_t below = 0;  // hash of all that uses the node
+    uint64_t below = 0;  // hash of everything that uses the node
   };
   size_t index(NodeId id) const;
   bool comes_before(const Entry& x, const Entry& y) const;
@@ -73,7 +74,7 @@ std::vector<NodeId> GroupOrder::walk(const std::vector<NodeId>& stores, Done don
     bool swapped = false;
     size_t next = 0;
   };
-  std::vector<Visit> stack;  // no recursion, since a chain of views may be as long as the graph
+  std::vector<Visit> stack;  // an explicit stack, since a chain of views may be as long as the graph
   const auto meet = [&](NodeId id) {
     const size_t at = index(id);
     if (met[at]) return;

@@ -8,7 +8,7 @@
 namespace wl {
 namespace {
 
-// Calls `visit` with one operand of a node and with every operand from which that operand's value is computed.
+// Calls `visit` with one operand of a node, and with every operand that this operand's value is computed from.
 template <typename D, typename F>
 void each_operand(D& domain, NodeId node, int position, std::set<NodeId>& seen, const F& visit) {
   auto& operand = domain.operands[node][static_cast<size_t>(position)];
@@ -18,7 +18,7 @@ void each_operand(D& domain, NodeId node, int position, std::set<NodeId>& seen, 
     each_operand(domain, operand.source, static_cast<int>(i), seen, visit);
 }
 
-using Movement = std::vector<int64_t>;  // how far a step of each atom moves an address or a guard
+using Movement = std::vector<int64_t>;  // for each atom, the change of an address or guard in a step
 
 class Sliding {
  public:
@@ -69,7 +69,7 @@ class Sliding {
     return found && all;
   }
 
-  // Returns stride and dilation in lowest terms; {0, 0} if two addresses or guards have different ratios of them.
+  // Returns stride and dilation in lowest terms; {0, 0} if their ratio is not the same for all addresses and guards.
   std::pair<int64_t, int64_t> ratio(AtomId output, AtomId tap) const {
     int64_t stride = 0, dilation = 0;
     for (const Movement& by : movements_) {
@@ -90,7 +90,8 @@ class Sliding {
     return {.output = output, .outputs = extent, .positions = extent};
   }
 
-  // Returns the slide along `output` that copies least. `taken` is the tap of the other slide.
+  // Returns the slide along the loop `output` for which the image is smallest. `taken` is the tap loop of the other
+  // slide.
   Slide slide(AtomId output, AtomId taken) {
     Slide best = still(output);
     for (AtomId tap : domain_.reduced) {
@@ -103,7 +104,7 @@ class Sliding {
       found.step = dilation;
       const int64_t rounds = (found.taps + found.planes - 1) / found.planes;
       found.positions = found.outputs + (rounds - 1) * dilation;
-      // Compares how much is copied as a share of what is read.
+      // Candidates are compared by the share of elements that are copied among those that are read.
       if (found.planes * found.positions * best.taps < best.planes * best.positions * found.taps) {
         best = found;
         strides_[output] = stride;
@@ -112,14 +113,14 @@ class Sliding {
     return best;
   }
 
-  // Sets the extents of a slide's atoms in the image's domain.
+  // Changes the domain of the image: the slide's loops get the extents that they have in the image.
   void apply(const Slide& slide, Domain& domain) {
     if (slide.tap < 0) return;
     domain.atoms[slide.output].extent = slide.positions;
     domain.atoms[slide.tap].extent = slide.planes;
     if (slide.taps % slide.planes == 0) return;
-    // The last planes have fewer taps and end earlier. Positions behind their end may lie outside of an input, so they
-    // get a guard.
+    // The last planes have fewer taps and so fewer positions. What lies behind them may be outside of an input, so a
+    // guard excludes it.
     Guard guard{0, Movement(domain.atoms.size(), 0), 0};
     guard.strides[slide.output] = strides_[slide.output];
     guard.strides[slide.tap] = slide.step;

@@ -1,9 +1,10 @@
-// An operand of a contraction that is a window sliding over an image, whatever the op was called: for a loop over
-// outputs and a reduced loop over *taps* (the positions in the window), all addresses and guards behind the operand
-// move along stride * output + dilation * tap. So the products read the same element several times, through different
-// taps. The image is the operand without these repetitions, stored as *planes* of *positions*: element x of plane p is
-// the element that output x reads through tap p, and output o finds tap t in plane t % planes at position o + t /
-// planes * step. So neighbouring outputs read neighbouring elements for every tap, for strides above 1 too.
+// Recognises an operand of a contraction that is a window sliding over an image, as in a convolution. There is a loop
+// over outputs and a reduced loop over *taps* (the positions in the window), and all addresses and guards of the
+// operand depend on these as stride * output + dilation * tap. So the products read the same element several times,
+// through different taps. The image is the operand without these repetitions. It is stored as *planes* of *positions*:
+// position x of plane p has the element that output x reads through tap p, and output o reads tap t in plane t % planes
+// at position o + t / planes * step. So neighbouring outputs read neighbouring elements for every tap, even if the
+// stride is above 1.
 #pragma once
 
 #include <optional>
@@ -17,31 +18,33 @@ struct Slide {
   AtomId output = -1, tap = -1;  // tap -1: the operand does not slide along this loop
   int64_t outputs = 1, taps = 1;
   int64_t planes = 1, step = 0, positions = 1;
-  // Returns how many positions the taps reach beyond the outputs.
+  // Returns by how many positions the taps of the last output extend beyond the outputs.
   int64_t halo() const { return positions - outputs; }
 };
 
 struct Image {
-  // The original domain with the same atoms, but the atom `output` of a slide counts positions, and its `tap` counts
-  // planes. It is valid only for reading this operand. Guards exclude elements that no output reads through any tap.
+  // A domain with the atoms of the original one, except that the atom `output` of a slide iterates over positions, and
+  // its atom `tap` over planes. It is only valid for reading this operand. Guards exclude elements that no output
+  // reads.
   Domain domain;
-  int operand = 0;      // which operand of the contraction is the window
-  Slide width, height;  // height.output -1: there is no such loop
-  // The reduced atom that is not a tap and along which the image is contiguous in memory; -1: there is none.
+  int operand = 0;      // which operand of the contraction is a sliding window
+  Slide width, height;  // the slides along both loops; height.output -1: there is only one loop
+  // The reduced atom, other than a tap, along which the image is contiguous in memory; -1: there is none.
   AtomId channel = -1;
   bool is_tap(AtomId atom) const { return atom == width.tap || atom == height.tap; }
 };
-// Returns the image of the operand that moves along the columns, n. With `along_rows` it slides along the last two
-// atoms of n (width and height). Without, it slides along the last but one alone (height): each tap along a row of the
-// image then has a copy of its own, whose rows have no halo. nullopt: the operand is not a sliding window.
+// Returns the image of the operand that varies along the columns, n; nullopt if that operand is not a sliding window.
+// If `along_rows` is set, the operand slides along the last two atoms of n (width and height). Otherwise it slides
+// along the height alone, which is the last but one: each tap along a row of the image then has a copy of its own,
+// whose rows have no halo.
 std::optional<Image> column_image(const Domain& domain, bool along_rows);
 
-// Returns the image of the other operand, which slides along the last two atoms of m: column_image() of the domain with
-// m and n exchanged.
+// Returns the image of the other operand, which slides along the last two atoms of m. This is column_image() of the
+// domain with m and n exchanged.
 std::optional<Image> row_image(const Domain& domain, bool along_rows);
 
-// Returns the guard that tells which rows of the image are padding: it moves only along the height's outputs and taps,
-// and where it does not hold, all elements of a row are zero. nullopt: no tap reaches outside of the image, or the
+// Returns the guard that says which rows of the image are padding: where it does not hold, all elements of the row are
+// zero. It depends only on the height's outputs and taps. Returns nullopt if no tap lies outside of the image, or if
 // elements outside are not known to be zero.
 std::optional<Guard> zeros_around(const Domain& domain, const Image& image);
 

@@ -1,4 +1,5 @@
-// classify(): merges atoms (loops) that always move together, orders the atoms by their role, and finds the loop class.
+// classify(): merges atoms (loops) that are always traversed together, orders the atoms by their role, and finds the
+// loop class.
 #include <algorithm>
 #include <tuple>
 #include <utility>
@@ -11,10 +12,10 @@ namespace {
 
 using Atoms = std::vector<AtomId>;
 
-// One read or store of the draft: its address, and the node that gives the size of an element.
+// One read or store of the draft: its address, and the node whose dtype gives the size of an element.
 struct Traffic {
   Access* access;
-  NodeId node;  // the node that has the dtype of the elements; -1: a constant
+  NodeId node;  // node that has the dtype of the elements; -1: a constant
   bool store;
 };
 
@@ -44,7 +45,7 @@ int64_t bytes_of(const Graph& group, const Domain& domain, const Traffic& traffi
   return bytes;
 }
 
-// Returns the strides of the address, and those of each guard.
+// Returns the strides of the address and those of each of its guards.
 std::vector<std::vector<int64_t>*> strides_of(Access& access) {
   std::vector<std::vector<int64_t>*> all = {&access.strides};
   for (Guard& guard : access.guards) all.push_back(&guard.strides);
@@ -101,7 +102,7 @@ void collapse(Draft& draft) {
   }
 }
 
-// Renumbers the atoms: order[i] is the old number of the new atom i.
+// Renumbers the atoms: the new atom i is the atom that had number order[i].
 void renumber(Draft& draft, const Atoms& order) {
   std::vector<Atom> atoms;
   Atoms now(order.size());
@@ -120,9 +121,9 @@ void renumber(Draft& draft, const Atoms& order) {
     for (AtomId& atom : *list) atom = now[atom];
 }
 
-// Orders the atoms. Parallel atoms come first, ordered by their strides in the largest store that moves along them;
-// then reduced atoms, ordered by their strides in the largest such read. The largest stride is outermost. The parallel
-// atoms of a contraction are ordered by role before that: batch, m, n.
+// Orders the atoms, outermost first. Parallel atoms come before reduced ones. Within either kind, larger strides come
+// first: for parallel atoms, those in the largest store that depends on the atom; for reduced atoms, those in the
+// largest such read. The parallel atoms of a contraction are first ordered by role: batch, m, n.
 void order_atoms(const Graph& group, Draft& draft) {
   Domain& domain = draft.domain;
   const std::vector<Traffic> all = traffic_of(domain);
@@ -150,12 +151,12 @@ void order_atoms(const Graph& group, Draft& draft) {
   renumber(draft, order);
 }
 
-// The extent below which a loop is short: most vector lanes along it would be unused.
+// The extent below which a loop is short: most lanes of a vector along such a loop would be unused.
 constexpr int64_t kShort = 8;
 
-// Returns the atom that has stride 1 in the reads and stores of most bytes, among those that `admit` accepts; -1 if
-// there is none. A short atom is chosen only if all are short, and then the longest one is: vectors over a sliding
-// window run from output to output, not within the window.
+// Returns the atom that has stride 1 in reads and stores of the most bytes; -1 if there is none. Only reads and stores
+// that `admit` accepts count. A short atom is chosen only if all are short, and then it is the longest one: in a
+// sliding window, vectors should lie along the outputs, not within the window.
 template <typename Admit>
 AtomId contiguous_atom(const Graph& group, Domain& domain, Admit admit) {
   std::vector<int64_t> score(domain.atoms.size(), 0);
@@ -166,7 +167,7 @@ AtomId contiguous_atom(const Graph& group, Domain& domain, Admit admit) {
   }
   AtomId best = -1;
   const auto rank = [&](size_t atom) { return std::pair(std::min(domain.atoms[atom].extent, kShort), score[atom]); };
-  for (size_t atom = 0; atom < score.size(); ++atom)  // of equals the last, inner one
+  for (size_t atom = 0; atom < score.size(); ++atom)  // takes the last (innermost) of equal atoms
     if (score[atom] > 0 && (best < 0 || rank(atom) >= rank(static_cast<size_t>(best))))
       best = static_cast<AtomId>(atom);
   return best;
@@ -182,15 +183,16 @@ std::string loops(const Domain& domain, const Atoms& atoms) {
              "]");
 }
 
-// Returns the first node that reduces, or -1. All reductions must reduce the same atoms; else the error is
-// InvalidArgument.
+// Returns the first reduction or contraction of the group; -1 if there is none. The error is InvalidArgument if not all
+// of them reduce the same atoms.
 absl::StatusOr<NodeId> find_reduction(const Graph& group, const Draft& draft) {
   NodeId reduction = -1;
   const Domain& domain = draft.domain;
   for (NodeId id : draft.computed) {
     Atoms mine = draft.reduced_by[id];
     if (mine.empty()) continue;
-    if (domain.contract >= 0 && id != domain.contract)  // also if the contraction sums over extents of 1 only
+    // There may be no reduction beside a contraction, not even beside one that sums over extents of 1 only.
+    if (domain.contract >= 0 && id != domain.contract)
       return invalid(describe(group, std::min(id, domain.contract)), " and ",
                      describe(group, std::max(id, domain.contract)), ": a contraction and a reduction are two loops");
     if (reduction < 0) {
@@ -207,7 +209,7 @@ absl::StatusOr<NodeId> find_reduction(const Graph& group, const Draft& draft) {
   return reduction;
 }
 
-// Checks that no work is repeated: every store, reduction and contraction must move along every parallel atom.
+// Checks that no work is repeated: every store, reduction and contraction must depend on every parallel atom.
 absl::Status check_no_repeats(const Graph& group, const Draft& draft) {
   const Domain& domain = draft.domain;
   for (AtomId atom : domain.parallel) {
@@ -244,15 +246,15 @@ absl::Status check_epilogue(const Graph& group, const Draft& draft) {
 }
 
 // Turns a contraction with one row or one column (a matrix times a vector, a sum over a window for each channel) into a
-// reduction of products: none of its tiles is used more than once, so the order of memory accesses decides its speed.
+// reduction of products. No tile of such a contraction is used more than once, so its speed depends on the order of
+// memory accesses, as for reductions.
 void reduce_products(Domain& domain) {
   if (!domain.m.empty() && !domain.n.empty()) return;
   domain.contract = -1;
   for (Atoms* role : {&domain.batch, &domain.m, &domain.n}) role->clear();
 }
 
-// Exchanges m and n if only m is contiguous in a store: vectors run along n, so the stores should be contiguous along
-// n.
+// Exchanges m and n if stores are contiguous along m only. Vectors lie along n, so stores should be contiguous along n.
 void choose_columns(Domain& domain) {
   if (domain.n.empty()) return;
   const auto contiguous = [&](const Atoms& role) {

@@ -10,29 +10,29 @@
 namespace wl {
 namespace {
 
-// A comparison of integers: `x op y` is true if and only if sign * (x - y) >= more.
+// How an integer comparison is written as a linear condition: `x op y` is true if and only if sign * (x - y) >= more.
 struct Comparison {
   Op op;
   int64_t sign, more;
 };
 constexpr Comparison kComparisons[] = {{Op::ge, 1, 0}, {Op::gt, 1, 1}, {Op::le, -1, 0}, {Op::lt, -1, 1}};
 
-// An op whose result is `value` if one of its operands is, whatever the other operand is.
+// An op whose result is `value` whenever one of its operands is `value`, whatever the other operand is.
 struct Absorbing {
   Op op;
   double value;
 };
 constexpr Absorbing kAbsorbing[] = {{Op::mul, 0}, {Op::logical_and, 0}, {Op::logical_or, 1}};
 
-constexpr double kLargest = 1 << 30;  // limit of the integers that are analysed: products of two fit 64 bits
-constexpr size_t kMostFacts = 4;      // most facts that are kept about one value
+constexpr double kLargest = 1 << 30;  // limit of integers that are analysed, so that 64 bits hold products of two
+constexpr size_t kMostFacts = 4;      // the most facts that are kept about one value
 
-// What is known of one value (a tensor of the group): it equals the number `value` outside of the region.
+// What is known about one value (a tensor of the group): its elements outside of the region equal the number `value`.
 struct Fact {
   double value = 0;
   Region region;
 };
-using Facts = std::vector<Fact>;  // no two have the same number
+using Facts = std::vector<Fact>;  // no two facts have the same number
 
 class Masks {
  public:
@@ -66,8 +66,8 @@ class Masks {
     return a;
   }
 
-  // Returns a region that contains both regions, maybe more. Of two conditions that differ by a constant it has the
-  // weaker one; a condition that only one region has is left out.
+  // Returns a region that contains both regions and possibly more. If their conditions differ by a constant, the weaker
+  // one is kept; a condition that only one region has is dropped.
   Region either(const Region& a, const Region& b) const {
     if (is_nowhere(a)) return b;
     if (is_nowhere(b)) return a;
@@ -78,7 +78,7 @@ class Masks {
     return out;
   }
 
-  // Returns the node behind an operand: a computed one, a constant or an iota; -1 if it is an input, padded or joined.
+  // Returns the computed node, constant or iota that an operand is a view of; -1 if it is an input, padded or joined.
   NodeId source(NodeId id, size_t k) const {
     const Domain::Operand& operand = domain_.operands[id][k];
     return operand.pieces.empty() ? operand.source : -1;
@@ -87,8 +87,8 @@ class Masks {
     return class_of(graph_.nodes[id].op) == OpClass::kElementwise && !domain_.operands[id].empty();
   }
 
-  // places() writes an integer value (a place: a coordinate, or arithmetic on coordinates) as base + sum of stride *
-  // atom. It returns nullopt if the value is not of this form, or if its dtype may not hold it exactly, which exact()
+  // places() writes an integer value (a coordinate, or arithmetic on coordinates) as base + sum of stride * atom. It
+  // returns nullopt if the value is not of this form, or if its dtype may not hold the value exactly, which exact()
   // checks.
   std::optional<Condition> exact(DType dtype, Condition sum) const {
     const auto low = static_cast<double>(least(sum, domain_)), high = static_cast<double>(greatest(sum, domain_));
@@ -133,8 +133,8 @@ class Masks {
     return a;
   }
 
-  // facts() returns what is known of an operand; is_not() returns a region outside of which it equals the number
-  // `value`.
+  // facts() returns what is known about an operand. is_not() returns a region outside of which the operand equals the
+  // number `value`.
   Facts facts(NodeId id, size_t k) {
     const NodeId from = source(id, k);
     if (from < 0) return {};
@@ -182,7 +182,7 @@ class Masks {
     return out;
   }
 
-  // Adds the facts about a comparison of two integers that places() can write.
+  // Adds the facts that follow from a comparison of two integers, if places() can write both of them.
   void compare(NodeId id, Facts& out) {
     const Op op = graph_.nodes[id].op;
     const bool equal = op == Op::eq || op == Op::ne;
@@ -200,8 +200,8 @@ class Masks {
     add(out, 1, fails);
   }
 
-  // Tries all choices of a fact for each operand from k on. Outside of the regions of the chosen facts all operands are
-  // known numbers, and so is the result.
+  // Tries every combination of facts about the operands from number k on. Outside of the regions of the combined facts
+  // all operands are known numbers, and so is the result.
   void combine(NodeId id, size_t k, double (&operands)[3], const Region& region, Facts& out) {
     const Node& node = graph_.nodes[id];
     if (k == node.operands.size()) {
@@ -215,7 +215,7 @@ class Masks {
     }
   }
 
-  // Returns a region outside of which a value does not depend on the contraction.
+  // Returns a region outside of which the value of `id` does not depend on the contraction.
   Region used_in(NodeId id) {
     if (id == domain_.contract) return {};
     const auto [known, is_new] = used_.try_emplace(id, nowhere());

@@ -33,7 +33,8 @@ class ColumnMerger {
     join(access.strides);
     for (Guard& guard : access.guards) join(guard.strides);
   }
-  // Joins the two loops in everything that the ops after the contraction read. `id` is one of these ops.
+  // Merges the two loops in all operands of op `id`, which follows the contraction, and of the ops that these are
+  // computed by.
   void visit(NodeId id) {
     if (seen_[id]) return;
     seen_[id] = 1;

@@ -12,13 +12,13 @@
 
 namespace wl {
 
-// One of the packed graphs, which is a legal group by itself. `buffers` says, for each of its buffers in call order,
-// which buffer of the whole group it is.
+// One of the packed graphs, which is a legal group by itself. `buffers` says for each of the graph's buffers, in call
+// order, which buffer of the whole group it is.
 struct Member {
   Graph graph;
   Domain domain;
   std::vector<Stage::Buffer> buffers;
-  int kind = 0;  // members of one kind have equal graphs and share a schedule
+  int kind = 0;  // members of the same kind have equal graphs and one schedule
 };
 
 struct Packed {
@@ -27,7 +27,7 @@ struct Packed {
   const Member& first_of(int kind) const;
 };
 
-// Returns the machine for which a member is scheduled: a packed kernel has neither several passes nor clusters
-// of blocks.
+// Returns the machine for which a member is scheduled. A packed kernel can have neither several passes nor clusters of
+// blocks.
 Machine member_machine(const Machine& machine);
 }  // namespace wl

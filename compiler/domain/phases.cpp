@@ -18,8 +18,8 @@ bool same_value(const Domain::Operand& a, const Domain::Operand& b) {
   return a.pieces.empty() && b.pieces.empty() && a.source == b.source && (a.source >= 0 || a.access == b.access);
 }
 
-// If `sum` is the sum of exp(v - max v), and the phase that finds max v can also compute the sum, returns the node of
-// max v; else -1.
+// If `sum` is the sum of exp(v - max v), and the phase that finds max v can compute the sum as well, returns the node
+// of max v; otherwise -1.
 NodeId rides_on(const Graph& group, const Domain& domain, NodeId sum) {
   if (group.nodes[sum].op != Op::reduce_sum || !is_float(group.nodes[sum].dtype)) return -1;
   const NodeId power = domain.operands[sum][0].source;
@@ -56,7 +56,7 @@ RowPhases row_phases(const Graph& group, const Domain& domain, bool online) {
     const bool inside =
         store.source >= 0 && std::any_of(domain.varies[store.source].begin(), domain.varies[store.source].end(),
                                          [&](AtomId atom) { return domain.atoms[atom].reduced; });
-    // A value that does not vary over the reduced loops is stored at the end of the phase that makes it available.
+    // A value that does not vary along the reduced loops is stored at the end of the phase in which it is computed.
     out.store_phase.push_back(inside || level == 0 ? level : level - 1);
     out.count = std::max(out.count, out.store_phase.back() + 1);
   }

@@ -8,7 +8,7 @@
 namespace wl {
 namespace {
 
-// Whether no two points of the domain access the same element. False if the strides do not prove it.
+// Whether no two points of the domain access the same element. Returns false if the strides do not prove this.
 bool injective(const Domain& domain, const Access& access) {
   std::vector<std::pair<int64_t, int64_t>> steps;  // stride, extent
   for (size_t atom = 0; atom < domain.atoms.size(); ++atom)
@@ -37,7 +37,7 @@ void collect(const Domain& domain, NodeId node, int position, std::set<NodeId>& 
 
 std::vector<NodeId> inputs_read_once(const Graph& group, const Domain& domain) {
   std::map<NodeId, std::vector<Access>> reads;
-  std::map<NodeId, bool> otherwise;  // whether an input is also read by a computed index, or in part
+  std::map<NodeId, bool> otherwise;  // whether an input is also gathered from, or read in part
   const auto note = [&](const Access& access, bool plain) {
     if (access.input < 0 || access.strides.size() != domain.atoms.size()) return;
     reads[access.input].push_back(access);

@@ -1,9 +1,9 @@
-// Stitching: one kernel for a group that is not one loop nest. Each block runs several loop nests, the stages, one
-// after the other on its share of the group (its slab, cover/slab.h). Values that a stage computes for a later one stay
+// Stitching: one kernel for a group that is not one loop nest. Each block runs several loop nests, called stages, one
+// after another on its share of the group (its slab, cover/slab.h). Values that one stage computes for a later one stay
 // in scratch (shared memory on a GPU, a buffer of the thread on a CPU). This is the block composition of
 // FusionStitching, extended to contractions: softmax(QK')V becomes one kernel, and so do a norm before a product, and
-// two products with elementwise ops between them. The schedule chooses how many rows a block has, and has choices of
-// its own for each stage.
+// two products with elementwise ops between them. The schedule chooses the number of rows of a block, and makes
+// separate choices for each stage.
 #pragma once
 
 #include <memory>
@@ -17,16 +17,16 @@ namespace wl {
 
 // One loop nest of a block. A turn is one iteration of the block's loop over a reduced axis (Stitched::Turns).
 struct Stage {
-  // A buffer of the stage's graph: a buffer of the whole group, or a value in scratch.
+  // A buffer of the stage's graph. It is either a buffer of the whole group or a value in scratch.
   struct Buffer {
-    int global = -1;             // index in the whole group's buffers, in call order; -1: a value in scratch
-    int kept = -1;               // index in Stitched::kept, for a value in scratch
-    std::vector<int64_t> shift;  // if global: elements per step of the block number along each axis, then per turn
+    int global = -1;             // number of the whole group's buffer in call order; -1: a value in scratch
+    int kept = -1;               // for a value in scratch: its index in Stitched::kept
+    std::vector<int64_t> shift;  // of a global buffer: offset in elements per block along each axis, then per turn
   };
   Graph graph;
   Domain domain;
   std::vector<Buffer> buffers;           // in call order
-  std::shared_ptr<const Target> target;  // the target less the shared memory that kept values take during the stage
+  std::shared_ptr<const Target> target;  // the target, less the shared memory that kept values need in this stage
 };
 
 // A kept value: a value in scratch that lives from the stage that stores it to the last stage that reads it.
@@ -34,48 +34,48 @@ struct StitchKept {
   std::string name;
   DType dtype = DType::f32;
   Shape shape;
-  size_t first = 0, last = 0;                  // stages
-  std::optional<double> start = std::nullopt;  // what every element is set to before the first stage, if anything
-  // If counts_along >= 0, the value is a part of an iota: element i is i plus `counts_step` for each block before this
-  // one along that axis of blocks. If counts_along is the number of those axes, turns are counted in place of blocks,
-  // and the value is set in every turn, for the stages from `first` on.
+  size_t first = 0, last = 0;                  // the first and the last stage that needs the value
+  std::optional<double> start = std::nullopt;  // what all elements are set to before the first stage
+  // If counts_along >= 0, the value is part of an iota: element i is i + `counts_step` * (the number of the block along
+  // axis `counts_along` of the blocks). If counts_along equals the number of those axes, the number of the turn
+  // replaces that of the block, and the value is set again in every turn, for the stages from `first` on.
   int counts_along = -1;
   int64_t counts_step = 0;
-  int becomes = -1;  // the kept value to which this one is copied at the end of a turn; -1: none
+  int becomes = -1;  // the kept value that this one is copied to at the end of a turn; -1: none
   int64_t bytes() const { return elements(shape) * size_of(dtype); }
 };
 
-// One way to stitch a group: a division of its output among blocks, and the stages of a block.
+// One way to stitch a group: how its output is divided among blocks, and the stages that each block runs.
 struct Stitched {
-  int64_t rows = 1;             // rows of a block, along the axis that the plan cuts
+  int64_t rows = 1;             // rows of a block, along the axis that is divided among blocks
   std::vector<int64_t> counts;  // number of blocks along each axis
   std::vector<StitchKept> kept;
   std::vector<Stage> stages;
-  // The block's loop over a reduced axis. The stages [first, last) run `count` times, each time on the next `length`
+  // The block's loop over a reduced axis. Stages [first, last) run `count` times, each time on the next `length`
   // elements of the axis, and their partial results are kept from turn to turn. length 0: there is no such loop. The
   // `rest` stages behind them compute the remaining elements, which are fewer than `length`.
   struct Turns {
     int64_t length = 0, count = 1;
     size_t first = 0, last = 0, rest = 0;
     // Whether values are resident: the stages from `first` on pass them to each other in registers
-    // (compiler/schedule/resident), not in scratch.
+    // (compiler/schedule/resident) instead of scratch.
     bool resident = false;
-    // Elements of the reduced axis beyond `base` + `step` * (the block's number along `axis`) do not count in this
-    // block, so turns that have only such elements are not run. axis -1: all elements count.
+    // The elements of the reduced axis after element `base` + `step` * (the block's number along `axis`) do not count
+    // in this block, and turns in which no element counts are not run. axis -1: all elements count.
     struct {
       int axis = -1;
       int64_t base = 0, step = 0;
     } visited = {};
   };
   Turns turns = {};
-  int64_t blocks() const;  // number of blocks, along all axes together
+  int64_t blocks() const;  // number of blocks along all axes together
   bool is_resident(size_t stage) const { return turns.resident && stage >= turns.first; }
   int64_t turns_of(size_t stage) const { return turns.first <= stage && stage < turns.last ? turns.count : 1; }
 };
 
-// All ways to stitch a group: one choice for every number of rows that a block may have and every length of a turn.
-// First come the choices without turns (length 0), then those with turns, last those with turns whose values are
-// resident in registers. Within each of these three parts all choices have stages of the same classes. Never empty.
+// All ways to stitch a group, one for every number of rows of a block and every length of a turn; there is at least
+// one. First come the choices without turns (length 0), then those with turns, and last those with turns whose values
+// are resident in registers. Within each of these three parts, all choices have stages of the same classes.
 struct Stitch {
   std::vector<Stitched> choices;
 };

@@ -19,7 +19,7 @@ std::vector<Term> single(Term term) {
   return {std::move(term)};
 }
 
-// Returns a term of `extent` steps, each of which is `by` steps of the given term.
+// Returns a term that makes `extent` steps, each as long as `by` steps of the given term.
 Term stepped(Term term, int64_t extent, int64_t by) {
   term.extent = extent;
   term.stride *= by;
@@ -39,8 +39,8 @@ bool together(const Term& outer, const Term& inner) {
   return true;
 }
 
-// Sets `term` to the only term of an axis, or to a term that does not move if the axis has extent 1. Returns false if
-// the axis has several terms.
+// Sets `term` to the only term of an axis; for an axis of extent 1, to a term with stride 0. Returns false if the axis
+// has several terms.
 bool only_term(Strided& strided, size_t axis, Term& term) {
   std::vector<Term>& terms = strided.axes[axis];
   merge_terms(terms);
@@ -56,9 +56,9 @@ bool slice_axis(Strided& strided, size_t axis, int64_t start, int64_t step, int6
     return true;
   }
   merge_terms(terms);
-  int64_t inner = 1;  // product of all terms but the outermost
+  int64_t inner = 1;  // product of the extents of all terms but the outermost one
   for (size_t i = 1; i < terms.size(); ++i) inner *= terms[i].extent;
-  if (extent == 1) {  // one element has an address, however many terms the axis has
+  if (extent == 1) {  // a single element has an address even if the axis has several terms
     int64_t rest = start;
     for (auto term = terms.rbegin(); term != terms.rend(); ++term) {
       move(strided, *term, rest % term->extent);
@@ -72,7 +72,7 @@ bool slice_axis(Strided& strided, size_t axis, int64_t start, int64_t step, int6
     terms = single(stepped(terms[0], extent, step));
     return true;
   }
-  // Of several terms only the outermost one can be sliced, and all others must be whole.
+  // If the axis has several terms, only the outermost one can be sliced; the slice must contain all of the others.
   if (step != 1 || start % inner != 0 || extent % inner != 0) return false;
   move(strided, terms[0], start / inner);
   terms[0].extent = extent / inner;
@@ -112,7 +112,7 @@ bool reshape_axes(const Shape& shape, Strided& strided) {
   return true;
 }
 
-// Returns the least and the greatest value of a guard.
+// Returns the least and the greatest value that a guard's coordinate has.
 std::pair<int64_t, int64_t> range_of(const Strided& strided, size_t guard) {
   int64_t low = strided.guards[guard].offset, high = low;
   for (const std::vector<Term>& terms : strided.axes)
@@ -123,7 +123,7 @@ std::pair<int64_t, int64_t> range_of(const Strided& strided, size_t guard) {
   return {low, high};
 }
 
-// Whether guard a has the same steps as guard b, and holds wherever guard b holds.
+// Whether guard a has the same strides as guard b and holds wherever guard b holds.
 bool implied(const Strided& strided, size_t a, size_t b) {
   for (const std::vector<Term>& terms : strided.axes)
     for (const Term& term : terms)
@@ -132,7 +132,7 @@ bool implied(const Strided& strided, size_t a, size_t b) {
   return ahead >= 0 && ahead + strided.guards[b].extent <= strided.guards[a].extent;
 }
 
-// Drops guards that always hold or that follow from another guard. Returns false if a guard never holds.
+// Drops guards that always hold or follow from another guard. Returns false if there is a guard that never holds.
 bool settle_guards(Strided& strided) {
   for (size_t i = 0; i < strided.guards.size();) {
     const auto [low, high] = range_of(strided, i);
@@ -156,7 +156,7 @@ StridedPiece constant_piece(double value, const Shape& shape) {
   return {-1, value, true, strided_splat(shape)};
 }
 
-// Returns the pieces that are read somewhere; the last of them has no guards.
+// Returns the pieces from which some element is read; the last one has no guards.
 std::vector<StridedPiece> settled(std::vector<StridedPiece> pieces, const Shape& shape) {
   if (elements(shape) == 0) return {constant_piece(0, shape)};
   std::vector<StridedPiece> kept;
@@ -189,12 +189,12 @@ absl::StatusOr<std::vector<StridedPiece>> concat_pieces(const Graph& graph, Node
     }
     start += extent;
   }
-  joined.push_back(constant_piece(0, node.shape));  // never read: the operands cover every element
+  joined.push_back(constant_piece(0, node.shape));  // this piece is never read: the operands cover all elements
   return settled(std::move(joined), node.shape);
 }
 
-// apply_view() for views that map axes to axes. It handles pads before all else, since a guard adds a component to the
-// terms of every axis.
+// The part of apply_view() for views that map axes to axes. Pads are handled before everything else, because a new
+// guard adds an entry to the terms of every axis.
 absl::StatusOr<Strided> apply_axes(const Graph& graph, NodeId view, Strided x) {
   const ViewMap map = view_map(graph.nodes[view], graph.nodes[graph.nodes[view].operands[0]].shape);
   for (size_t i = 0; i < map.axes.size(); ++i) {

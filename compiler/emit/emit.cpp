@@ -22,8 +22,8 @@ absl::StatusOr<Source> emit(const Kernel& kernel, const Machine& machine, std::s
   absl::StrReplaceAll({{std::string(kPlaceholder), source.entry}}, &text);
   source.text = std::move(text);
   source.grid = kernel.grid;
-  // A simulated block is one call on one thread of the host. So is a simulated cluster, whose scratch is the shared
-  // memory of all its blocks.
+  // On a simulated GPU, a block is one call on one thread of the host, and so is a cluster. The scratch of a cluster is
+  // the shared memory of all its blocks.
   const bool simulated = machine.target->family == "sim";
   source.threads = simulated ? 1 : kernel.threads;
   source.scratch_bytes = kernel.scratch_bytes() * (simulated ? kernel.cluster : 1);

@@ -1,5 +1,5 @@
-// Prints a Kernel as Source for its target. The printer does not know the target's language: the body is neutral text
-// that uses names which every prelude (the text before the kernel) defines.
+// Prints a Kernel as Source for its target. The printer does not know the target's language: it prints neutral text
+// whose names are defined by every prelude (the text before the kernel).
 #pragma once
 
 #include "compiler/base/records.h"
@@ -8,10 +8,10 @@
 
 namespace wl {
 
-// Returns the kernel's text with its prelude, entry symbol and launch sizes; Unimplemented where the printer cannot
-// print the kernel. The same arguments give the same bytes. `group`: the hash of the graph that the kernel computes. It
-// enters the entry symbol, because kernels of two graphs may have the same text: one reads a part of a larger input
-// where the other reads a whole input.
+// Returns the kernel's text with its prelude, entry symbol and launch sizes; Unimplemented if the printer cannot print
+// the kernel. The same arguments give the same bytes. `group` is the hash of the graph that the kernel computes. It is
+// part of the entry symbol, because kernels of different graphs may have the same text, for example if one reads a part
+// of a larger input and the other a whole input.
 absl::StatusOr<Source> emit(const Kernel& kernel, const Machine& machine, std::string_view group = {});
 
 }  // namespace wl

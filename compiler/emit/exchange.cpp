@@ -14,16 +14,16 @@ uint64_t lowest_bit(uint64_t of) {
   return of & (~of + 1);
 }
 
-// A basis of vectors over F2: each entry is the XOR (`value`) of some inserted vectors (the bits of `made_of`). The
-// entries are reduced so that no two have the same lowest bit.
+// A basis of vectors over F2. Each entry is the XOR (`value`) of the inserted vectors whose bits are set in `made_of`.
+// The entries are reduced so that no two have the same lowest bit.
 struct Span {
   struct Entry {
     uint64_t value = 0, made_of = 0;
   };
   std::vector<Entry> entries;
 
-  // Reduces a vector by the basis: `value` is the remainder, 0 if the basis spans the vector, and `made_of` says which
-  // vectors were XORed to get the remainder.
+  // Reduces a vector by the basis. `value` becomes the remainder, which is 0 if the basis spans the vector, and
+  // `made_of` says which vectors were XORed to get it.
   Entry rest_of(Entry entry) const {
     for (const Entry& known : entries)
       if ((entry.value & lowest_bit(known.value)) != 0) {
@@ -34,8 +34,8 @@ struct Span {
   }
 };
 
-// Chooses the lane that each lane takes a register from, so that in no round two lanes need different registers of the
-// same lane.
+// Chooses for each lane the lane from which it takes a register. In no round may two lanes need different registers of
+// the same lane.
 class Solver {
  public:
   Solver(const Moves& moves, int lane_bits)
@@ -57,10 +57,10 @@ class Solver {
  private:
   uint64_t registers_of(uint64_t position) const { return position >> kRegisterBit; }
 
-  // Finds the lanes of the result that would take from the same lane, as differences (XORs) of lane numbers.
+  // Finds lanes of the result that would take from the same lane. same_ gets the differences (XORs) of their numbers.
   void find_same() {
     for (int bit = 0; bit < lane_bits_; ++bit) {
-      if (moves_.threads[bit] == 0) continue;  // the result is replicated
+      if (moves_.threads[bit] == 0) continue;  // the lanes of the result that differ in this bit hold the same elements
       const Span::Entry rest = taken_.rest_of({out_.lane[bit], uint64_t{1} << bit});
       if (rest.value != 0) {
         taken_.entries.push_back(rest);
@@ -70,8 +70,8 @@ class Solver {
     }
   }
 
-  // Tells lanes apart by a bit of their number: removes one difference that has the bit from same_, and clears the bit
-  // in all other differences. Returns the removed difference, or 0 where no difference has the bit.
+  // Makes lanes take from different lanes depending on a bit of their number: removes one difference with this bit from
+  // same_, and clears the bit in all other differences. Returns the removed difference; 0 if no difference has the bit.
   uint64_t tell_apart(int bit) {
     const auto with = std::find_if(same_.begin(), same_.end(), [bit](uint64_t one) { return (one >> bit & 1) != 0; });
     if (with == same_.end()) return 0;
@@ -82,9 +82,9 @@ class Solver {
     return pivot;
   }
 
-  // Lanes whose numbers differ in a bit outside of held_ have copies of the same registers. Each lane takes from the
-  // copy that has the same bit as the lane itself, where this tells lanes apart. Returns the other bits outside of
-  // held_.
+  // Lanes whose numbers differ only in bits outside of held_ have copies of the same registers. If lanes would take
+  // from the same lane, each takes from the copy that has the same bit as the lane itself. Returns the bits outside of
+  // held_ for which this is of no use.
   std::vector<int> use_matching_copies() {
     std::vector<int> left;
     for (int bit = 0; bit < lane_bits_; ++bit) {
@@ -98,7 +98,7 @@ class Solver {
     return left;
   }
 
-  // Assigns the remaining copies to lanes that would still take from the same lane. If there are no such lanes, each
+  // Divides the remaining copies among lanes that would still take from the same lane. If there are no such lanes, each
   // lane takes from the copy that has the same bit as the lane itself.
   void use_other_copies(const std::vector<int>& copies) {
     for (int copy : copies) {
@@ -111,8 +111,8 @@ class Solver {
     }
   }
 
-  // Lanes that would still take from the same lane fill different registers of theirs in one round, and so take from
-  // different lanes in that round.
+  // Lanes that would still take from the same lane put what they take into different registers of their own in each
+  // round, and so take from different lanes.
   void put_elsewhere() {
     while (!same_.empty()) {
       const auto choice = best_choice();
@@ -125,8 +125,8 @@ class Solver {
     }
   }
 
-  // A pair of a bit of the lane's number and a bit of the round's number, where the latter leads to lanes from which no
-  // lane takes yet; nullopt where there is no such pair. Pairs that make a lane take from itself in round 0 are
+  // Returns a bit of the lane's number and a bit of the round's number. The second bit must lead to lanes from which no
+  // lane takes yet; nullopt if there is no such pair. Pairs with which a lane takes from itself in round 0 are
   // preferred, since the exchange is then a butterfly.
   std::optional<std::pair<int, size_t>> best_choice() const {
     std::optional<std::pair<int, size_t>> any;
@@ -142,8 +142,8 @@ class Solver {
     return any;
   }
 
-  // Where one lane must give more registers than a lane of the result has, adds rounds: lanes that would still take
-  // from the same lane take turns (use different rounds).
+  // If one lane must give more registers than a lane of the result has, adds rounds, so that lanes that would still
+  // take from the same lane do so in different rounds.
   void take_turns() {
     while (!same_.empty()) {
       const int bit = std::countr_zero(same_.back());
@@ -158,8 +158,8 @@ class Solver {
     }
   }
 
-  // Finds which register each lane gives. The number of the giving lane determines which thread takes from it, and so
-  // which register that thread needs.
+  // Finds which register each lane gives. The number of the giving lane determines which thread takes from it, and thus
+  // which register must be given.
   void find_given() {
     Span takers;
     for (int bit = 0; bit < lane_bits_; ++bit) {
@@ -175,7 +175,7 @@ class Solver {
       takers.entries.push_back(rest);
     }
     const uint64_t real = (uint64_t{1} << moves_.registers.size()) - 1;
-    const auto needed = [&](uint64_t takes) {  // the register that thread `takes` needs in round 0
+    const auto needed = [&](uint64_t takes) {  // returns the register that thread `takes` needs in round 0
       return registers_of(listed_sum(moves_.threads, takes) ^
                           listed_sum(moves_.registers, listed_sum(out_.put, takes) & real));
     };
@@ -192,11 +192,11 @@ class Solver {
 
   const Moves& moves_;
   int lane_bits_;
-  uint64_t held_;  // bits of a lane's number that change which elements of the argument the lane holds
+  uint64_t held_;  // bits of a lane's number on which the elements it holds of the argument depend
   Exchange out_;
-  Span taken_;                                   // spans the lanes from which lanes of the result take
+  Span taken_;                                   // spans the lanes from which some lane takes
   std::vector<uint64_t> same_;                   // differences of lanes that would take from the same lane
-  std::vector<std::pair<int, uint64_t>> turns_;  // differences of lanes that take turns, each with a bit of its own
+  std::vector<std::pair<int, uint64_t>> turns_;  // differences of lanes that use different rounds, with a bit for each
 };
 
 }  // namespace

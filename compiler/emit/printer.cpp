@@ -49,8 +49,8 @@ absl::StatusOr<std::string> Printer::print() {
   return out_.take();
 }
 
-// A pass that all blocks run in a sweep over the grid prints as an `if`. A pass that only the last of several blocks
-// runs prints as an `if` inside that of the pass before it.
+// If all blocks run a pass in a sweep over the grid, the pass is printed as an `if`. If only the last of several blocks
+// runs it, it is printed as an `if` inside that of the previous pass.
 void Printer::print_passes() {
   const int sweeps = kernel_.sweeps();
   int sweep = 0, open = 0;
@@ -100,13 +100,13 @@ void Printer::print_head() {
     const std::string place = b.level == Level::kGlobal   ? cat("args[", argument++, "]")
                               : b.level == Level::kShared ? cat("(scratch + ", b.byte_offset, "L)")
                                                           : cat("(workspace + ", kCounterBytes + b.byte_offset, "L)");
-    // A pointer to the workspace is not `restrict`, since other blocks store to the workspace too.
+    // A pointer to the workspace is not `restrict`, because other blocks also store to the workspace.
     out_.line(cat(type, b.level == Level::kWork ? " p" : " WL_RESTRICT p", i, " = (", type,
                   ")__builtin_assume_aligned(", place, ", 64);  // ", comment_of(b.name)));
   }
 }
 
-// Defines the derived variables whose sources are all visible now that `source` is visible.
+// Defines those derived variables whose sources are all visible as soon as `source` is visible.
 void Printer::print_derived(VarId source) {
   const auto visible = [&](VarId v) {
     if (v == source) return true;
@@ -179,7 +179,8 @@ void Printer::print_loop(const Instr& loop) {
   }
   const std::string n = cat("n", loop.var, "_", temporary_++);
   out_.line(cat("const long ", n, " = ", spell_min(loop.trips), ";"));
-  // A branch after every few multiply-adds costs a thread most when its core runs another thread too.
+  // On CPUs, loops of few multiply-adds are unrolled: a branch after each of them is expensive, most of all for a
+  // thread whose core runs another thread.
   const char* const form = kernel_.wave == 0 && is_unrolled(loop) ? "WL_UNROLL" : "WL_SERIAL";
   out_.open(cat(form, " for (long ", v, " = 0; ", v, " < ", n, "; ++", v, ")"));
   print_inside(loop);
@@ -255,14 +256,14 @@ void Printer::print_unrolled(const Stretch& stretch) {
       }
     }
     if (!guard.empty()) {
-      // Values must be defined on every path, so only stores may be guarded.
+      // Values must be defined on every path, so only stores may be printed inside an `if`.
       for (const Instr* instr : stretch.instrs)
         if (!info(instr->op).stores()) return fail("a tile bounded along an outer axis may only be stored");
       out_.open(cat("if (", guard, ")"));
     }
     for (const Instr* instr : stretch.instrs) {
       const Layout& mine = tile_of(space_tile(*instr)).layout;
-      bool first = true;  // an instruction over fewer elements is printed once, where it is used first
+      bool first = true;  // an instruction over fewer elements is printed only where its result is first used
       for (int axis = 0; axis < layout.rank(); ++axis)
         if (mine.shape[axis] == 1 && place.repeat[axis] != 0) first = false;
       if (first) print_instr(*instr, place);
@@ -309,7 +310,7 @@ void Printer::print_looped(const Stretch& stretch) {
     if (info(instr->op).result != InstrResult::kUpdates) continue;
     std::vector<std::string> parts;
     for (int a = 0; a < std::max(1, kernel_.accumulators); ++a) parts.push_back(cat("a", instr->result, "_", a));
-    while (parts.size() > 1) {  // combined in pairs, so that chains of dependent operations are short
+    while (parts.size() > 1) {  // combines values in pairs, so that chains of dependent operations are short
       std::vector<std::string> next;
       for (size_t i = 0; i < parts.size(); i += 2)
         next.push_back(i + 1 < parts.size()
@@ -323,7 +324,7 @@ void Printer::print_looped(const Stretch& stretch) {
   out_.close();
 }
 
-// Prints the innermost loop in up to three pieces: unrolled full vectors, single full vectors, one masked vector.
+// Prints the innermost loop in up to three parts: unrolled full vectors, single full vectors, and one masked vector.
 void Printer::print_steps(const Stretch& stretch, int axis, const std::vector<std::string>& outer) {
   const Tile& space = tile_of(stretch.space);
   const Layout& layout = space.layout;

@@ -1,5 +1,5 @@
-// The one printer for all targets: it walks a kernel's body and prints loops, stretches (runs of instructions that
-// print as one loop) and single instructions, in names that every prelude defines.
+// The printer for all targets. It walks over a kernel's body and prints loops, stretches (consecutive instructions that
+// are printed as one loop) and single instructions, in names that every prelude defines.
 #pragma once
 
 #include <map>
@@ -16,46 +16,48 @@
 
 namespace wl {
 
-// The bytes of the workspace that a kernel's text needs for counters, work buffers and maps of boxes (tensor maps of
-// NVIDIA's tensor memory accelerator); 0: the kernel has no workspace.
+// Returns how many bytes of workspace the kernel's text needs for counters, work buffers and tensor maps (which
+// describe the boxes that NVIDIA's tensor memory accelerator copies); 0: the kernel has no workspace.
 int64_t workspace_bytes(const Kernel& kernel);
 
 class Printer {
  public:
   Printer(const Kernel& kernel, std::string entry, int lanes);
   absl::StatusOr<std::string> print();
-  // After print(), on machines with lanes: the bytes of a thread's widest load from and store to device memory; 0 if
-  // there is none.
+  // These functions are for machines with lanes, after print(): the bytes of a thread's widest load from device memory
+  // and of its widest store to it; 0 if it has none.
   int load_bytes() const { return load_bytes_; }
   int store_bytes() const { return store_bytes_; }
-  // The byte offset in a thread's scratch at which a CPU kernel records an index outside of its axis (see Source in
-  // compiler/base/records.h); -1: no index can be outside.
+  // Returns the byte offset in a thread's scratch at which a CPU kernel records an index outside of its axis (see
+  // Source in compiler/base/records.h); -1: no index can be outside.
   int64_t outside_at() const { return outside_at_; }
 
  private:
-  // The elements that one printed copy of a stretch's body handles.
+  // The elements that one copy of a stretch's body computes; an unrolled loop has several copies.
   struct Place {
-    std::vector<std::string> element;  // per axis: index expression of the first element
-    // On machines with lanes, `element` as a sum: a term that depends on the thread, and a constant for all threads.
+    std::vector<std::string> element;  // for each axis: index expression of the first element
+    // On machines with lanes, `element` as a sum of two terms: one depends on the thread, the other is the same for all
+    // threads.
     std::vector<std::string> of_thread;
     std::vector<int64_t> of_all;
-    std::string suffix;           // of the names of tile variables that this copy defines
-    std::string left;             // elements left along the vector axis; "": a full vector
+    std::string suffix;           // suffix of the names of tile variables that this copy defines
+    std::string left;             // number of elements left along the vector axis; "": a full vector
     int copy = 0;                 // number of this copy among the unrolled copies
-    std::vector<int64_t> repeat;  // unrolled stretches: repeat index per axis
+    std::vector<int64_t> repeat;  // for unrolled stretches: index of the repeat on each axis
   };
 
   void print_body(std::span<const Instr> body);
   void print_instrs(std::span<const Instr> body);
-  // Prints the shapes of the tile registers if all of `body` uses them with one shape; returns whether it did so.
+  // Prints the shapes of the tile registers if all instructions of `body` use them with one shape, and returns whether
+  // it did so.
   bool begin_tiles(std::span<const Instr> body);
   void end_tiles();
   void print_in_tiles(const Instr& instr);
   void print_loop(const Instr& loop);
-  void print_inside(const Instr& loop);  // the loop's body and end
+  void print_inside(const Instr& loop);  // prints the body and the end of a loop
   void print_derived(VarId source);
   void print_passes();
-  void print_roles();  // the part of the copiers (threads that only copy), then that of the teams
+  void print_roles();  // prints the part of the copiers (threads that only copy), then that of the teams
   void print_head();
   void print_team_head();
   int64_t resident_blocks() const;
@@ -70,15 +72,15 @@ class Printer {
   std::vector<std::string> exchanged(std::vector<std::string> values, const Exchange& exchange, int lane_bits);
   void permute(std::vector<std::string>& values, const std::vector<uint64_t>& listed);
   std::string packed(TileId from, const std::vector<std::string>& elements, DType dtype) const;
-  std::string define_new(const std::string& value);  // prints a new constant; returns its name
-  // On machines with lanes: for each bit of a thread's number in its team, the coordinates that the bit moves along.
+  std::string define_new(const std::string& value);  // prints the definition of a constant; returns its name
+  // On machines with lanes: for each bit of a thread's number in its team, the coordinates that depend on the bit.
   std::vector<Layout::Base> by_bit_of_place(const Layout& layout) const;
-  // The coordinate along an axis of the first element of a register, as an expression.
+  // Returns an expression for the coordinate along an axis of the first element of a register.
   std::string coordinate(const Layout& layout, int axis, const std::vector<int64_t>& repeat,
                          int64_t* added = nullptr) const;
-  // The bits of a thread's number in its team that do not change which elements the thread holds.
+  // Returns the bits of a thread's number in its team on which the elements that the thread holds do not depend.
   int64_t replicated(const Layout& layout) const;
-  // How many elements of a vector one access may move, so that it is aligned for all values of the variables.
+  // Returns how many elements of a vector one access may move, such that it is aligned for all values of the variables.
   int access_width(const Slice& slice, const Tile& tile, bool masked) const;
   bool whole_vectors(const SliceGuard& guard, const Tile& tile) const;
   static const char* load_name(const Instr& load);
@@ -87,8 +89,8 @@ class Printer {
   void print_unrolled(const Stretch& stretch);
   void print_looped(const Stretch& stretch);
   void print_steps(const Stretch& stretch, int axis, const std::vector<std::string>& outer);
-  // Calls the print function that the instruction's row in instrs.def names. Instructions that print alone ignore the
-  // place.
+  // Calls the print function that the instruction's row in instrs.def names. Instructions that are printed outside of
+  // stretches ignore `place`.
   void print_instr(const Instr& instr, const Place& place);
   void print_call(const Instr& instr, const Place& place);
   void print_misplaced(const Instr& instr, const Place&);
@@ -112,10 +114,10 @@ class Printer {
   void print_maps();
   void print_box(const Instr& instr, const Place&);
   void print_barrier(const Instr&, const Place&);
-  std::string barrier() const;  // the text of a barrier of all teams
+  std::string barrier() const;  // returns the text of a barrier of all teams
   void print_gather(const Instr& instr, const Place& place);
   std::string call_field(std::string_view field, const Instr& instr, const Place& place);
-  // The name of the variable that an instruction defines at a place.
+  // Returns the name of the variable that an instruction defines at a place of a stretch.
   std::string result_name(const Instr& instr, const Place& place) const;
   void print_map(const Instr& instr, const Place& place);
   void print_fold(const Instr& instr, const Place& place);
@@ -125,14 +127,14 @@ class Printer {
   void print_guarded(const Instr& instr, const Place& place, const std::string& name);
   void print_store(const Instr& instr, const Place& place);
 
-  // The variable that holds `tile` at a place of a stretch; if the tile has one lane and `lanes` is greater, a vector
-  // with that value in all lanes.
+  // Returns the variable that holds `tile` at a place of a stretch. If the tile has one lane and `lanes` is greater,
+  // returns a vector with that value in all lanes.
   std::string value_of(TileId tile, const Place& place, int lanes);
   std::string element_name(TileId tile, const std::vector<int64_t>& repeat) const;
-  // An index at a place: `offset` plus, for each axis, the place's element index times the stride.
+  // Returns an index at a place of a stretch: `offset` plus, for each axis, the place's element index times the stride.
   std::string index(const Affine& offset, const std::vector<int64_t>& strides, const Place& place) const;
   std::string address(const Slice& slice, const Place& place) const;
-  // The condition that a store's guards make; "" if there are no guards.
+  // Returns the condition under which a store's guards allow it; "" if there are no guards.
   std::string condition(const Instr& store, const Place& place) const;
   void define(TileId tile, const std::string& name, const std::string& value);
   std::string extent(const Tile& tile, int axis) const;
@@ -141,7 +143,8 @@ class Printer {
   int lanes_of(TileId tile) const { return kernel_.tiles[tile].layout.lanes(); }
   const Tile& tile_of(TileId tile) const { return kernel_.tiles[tile]; }
   void fail(std::string message);
-  // The free functions of writer.h, with the number of lanes of the vector types that have names at this point.
+  // These functions call those of the same name in writer.h, with the number of lanes of vector types that have short
+  // names at this point of the text.
   int named() const { return kernel_.wave > 0 ? width_ : 0; }
   std::string spell_type(DType dtype, int lanes) const { return wl::spell_type(dtype, lanes, named()); }
   std::string spell_memory(DType dtype, int lanes) const { return wl::spell_memory(dtype, lanes, named()); }
@@ -151,7 +154,7 @@ class Printer {
   std::string spell_store(DType dtype, int lanes, std::string value) const {
     return wl::spell_store(dtype, lanes, std::move(value), named());
   }
-  // A tile's value at a place in its memory representation.
+  // Returns a tile's value at a place of a stretch, in the representation that its dtype has in memory.
   std::string bits_of(TileId tile, const Place& place) {
     const int lanes = lanes_of(tile);
     std::string value = value_of(tile, place, lanes);
@@ -170,19 +173,19 @@ class Printer {
   ResidentTiles in_tile_registers_;
   SharedFactors shared_factors_;  // factors of matrix instructions that stay in shared memory
   struct SharedFactorPlace {
-    std::string name;      // of the variable that says where the factor begins in shared memory
-    bool along_k = false;  // the factor's elements are contiguous along k
+    std::string name;      // variable that says where the factor begins in shared memory
+    bool along_k = false;  // whether the factor's elements are contiguous along k
   };
   std::map<TileId, SharedFactorPlace> shared_factor_places_;
   bool tiles_are_shaped_ = false;
-  Role role_ = Role::kTeams;                     // whose part of the body is being printed
+  Role role_ = Role::kTeams;                     // the threads whose part of the body is being printed
   bool copying_ = false;                         // whether this is inside a loop that copiers run
-  const Instr* arrival_ = nullptr;               // the arrive_copied of that loop, which counts its copies
-  std::map<BufferId, int> map_of_;               // the map of the boxes that are copied to a buffer
-  std::vector<std::set<std::string>> declared_;  // names of each open scope
+  const Instr* arrival_ = nullptr;               // the arrive_copied that counts the copies in a loop of copiers
+  std::map<BufferId, int> map_of_;               // for each buffer that boxes are copied to: number of their tensor map
+  std::vector<std::set<std::string>> declared_;  // names that are declared in each open scope
   std::set<TileId> defined_here_;                // tiles that the current stretch defines
-  std::map<std::string, std::string> ranges_;    // ranges of lanes: text -> name
-  int width_;                                    // lanes of the vector types that have names at this point
+  std::map<std::string, std::string> ranges_;    // defined ranges of lanes: text -> name
+  int width_;                                    // lanes of vector types with short names at this point of the text
   int temporary_ = 0;
   int load_bytes_ = 0, store_bytes_ = 0;
   int64_t outside_at_ = -1;

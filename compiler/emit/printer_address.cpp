@@ -1,4 +1,4 @@
-// The text of addresses and indices of a slice's elements.
+// Prints the addresses and indices of the elements of a slice.
 #include <utility>
 
 #include "compiler/emit/printer.h"
@@ -6,8 +6,8 @@
 namespace wl {
 
 std::string Printer::index(const Affine& offset, const std::vector<int64_t>& strides, const Place& place) const {
-  // On machines with lanes the constants of all axes are added up and printed as the last term, which compilers then
-  // put into the instruction that accesses memory.
+  // On machines with lanes, the constants of all axes are added up and printed as the last term. Compilers then make it
+  // part of the instruction that accesses memory.
   Affine start = offset;
   int64_t last = 0;
   if (!place.of_all.empty()) {
@@ -28,8 +28,8 @@ std::string Printer::index(const Affine& offset, const std::vector<int64_t>& str
 std::string Printer::address(const Slice& slice, const Place& place) const {
   const Swizzle& swizzle = kernel_.buffers[slice.buffer].swizzle;
   if (swizzle == Swizzle()) return cat("p", slice.buffer, " + ", index(slice.offset, slice.strides, place));
-  // Multiples of the swizzle's period stay outside of wl_swizzle(). Unless other variables remain, its argument depends
-  // on the thread alone, and is the same for many accesses.
+  // Multiples of the swizzle's period are added outside of wl_swizzle(). Often its argument then depends on the thread
+  // alone, so that many accesses have the same argument.
   const int64_t period = swizzle.period();
   Affine inside{slice.offset.base, {}}, whole;
   for (const auto& [var, coefficient] : slice.offset.terms)

@@ -8,7 +8,8 @@ namespace {
 
 constexpr int64_t kMapBytes = 128;
 
-// The box loads of a kernel. Each has a map (tensor map), which says where its matrix lies and how large its boxes are.
+// Returns the box loads of a kernel. Each has a tensor map, which says where its matrix lies and how large its boxes
+// are.
 std::vector<const Instr*> mapped(const Kernel& kernel) {
   std::vector<const Instr*> out;
   each_instr(kernel.body, [&](const Instr& instr) {
@@ -17,7 +18,7 @@ std::vector<const Instr*> mapped(const Kernel& kernel) {
   return out;
 }
 
-// The byte offset of the maps in the workspace, behind the work buffers.
+// Returns the byte offset of the tensor maps in the workspace, where they follow the work buffers.
 int64_t maps_at(const Kernel& kernel) {
   return kCounterBytes + (kernel.work_bytes() + kMapBytes - 1) / kMapBytes * kMapBytes;
 }
@@ -30,7 +31,7 @@ int64_t workspace_bytes(const Kernel& kernel) {
   return kernel.work_bytes() > 0 ? kCounterBytes + kernel.work_bytes() : 0;
 }
 
-// Every block writes its own maps when it runs, since only then is it known where the matrices lie.
+// Every block writes its own tensor maps when it runs, since the addresses of the matrices are not known before.
 void Printer::print_maps() {
   const std::vector<const Instr*> loads = mapped(kernel_);
   for (size_t i = 0; i < loads.size(); ++i) {

@@ -1,5 +1,5 @@
-// Prints converts (changes of a tile's layout) among the threads of a team: registers get other names, lanes of a wave
-// exchange elements, and elements that move to other waves go through shared memory.
+// Prints converts (changes of a tile's layout) among the threads of a team. Registers only get other names, lanes of a
+// wave exchange elements, and elements that move to another wave pass through shared memory.
 #include <algorithm>
 
 #include "absl/strings/str_join.h"
@@ -10,7 +10,7 @@
 namespace wl {
 namespace {
 
-// Advances to the next combination of outermost repeats, one for each axis; false after the last combination.
+// Advances `repeat`, which has the number of the outermost repeat on each axis; false after the last combination.
 bool next_repeat(std::vector<int64_t>& repeat, const std::vector<int64_t>& count) {
   for (size_t axis = repeat.size(); axis-- > 0;) {
     if (++repeat[axis] < count[axis]) return true;
@@ -21,8 +21,8 @@ bool next_repeat(std::vector<int64_t>& repeat, const std::vector<int64_t>& count
 
 }  // namespace
 
-// The texts of a tile's registers in one outermost repeat of each axis, indexed by the registers' bits; registers
-// beyond the tile are zero.
+// Returns the texts of a tile's registers for one outermost repeat on each axis, indexed by the registers' bits.
+// Registers beyond the tile are zero.
 std::vector<std::string> Printer::registers_in(TileId tile, const Registers& registers,
                                                const std::vector<int64_t>& outermost) const {
   const Layout& layout = tile_of(tile).layout;
@@ -48,7 +48,7 @@ std::string Printer::define_new(const std::string& value) {
   return name;
 }
 
-// Value i becomes value i ^ x, where x is the XOR of listed[bit] for all bits that are set in the thread's number.
+// Replaces value i by value i ^ x, where x is the XOR of listed[bit] over all bits that are set in the thread's number.
 void Printer::permute(std::vector<std::string>& values, const std::vector<uint64_t>& listed) {
   for (size_t bit = 0; bit < listed.size(); ++bit) {
     if (listed[bit] == 0) continue;
@@ -58,7 +58,7 @@ void Printer::permute(std::vector<std::string>& values, const std::vector<uint64
   }
 }
 
-// Prints all rounds of an exchange for one outermost repeat of each axis. Returns the texts of the values that a thread
+// Prints all rounds of an exchange for one outermost repeat on each axis. Returns the texts of the values that a thread
 // takes, indexed by the bits of the result's registers.
 std::vector<std::string> Printer::exchanged(std::vector<std::string> values, const Exchange& exchange, int lane_bits) {
   permute(values, exchange.give);
@@ -93,7 +93,7 @@ void Printer::print_team_convert(const Instr& instr) {
       !exchange.own_lane(lane_bits) ||
       std::any_of(exchange.lane_round.begin(), exchange.lane_round.end(), [](uint64_t lane) { return lane != 0; });
   const int64_t same = replicated(result.layout) & (lanes - 1);
-  std::map<std::string, std::vector<std::string>> registers;  // name of a register -> the elements of its vector
+  std::map<std::string, std::vector<std::string>> registers;  // for each register: the elements of its vector
   std::vector<int64_t> outermost(result.layout.rank(), 0);
   do {
     const std::vector<std::string> taken = exchanged(registers_in(from, moves.from, outermost), exchange, lane_bits);
@@ -116,7 +116,8 @@ void Printer::print_team_convert(const Instr& instr) {
   }
 }
 
-// The text of a vector of these elements: a register of `from` if they are exactly its elements in order.
+// Returns the text of a vector of these elements. If they are exactly the elements of a register of `from`, in order,
+// this is the register.
 std::string Printer::packed(TileId from, const std::vector<std::string>& elements, DType dtype) const {
   const int lanes = static_cast<int>(elements.size());
   for (int64_t i = 0; lanes == lanes_of(from) && i < repeats_of(tile_of(from)); ++i) {

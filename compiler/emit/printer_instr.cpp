@@ -1,4 +1,4 @@
-// Prints single instructions of a stretch (a run of instructions that prints as one loop).
+// Prints single instructions of a stretch (consecutive instructions that are printed as one loop).
 #include <algorithm>
 #include <utility>
 
@@ -18,7 +18,7 @@ void Printer::define(TileId tile, const std::string& name, const std::string& va
   for (const auto& scope : declared_)
     if (scope.contains(name)) return out_.line(cat(name, " = ", value, ";"));
   declared_.back().insert(name);
-  // The mask of a comparison has a type of the prelude's own, hence `auto`. All other types are spelled, so that no
+  // The prelude has its own type for the mask of a comparison, hence `auto`. All other types are spelled, so that no
   // assignment converts a value.
   const std::string type = tile_of(tile).dtype == DType::b1 ? "auto" : spell_type(tile_of(tile).dtype, lanes_of(tile));
   out_.line(cat(type, " ", name, " = ", value, ";"));
@@ -62,15 +62,15 @@ void Printer::print_misplaced(const Instr& instr, const Place&) {
   fail(cat("instruction ", name_of(instr.op), " inside a stretch"));
 }
 
-// The text for a field of a call in instrs.def: "{address}", "{into}", "{level}", "{pending}", "{parity}", "{near}",
-// "{value}", "{left}", "{type}" (of the tile that the instruction runs over), or an argument: "{0}", "{1}".
+// Returns the text for a field of a call in instrs.def: "{address}", "{into}", "{level}", "{pending}", "{parity}",
+// "{near}", "{value}", "{left}", "{type}" (of the tile that the instruction processes), or an argument: "{0}", "{1}".
 std::string Printer::call_field(std::string_view field, const Instr& instr, const Place& place) {
   if (field == "address") return address(instr.slice, place);
   if (field == "into") return address(instr.into, place);
   if (field == "level") return cat(instr.level);
   if (field == "pending") return cat(instr.pending);
   if (field == "parity") return spell(instr.parity);
-  // Matrix instructions that read shared memory will read the copied elements, so the call must include a fence.
+  // If matrix instructions will read the copied elements from shared memory, the call must include a fence.
   if (field == "near") return shared_factors_.empty() || role_ == Role::kCopiers ? "" : "_near";
   WL_CHECK(space_tile(instr) >= 0, name_of(instr.op), " has no tile for ", field);
   const Tile& tile = tile_of(space_tile(instr));
@@ -125,8 +125,9 @@ void Printer::print_load(const Instr& instr, const Place& place) {
   set(cat("wl_gather", masked, "<", type, ">(", at, ", ", stride, "L", tail, ")"));
 }
 
-// A CPU reads a single element without a call; in all other cases wl_take() reads, and takes the index as a vector on a
-// GPU. A CPU kernel also records an index outside of its axis, where there may be one (Printer::outside_at).
+// A CPU reads a single element without a call. In all other cases the text is a call of wl_take(), which on a GPU takes
+// the index as a vector. A CPU kernel also records an index outside of its axis, if there can be one
+// (Printer::outside_at).
 void Printer::print_gather(const Instr& instr, const Place& place) {
   const Tile& tile = tile_of(instr.result);
   const int lanes = tile.layout.lanes();
@@ -146,7 +147,7 @@ void Printer::print_gather(const Instr& instr, const Place& place) {
           told, ")"));
 }
 
-// Whether a guard along the vector axis always holds either for all elements of a vector or for none.
+// Whether a guard along the vector axis always holds for all elements of a vector or for none of them.
 bool Printer::whole_vectors(const SliceGuard& guard, const Tile& tile) const {
   const int64_t lanes = tile.layout.lanes();
   const int axis = tile.layout.vector_axis();
@@ -158,7 +159,7 @@ bool Printer::whole_vectors(const SliceGuard& guard, const Tile& tile) const {
                      [&](const auto& term) { return whole(term.second); });
 }
 
-// Whether all rows of a tile have the same guards; always false on machines with lanes.
+// Whether the guards of all rows of a tile are the same; always false on machines with lanes.
 bool Printer::rows_share(const std::vector<SliceGuard>& guards, const Tile& tile) const {
   if (kernel_.wave > 0) return false;
   for (int a = 0; a < tile.layout.rank(); ++a) {
@@ -168,7 +169,7 @@ bool Printer::rows_share(const std::vector<SliceGuard>& guards, const Tile& tile
   return false;
 }
 
-// The name of a range of lanes, which is defined at its first use.
+// Returns the name of the range of lanes from `low` to `high`, which is defined before its first use.
 std::string Printer::range_of(const std::string& low, const std::string& high) {
   std::string& name = ranges_[cat(low, "..", high)];
   for (const auto& scope : declared_)
@@ -179,8 +180,8 @@ std::string Printer::range_of(const std::string& low, const std::string& high) {
   return name;
 }
 
-// Prints a load with guards. A guard that does not move along the vector axis becomes a condition, as does, on machines
-// with lanes, one that holds for all elements of a vector or for none. Every other guard limits the range of lanes.
+// Prints a load with guards. A guard that is the same for all lanes of a vector becomes a condition; on machines with
+// lanes, so does one that holds for all elements of a vector or for none. Every other guard limits the range of lanes.
 void Printer::print_guarded(const Instr& instr, const Place& place, const std::string& name) {
   const Tile& tile = tile_of(instr.result);
   const int lanes = tile.layout.lanes(), axis = tile.layout.vector_axis();
@@ -229,8 +230,8 @@ void Printer::print_guarded(const Instr& instr, const Place& place, const std::s
           "_low, ", range, "_high, ", other, ")"));
 }
 
-// Whether vectors along `axis` are aligned, as streaming stores need: every term of the address is a multiple of a
-// vector.
+// Whether vectors along `axis` are aligned, as streaming stores need: every term of the address is a multiple of the
+// vector's length.
 bool Printer::aligned(const Slice& slice, int axis) const {
   const int width = lanes_;
   if (slice.offset.base % width != 0) return false;
@@ -279,7 +280,7 @@ void Printer::print_map(const Instr& instr, const Place& place) {
       names.push_back(lanes == 1 ? constant : cat("wl_splat<", spell_type(node.dtype, lanes), ">(", constant, ")"));
       continue;
     }
-    // Logical ops, casts and the condition of a select take the mask of a comparison; all other ops take 0 or 1.
+    // Logical ops, casts and the condition of a select take the mask of a comparison; all other ops take it as 0 or 1.
     const bool takes_masks = node.op == Op::cast || is_logical(node.op);
     std::vector<std::string> operands;
     for (int k = 0; k < info(node.op).arity; ++k) {
@@ -340,8 +341,9 @@ void Printer::print_cross(const Instr& instr, const Place&) {
   }
 }
 
-// Moves the vectors of a tile from one axis to another on a CPU: square blocks of vectors are transposed in registers.
-// A square may extend beyond the tile: missing rows are filled with zeros, and results beyond the tile are not used.
+// Prints a convert on a CPU: the vectors of a tile lie along another axis afterwards. Square blocks of vectors are
+// transposed in registers. A square may extend beyond the tile: missing rows are filled with zeros, and results beyond
+// the tile are not used.
 void Printer::print_convert(const Instr& instr, const Place&) {
   if (kernel_.wave > 0) return print_team_convert(instr);
   const Layout& from = tile_of(instr.args[0]).layout;

@@ -1,6 +1,6 @@
-// Prints kernels for machines with lanes (GPUs and their simulator): the head, and instructions one at a time, unrolled
-// over the registers of a thread. In the printed text `place` is the thread's number in its team (the threads that
-// share a row or tile): lane bits low, wave bits above.
+// Prints kernels for machines with lanes (GPUs and their simulator): the head, and single instructions, unrolled over
+// the registers of a thread. In the printed text `place` is the thread's number in its team (the threads that work on a
+// row or tile together): lane bits low, wave bits above.
 #include <algorithm>
 #include <numeric>
 
@@ -12,7 +12,7 @@
 namespace wl {
 namespace {
 
-constexpr int64_t kMostRegisters = 512;  // vectors that one thread may hold of one tile
+constexpr int64_t kMostRegisters = 512;  // the most vectors of one tile that a thread may hold
 constexpr int kWidestAccess = 16;        // bytes
 
 }  // namespace
@@ -21,9 +21,9 @@ const char* Printer::load_name(const Instr& load) {
   return load.streaming ? "wl_load_past" : "wl_load";
 }
 
-// The first argument of WL_RESIDENT_KERNEL. On CUDA and in the simulator it is the number of blocks of a
-// multiprocessor. On HIP it is the number of waves of one SIMD unit. Four SIMD units share a block: those of a CU whose
-// waves have 64 lanes, or those of the two CUs in RDNA's workgroup processor.
+// Returns the first argument of WL_RESIDENT_KERNEL. On CUDA and in the simulator it is the number of resident blocks on
+// a multiprocessor. On HIP it is the number of waves on a SIMD unit; a block is spread over four SIMD units: those of a
+// CU if waves have 64 lanes, otherwise those of the two CUs in RDNA's workgroup processor.
 int64_t Printer::resident_blocks() const {
   constexpr int64_t kSimds = 4;
   if (!kernel_.target.starts_with("hip:")) return kernel_.blocks;
@@ -69,8 +69,8 @@ void Printer::print_team_head() {
   declared_.back().insert(cat("$", kTeamVar));
 }
 
-// From here on, copiers (threads that only copy) and teams run different code. The copiers' thread numbers begin after
-// those of the teams.
+// Prints an `if`: from there on, copiers (threads that only copy) and teams run different code. The copiers' thread
+// numbers follow those of the teams.
 void Printer::print_roles() {
   const int computing = kernel_.team * kernel_.teams;
   out_.line("wl_barrier();");
@@ -82,7 +82,7 @@ void Printer::print_roles() {
       out_.line(cat("const int place = thread - ", computing, ";"));
       print_maps();
       print_body(kernel_.passes()[0].body);  // later passes have no copies
-      out_.line("wl_wait<0>();");            // no copier ends while its copies are under way
+      out_.line("wl_wait<0>();");            // copiers must not end before their copies have
     } else {
       print_passes();
     }
@@ -207,7 +207,7 @@ void Printer::print_team_store(const Instr& instr, const Place& place) {
   const std::string at = address(instr.slice, place);
   const std::string value = bits_of(instr.args[0], place);
   std::string when = condition(instr, place);
-  // Where several threads hold the same elements, only one of these threads stores.
+  // If several threads hold the same elements, only one of them stores these.
   if (const int64_t mask = replicated(tile.layout); mask != 0)
     append(&when, when.empty() ? "" : " && ",
            mask == kernel_.team - 1 ? "place == 0" : cat("(place & ", mask, ") == 0"));
@@ -244,13 +244,13 @@ void Printer::print_async(const Instr& instr, const Place& place) {
                 masked ? cat(", ", place.left) : "", ");"));
 }
 
-// Combines the values within each thread, and then, by a butterfly of shuffles, those of the lanes of a wave that
-// differ along the axes, so that each of these lanes has the result.
+// Combines the values within each thread. Then a butterfly of shuffles combines those of lanes of a wave that differ
+// only along the reduced axes, so that each of these lanes has the result.
 void Printer::print_team_cross(const Instr& instr) {
   const TileId from = instr.args[0];
   const Layout& layout = tile_of(from).layout;
   const std::string in_thread = spell_horizontal(instr.combine);
-  int lanes = 0, lane = 1;  // the lane bits that move along the axes; the bit after those seen so far
+  int lanes = 0, lane = 1;  // `lanes`: the lane bits along the reduced axes; `lane`: the next lane bit
   for (const Layout::Base& base : layout.bases) {
     if (base.kind != 'l') continue;
     for (int axis : instr.axes)

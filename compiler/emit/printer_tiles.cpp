@@ -1,6 +1,6 @@
-// Prints instructions on tiles in the tile registers of a CPU (Intel's AMX): a call for every register, or for every
-// pair of registers that is multiplied. The shapes of the registers are set once for the largest part of a kernel in
-// which they stay the same, which is the whole kernel unless several kernels are packed into one.
+// Prints instructions on tiles in a CPU's tile registers (Intel's AMX): one call for every register, or for every pair
+// of registers that is multiplied. The shapes of the registers are set once for the largest part of a kernel in which
+// they stay the same. This is the whole kernel, unless several kernels are packed into one.
 #include "absl/strings/str_join.h"
 #include "compiler/emit/printer.h"
 

@@ -11,10 +11,10 @@
 namespace wl {
 namespace {
 
-constexpr int64_t kMostBlocks = 4;  // blocks that one instruction loads
+constexpr int64_t kMostBlocks = 4;  // the most blocks that one instruction can load
 
-// Calls f(axis, repeat) for each r bit (bit of a register's number) of a layout with two axes: the axis that the bit
-// moves along, and how many repeats along that axis the bit stands for.
+// Calls f(axis, repeat) for each bit of a register's number (r bit) in a layout with two axes. `axis` is the axis that
+// the bit belongs to, and `repeat` the number of repeats along it that the bit stands for.
 template <typename F>
 void for_each_register_bit(const Layout& layout, F f) {
   int64_t repeats[2] = {1, 1};
@@ -25,7 +25,7 @@ void for_each_register_bit(const Layout& layout, F f) {
     repeats[axis] *= 2;
   }
 }
-// Conversions between the number of a register, which consists of its r bits, and its repeats along both axes.
+// These functions convert between the number of a register, which consists of its r bits, and its repeat on both axes.
 std::vector<int64_t> repeats_of_register(const Layout& layout, int64_t number) {
   std::vector<int64_t> out = {0, 0};
   for_each_register_bit(layout, [&](int axis, int64_t repeat) {
@@ -74,12 +74,13 @@ void Printer::print_words_across(const Instr& instr, const Place& place) {
 }
 
 // One instruction loads up to four registers, each from one block (eight rows of 16 bytes). The registers are in the
-// order of the layout's r bits, in which a matrix instruction takes them; any other order would cost a move for each
-// register. The instruction is printed at the place of its first register, and nothing is printed at the others.
+// order of the layout's r bits, since matrix instructions take them in this order; with any other, each register would
+// have to be moved. The instruction is printed where its first register is defined; nothing is printed for its other
+// registers.
 void Printer::print_blocks(const Instr& instr, const Place& place, const char* function, int64_t gap) {
   const Layout& layout = tile_of(instr.result).layout;
   const int64_t number = register_of(layout, place.repeat);
-  const auto behind = [&](int64_t from, int64_t n) {  // elements in memory between registers `from` and `from` + n
+  const auto behind = [&](int64_t from, int64_t n) {  // elements in memory from register `from` to register `from` + n
     int64_t out = 0;
     for (int axis = 0; axis < 2; ++axis)
       out += instr.slice.strides[axis] * (layout.first_of(axis, repeats_of_register(layout, from + n)) -
@@ -118,7 +119,7 @@ void Printer::print_pack(const Instr& instr, const Place&) {
   for (int64_t number = 0; number < words.registers(); ++number) {
     std::vector<std::string> elements;
     for (int i = 0; i < size; ++i) {
-      const int64_t place = at[static_cast<size_t>(number * size + i)];  // of thread 0; all threads have the same
+      const int64_t place = at[static_cast<size_t>(number * size + i)];  // position in thread 0, and in all others
       const std::string name = cat("t", from, "_", held.register_of(place));
       elements.push_back(held.vector() == 1 ? name : cat("wl_part(", name, ", ", place % held.vector(), ")"));
     }
@@ -148,8 +149,8 @@ void Printer::print_dot(const Instr& instr, const Place& place) {
              value_of(instr.args[0], place, lanes), ", ", value_of(instr.args[1], place, lanes), ")"));
 }
 
-// Appends to `to` the registers of a tile that form the fragment at (row, column), in the order of the fragment's r
-// bits.
+// Appends to `to` those registers of a tile that form the fragment at (row, column), in the order of the fragment's r
+// bits (bits of a register's number).
 void Printer::add_fragment(TileId tile, const Layout& fragment, int64_t row, int64_t column,
                            std::vector<std::string>& to) const {
   for (int64_t number = 0; number < fragment.count('r'); ++number) {
@@ -160,8 +161,8 @@ void Printer::add_fragment(TileId tile, const Layout& fragment, int64_t row, int
   }
 }
 
-// Prints a call for every fragment of the sums and every step along k. The arguments are the registers of the sums,
-// then those of both factors, each in the order of the fragment's r bits.
+// Prints a call for every fragment of the sums and every step along k. Its arguments are the registers of the sums and
+// of both factors, each in the order of the fragment's r bits (bits of a register's number).
 void Printer::print_mma(const Instr& instr, const Place&) {
   if (multiplies_in_memory(instr.matrix)) return print_shared_factor_mma(instr);
   const Fragments& fragments = fragments_of(instr.matrix);
@@ -182,12 +183,12 @@ void Printer::print_mma(const Instr& instr, const Place&) {
       }
 }
 
-// Prints where a factor in shared memory begins for the thread's group of waves: the groups of a block divide the rows
-// or columns of the factor among them.
+// Prints the definition of the place in shared memory at which a factor begins for the thread's group of waves. The
+// groups of a block divide the rows or columns of the factor among them.
 void Printer::print_shared_factor(const Instr& instr) {
   const Layout& layout = tile_of(instr.result).layout;
   const std::vector<Layout::Base> bits = by_bit_of_place(layout);
-  // The waves of one group differ in the lowest wave bits alone, and begin at the same place.
+  // The waves of one group differ only in the lowest wave bits, and their factor begins at the same place.
   const int own =
       log2_floor(kernel_.wave) + log2_floor(fragments_of(shared_factors_.at(instr.result).matrix).c.count('u'));
   std::vector<uint64_t> moves(bits.size(), 0);
@@ -198,8 +199,8 @@ void Printer::print_shared_factor(const Instr& instr) {
   shared_factor_places_[instr.result] = {name, instr.op == InstrOp::kWords};
 }
 
-// Prints a product of factors in shared memory: a call for every 64 rows, for as many columns as the instruction takes,
-// and for every step along k.
+// Prints a product of factors in shared memory: one call for every 64 rows, every group of as many columns as the
+// instruction takes, and every step along k.
 void Printer::print_shared_factor_mma(const Instr& instr) {
   const Fragments& fragments = fragments_of(instr.matrix);
   const MatrixInfo& row = info(instr.matrix);
@@ -232,8 +233,8 @@ void Printer::print_shared_factor_mma(const Instr& instr) {
   out_.line("wl_mma_commit();");
 }
 
-// In kernels with matrix instructions that read shared memory the barrier includes a fence, without which these
-// instructions might not see what threads have stored.
+// In kernels whose matrix instructions read shared memory, the barrier includes a fence. Without it these instructions
+// might not see what threads have stored.
 void Printer::print_barrier(const Instr&, const Place&) {
   out_.line(barrier());
 }

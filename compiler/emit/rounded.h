@@ -1,4 +1,4 @@
-// Which tiles of dtype bf16 have values that bf16 represents exactly. Registers hold bf16 values as f32, and most
+// Finds tiles of dtype bf16 whose values bf16 can represent exactly. Registers hold bf16 values as f32, and most
 // results keep the precision of f32 until they are stored (docs/numerics.md).
 #pragma once
 
@@ -8,8 +8,8 @@
 
 namespace wl {
 
-// Returns the bf16 tiles that only loads without guards and casts define. A store of such a tile takes the upper half
-// of the bits of each value, without rounding.
+// Returns the bf16 tiles that are defined only by casts and by loads without guards. A store of such a tile takes the
+// upper half of the bits of each value and need not round.
 std::set<TileId> rounded_tiles(const Kernel& kernel);
 
 }  // namespace wl

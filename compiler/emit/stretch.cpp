@@ -6,16 +6,16 @@
 namespace wl {
 namespace {
 
-// The most repeats that are printed as straight-line code where tile spaces are mixed; more would overflow the register
-// file and the instruction cache.
+// The most repeats that are printed as straight-line code if a stretch has several tile spaces. More would need too
+// many registers and too much of the instruction cache.
 constexpr int64_t kMaxUnrolled = 64;
 
-// Whether the space of `a` is that of `b`, except that some axes may have extent 1.
+// Whether tile `a` has the same space as tile `b`, except that some of its axes may have extent 1.
 bool broadcasts_into(const Tile& a, const Tile& b) {
   if (a.layout.rank() != b.layout.rank()) return false;
   for (int axis = 0; axis < a.layout.rank(); ++axis) {
     const int lanes_a = a.layout.vector_axis() == axis ? a.layout.lanes() : 1;
-    if (a.layout.shape[axis] == 1 && lanes_a == 1) continue;  // a scalar; a vector of one element does not broadcast
+    if (a.layout.shape[axis] == 1 && lanes_a == 1) continue;  // scalars broadcast; a vector of one element does not
     if (a.layout.shape[axis] != b.layout.shape[axis]) return false;
     const int lanes_b = b.layout.vector_axis() == axis ? b.layout.lanes() : 1;
     if (lanes_a != lanes_b) return false;
@@ -25,8 +25,8 @@ bool broadcasts_into(const Tile& a, const Tile& b) {
   return true;
 }
 
-// Whether the tile has a bound along another axis than that of its vectors. A loop over the elements checks such a
-// bound, but a stretch of mixed spaces, which has no loops, cannot.
+// Whether the tile has a bound along an axis other than that of its vectors. Only a loop over the elements can check
+// such a bound; a stretch of several tile spaces has no loop.
 bool is_bounded_outside(const Tile& tile) {
   for (size_t axis = 0; axis < tile.bound.size(); ++axis)
     if (static_cast<int>(axis) != tile.layout.vector_axis() && !tile.bound[axis].empty()) return true;
@@ -45,8 +45,8 @@ const std::vector<Affine>* ring_slot(const Kernel& kernel, const Affine& offset,
   return nullptr;
 }
 
-// Whether two slices are different slots of one ring buffer: whether the numbers of the slots, before the remainder is
-// taken, differ by a constant that is no multiple of the ring's length.
+// Whether two slices are different slots of one ring buffer. They are if the numbers of the slots, before the remainder
+// is taken, differ by a constant that is no multiple of the ring's length.
 bool disjoint_slots(const Kernel& kernel, const Slice& a, const Slice& b) {
   int64_t mod_a = 0, mod_b = 0, c_a = 0, c_b = 0;
   const std::vector<Affine>* of_a = ring_slot(kernel, a.offset, &mod_a, &c_a);

@@ -11,8 +11,8 @@
 namespace wl {
 namespace {
 
-// A run of `count` neighbouring bits of a variable, from bit `from` on, that become neighbouring bits of the result,
-// from bit `to` on.
+// `count` neighbouring bits of a variable, from bit `from` on, which become neighbouring bits of the result, from bit
+// `to` on.
 struct Run {
   int from = 0, to = 0, count = 1;
   uint64_t mask() const { return ((uint64_t{1} << count) - 1) << to; }
@@ -35,7 +35,7 @@ std::vector<Run> runs_of(const std::vector<uint64_t>& moves) {
   return out;
 }
 
-// Terms that have bits in common, directly or through other terms of the group; `mask` has all their bits.
+// Terms of which each has bits in common with another term of the list. `mask` has the bits of all terms.
 struct Overlap {
   uint64_t mask = 0;
   std::vector<std::string> terms;
@@ -130,7 +130,8 @@ std::string spell_constant(double value, DType dtype) {
     return cat("((u64)", clamped >= 0x1p64 ? ~uint64_t{0} : static_cast<uint64_t>(clamped), "ULL)");
   }
   if (!is_float(dtype)) {
-    // Values beyond i64 become its nearest end: the identity of a minimum of i64 is 2^63 as a double, for example.
+    // A value beyond the range of i64 becomes the nearest i64. For example, the identity of a minimum of i64 is 2^63 as
+    // a double.
     constexpr int64_t kLow = std::numeric_limits<int64_t>::min(), kHigh = std::numeric_limits<int64_t>::max();
     const int64_t exact = value >= 0x1p63 ? kHigh : value <= -0x1p63 ? kLow : static_cast<int64_t>(value);
     if (exact == kLow) return "(-9223372036854775807LL - 1)";
@@ -205,8 +206,8 @@ std::string spell_op(const ExprNode& node, DType from, int lanes, std::span<cons
                                   : fill_fields(spelling, [&](std::string_view field) {
                                       return field == "type" ? type : list[static_cast<size_t>(field[0] - '0')];
                                     });
-    // Narrow integers wrap after every op. Small floats may keep the precision of f32 between ops (docs/numerics.md),
-    // but a cast to a small float rounds.
+    // Narrow integers wrap after every op. Small floats may keep the precision of f32 until a cast rounds them
+    // (docs/numerics.md).
     return is_narrow(node.dtype) ? rounded(value) : value;
   }
   if (is_float(from) && !is_float(node.dtype) && node.dtype != DType::b1) {

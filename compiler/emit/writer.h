@@ -1,4 +1,5 @@
-// A small writer of indented text, and the spellings that all C-like targets share: numbers, affine indices, types.
+// A writer of indented text, and the spelling that all C-like targets have in common for numbers, affine indices and
+// types.
 #pragma once
 
 #include <functional>
@@ -12,7 +13,7 @@ namespace wl {
 
 class Writer {
  public:
-  void line(std::string_view text);  // one line at the current indentation
+  void line(std::string_view text);  // writes a line at the current indentation
   void open(std::string_view text);  // "text {"
   void close();                      // "}"
   std::string take() { return std::move(out_); }
@@ -22,39 +23,39 @@ class Writer {
   int depth_ = 0;
 };
 
-// A 64-bit expression such as "block*4096L + v3 + 8L".
+// Returns an affine index as a 64-bit expression such as "block*4096L + v3 + 8L".
 std::string spell(const Affine& affine);
-// A name that may stand in a comment: characters that could end the line or continue it become "_".
+// Returns the name with "_" in place of characters that could end or continue the line of a comment.
 std::string comment_of(std::string name);
-// The minimum of several, such as "wl_lmin(a, b)".
+// Returns an expression for the minimum of several indices, such as "wl_lmin(a, b)".
 std::string spell_min(const std::vector<Affine>& affines);
 std::string spell_var(VarId var);
-// An expression for the XOR of `constant` and of moves[i] for each bit i that is set in an int variable, which has no
-// other bits than those of `moves`. Terms without common bits are added instead, so that compilers can join constants
-// with other offsets: "((v & 3)*4 + (v >> 2))", "(((v & 7) ^ (v >> 3)) + 8)". An expression of several terms is in
-// parentheses. If `added` is not null, it gets the constant that the caller must add to the returned expression.
+// Returns an expression for the XOR of `constant` and of moves[i] for each bit i that is set in an int variable, which
+// has no other bits than those of `moves`. Terms without common bits are added instead, so that compilers can join
+// constants with other offsets: "((v & 3)*4 + (v >> 2))", "(((v & 7) ^ (v >> 3)) + 8)". An expression of several terms
+// is in parentheses. If `added` is not null, it is set to a constant that the caller must add to the expression.
 std::string spell_bits(const std::string& variable, const std::vector<uint64_t>& moves, uint64_t constant,
                        int64_t* added = nullptr);
-// The exact literal of a value in a scalar dtype; infinities and NaN are calls of compiler builtins.
+// Returns the exact literal of a value in a scalar dtype; for infinities and NaN, a call of a compiler's builtin.
 std::string spell_constant(double value, DType dtype);
-// Whether a dtype exists in memory only: floats narrower than f32 are f32 in registers (small floats), and integers of
-// 8 and 16 bits are i32 there (narrow).
+// Whether a dtype exists in memory only. In registers, floats narrower than f32 (small floats) are f32, and integers of
+// 8 and 16 bits (narrow integers) are i32.
 bool is_small_float(DType dtype);
 bool is_narrow(DType dtype);
-// The type of a value in registers and in memory: "f32" for one lane, else "f32v". `named`: how many lanes a vector
-// type such as "f32v" has at this point of the text; vectors with other numbers of lanes are spelled "wl_v<f32, 2>". 0:
-// all vectors have the same number of lanes.
+// These functions return the type of a value in registers and in memory: "f32" for one lane, else "f32v". `named` is
+// the number of lanes that a vector type such as "f32v" has at this point of the text; vectors with other numbers of
+// lanes are spelled "wl_v<f32, 2>". 0: all vectors have the same number of lanes.
 std::string spell_type(DType dtype, int lanes, int named = 0);
 std::string spell_memory(DType dtype, int lanes, int named = 0);
-// Conversions from the memory representation to the value in registers, and back. Memory holds the bits of a small
-// float, and 0 or 1 for a condition.
+// spell_load() converts the representation in memory to the value in registers, and spell_store() does the inverse.
+// Memory holds the bits of a small float, and 0 or 1 for a condition.
 std::string spell_load(DType dtype, int lanes, std::string bits, int named = 0);
 std::string spell_store(DType dtype, int lanes, std::string value, int named = 0);
-// The name of the prelude's function that combines the lanes of a vector, such as "wl_hsum" for add.
+// Returns the name of the prelude's function that combines the lanes of a vector, such as "wl_hsum" for add.
 std::string spell_horizontal(Op combine);
-// The text of an op applied to operands that are text already. `from`: the dtype of the first operand.
+// Returns the text of an op with the given texts as operands. `from` is the dtype of the first operand.
 std::string spell_op(const ExprNode& node, DType from, int lanes, std::span<const std::string> operands, int named = 0);
-// The pattern with every "{field}" replaced by fill("field").
+// Returns the pattern with every "{field}" replaced by fill("field").
 std::string fill_fields(std::string_view pattern, const std::function<std::string(std::string_view field)>& fill);
 
 }  // namespace wl

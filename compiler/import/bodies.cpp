@@ -1,13 +1,13 @@
-// Inlines the bodies of nodes: the nodes of a subgraph or of a model function take the place of the node that has it or
-// calls it.
+// Inlines the bodies of nodes. The nodes of a subgraph take the place of the node that contains it, and those of a
+// model's function take the place of the node that calls it.
 #include "compiler/import/importer.h"
 
 namespace wl::onnx_import {
 namespace {
 
 constexpr int kDeepest = 24;
-constexpr int64_t kMaxInlined = 100'000;  // limit of inlined nodes; functions that each call two others expand
-                                          // exponentially
+// Limit of the number of inlined nodes, which grows exponentially if each function calls two others.
+constexpr int64_t kMaxInlined = 100'000;
 
 std::set<std::string> defined_in(const onnx::GraphProto& graph) {
   std::set<std::string> names;
@@ -17,7 +17,7 @@ std::set<std::string> defined_in(const onnx::GraphProto& graph) {
   return names;
 }
 
-// Renames the names that `graph` reads from the enclosing graph.
+// Replaces the names of values that `graph` reads from the enclosing graph by those that `names` maps them to.
 void rename_captured(onnx::GraphProto& graph, const Names& names) {
   const auto own = defined_in(graph);
   Names outer;
@@ -37,8 +37,8 @@ void rename_captured(onnx::GraphProto& graph, const Names& names) {
   }
 }
 
-// Replaces the attribute references in a node of a function by attributes of `given`: those of the function's call, and
-// the function's defaults. Removes references to attributes that are not given.
+// Replaces the attribute references in a node of a function by the attributes that they refer to. `given` has those of
+// the function's call and the function's defaults. References to attributes that are not given are removed.
 void resolve_references(onnx::NodeProto& node, const std::map<std::string, const onnx::AttributeProto*>& given) {
   for (int i = node.attribute_size() - 1; i >= 0; --i) {
     auto& attribute = *node.mutable_attribute(i);
@@ -57,8 +57,8 @@ void resolve_references(onnx::NodeProto& node, const std::map<std::string, const
   }
 }
 
-// Reads FunctionProto.attribute_proto, the attributes with defaults. It is field 11, which the installed schema may be
-// too old to name.
+// Returns the attributes of a function that have defaults (FunctionProto.attribute_proto). The field is read by its
+// number, 11, since the installed schema may be too old to name it.
 std::vector<onnx::AttributeProto> default_attributes(const onnx::FunctionProto& function) {
   constexpr int kAttributeProto = 11;
   std::vector<onnx::AttributeProto> result;
@@ -129,7 +129,7 @@ absl::StatusOr<std::vector<CallValue>> Importer::add_body(const onnx::GraphProto
     values_[name] = inputs[static_cast<size_t>(i)];
   }
   for (const auto& tensor : body.initializer()) {
-    if (names.contains(tensor.name())) continue;  // an input that was given replaces the default
+    if (names.contains(tensor.name())) continue;  // a given input replaces the initializer, which is its default
     const std::string& name = names[tensor.name()] = tensors + tensor.name();
     if (find(name) == nullptr) WL_RETURN_IF_ERROR(add_initializer(tensor, name));
   }
@@ -157,8 +157,8 @@ absl::Status Importer::set_outputs(const onnx::NodeProto& node, const std::vecto
       return invalid("it has ", node.output_size(), " outputs, its body gives ", values.size());
     }
     CallValue value = values[static_cast<size_t>(i)];
-    // A weight keeps its name. A literal that is not yet a node, but may become a graph input, gets the name of this
-    // output.
+    // A weight keeps its own name. A literal for which there is no node yet gets the name of this output, as it may
+    // become a graph input.
     if (value.literal && value.node < 0) value.name = node.output(i);
     values_[node.output(i)] = std::move(value);
   }

@@ -31,8 +31,7 @@ const CallValue& Call::value(int index) const {
 
 namespace {
 
-// Returns the axis along which the integers of a literal count 0, 1, 2, ... as those of an iota do, or -1 if there is
-// none.
+// Returns the axis along which a literal of integers counts 0, 1, 2, ..., as an iota does; -1 if there is none.
 int counted_axis(const Literal& literal) {
   if (literal.values.size() < 2 || (literal.dtype != DType::i32 && literal.dtype != DType::i64)) return -1;
   const std::vector<int64_t> strides = row_major_strides(literal.shape);
@@ -71,7 +70,8 @@ T Call::wide_integers(const CallValue& value) {
   high.literal = {value.dtype, value.shape, value.literal->values};
   low.literal = {value.dtype, value.shape, value.literal->low};
   T sum = materialise(high);
-  // Another program may supply the whole tensor, low bits included, under the name of `high`; the mask removes them.
+  // Another program may supply the whole integers, including their low bits, as the values of input `high`; the mask
+  // removes these bits.
   const double mask = value.dtype == DType::u64 ? 0x1p64 - 2048 : -2048;
   if (!value.literal->is_splat()) sum = apply(Op::bit_and, {sum, mask});
   return sum + materialise(low);
@@ -112,8 +112,8 @@ T Call::literal_tensor(Literal literal, std::string_view suffix) {
 T Call::in(int index) {
   value(index);
   CallValue* input = inputs_[static_cast<size_t>(index)];
-  // The node of an input is made once, however often the row asks for it, since two graph inputs of one name would be
-  // an error.
+  // The node of an input is made only once, even if the row asks for it again, since two graph inputs may not have the
+  // same name.
   for (const auto& [made, node] : made_) {
     if (made == input) return T(this, node);
   }

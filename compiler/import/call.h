@@ -1,8 +1,8 @@
-// Call is one ONNX node that is being imported, as a row of the import table (table.cpp) sees it. T is a handle of a
-// tensor in the graph that is being built. The operators of T broadcast as NumPy does, so that a decomposition reads
-// like its formula. Every function here that cannot continue throws Rejected, which ends the row at its first mistake.
-// Only fold.cpp catches Rejected, so it never leaves this folder. A row therefore needs no error handling: a T is a
-// valid node or, for an absent input, no tensor, and a T that is no tensor fails when it is used.
+// A Call is one ONNX node that is being imported, as a row of the import table (table.cpp) sees it. A T is a handle of
+// a tensor in the graph that is being built; an empty T stands for an absent tensor, and using it is an error. The
+// operators of T broadcast as NumPy does, so that a decomposition reads like its formula. Every function here that
+// cannot continue throws Rejected, which ends the row at its first mistake; rows therefore need no error handling. Only
+// fold.cpp catches Rejected, so that it never leaves this folder.
 #pragma once
 
 #include <initializer_list>
@@ -29,22 +29,22 @@ class Call;
 
 class T {
  public:
-  T() = default;  // no tensor; also returned by a row that has set its outputs itself
+  T() = default;  // an empty T, which a row returns if it has set all outputs itself
   T(Call* call, NodeId id) : call_(call), id_(id) {}
-  Call& call() const;  // the node being imported; fails if this is no tensor
+  Call& call() const;  // returns the node being imported; fails if this T is empty
   NodeId id() const { return id_; }
   bool valid() const { return call_ != nullptr; }
-  Shape shape() const;  // a copy, since the node moves as the graph grows
+  Shape shape() const;  // returns a copy, because nodes move in memory as the graph grows
   DType dtype() const;
   int64_t rank() const { return static_cast<int64_t>(shape().size()); }
-  int64_t extent(int64_t axis) const;  // returns the extent of an axis; fails if there is no such axis
+  int64_t extent(int64_t axis) const;  // returns the extent of an axis; fails if the tensor has no such axis
 
  private:
   Call* call_ = nullptr;
   NodeId id_ = -1;
 };
 
-// A tensor, or a number that takes the dtype and shape of the tensor it is combined with.
+// An operand: a tensor, or a number that takes the dtype and shape of the other operand.
 struct Arg {
   Arg(T t) : tensor(t) {}       // NOLINT(google-explicit-constructor): so that rows can write x + 1
   Arg(double v) : number(v) {}  // NOLINT(google-explicit-constructor)
@@ -59,7 +59,7 @@ struct CallValue {
   DType dtype = DType::f32;
   Shape shape = {};
   std::optional<Literal> literal = {};
-  Fill fill = {};  // says how the stored elements of a weight without known values are generated
+  Fill fill = {};  // for a weight whose values are not known: how its stored elements are generated
   NodeId node = -1;
   int per_byte = 1;  // as in ElementType
 };
@@ -82,7 +82,7 @@ class Call {
     reject(absl::StatusCode::kUnimplemented, cat(args...));
   }
 
-  // Inputs. All functions that take an index, except has(), fail if that input is absent.
+  // Inputs. The functions that take the index of an input, except has(), fail if that input is absent.
   int inputs() const { return static_cast<int>(inputs_.size()); }
   bool has(int index) const { return index < inputs() && inputs_[static_cast<size_t>(index)] != nullptr; }
   T in(int index);
@@ -90,13 +90,13 @@ class Call {
   const Shape& shape(int index) const { return value(index).shape; }
   DType dtype(int index) const { return value(index).dtype; }
   int64_t rank(int index) const { return static_cast<int64_t>(shape(index).size()); }
-  const Literal* literal(int index) const;       // the values of an input; null if they are not known while importing
-  std::vector<int64_t> ints(int index) const;    // the integers of an input; fails if they are not known
-  double number(int index) const;                // the value of an input; fails unless it is one known element
-  std::vector<double> numbers(int index) const;  // the values of an input; fails unless it is a known list
+  const Literal* literal(int index) const;       // values of an input; null if the import does not know them
+  std::vector<int64_t> ints(int index) const;    // integers of an input; fails if they are not known
+  double number(int index) const;                // value of an input; fails unless it is one known element
+  std::vector<double> numbers(int index) const;  // values of an input; fails unless it is a known list
 
-  // Attributes. An attribute of the wrong type is an error. An attribute that the node leaves out has the default of
-  // the standard or, if the standard has none, the value `otherwise`.
+  // Attributes. An attribute of the wrong type is an error. For an attribute that the node does not have, these
+  // functions return the default of the standard or, if the standard has none, `otherwise`.
   bool has_attr(std::string_view name) const { return find(name) != nullptr; }
   int64_t attr(std::string_view name, int64_t otherwise) const;
   double attr_number(std::string_view name, double otherwise) const;
@@ -104,18 +104,18 @@ class Call {
   std::vector<int64_t> attr_ints(std::string_view name, std::vector<int64_t> otherwise = {}) const;
   std::vector<double> attr_numbers(std::string_view name) const;
   std::vector<std::string> attr_texts(std::string_view name) const;
-  DType dtype_attr(std::string_view name, DType otherwise) const;  // the attribute is a number of TensorProto.DataType,
-                                                                   // where 0 means absent
+  // Returns the dtype for an attribute that is a number of TensorProto.DataType; 0 counts as absent.
+  DType dtype_attr(std::string_view name, DType otherwise) const;
   std::optional<Literal> attr_literal(std::string_view name) const;
-  // For integers that a newer version of an op takes from input `index`, and older ones from attribute `name`: returns
+  // Returns integers that newer versions of an op take from input `index` and older versions from attribute `name`:
   // those of the input if the node has it, else those of the attribute, else nullopt.
   std::optional<std::vector<int64_t>> ints_or_attr(int index, std::string_view name) const;
 
-  int64_t axis(int64_t axis, int64_t rank) const;  // returns the axis counted from the front; fails if out of range
-  // returns the axes counted from the front and sorted; fails on duplicates
+  int64_t axis(int64_t axis, int64_t rank) const;  // returns the axis, counted from the front; fails if out of range
+  // returns the axes, counted from the front and sorted; fails on duplicates
   std::vector<int64_t> axes(std::vector<int64_t> axes, int64_t rank) const;
 
-  // Outputs. A row returns output 0 and sets the others, or sets all of them and returns no tensor.
+  // Outputs. A row returns output 0 and sets the others by set(), or sets all of them and returns an empty T.
   int outputs() const;
   bool wants(int index) const;  // returns whether the node names output `index`, so that other nodes may read it
   void set(int index, T tensor);
@@ -133,19 +133,19 @@ class Call {
   T constant(double value, DType dtype, Shape shape);
   T iota(DType dtype, Shape shape, int64_t axis);
   T materialise(CallValue& value);
-  // Unpacks integers of four bits from `bytes` (u8), each of which has two, the first in the low half. The result has
-  // twice the last extent. `dtype` is u8, or i8 if bit 3 is the sign.
+  // Unpacks integers of four bits from `bytes` (u8). Each byte has two integers, the first in the low half, so the last
+  // extent of the result is twice that of `bytes`. `dtype` is u8, or i8 if bit 3 of an integer is its sign.
   T unpacked(T bytes, DType dtype);
-  // Makes a tensor of values that the row itself computed. Unless they are all equal or count like an iota, they become
-  // a weight, whose name is that of output 0 followed by `suffix`.
+  // Makes a tensor of values that the row itself computed. If they are all equal or count like an iota, it is a
+  // constant or an iota; otherwise it is a weight whose name is that of output 0 followed by `suffix`.
   T literal_tensor(Literal literal, std::string_view suffix);
 
  private:
   NodeId input(const CallValue& value);
-  T wide_integers(const CallValue& value);  // makes the sum of two tensors for a literal that has `low`
+  T wide_integers(const CallValue& value);  // makes a literal that has `low` the sum of two tensors
   const CallValue& value(int index) const;
   const onnx::AttributeProto* find(std::string_view name) const;
-  // returns the attribute's schema if that has a default, else null
+  // returns the schema of an attribute; null if the schema has no default for it
   const SchemaAttribute* standard(std::string_view name) const;
 
   const onnx::NodeProto& node_;
@@ -155,7 +155,7 @@ class Call {
   Builder& builder_;
   bool cache_;
   std::vector<Result> results_;
-  std::vector<std::pair<const CallValue*, NodeId>> made_;  // the inputs that have become nodes, with their nodes
+  std::vector<std::pair<const CallValue*, NodeId>> made_;  // the inputs for which nodes have been made, and these nodes
 };
 
 // Elementwise ops. Their operands broadcast.
@@ -190,31 +190,32 @@ inline T operator-(T a) {
 inline T select(T condition, Arg yes, Arg no) {
   return apply(Op::select, {condition, yes, no});
 }
-T cast(T x, DType dtype);        // casts as ONNX does: floats to integers towards zero, numbers to bool as x != 0
-T cast_whole(T x, DType dtype);  // casts numbers without a fraction, which need no rounding towards zero
+T cast(T x, DType dtype);        // casts as ONNX does: floats to integers by truncation, numbers to bool as x != 0
+T cast_whole(T x, DType dtype);  // casts whole numbers, which need no truncation
 
-// Ops that change shapes and order of elements.
+// Ops that change the shape of a tensor or the order of its elements.
 Shape broadcast_shape(const Call& call, const std::vector<Shape>& shapes);
 T broadcast_to(T x, const Shape& shape);
-T stretch(T reduced, const std::vector<int64_t>& axes, const Shape& shape);  // undoes a reduce: broadcasts back to
-                                                                             // `shape`
+// Broadcasts the result of a reduction over `axes` back to `shape`, the shape before the reduction.
+T stretch(T reduced, const std::vector<int64_t>& axes, const Shape& shape);
 T reshape(T x, Shape shape);
 T transpose(T x, std::vector<int64_t> perm);
 T slice_axis(T x, int64_t axis, int64_t start, int64_t step, int64_t count);
 T pad(T x, std::vector<int64_t> low, std::vector<int64_t> high, double value);
 T concat(const std::vector<T>& parts, int64_t axis);
-// Replaces each of `axes` by an axis of window positions, and appends one axis of taps (the elements of a window) for
-// each of them. `params` has three numbers for each of `axes`: size, stride, dilation.
+// Replaces each of `axes` by an axis of window positions, and appends an axis of taps (the elements of a window) for
+// each of them. `params` has three numbers for each of `axes`: the window's size, stride and dilation.
 T window(T x, std::vector<int64_t> axes, std::vector<int64_t> params);
-T unsqueeze(T x, const std::vector<int64_t>& axes);  // adds extents of 1 at these axes of the result, which are sorted
+T unsqueeze(T x, const std::vector<int64_t>& axes);  // inserts axes of extent 1; `axes` are sorted axes of the result
 
-T reduce(Op op, T x, std::vector<int64_t> axes, bool keep);  // `keep`: the reduced axes stay with extent 1
+T reduce(Op op, T x, std::vector<int64_t> axes, bool keep);  // `keep`: reduced axes stay, with extent 1
 T mean(T x, const std::vector<int64_t>& axes, bool keep);
-std::vector<int64_t> axes_from(int64_t first, int64_t rank);  // returns first, first + 1, ..., rank - 1
+std::vector<int64_t> axes_from(int64_t first, int64_t rank);  // returns the axes first, first + 1, ..., rank - 1
 T contract(T a, T b, const std::string& einsum);
 T take_along(T x, T index, int64_t axis);
 
-// Reshapes a vector so that it broadcasts along `axis` of a tensor of rank `rank`: all other extents become 1.
+// Reshapes a vector so that it broadcasts with a tensor of rank `rank`: its elements lie along `axis`, and the other
+// extents are 1.
 T along(T vector, int64_t axis, int64_t rank);
 
 }  // namespace wl::onnx_import

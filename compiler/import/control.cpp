@@ -1,6 +1,6 @@
-// Imports If, Loop and Scan. What a constant decides is decided while importing: an If with a constant condition takes
-// one branch, and the body of a loop is copied for every iteration. An If with a computed condition evaluates both
-// branches and selects between their outputs element by element.
+// Imports If, Loop and Scan. An If with a constant condition takes one branch while importing, and the body of a loop
+// is copied for every iteration. An If with a computed condition evaluates both branches and selects between their
+// outputs element by element.
 #include <algorithm>
 
 #include "compiler/import/importer.h"
@@ -10,7 +10,7 @@ namespace wl::onnx_import {
 namespace {
 
 constexpr int64_t kMaxIterations = 4096;
-const Opsets kOwnOpsets = {{"", 11}};  // the opset of the ops that this file creates
+const Opsets kOwnOpsets = {{"", 11}};  // opset version of the ops that this file creates
 
 void set_int(onnx::NodeProto& node, const std::string& name, int64_t value) {
   auto& attribute = *node.add_attribute();
@@ -224,7 +224,7 @@ absl::Status Importer::add_scan(const onnx::NodeProto& node, const ImportContext
     WL_ASSIGN_OR_RETURN(const auto results, scan_once(node, std::move(inputs), axes, context));
     return set_outputs(node, results);
   }
-  // Until version 8 every input had a leading batch axis.
+  // Up to opset version 8, every input of Scan has a leading batch axis.
   if (!node.input(0).empty()) return unimplemented("sequence_lens are not supported");
   const int64_t batch = inputs[0].shape.empty() ? 0 : inputs[0].shape[0];
   if (batch > kMaxIterations) return unimplemented("a batch of ", batch);

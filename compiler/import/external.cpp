@@ -10,8 +10,8 @@
 namespace wl::onnx_import {
 namespace {
 
-// Returns whether a path leads out of the folder that it starts in. The path may have either kind of separator, since
-// models move between systems.
+// Returns whether a path leads out of the folder that it is relative to. Both `/` and `\` count as separators, since a
+// model may have been written on another system.
 bool leaves_its_folder(const std::string& location) {
   if (location.starts_with('/') || location.starts_with('\\') || location.find(':') != std::string::npos) return true;
   const std::vector<std::string> parts = absl::StrSplit(location, absl::ByAnyChar("/\\"));

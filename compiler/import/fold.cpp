@@ -9,9 +9,10 @@
 namespace wl::onnx_import {
 namespace {
 
-// Shape arithmetic and small tables are folded while importing. Larger values stay ops of the graph, for the compiler.
+// The largest value that is folded while importing, such as shape arithmetic and small tables. Larger values stay ops
+// of the graph.
 constexpr int64_t kFoldElements = kLiteralBytes / 8;
-constexpr int64_t kFoldWork = int64_t{1} << 20;  // limit of the elements of all nodes together
+constexpr int64_t kFoldWork = int64_t{1} << 20;  // limit of the number of elements in all nodes together
 
 absl::StatusOr<Literal> value_of(const Graph& graph, const Output& output) {
   const Node& node = graph.nodes[static_cast<size_t>(output.node)];
@@ -66,7 +67,7 @@ std::optional<std::vector<Call::Result>> fold(const Row& row, const onnx::NodePr
     alone.output(node.output(i), result.node);
   }
   const auto graph = alone.finish();
-  // Nothing needs to be evaluated if all outputs are literals.
+  // If all outputs are literals already, nothing must be evaluated.
   const auto need = [&](int i) { return !node.output(i).empty() && !(*results)[static_cast<size_t>(i)].literal; };
   bool any = false;
   for (int i = 0; i < node.output_size(); ++i) any |= need(i);

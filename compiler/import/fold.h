@@ -11,12 +11,13 @@
 
 namespace wl::onnx_import {
 
-// Returns one result per output of the node. The Status does not name the node; the caller adds that.
+// Returns one result for each output of the node. The Status of an error does not name the node; the caller must add
+// the name.
 absl::StatusOr<std::vector<Call::Result>> build(const Row& row, const onnx::NodeProto& node, int version,
                                                 std::vector<CallValue*> inputs, Builder& builder, bool cache);
 
-// Returns the values of all outputs; nullopt when the row forbids folding, there are no inputs, an input is large or
-// not known, or the results are large or illegal.
+// Returns the values of all outputs. Returns nullopt if the row forbids folding, there are no inputs, an input is large
+// or not known, or the results are large or illegal.
 std::optional<std::vector<Call::Result>> fold(const Row& row, const onnx::NodeProto& node, int version,
                                               const std::vector<CallValue*>& inputs);
 

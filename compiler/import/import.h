@@ -25,12 +25,12 @@ struct ImportOptions {
 
 struct Imported {
   Graph graph;
-  // Names of the graph inputs that are weights, in node order: the inputs that metadata "warploom.weights" lists, the
-  // initializers that nodes read, and tensors that rows computed. An initializer of at most 64 KiB carries its values
-  // (Fill.literal). Until the values of a larger one are supplied, they are generated with its own mean and standard
-  // deviation or, for integers, in its own range.
+  // Names of the graph inputs that are weights, in node order. Weights are the inputs that metadata "warploom.weights"
+  // lists, the initializers that nodes read, and tensors that rows computed. An initializer of at most 64 KiB carries
+  // its values (Fill.literal). For a larger one, values are generated until the real ones are supplied: with its mean
+  // and standard deviation or, if they are integers, in its range.
   std::vector<std::string> weights;
-  std::string source;  // metadata "warploom.source", or else the graph's name; may be empty
+  std::string source;  // metadata "warploom.source", or else the name of the graph; may be empty
 };
 
 // Imports `bytes`, a whole serialized ModelProto. Initializers that are scalars or splats (all elements equal) become

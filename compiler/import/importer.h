@@ -19,9 +19,10 @@
 namespace wl::onnx_import {
 
 using Opsets = std::map<std::string, int>;
-using Names = std::unordered_map<std::string, std::string>;  // maps a name in a body to the unique name of its copy
+using Names = std::unordered_map<std::string, std::string>;  // maps each name in a body to the name in its copy
 
-// The opset version of each domain that applies to a node, and the number of bodies that the node is nested in.
+// What applies to a node depending on where it is: the opset version of each domain, and the number of bodies around
+// the node.
 struct ImportContext {
   const Opsets* opsets;
   int depth = 0;
@@ -49,8 +50,8 @@ class Importer {
   std::string new_prefix(const onnx::NodeProto& node);
   absl::Status add_function(const onnx::NodeProto& node, const onnx::FunctionProto& function,
                             const ImportContext& context);
-  // Adds one copy of a body and returns the values of the body's outputs. `prefix` is for the names of this copy,
-  // `tensors` for those of the body's initializers, which all iterations of a loop share.
+  // Adds one copy of a body and returns the values of its outputs. The names of the copy's nodes begin with `prefix`.
+  // The names of initializers begin with `tensors`, so that all iterations of a loop use the same ones.
   absl::StatusOr<std::vector<CallValue>> add_body(const onnx::GraphProto& body, const std::string& prefix,
                                                   const std::string& tensors, const std::vector<CallValue>& inputs,
                                                   const ImportContext& context);
@@ -64,12 +65,13 @@ class Importer {
   absl::Status add_scan(const onnx::NodeProto& node, const ImportContext& context);
   absl::StatusOr<std::vector<CallValue>> scan_once(const onnx::NodeProto& node, std::vector<CallValue> inputs,
                                                    const std::vector<int64_t>& axes, const ImportContext& context);
-  // Applies one ONNX op to values by the op's row and returns its output. `make`, if given, sets the node's attributes.
+  // Adds one ONNX op with the given inputs, by the op's row, and returns its output. `make`, if given, sets the
+  // attributes of its node.
   absl::StatusOr<CallValue> compute(const std::string& op, const std::vector<CallValue>& inputs,
                                     const std::function<void(onnx::NodeProto&)>& make);
   // stacks tensors along a new axis
   absl::StatusOr<CallValue> stacked(const std::vector<CallValue>& parts, int64_t axis);
-  // takes one element along an axis, which is removed
+  // takes the element `index` along an axis, which is removed
   absl::StatusOr<CallValue> element(const CallValue& value, int64_t axis, int64_t index);
 
   const onnx::GraphProto& graph_;
@@ -77,7 +79,7 @@ class Importer {
   const ImportOptions& options_;
   Opsets opsets_;
   Metadata metadata_;
-  // model functions by domain, colon and name, "domain:name"
+  // functions of the model by "domain:name"
   std::unordered_map<std::string, const onnx::FunctionProto*> functions_;
   std::unordered_map<std::string, CallValue> values_;
   std::set<std::string> data_inputs_;

@@ -14,12 +14,12 @@ namespace {
 
 using onnx::TensorProto;
 
-// Reads the values of a tensor element by element, from whichever field of the schema has them.
+// Reads the elements of a TensorProto one by one, from whichever of its fields holds them.
 class TensorReader {
  public:
   TensorReader(const TensorProto& tensor, DType dtype) : tensor_(tensor), dtype_(dtype) {}
 
-  // Returns the number of stored elements; -1 when the raw bytes are not a whole number of elements.
+  // Returns the number of stored elements; -1 if the length of the raw bytes is no multiple of the element size.
   int64_t size() const {
     if (tensor_.has_raw_data()) {
       const auto bytes = static_cast<int64_t>(tensor_.raw_data().size());
@@ -46,7 +46,7 @@ class TensorReader {
           const auto bits = static_cast<uint16_t>(value);
           return load_element(dtype_, &bits, 0);
         }
-        default: {  // b1 and narrow integers are stored widened; values that do not fit saturate
+        default: {  // the field is wider than b1 and narrow integers, so values may saturate
           uint64_t memory = 0;
           store_element(dtype_, &memory, 0, static_cast<double>(value));
           return load_element(dtype_, &memory, 0);
@@ -55,7 +55,7 @@ class TensorReader {
     });
   }
 
-  // Returns the bits of an element that is a 64-bit integer.
+  // Returns the bits of an element; the elements must be 64-bit integers.
   uint64_t bits_at(int64_t index) const {
     if (tensor_.has_raw_data()) {
       uint64_t bits = 0;
@@ -75,7 +75,7 @@ bool has_wide_integers(DType dtype) {
   return dtype == DType::i64 || dtype == DType::u64;
 }
 
-// Reads elements that may be stored two to a byte.
+// Reads elements that may be stored in pairs, two to a byte.
 class ElementReader {
  public:
   ElementReader(const TensorReader& stored, ElementType type) : stored_(stored), type_(type) {}
@@ -105,7 +105,8 @@ Fill fill_of(const TensorReader& reader, DType dtype, int64_t count) {
     double squares = 0;
     for (int64_t i = 0; i < count; ++i) squares += (reader.at(i) - mean) * (reader.at(i) - mean);
     const double stddev = std::sqrt(squares / static_cast<double>(count));
-    // Masks contain infinities or NaN, which have no useful mean and deviation. Their generated values do not matter.
+    // A tensor with infinities or NaN, such as a mask, has no useful mean and deviation. It keeps the default fill,
+    // since its generated values do not matter.
     if (std::isfinite(mean) && std::isfinite(stddev)) fill.mean = mean, fill.stddev = stddev;
     return fill;
   }
@@ -127,7 +128,7 @@ int64_t Literal::int_at(int64_t index) const {
 
 Literal make_literal(DType dtype, Shape shape, std::vector<double> values) {
   if (values.empty()) values = {0};
-  // Compares bits, so that NaN equals itself and -0 differs from 0.
+  // Compares the bits of doubles, so that NaN equals itself and -0 differs from 0.
   const auto same = [&](double v) { return std::bit_cast<uint64_t>(v) == std::bit_cast<uint64_t>(values[0]); };
   if (std::all_of(values.begin(), values.end(), same)) values.resize(1);
   return {dtype, std::move(shape), std::move(values)};
@@ -159,8 +160,8 @@ Literal int_literal(Shape shape, const std::vector<int64_t>& values) {
   return literal_of_bits(DType::i64, shape, std::vector<uint64_t>(values.begin(), values.end()));
 }
 
-// Numbers of element types in onnx.proto. They are repeated here since an old onnx.proto, without these types, may be
-// installed.
+// Numbers of element types in onnx.proto. They are defined here because the installed onnx.proto may be too old to have
+// them.
 constexpr int kFloat8E4M3FN = 17, kFloat8E5M2 = 19, kUint4 = 21, kInt4 = 22;
 
 absl::StatusOr<DType> dtype_of(int onnx_type, std::string_view what) {
@@ -243,7 +244,7 @@ absl::Status check_shape(const Shape& shape, std::string_view what) {
   for (const int64_t extent : shape) {
     if (extent < 0) return invalid(what, ": extent ", extent, " is negative");
     if (extent > kMaxElements) return invalid(what, ": extent ", extent, " is over the limit of ", kMaxElements);
-    // The size of an empty tensor is limited as if its empty extents were 1, so that no product of extents overflows.
+    // In an empty tensor, an extent of 0 counts as 1, so that no product of extents can overflow.
     const int64_t factor = std::max<int64_t>(extent, 1);
     if (count > kMaxElements / factor)
       return invalid(what, ": more than ", kMaxElements, " elements, the limit of one tensor");

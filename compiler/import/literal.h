@@ -1,5 +1,5 @@
-// Literal is a tensor whose values are known while importing. Values are doubles. If all are equal (a splat), only one
-// is kept, so that a splat of any size takes little memory.
+// A Literal is a tensor whose values are known while importing. The values are kept as doubles. If all are equal (a
+// splat), only one is kept, so that large splats take little memory.
 #pragma once
 
 #include <optional>
@@ -14,16 +14,16 @@ class TensorProto;
 
 namespace wl::onnx_import {
 
-inline constexpr int64_t kLiteralBytes = 64 * 1024;        // a larger initializer becomes a weight without values
-inline constexpr int64_t kMaxElements = int64_t{1} << 40;  // most elements of any tensor, so that products of extents
-                                                           // stay within int64
+inline constexpr int64_t kLiteralBytes = 64 * 1024;  // a larger initializer becomes a weight without values
+// The most elements of any tensor, which keeps products of extents within an int64.
+inline constexpr int64_t kMaxElements = int64_t{1} << 40;
 
 struct Literal {
   DType dtype = DType::f32;
   Shape shape;
-  std::vector<double> values;  // one element if it is a splat; else all, in row-major order
-  // Empty where doubles hold all values. For 64-bit integers that doubles do not hold, `values` are multiples of 2048,
-  // and `low` has the numbers of 11 bits to add to them. Rows do not see such a literal; it becomes a sum of two
+  std::vector<double> values;  // one value for a splat; otherwise all values in row-major order
+  // Empty if doubles can hold all values. Otherwise these are 64-bit integers: `values` are multiples of 2048, and
+  // `low` has the lowest 11 bits, which must be added to them. Rows do not see such a literal; it becomes a sum of two
   // tensors.
   std::vector<double> low = {};
 
@@ -42,18 +42,20 @@ Literal int_literal(Shape shape, const std::vector<int64_t>& values);  // makes 
 // no such dtype. `what` names the tensor in the message, for example "input x".
 absl::StatusOr<DType> dtype_of(int onnx_type, std::string_view what);
 
-// How a tensor's elements are stored. ONNX stores integers of four bits two to a byte, the first in the low half. In
-// the graph such a tensor is an input of bytes, from which integers of eight bits are made.
+// How a tensor's elements are stored. ONNX stores two four-bit integers in a byte, the first in the low half. In the
+// graph such a tensor is an input of bytes, which is unpacked to integers of eight bits.
 struct ElementType {
-  DType dtype = DType::f32;  // dtype of the elements that ops read
-  int per_byte = 1;          // 2 for integers of four bits, else 1
+  DType dtype = DType::f32;  // dtype of the elements as ops read them
+  int per_byte = 1;          // elements in a byte: 2 for integers of four bits, else 1
 
   DType stored_dtype() const { return per_byte > 1 ? DType::u8 : dtype; }
-  // The shape of a tensor in stored elements: the last extent is halved if it is even, else the tensor is flattened.
+  // Returns the shape of a tensor in stored elements. For two elements in a byte, the last extent is halved if it is
+  // even; otherwise the tensor is flattened.
   Shape stored_shape(const Shape& shape) const;
 };
 absl::StatusOr<ElementType> element_type_of(int onnx_type, std::string_view what);
-// Returns the values of a literal as elements of this type are stored: for integers of four bits, as bytes.
+// Returns the values of a literal in the form in which elements of this type are stored: four-bit integers are packed
+// into bytes.
 std::vector<double> stored_values(const ElementType& type, const Literal& literal);
 
 // The dtype and shape of a tensor's stored elements. stored_type_of() fails as element_type_of() and check_shape() do.
@@ -67,8 +69,8 @@ absl::StatusOr<StoredType> stored_type_of(const onnx::TensorProto& tensor, std::
 // extent of 0 counts as 1.
 absl::Status check_shape(const Shape& shape, std::string_view what);
 
-// An initializer or constant. A tensor over kLiteralBytes that is not a splat has no `literal`, only `fill`, the
-// parameters of a generator of values.
+// An initializer or constant. A tensor of more than kLiteralBytes that is not a splat has no `literal`; its `fill` says
+// how values for it are generated.
 struct DecodedTensor {
   ElementType type;
   Shape shape;

@@ -17,7 +17,7 @@
 namespace wl::onnx_import {
 namespace {
 
-// Parses `text` as a JSON object. `key` is the metadata key that the error message names.
+// Parses `text` as a JSON object. `key` is the metadata key that `text` belongs to; error messages name it.
 absl::StatusOr<nlohmann::json> object_of(const std::string& key, const std::string& text) {
   auto json = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
   if (!json.is_object()) return invalid("metadata ", key, ": expected a JSON object");
@@ -92,8 +92,8 @@ absl::StatusOr<Metadata> metadata_of(const onnx::ModelProto& model) {
   return result;
 }
 
-// Returns a question for an error message: whether a name in `bind` that is similar to `dimension` was meant. Empty if
-// no name is similar.
+// Returns the question that ends an error message, whether a similar name in `bind` was meant to be `dimension`.
+// Returns "" if no name is similar.
 static std::string meant_by(const std::map<std::string, int64_t>& bind, const std::string& dimension) {
   for (const auto& [name, extent] : bind)
     if (!suggestion(name, {dimension}).empty()) return cat(" (is --bind ", name, "=", extent, " meant?)");
@@ -135,7 +135,7 @@ std::string label(const onnx::NodeProto& node, int index) {
 
 namespace {
 
-// Collects the names that the bodies of a node read from the enclosing graph.
+// Collects the names of values that the bodies of a node read from the enclosing graph.
 void add_captured(const onnx::GraphProto& body, std::set<std::string> own, std::vector<std::string>& names) {
   for (const auto& input : body.input()) own.insert(input.name());
   for (const auto& tensor : body.initializer()) own.insert(tensor.name());
@@ -177,7 +177,8 @@ absl::StatusOr<std::vector<int>> sorted_nodes(const onnx::GraphProto& graph, con
                                           : cat("an output of ", label(graph.node(it->second), it->second)));
     }
   }
-  // Kahn's algorithm, smallest index first, so that a sorted file keeps its order.
+  // This is Kahn's algorithm. Of the nodes that are ready, the one with the smallest index is taken, so that nodes in a
+  // valid order keep it.
   std::vector<int> waiting(static_cast<size_t>(graph.node_size()), 0);
   std::vector<std::vector<int>> readers(static_cast<size_t>(graph.node_size()));
   std::priority_queue<int, std::vector<int>, std::greater<>> ready;

@@ -19,9 +19,9 @@ class ValueInfoProto;
 
 namespace wl::onnx_import {
 
-// Returns the canonical name of a domain: "" and "ai.onnx" are the same.
+// Returns the canonical name of a domain: "ai.onnx" becomes "", since both mean the default domain.
 std::string domain_of(const std::string& name);
-std::string domain_text(const std::string& domain);  // returns the name of a domain for messages
+std::string domain_text(const std::string& domain);  // returns the name of a domain as messages spell it
 
 // Returns the opset version of each domain that the file imports. Fails if the file imports none, and on a version of
 // the default domain that is newer than the schemas (newest_opset()).
@@ -29,13 +29,13 @@ absl::StatusOr<std::map<std::string, int>> opsets_of(const onnx::ModelProto& mod
 
 struct Metadata {
   std::vector<std::string> weights;
-  std::map<std::string, Fill> fills;  // generator of values for each input: mean and deviation, or a range
+  std::map<std::string, Fill> fills;  // how values are generated, by input: mean and deviation, or a range
   std::string source;
 };
 absl::StatusOr<Metadata> metadata_of(const onnx::ModelProto& model);
 
-// Type of a graph input. input_type() takes the extents of symbolic dimensions from `options.bind`, fails if one is
-// missing there, and adds the names of the input's symbolic dimensions to `dimensions`.
+// The type of a graph input. input_type() takes the extents of symbolic dimensions from `options.bind` and fails if one
+// is missing there. It adds the names of the input's symbolic dimensions to `dimensions`.
 struct InputType {
   ElementType element;
   Shape shape;
@@ -43,7 +43,7 @@ struct InputType {
 absl::StatusOr<InputType> input_type(const onnx::ValueInfoProto& input, const ImportOptions& options,
                                      std::vector<std::string>& dimensions);
 
-// Returns how messages name a node: `node "name" (Add)` or, if the node has no name, `node #3 (Add)`.
+// Returns the name of a node for messages: `node "name" (Add)` or, if the node has no name, `node #3 (Add)`.
 std::string label(const onnx::NodeProto& node, int index);
 
 // Returns the indices of the nodes in topological order, each after the nodes that it reads. `known` has the names of

@@ -1,6 +1,6 @@
 // The standard ONNX operators as the onnx package defines them: names, versions, attributes and inputs.
-// tools/onnx_schema.py writes the tables (onnx_schema.inc); the importer checks nodes against them, and takes from them
-// the values of attributes that a node leaves out.
+// tools/onnx_schema.py writes these tables (onnx_schema.inc). The importer checks nodes against them and takes defaults
+// of attributes from them.
 #pragma once
 
 #include <cstdint>
@@ -17,9 +17,9 @@ namespace wl::onnx_import {
 
 struct SchemaAttribute {
   std::string_view name;
-  int type;  // number of the type in AttributeProto.AttributeType
+  int type;  // type of the attribute: a number of AttributeProto.AttributeType
   bool required;
-  bool has_default;  // for types INT, FLOAT and STRING; other defaults are not kept
+  bool has_default;  // only set for types INT, FLOAT and STRING; other defaults are not kept
   int64_t integer;
   float number;
   std::string_view text;
@@ -32,11 +32,11 @@ struct SchemaInput {
 
 struct Schema {
   std::string_view op;
-  int since;         // opset version in which this version of the op appeared
-  bool deprecated;   // whether the op is deprecated from this version on
-  int first, count;  // index of the op's first attribute, and number of attributes
+  int since;         // opset version that introduced this version of the op
+  bool deprecated;   // whether the op is deprecated since that opset version
+  int first, count;  // index of the op's first attribute, and number of its attributes
   int first_input, inputs;
-  bool variadic;  // the last input stands for any number of inputs
+  bool variadic;  // whether the last input stands for any number of inputs
 };
 
 std::span<const Schema> schemas();  // returns all schemas, ordered by name, then version
@@ -45,7 +45,7 @@ std::span<const SchemaInput> inputs_of(const Schema& schema);
 int newest_opset();
 std::string_view schema_source();  // returns the package that the schemas come from, e.g. "onnx 1.23.2"
 
-// Returns the schema in force at an opset version; null if the op does not exist there.
+// Returns the schema of an op that is in force at an opset version; null if the op does not exist in that version.
 const Schema* schema_of(std::string_view op, int version);
 const SchemaAttribute* attribute_of(const Schema& schema, std::string_view name);
 

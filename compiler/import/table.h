@@ -11,8 +11,8 @@
 
 namespace wl::onnx_import {
 
-// Newest opset version of the default domain that the rows follow. An op that a newer version defines anew has no row
-// there, since its meaning may have changed.
+// Newest opset version of the default domain that the rows follow. If a newer version redefines an op, the op has no
+// row from that version on, since its meaning may have changed.
 inline constexpr int kNewestOpset = 28;
 inline constexpr int kAnyLater = std::numeric_limits<int>::max();
 
@@ -22,14 +22,14 @@ struct Row {
   T (*build)(Call&);
   int until = kAnyLater;  // last opset version for which the function holds
   std::string_view domain = "";
-  // Whether a node whose inputs are all known is computed while importing. DequantizeLinear is not, because weights
-  // that stay bytes can be multiplied as bytes.
+  // Whether the node is computed while importing if all its inputs are known. This is false for DequantizeLinear, so
+  // that weights stay bytes, which can be multiplied as bytes.
   bool folds = true;
 };
 
 std::span<const Row> rows();  // returns all rows of the table
-// Returns the row of an op at an opset version, or null if there is none. If the op has a row for other versions only,
-// `*other` is set to that row.
+// Returns the row of an op at an opset version, or null if there is none. If the op has rows for other versions only,
+// `*other` is set to one of them.
 const Row* find_row(std::string_view domain, std::string_view op, int version, const Row** other = nullptr);
 
 }  // namespace wl::onnx_import

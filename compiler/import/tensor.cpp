@@ -1,4 +1,4 @@
-// The functions of T (call.h), a handle of a tensor in the graph that is being built.
+// The functions of T, the handle of a tensor in the graph that is being built (call.h).
 #include <algorithm>
 #include <limits>
 #include <numeric>
@@ -36,7 +36,7 @@ T broadcast_to(T x, const Shape& shape) {
     x.call().fail("a tensor of shape ", shape_text(from), " does not broadcast to ", shape_text(shape));
   }
   if (node.op == Op::constant) return x.call().constant(node.value, node.dtype, shape);
-  // Extents of 1 are removed first, so that broadcasts of [n] and of [1,n] become the same node.
+  // Axes of extent 1 are removed first, so that broadcasts of [n] and of [1,n] become the same node.
   Shape squeezed;
   std::vector<int64_t> dims;
   const size_t shift = shape.size() - from.size();
@@ -59,7 +59,7 @@ T stretch(T reduced, const std::vector<int64_t>& axes, const Shape& shape) {
 }
 
 T apply(Op op, std::initializer_list<Arg> operands) {
-  // Numbers take the type of the last tensor, since the first operand of select is its condition.
+  // Operands that are numbers take the dtype of the last tensor, not of the first, which for select is the condition.
   T like;
   std::vector<Shape> shapes;
   for (const Arg& arg : operands) {
@@ -133,7 +133,7 @@ T pad(T x, std::vector<int64_t> low, std::vector<int64_t> high, double value) {
   }
   x.call().check_shape(shape);
   Node node{.op = Op::pad, .operands = {x.id()}, .ints = std::move(low), .ints2 = std::move(high)};
-  // constant() rounds the number to the dtype.
+  // The padding value is rounded to the dtype by constant().
   node.value = x.call().builder().node(x.call().constant(value, x.dtype(), {}).id()).value;
   return x.call().checked(x.call().builder().add_node(std::move(node)));
 }
@@ -163,7 +163,7 @@ T window(T x, std::vector<int64_t> axes, std::vector<int64_t> params) {
         dilation > kMaxElements) {
       x.call().fail("window of size ", size, ", stride ", stride, " and dilation ", dilation, " is out of range");
     }
-    // Dividing avoids the product of size and dilation, which may overflow.
+    // The comparison divides, because the product of size and dilation may overflow.
     if (size > 1 && (extent - 1) / (size - 1) < dilation) {
       x.call().fail("window of size ", size, " and dilation ", dilation, " is larger than the padded extent ", extent);
     }
@@ -203,7 +203,7 @@ T mean(T x, const std::vector<int64_t>& axes, bool keep) {
   for (const int64_t axis : axes) count *= x.extent(axis);
   const T sum = reduce(Op::reduce_sum, x, axes, keep);
   if (!is_float(x.dtype())) return sum / static_cast<double>(count);
-  // The mean of no elements is NaN, which 0 * inf gives.
+  // The mean of no elements must be NaN, which the product 0 * inf gives.
   return sum * (count == 0 ? std::numeric_limits<double>::infinity() : 1.0 / static_cast<double>(count));
 }
 

@@ -1,5 +1,5 @@
-// Selects the field of a TensorProto that holds the elements of a tensor without raw data. Elements that are narrower
-// than those of the field are stored widened.
+// Selects the field of a TensorProto that holds the elements of a tensor without raw data. Such a field may store the
+// elements in a wider type than that of the tensor.
 #pragma once
 
 #include "compiler/base/dtype.h"

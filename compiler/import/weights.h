@@ -16,11 +16,11 @@ namespace wl {
 using WeightVisitor =
     std::function<absl::Status(const std::string& name, DType dtype, const Shape& shape, std::string_view bytes)>;
 
-// Writes up to `most` of the file's next bytes to `to` and returns their number: 0 at the end, -1 when the file cannot
-// be read.
+// Writes the next bytes of the file, at most `most`, to `to` and returns their number; 0 at the end of the file, -1 if
+// the file cannot be read.
 using ByteSource = std::function<int(char* to, int most)>;
 
-// Calls `visit` for every initializer, in the order of the file, and holds one of them in memory at a time. `external`
+// Calls `visit` for every initializer in the order of the file, with only one of them in memory at a time. `external`
 // reads values that are stored in other files. Errors: InvalidArgument for a file that is broken, Unimplemented for
 // unknown element types and for values in other files without `external`, and those of `visit` and `external`.
 absl::Status visit_weights(const ByteSource& onnx_file, const WeightVisitor& visit, const ExternalData& external = {});

@@ -9,7 +9,7 @@
 namespace wl {
 namespace {
 
-// Rewrite rules may move a factor of up to this size past a product or a sum (docs/numerics.md), which can make an
+// The largest factor that rewrite rules may move past a product or a sum (docs/numerics.md). Such a move can make an
 // intermediate result overflow or keep it from overflowing.
 constexpr double kRewriteRange = 256;
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
@@ -146,8 +146,8 @@ Estimate Rounding::stored(Estimate v) const {
   const double bound = std::isnan(v.worst) || std::isnan(v.spread) ? kInfinity : v.bound();
   if (std::isinf(bound)) return {v.value, kInfinity, kInfinity};
   if (!infinite && std::isinf(v.value))
-    return {v.value, kInfinity, kInfinity};  // the dtype has no infinity and stores
-                                             // its largest number instead
+    // The dtype has no infinity, so kernels store its largest number instead, which no finite bound covers.
+    return {v.value, kInfinity, kInfinity};
   if (!floating || !std::isfinite(v.value)) return v;
   double magnitude = std::fabs(v.value);
   if (magnitude + bound <= largest) return v;
@@ -163,7 +163,7 @@ SumErrors::SumErrors(DType dtype, int64_t n)
 }
 
 Estimate SumErrors::result(double value, double worst, double squares, double magnitude) const {
-  if (magnitude == 0 && worst == 0) return {value, 0, 0};  // a sum of exact zeros is exact
+  if (magnitude == 0 && worst == 0) return {value, 0, 0};  // if all terms are exact zeros, so is the sum
   Estimate v{value, 0, std::sqrt(squares) + spread_factor * magnitude};
   v.worst = literal_worst ? worst + worst_factor * magnitude : kConfidence * v.spread;
   if (rounding.floating) v.add_error(rounding.unit * std::fabs(value) + rounding.tiny);
@@ -212,8 +212,9 @@ double Elementwise::swing(const Estimate x[3], double r) const {
   return most;
 }
 
-// Returns how far a remainder can jump within its operands' intervals. It jumps by the divisor wherever the quotient
-// passes an integer, which its values at the ends of the intervals need not show.
+// Returns how far a remainder can jump while its operands move within their error intervals. The remainder jumps by the
+// divisor wherever the quotient passes an integer, which may happen between the ends of the intervals, where swing()
+// does not evaluate it.
 double Elementwise::remainder_swing(const Estimate x[3]) const {
   double least = kInfinity, most = -kInfinity;
   for (double sx : {-1.0, 1.0}) {
@@ -249,8 +250,8 @@ void Elementwise::propagate(const Estimate x[3], Estimate& result) const {
   if (row_.op == Op::max || row_.op == Op::min) {
     return set(std::max(x[0].worst, x[1].worst), std::max(x[0].spread, x[1].spread));
   }
-  // A power of a negative number is defined only for integer exponents, and rounding can turn an integer exponent into
-  // another number or the reverse.
+  // A power of a negative number is NaN unless the exponent is an integer, and rounding can make an exponent an integer
+  // or keep it from being one. If the base may be negative and the exponent has an error, the result has no bound.
   if (row_.op == Op::pow && x[1].bound() > 0 && x[0].value < x[0].bound()) return set(kInfinity, kInfinity);
   if (!std::isfinite(r)) {
     if (std::max({x[0].worst, x[1].worst, x[2].worst}) == kInfinity) return set(kInfinity, kInfinity);
@@ -267,7 +268,7 @@ void Elementwise::propagate(const Estimate x[3], Estimate& result) const {
     first += partial[i] * b;
     result.worst += partial[i] * x[i].worst;
     const double spread = partial[i] * x[i].spread;
-    // In x * x both operands are the same value, so their errors do not cancel.
+    // In x * x both operands are the same value, so their errors add up instead of partly cancelling.
     const bool twice = i == 1 && x[0].value == x[1].value && x[0].worst == x[1].worst;
     result.spread = twice ? result.spread + spread : std::sqrt(result.spread * result.spread + spread * spread);
   }
@@ -275,12 +276,13 @@ void Elementwise::propagate(const Estimate x[3], Estimate& result) const {
     double seen = swing(x, r);
     if (row_.op == Op::mod || row_.op == Op::fmod) seen = std::max(seen, remainder_swing(x));
     const bool smooth = std::isfinite(result.worst) && std::isfinite(result.spread);
-    // Many values may fall on the wrong side of a jump together, so these errors do not average out as roundings do.
+    // Many values may fall on the wrong side of a jump together, so the errors of jumps do not average out as those of
+    // roundings do.
     const double deviation = jumps_ && row_.op != Op::pow ? seen : seen / kConfidence;
     result.worst = smooth ? std::max(result.worst, seen) : seen;
     result.spread = smooth ? std::max(result.spread, deviation) : deviation;
   }
-  // The product of the two factors' errors is of second order, but it is the whole error when both factors are zero.
+  // The product of the two factors' errors is of second order, but where both factors are zero it is the only error.
   if (row_.op == Op::mul || row_.op == Op::fma) {
     double both = x[0].bound() * x[1].bound();
     set(result.worst + both, result.spread + both / kConfidence);
@@ -306,15 +308,15 @@ Estimate Elementwise::operator()(const Estimate x[3]) const {
     return {v.value, kInfinity, kInfinity};
   if (x[0].worst > 0 || x[1].worst > 0 || x[2].worst > 0) propagate(x, v);
   if (row_.op == Op::cast && saturates(to_) && std::fabs(v.value) > rounding_.largest) {
-    // A cast saturates inside a kernel too, so its result is rounded here. A value keeps its error, but an infinity
-    // that becomes a number has an infinite bound if it had an error.
+    // Casts saturate in kernels, so the exact result is rounded to the dtype here. Its error stays the same, except
+    // where an inexact infinity becomes the largest finite number: that result has an infinite bound.
     const bool infinite = std::isinf(v.value);
     v.value = round_to(to_, v.value);
     return infinite && std::isfinite(v.value) && v.bound() > 0 ? Estimate{v.value, kInfinity, kInfinity} : v;
   }
-  // At infinity a function takes its limit, which is exact if it is a whole number.
+  // At an infinite operand a function returns its limit, which is exact if it is a whole number.
   const bool limit = std::isinf(at[0]) && row_.arity == 1 && x[0].worst == 0 && v.value == std::trunc(v.value);
-  // The rounding error is relative to the value that is rounded, which may lie anywhere within the bound.
+  // The rounding error is relative to the rounded value, which may exceed v.value by as much as the bound.
   const double reach = std::fabs(v.value) + (std::isfinite(v.bound()) ? v.bound() : 0);
   if (relative_ > 0 && std::isfinite(v.value) && !limit) v.add_error(relative_ * reach + rounding_.tiny);
   // Machines without a fused multiply-add round the product as well.

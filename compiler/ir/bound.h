@@ -1,4 +1,4 @@
-// How rounding error grows through one operation (docs/numerics.md). Internal to the oracle.
+// Bounds how rounding errors grow through one operation (docs/numerics.md). Only the oracle uses this header.
 #pragma once
 
 #include <algorithm>
@@ -10,22 +10,22 @@
 
 namespace wl {
 
-// An exact value, and how far an evaluation in the nodes' dtypes may differ from it: `worst` in the worst case, and
-// `spread` as a standard deviation, if roundings are independent. The worst case of a long sum is far too large to be
-// useful, so kConfidence deviations replace it there.
+// An exact value, and how far an evaluation in the nodes' dtypes may differ from it: by `worst` in the worst case, and
+// with the standard deviation `spread` if roundings are independent. The worst case of a long sum is far too large to
+// be useful, so kConfidence standard deviations replace it there.
 inline constexpr double kConfidence = 8;
 struct Estimate {
   double value = 0, worst = 0, spread = 0;
-  int64_t whole = 0;  // the bits of an integer of magnitude 2^53 or more, which a double may not hold
+  int64_t whole = 0;  // for integers of magnitude 2^53 or more, which a double may not hold: their bits
   double bound() const { return std::min(worst, kConfidence * spread); }
-  // Adds an error that is independent of the others.
+  // Adds an error that is independent of those added so far.
   void add_error(double error) {
     worst += error;
     spread = std::sqrt(spread * spread + error * error);
   }
 };
 
-// Returns the integer of `dtype` that has the low bits of `bits`, as the nearest double.
+// Returns the integer of `dtype` whose bits are the low bits of `bits`, as the nearest double.
 double from_integer(DType dtype, uint64_t bits);
 // Returns the 64 bits of the integer `value` of `dtype`; values that 64 bits cannot hold saturate.
 int64_t bits_of(DType dtype, double value);
@@ -42,30 +42,31 @@ int64_t integer_result(Op op, DType from, DType to, const int64_t x[3]);
 // How a dtype rounds the result of an operation.
 struct Rounding {
   explicit Rounding(DType dtype);
-  // Returns the result `v`, which is not yet rounded, as the dtype stores it. A value that certainly overflows becomes
-  // an exact infinity. The bound becomes infinite where both a finite and an infinite result are right, where the bound
-  // is NaN, and where the value is infinite but the dtype has no infinity.
+  // Returns `v`, the result of an operation before rounding, as the dtype stores it. A value that certainly overflows
+  // becomes an exact infinity. The bound is infinite in three cases: the result may be finite or infinite, the bound is
+  // NaN, or the value is infinite but the dtype has no infinity.
   Estimate stored(Estimate v) const;
   bool floating;
   double unit, tiny, largest;
-  bool wider_allowed;  // a fused kernel may keep f32 between ops, so overflow may or may not happen
+  bool wider_allowed;  // whether overflow may fail to happen, since fused kernels may keep f32 between ops
   bool infinite;       // whether the dtype has infinities
 };
 
-// The error of a sum of n terms: the errors of the terms, and the roundings of the accumulator that sums of `dtype`
-// have, which are relative to the sum of the terms' magnitudes. For up to kConfidence^2 terms the worst case is the
-// true one.
+// The error of a sum of n terms. It consists of the errors of the terms and of the roundings in the accumulator for
+// sums of `dtype`, which are relative to the sum of the terms' magnitudes. Only sums of at most kConfidence^2 terms get
+// the true worst case.
 struct SumErrors {
   SumErrors(DType dtype, int64_t n);
-  // Returns the sum `value` with its error after rounding to the dtype. `worst`, `squares` and `magnitude` are the sums
-  // over the terms of worst, spread^2 and |term|.
+  // Returns the sum `value` with the error that it has after rounding to the dtype. `worst`, `squares` and `magnitude`
+  // are the sums of worst, spread^2 and |term| over the terms.
   Estimate result(double value, double worst, double squares, double magnitude) const;
   bool literal_worst;
   double worst_factor, spread_factor;
   Rounding rounding;
 };
 
-// Evaluates one elementwise op, with its error, on operands x of dtype `from` (for select: the dtype of operand 1).
+// Evaluates one elementwise op and its error. The operands x are of dtype `from`; for select, this is the dtype of
+// operand 1.
 class Elementwise {
  public:
   Elementwise(Op op, DType from, DType to);
@@ -79,9 +80,9 @@ class Elementwise {
   const OpInfo& row_;
   DType from_, to_;
   Rounding rounding_;
-  bool jumps_;  // whether derivatives do not bound the error, so both ends of the operands' intervals are evaluated
+  bool jumps_;  // whether derivatives do not bound the op's error, so that its operands' intervals are sampled
   bool compares_, logical_;
-  bool whole_;  // whether operands and result are integers, which are computed exactly
+  bool whole_;  // whether operands and result are integers, so that the result is exact
   double relative_;
 };
 

@@ -39,7 +39,7 @@ std::vector<int64_t> normalised_axes(std::vector<int64_t> axes, size_t rank) {
 
 NodeId Builder::fail(absl::Status status) {
   if (status_.ok()) status_ = std::move(status);
-  // Later calls may refer to this placeholder; finish() reports the error.
+  // The caller gets the number of this placeholder node, so that it can go on building; finish() reports the error.
   graph_.nodes.push_back(Node{});
   return static_cast<NodeId>(graph_.nodes.size()) - 1;
 }
@@ -81,7 +81,7 @@ NodeId Builder::iota(DType dtype, Shape shape, int axis) {
 NodeId Builder::elementwise(Op op, std::vector<NodeId> operands) {
   const Shape* shape = nullptr;
   for (NodeId id : operands) {
-    if (id < 0 || id >= static_cast<NodeId>(graph_.nodes.size())) continue;  // infer() reports such an operand
+    if (id < 0 || id >= static_cast<NodeId>(graph_.nodes.size())) continue;  // infer() reports unknown operands
     if (node(id).op != Op::constant || !node(id).shape.empty()) shape = &node(id).shape;
   }
   if (shape != nullptr && !shape->empty()) {

@@ -1,7 +1,7 @@
-// Builder makes the nodes of a valid graph. It interns nodes: a node equal to an earlier one gets the number of that
-// one. Its functions infer shapes and dtypes. The first mistake is kept and returned by finish(), so code that builds a
-// graph needs no error handling. elementwise() expands scalar constants to the shape of the other operands, which must
-// have equal shapes (use broadcast).
+// Builder makes the nodes of a valid graph. It interns nodes: a node equal to an earlier one gets the earlier one's
+// number. Its functions infer shapes and dtypes. The first mistake is kept and returned by finish(), so code that
+// builds a graph needs no error handling. elementwise() expands scalar constants to the shape of the other operands,
+// which must all have the same shape (call broadcast() first).
 #pragma once
 
 #include <optional>
@@ -25,25 +25,27 @@ class Builder {
   NodeId cast(NodeId x, DType dtype);
   NodeId reshape(NodeId x, Shape shape);
   NodeId transpose(NodeId x, std::vector<int64_t> perm);
-  // `axes[i]` is what axis i of x stands for. Transposes x so that these numbers ascend, and sorts `axes` with them.
+  // `axes` has a number for each axis of x. Transposes x so that these numbers ascend, and sorts `axes` in the same
+  // way.
   NodeId in_order(NodeId x, std::vector<int64_t>& axes);
   NodeId broadcast(NodeId x, Shape shape, std::vector<int64_t> dims);
   // Broadcasts as NumPy does: the axes of x align with the trailing ones of `shape`, and extents of 1 stretch.
   NodeId broadcast_to(NodeId x, const Shape& shape);
   NodeId slice(NodeId x, std::vector<int64_t> starts, std::vector<int64_t> steps, Shape shape);
   NodeId reduce(Op op, NodeId x, std::vector<int64_t> axes);
-  // Reduces, then broadcasts the result along the reduced axes to the shape of x.
+  // Reduces x over `axes`, then broadcasts the result along these axes to the shape of x.
   NodeId reduce_keep(Op op, NodeId x, std::vector<int64_t> axes);
-  // `dtype` of the result: by default the dtype of a, for bytes always i32; f32 is allowed for narrower floats.
+  // `dtype` is that of the result. By default it is the dtype of a; products of bytes are always i32, and narrow floats
+  // may have f32.
   NodeId contract(NodeId a, NodeId b, std::string einsum, std::optional<DType> dtype = {}, bool tf32 = false);
   NodeId take_along(NodeId x, NodeId index, int64_t axis);
   NodeId add(NodeId a, NodeId b) { return elementwise(Op::add, {a, b}); }
   NodeId sub(NodeId a, NodeId b) { return elementwise(Op::sub, {a, b}); }
   NodeId mul(NodeId a, NodeId b) { return elementwise(Op::mul, {a, b}); }
   NodeId div(NodeId a, NodeId b) { return elementwise(Op::div, {a, b}); }
-  // Completes the node with infer() and returns the number of an equal earlier node, or adds it. Inputs are always
-  // added. All other functions add their nodes with this one. An illegal node is an error (see finish()), and the
-  // number returned is then the first operand's or a placeholder's.
+  // Fills in the node's shape and dtype by infer(). Returns the number of an equal earlier node, or adds the node and
+  // returns its number; inputs are always added. All other functions call this one. An illegal node is an error (see
+  // finish()), and the number returned is then that of its first operand or of a placeholder.
   NodeId add_node(Node node);
   void output(std::string name, NodeId node);
 

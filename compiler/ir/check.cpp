@@ -31,8 +31,8 @@ class Chooser {
   uint64_t state_;
 };
 
-// Returns up to `wanted` distinct positions in [0, count), ascending, including the first and the last; all of them if
-// there are no more than `wanted`. `choose` draws one position.
+// Returns up to `wanted` distinct positions in [0, count), in ascending order, including the first and the last; all
+// positions if `count` is at most `wanted`. `choose` draws one position.
 template <typename Choose>
 std::vector<int64_t> places(int64_t count, int64_t wanted, Choose choose) {
   std::set<int64_t> chosen;
@@ -40,7 +40,7 @@ std::vector<int64_t> places(int64_t count, int64_t wanted, Choose choose) {
     for (int64_t i = 0; i < count; ++i) chosen.insert(i);
   } else {
     chosen = {0, count - 1};
-    // On small axes choose() repeats the same edges, so the number of attempts is limited.
+    // On small axes choose() draws the same few positions again and again, so the number of draws is limited.
     for (int64_t tries = 0; tries < 8 * wanted && static_cast<int64_t>(chosen.size()) < wanted; ++tries)
       chosen.insert(choose());
   }
@@ -80,7 +80,7 @@ std::vector<Query> sample_queries(const Graph& graph, uint64_t seed, int samples
 
 absl::StatusOr<Check> make_check(const Graph& graph, uint64_t seed, int samples, int rows) {
   const std::vector<Query> queries = sample_queries(graph, seed, samples, rows);
-  // Generated indices may lie outside their axes. A kernel then takes the nearest element, and so must the oracle.
+  // Generated indices may lie outside their axes. Kernels then read the nearest element, and so must the oracle.
   WL_ASSIGN_OR_RETURN(auto values,
                       evaluate(graph, generated_inputs(graph, seed), queries, BeforeJumps::kExact, Outside::kNearest));
   Check check{.seed = seed, .samples = {}};
@@ -88,7 +88,7 @@ absl::StatusOr<Check> make_check(const Graph& graph, uint64_t seed, int samples,
   for (size_t i = 0; i < queries.size(); ++i) {
     for (size_t k = 0; k < queries[i].indices.size(); ++k) {
       const Value& v = values[i][k];
-      if (!std::isfinite(v.bound)) continue;  // an infinite bound would accept any result
+      if (!std::isfinite(v.bound)) continue;  // an infinite bound accepts any result, so the element is skipped
       check.samples.push_back({first_output + static_cast<int>(i), queries[i].indices[k], v.value, v.bound});
     }
   }

@@ -6,10 +6,10 @@
 namespace wl {
 namespace {
 
-constexpr int64_t kMaxElements = int64_t{1} << 36;  // most elements of one tensor; its set has 16 million page numbers
-constexpr int64_t kMaxDemanded = int64_t{1} << 30;  // most demanded elements of all tensors; 16 to 24 bytes each
+constexpr int64_t kMaxElements = int64_t{1} << 36;  // most elements of a tensor; its set then has 16 million pages
+constexpr int64_t kMaxDemanded = int64_t{1} << 30;  // most demanded elements of all tensors, each of 16 to 24 bytes
 
-// Whether a small change of a float operand can change the node's values by much.
+// Whether the node's values can change by much when a float operand changes by little.
 bool has_jumps(const Graph& graph, const Node& node) {
   if (class_of(node.op) != OpClass::kElementwise || !is_float(graph.nodes[node.operands[0]].dtype)) return false;
   return info(node.op).slope == Slope::kJumps || !is_float(node.dtype);

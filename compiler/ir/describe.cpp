@@ -6,7 +6,7 @@
 namespace wl {
 
 std::string describe_group(const Graph& group) {
-  // The ops that characterise a group, in order and without repetition.
+  // The names of the ops that characterise a group, in the order of its nodes and without repetition.
   std::vector<std::string_view> structural, elementwise;
   for (const Node& node : group.nodes) {
     const OpClass cls = class_of(node.op);

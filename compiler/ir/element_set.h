@@ -34,7 +34,7 @@ class ElementSet {
     }
   }
 
-  // Computes the ranks. Call it after the last insert and before count() and position().
+  // Computes the ranks of all elements. Must be called after the last insert() and before count() or position().
   void freeze() {
     count_ = 0;
     for (int32_t p : page_of_) {

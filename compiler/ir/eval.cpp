@@ -92,7 +92,7 @@ void Evaluator::compute_elementwise(NodeId id, const ElementSet& set, Column& ou
   const Node& at = node(id);
   int arity = info(at.op).arity;
   Elementwise apply(at.op, node(at.operands[at.op == Op::select ? 1 : 0]).dtype, at.dtype);
-  bool same[3] = {};  // whether the operand's demanded elements are exactly those of this node
+  bool same[3] = {};  // whether exactly the same elements of the operand are demanded as of this node
   for (int j = 0; j < arity; ++j) same[j] = sets_[at.operands[j]]->count() == set.count();
   size_t k = 0;
   set.for_each([&](int64_t i) {
@@ -147,7 +147,7 @@ struct Accumulator {
     if (op == Op::reduce_min) value = floating ? infinity : round_to(dtype, infinity);
     if (!floating) whole = bits_of(dtype, value);
   }
-  // Adds one more integer, given by its bits; `w` is its worst-case error.
+  // Adds one more integer to the accumulator. `x` has its bits, and `w` is its worst-case error.
   void add(int64_t x, float w) {
     const int64_t both[3] = {whole, x, 0};
     whole = integer_result(combine_of(op), dtype, dtype, both);
@@ -192,7 +192,7 @@ struct Accumulator {
   DType dtype;
   bool floating;
   double value = 0, worst = 0, spread = 0, squares = 0, magnitude = 0, upper = 0;
-  int64_t whole = 0;  // the bits of the result, for integers
+  int64_t whole = 0;  // for integers: the bits of the result
 };
 
 }  // namespace
@@ -231,7 +231,7 @@ absl::Status Evaluator::compute_take_along(NodeId id, const ElementSet& set, Col
                                          " is outside [", -extent, ",", extent, ")"));
     }
     Estimate taken = element(at.operands[0], taken_from(graph_, at, i, pick.at));
-    // If the index has an error, the element that its value selects is taken, with an unbounded error.
+    // If the index has an error, a kernel may select any element, so the element selected here gets an infinite error.
     if (index.worst != 0) taken.worst = taken.spread = std::numeric_limits<double>::infinity();
     out.put(k++, taken);
   });

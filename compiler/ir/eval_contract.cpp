@@ -10,12 +10,13 @@ namespace wl {
 namespace {
 
 struct Pair {
-  int32_t a, b;      // the number of a row of operand a and of a row of operand b
-  int64_t position;  // position of their dot product in the output column
+  int32_t a, b;      // number of a row in operand a, and number of a row in operand b
+  int64_t position;  // where the output column stores the dot product of these rows
 };
 
-// The rows (the elements of an operand that one result sums over) that the demanded results are dot products of:
-// `bases` has the first element of each row of a and of b, and `pairs` the two rows of each result.
+// The rows that are needed for the demanded results, each of which is the dot product of two rows: the elements of a
+// and of b that it sums over. `bases` has the first element of each row of a and of b, and `pairs` the two rows of each
+// result.
 struct Rows {
   std::vector<int64_t> bases[2];
   std::vector<Pair> pairs;
@@ -43,13 +44,14 @@ Rows rows_of(const ElementSet& set, const ContractMaps& maps, const int64_t size
   return out;
 }
 
-// A panel (some rows, contiguous) of each operand, and the number of the first row in it.
+// A panel of each operand, which is a contiguous copy of some of its rows, and the numbers of the panels' first rows.
 struct Panels {
   Panel a, b;
   int32_t a_first = 0, b_first = 0;
 };
 
-// Computes the dot products of sorted pairs whose rows lie in the two panels, up to 2 x 4 at a time.
+// Computes the dot products of those pairs whose rows lie in the two panels, in blocks of up to 2 x 4. `pairs` must be
+// sorted.
 void put_products(const PanelProduct& multiply, const Panels& panels, std::span<const Pair> pairs, Column& out) {
   for (size_t begin = 0; begin < pairs.size();) {
     // Takes all pairs of one row of a, together with those of the next row if they have the same rows of b.
@@ -86,14 +88,14 @@ void Evaluator::compute_contract(const Node& at, const ElementSet& set, Column& 
   const NodeId ids[2] = {at.operands[0], at.operands[1]};
   ContractMaps maps(at, node(ids[0]).shape, node(ids[1]).shape);
   const int64_t terms = maps.terms;
-  if (terms == 0) return;  // an empty sum is zero
+  if (terms == 0) return;  // the sum of no terms is zero, as `out` already is
   const std::vector<int64_t> steps[2] = {maps.a_step.all(), maps.b_step.all()};
   const int64_t padded = (terms + kPanelAlignment - 1) / kPanelAlignment * kPanelAlignment;
 
   const int64_t sizes[2] = {elements(node(ids[0]).shape), elements(node(ids[1]).shape)};
   auto [bases, pairs] = rows_of(set, maps, sizes);
 
-  // The values of a panel take about 4 MB for a and 512 KB for b, so that they stay in cache.
+  // The values of a panel of a take about 4 MB and those of a panel of b 512 KB, so that both stay in cache.
   const auto a_rows = static_cast<int32_t>(std::clamp<int64_t>((int64_t{1} << 19) / padded, 2, 4096));
   const auto b_rows = static_cast<int32_t>(std::clamp<int64_t>((int64_t{1} << 16) / padded, 4, 4096));
   const auto order = [&](const Pair& p) { return std::array<int32_t, 4>{p.a / a_rows, p.b / b_rows, p.a, p.b}; };
@@ -123,7 +125,7 @@ void Evaluator::compute_contract(const Node& at, const ElementSet& set, Column& 
   }
   if (is_float(at.dtype) || size_of(at.dtype) < 4) return;
   if (largest(columns_[ids[0]]) * largest(columns_[ids[1]]) * static_cast<double>(terms) < 0x1p53) return;
-  // The sums may exceed what a double holds exactly, so they are computed again, in integers modulo 2^64.
+  // The sums of these integers may exceed what a double holds exactly, so they are computed again, modulo 2^64.
   IndexCursor a_base(maps.a_row), b_base(maps.b_row);
   size_t k = 0;
   set.for_each([&](int64_t i) {

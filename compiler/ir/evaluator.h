@@ -1,6 +1,6 @@
-// Internal to the oracle (eval.h): the demanded elements of every node, which are those that the queries need, and
-// their values. demand.cpp walks the nodes backwards and collects the sets of demanded elements; eval.cpp walks the
-// nodes forwards and computes the values of just those elements.
+// Internals of the oracle (eval.h). The demanded elements of a node are those that the queries need. demand.cpp walks
+// the nodes backwards and collects the sets of demanded elements; eval.cpp walks the nodes forwards and computes the
+// values of just those elements.
 #pragma once
 
 #include <memory>
@@ -13,11 +13,11 @@
 
 namespace wl {
 
-// The values and errors of a node's demanded elements, in index order. Errors are rounded up to f32.
+// The values of a node's demanded elements and their errors, in index order. Errors are rounded up to f32.
 struct Column {
   std::vector<double> value;
   std::vector<float> worst, spread;
-  std::vector<int64_t> whole;  // as in Estimate; only for integers of 64 bits
+  std::vector<int64_t> whole;  // bits of integers, as in Estimate; empty unless they are of 64 bits
   void resize(size_t n, DType dtype) {
     value.resize(n);
     worst.resize(n);
@@ -34,32 +34,32 @@ struct Column {
   static float up(double error) { return static_cast<float>(error * (1 + 0x1p-22) + (error > 0 ? 0x1p-149 : 0)); }
 };
 
-// Where a reduction reads its operand: `outer` maps an output element to the first element that it reduces, and `inner`
-// gives the offsets of all that it reduces.
+// Where a reduction reads its operand. `outer` maps an output element to the first operand element that is reduced to
+// it; `inner` gives the offsets from that element to all of them.
 struct ReduceMaps {
   ReduceMaps(const Node& node, const Shape& operand);
   IndexMap outer, inner;
 };
 
-// Where a contraction reads its operands. `a_row` and `b_row` map an output element to the first element that it needs
-// of a and of b; `a_step` and `b_step` give the offsets along the summed letters, `terms` of each.
+// Where a contraction reads its operands. `a_row` and `b_row` map an output element to the first element of a and of b
+// that it is computed from; `a_step` and `b_step` give the `terms` offsets along the summed letters.
 struct ContractMaps {
   ContractMaps(const Node& node, const Shape& a, const Shape& b);
   IndexMap a_row, b_row, a_step, b_step;
   int64_t terms = 1;
 };
 
-// How the oracle keeps the values that an operand of a jump (a comparison, floor, a conversion to integers) is computed
-// from. They decide on which side of the jump the operand falls. kExact: as exactly as a double can. kRounded: rounded
-// to the dtype after every operation, as a program that stores each value does. The oracle's bounds cover both sides; a
-// caller that needs the value that other programs compute takes kRounded.
+// How the oracle computes the values before a jump (a comparison, floor, a conversion to integers), since their last
+// bits can decide on which side of the jump the operand falls. kExact: as exactly as a double can. kRounded: rounded to
+// the dtype after every operation, as a program that stores each value does. The oracle's bounds cover both sides;
+// kRounded is for callers that need the value that other programs compute.
 enum class BeforeJumps { kExact, kRounded };
 
-// What the index of a take_along outside its axis means: an error, or the nearest element, which kernels take if they
-// cannot report errors.
+// What happens if an index of a take_along lies outside its axis: an error, or the nearest element is read, as by
+// kernels that cannot report errors.
 enum class Outside { kError, kNearest };
 
-// The same as evaluate() in eval.h, which uses kExact and kError.
+// Like evaluate() in eval.h, which uses kExact and kError.
 absl::StatusOr<std::vector<std::vector<Value>>> evaluate(const Graph& graph, const InputReader& inputs,
                                                          const std::vector<Query>& queries, BeforeJumps before_jumps,
                                                          Outside outside = Outside::kError);
@@ -96,30 +96,31 @@ class Evaluator {
   const InputReader& inputs_;
   const BeforeJumps before_jumps_;
   const Outside outside_;
-  const std::vector<bool> loose_exps_;             // by node: whether it is an exp that may be less exact
-  std::vector<bool> rounded_;                      // by node: whether its values are rounded to its dtype
-  std::vector<std::unique_ptr<ElementSet>> sets_;  // null for a node of which no element is demanded
+  const std::vector<bool> loose_exps_;             // for each node: whether it is an exp that may be less exact
+  std::vector<bool> rounded_;                      // for each node: whether its values are rounded to its dtype
+  std::vector<std::unique_ptr<ElementSet>> sets_;  // for each node: its demanded elements; null if there are none
   std::vector<Column> columns_;
-  std::vector<NodeId> last_user_;  // by node: its last user, after which its values are freed; never for queried nodes
+  std::vector<NodeId> last_user_;  // for each node: its last user, after which its values are freed unless queried
   int64_t demanded_ = 0;
 };
 
-// Where an element of a pad or concat comes from: the operand's number (-1: the pad value) and the element of it.
+// Where an element of a pad or concat comes from: the number of the operand, or -1 for the pad value, and the index in
+// that operand.
 struct Origin {
   int operand;
   int64_t index;
 };
 Origin origin_of(const Graph& graph, const Node& node, int64_t index);
 
-// Returns whether `index` lies in [-extent, extent), and the position along take_along's axis of the element that it
-// selects or of the nearest one.
+// Returns whether `index` lies in [-extent, extent), and which position along take_along's axis it selects. For an
+// index outside, this is the nearest position.
 struct Picked {
   bool inside;
   int64_t at;
 };
 Picked picked(double index, int64_t extent);
-// Returns the element of operand 0 that output element `i` of a take_along reads when its index, counted from 0, is
-// `pick`.
+// Returns which element of operand 0 is read for output element `i` of a take_along. `pick` is the position along the
+// axis, counted from 0.
 int64_t taken_from(const Graph& graph, const Node& node, int64_t i, int64_t pick);
 
 }  // namespace wl

@@ -38,22 +38,24 @@ struct OpInfo {
   OpClass cls;
   int arity;  // number of operands; -1 = one or more
   std::string_view ints, ints2;
-  int cost;       // issue slots per element
+  int cost;       // cost of one element in issue slots
   ViewKind view;  // for views only
-  Op combine;     // for reductions and contractions only
+  Op combine;     // for reductions and contractions: the op that joins partial results
   Takes takes;    // this field and those below are for elementwise ops only
   Law law;
   Slope slope;
   ResultType result;
   double ulps;
-  std::string_view spelling;  // the op's text in kernels; "": a call of the prelude's wl_<name>
-  // The op's result at (x, y, z), and the absolute values of its partial derivatives there, given its result r.
+  std::string_view spelling;  // the op's text in kernels; "": a call of the prelude's function wl_<name>
+  // `value` returns the op's result at (x, y, z). `partials` returns the absolute values of its partial derivatives
+  // there, given the result r.
   double (*value)(double x, double y, double z);
   void (*partials)(double x, double y, double z, double r, double out[3]);
 };
-std::span<const OpInfo> ops();  // Returns kOps, in the order of the enum.
+std::span<const OpInfo> ops();  // returns kOps, in the order of enum Op
 const OpInfo& info(Op op);
-// The most work on an element, in issue slots, that a kernel repeats for every use rather than loading a stored result.
+// The largest cost of an element, in issue slots, at which a kernel computes a value again for every use, rather than
+// storing and loading it.
 inline constexpr int kCheapWork = 4;
 inline OpClass class_of(Op op) {
   return info(op).cls;
@@ -62,7 +64,7 @@ inline std::string_view name_of(Op op) {
   return info(op).name;
 }
 
-// Whether an op works on the bits of integers; and whether it works on truth values (b1).
+// is_bitwise(): whether an op works on the bits of integers. is_logical(): whether it works on truth values (b1).
 inline bool is_bitwise(Op op) {
   return info(op).takes == Takes::kIntegers || info(op).takes == Takes::kUnsigned;
 }
@@ -73,14 +75,14 @@ inline bool is_logical(Op op) {
 inline bool is_combine(Op op) {
   return info(op).law >= Law::kIdentityZero;
 }
-// combine_of returns the elementwise op that joins two partial results of a reduction or contraction. identity_of
-// returns that op's identity: the value of `dtype` that it joins to any other without changing the other.
+// combine_of() returns the elementwise op that joins two partial results of a reduction or contraction. identity_of()
+// returns the identity of that op: the value of `dtype` that leaves any other value unchanged when joined to it.
 Op combine_of(Op reduce);
 double identity_of(Op combine, DType dtype);
 
 using Shape = std::vector<int64_t>;
 using NodeId = int;
-int64_t elements(const Shape& shape);  // Returns 1 for a scalar, 0 when an extent is 0.
+int64_t elements(const Shape& shape);  // number of elements: 1 for a scalar, 0 if an extent is 0
 std::vector<int64_t> row_major_strides(const Shape& shape);
 
 struct Node {
@@ -88,11 +90,11 @@ struct Node {
   DType dtype = DType::f32;
   Shape shape = {};
   std::vector<NodeId> operands = {};
-  std::vector<int64_t> ints = {}, ints2 = {};  // attributes, with the meaning that the op's row gives them
+  std::vector<int64_t> ints = {}, ints2 = {};  // attributes, whose meaning is given by the op's row
   double value = 0;                            // value of a constant, fill value of a pad
   std::string text = {};                       // name of an input, einsum of a contract
-  Fill fill = {};                              // generator of an input
-  bool tf32 = false;  // on a contract of f32: kernels may use only 10 mantissa bits of each factor (docs/numerics.md)
+  Fill fill = {};                              // how the values of an input are generated
+  bool tf32 = false;  // for a contract of f32: whether kernels may cut factors to 10 mantissa bits (docs/numerics.md)
   bool operator==(const Node&) const = default;
 };
 
@@ -110,32 +112,32 @@ struct Graph {
   bool operator==(const Graph&) const = default;
 };
 
-// The three letter lists of a contract's text "A,B->C".
+// The letters of the operands and the result in a contract's text "A,B->C".
 struct Einsum {
   std::string a, b, out;
 };
 absl::StatusOr<Einsum> parse_einsum(std::string_view text);
 
-// Sets `tf32` on every contract whose operands are f32, which lets kernels cut the factors to tf32.
+// Sets `tf32` on every contract whose operands are f32. Kernels may then cut the factors to tf32.
 void allow_tf32(Graph& graph);
 
 inline constexpr int kMaxRank = 16;
 std::string shape_text(const Shape& shape);              // formats a shape, e.g. "[4096,1024]"
 std::string type_text(DType dtype, const Shape& shape);  // formats a type, e.g. "f32[4096,1024]"
-Shape without_units(const Shape& shape);                 // returns the extents that are not 1, in order
+Shape without_units(const Shape& shape);                 // returns the extents other than 1, in order
 
-// Whether f(x, y) == f(y, x) for all x and y.
+// Whether op(x, y) == op(y, x) for all x and y.
 inline bool is_commutative(Op op) {
   return info(op).law != Law::kNoLaw;
 }
 
-// Returns `value` rounded to the nearest number of `dtype`. Integer dtypes round toward zero and saturate; NaN becomes
-// 0.
+// Returns the number of `dtype` that is nearest to `value`. For integer dtypes, the value is rounded toward zero and
+// saturates, and NaN becomes 0.
 double round_to(DType dtype, double value);
 
 // Checks every invariant that the rest of the compiler relies on: the order of the nodes, arity, the counts and ranges
-// of attributes, shapes and dtypes as infer() gives them, unique input and output names, at least one output. The
-// error's message names the node or output.
+// of attributes, shapes and dtypes as infer() gives them, unique names of inputs and of outputs, and that there is an
+// output. The error's message names the node or output.
 absl::Status verify(const Graph& graph);
 
 // Fills in node.shape and node.dtype from the operands (nodes of `earlier`) and attributes. The caller sets the shape
@@ -144,8 +146,8 @@ absl::Status verify(const Graph& graph);
 // fields that do not apply to the op or dtype. Returns InvalidArgument, with the op's name, for an illegal combination.
 absl::Status infer(std::span<const Node> earlier, Node& node);
 
-// Returns the graph with only the nodes that its outputs need, renumbered in the same order. Unused inputs stay, unless
-// `drop_inputs` is set.
+// Returns the graph with only the nodes that its outputs need, renumbered in the same order. Inputs stay even if they
+// are not used, unless `drop_inputs` is set.
 Graph prune(Graph graph, bool drop_inputs = false);
 
 }  // namespace wl

@@ -37,8 +37,8 @@ namespace {
 
 using Axes = std::vector<ViewMap::Axis>;
 
-// The functions that the rows of views in ops.def name. Each sets how the view's coordinates lie in the operand. Before
-// the call, axis i of the operand is axis i of the view.
+// The functions that ops.def names in its rows of views. Each changes `Axes` to say where the view's coordinates lie in
+// the operand; before the call, axis i of the operand is axis i of the view.
 
 void no_axes(const Node& view, Axes&) {
   WL_CHECK(false, name_of(view.op), " maps no axes");

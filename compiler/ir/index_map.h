@@ -1,6 +1,6 @@
-// An affine map from the elements of one tensor to the elements of another, both given by their row-major numbers. It
+// An affine map from the elements of one tensor to the elements of another, both given by their row-major indices. It
 // describes transposes, broadcasts, slices and windows, and how reductions and contractions read their operands.
-// Neighbouring axes that a single stride walks through are merged, and axes of extent 1 are left out.
+// Neighbouring axes that have a common stride are merged, and axes of extent 1 are left out.
 #pragma once
 
 #include <cstdint>
@@ -13,17 +13,18 @@ namespace wl {
 
 struct IndexMap {
   Shape extents;
-  std::vector<int64_t> strides;  // stride in the target tensor for each extent
+  std::vector<int64_t> strides;  // for each extent, the stride in the tensor that is mapped to
   int64_t offset = 0;
 
   IndexMap() = default;
   IndexMap(const Shape& shape, const std::vector<int64_t>& strides, int64_t offset);
   int64_t operator()(int64_t index) const;
-  // Returns the elements that all elements map to, in row-major order.
+  // Returns the values of the map at all elements, in row-major order.
   std::vector<int64_t> all() const;
 };
 
-// Evaluates an IndexMap at increasing indices. The next index within a row costs one addition instead of divisions.
+// Evaluates an IndexMap at increasing indices. If the next index is in the same row, it costs one addition instead of
+// divisions.
 class IndexCursor {
  public:
   explicit IndexCursor(const IndexMap& map) : map_(map) {}
@@ -44,29 +45,31 @@ class IndexCursor {
   int64_t next_ = -1, left_ = 0, at_ = 0;
 };
 
-// Where in its operand a view of kind kAxes (ops.def) reads each of its elements.
+// Where a view of kind kAxes (ops.def) reads each of its elements in its operand.
 struct ViewMap {
   struct Step {
-    size_t axis = 0;  // an axis of the view
+    size_t axis = 0;  // number of an axis of the view
     int64_t by = 1;
   };
-  // The coordinate along one axis of the operand is base + the sum over `steps` of by * (the view's coordinate along
-  // axis). If `padded` is set, that coordinate may lie outside the operand; the element is then the node's `value`.
+  // The coordinate along one axis of the operand is base + the sum of (by * the view's coordinate along `axis`) over
+  // `steps`. If `padded` is set, that coordinate may lie outside the operand; the view's element is then the node's
+  // `value`.
   struct Axis {
     int64_t base = 0;
     std::vector<Step> steps = {};
     bool padded = false;
   };
-  std::vector<Axis> axes;  // one for each axis of the operand
+  std::vector<Axis> axes;  // one entry for each axis of the operand
   Shape from, to;          // shape of the operand, shape of the view
 
-  // Returns the axis of the view that runs over all of an operand axis in the same order; nullopt if there is none.
+  // Returns the axis of the view that has the same coordinates as `axis` of the operand, all of them in the same order;
+  // nullopt if there is none.
   std::optional<size_t> unmoved(size_t axis) const;
 };
 ViewMap view_map(const Node& view, const Shape& operand);
 
-// Returns the map from the elements of a view of kind kAxes, which must not be a pad that adds elements, to its
-// operand's.
+// Returns the map from the elements of a view to the elements of its operand. The view must be of kind kAxes and must
+// not be a pad that adds elements.
 IndexMap index_map(const Node& view, const Shape& operand);
 
 }  // namespace wl

@@ -298,7 +298,8 @@ absl::Status infer_contract(const Node& a, const Node& b, Node& node) {
   }
   node.shape.clear();
   for (char c : e.out) node.shape.push_back(extent[static_cast<size_t>(c)]);
-  // If the node's dtype is f32, products of narrower floats are added up in f32 and the result stays f32.
+  // A contract of floats narrower than f32 may have the dtype f32: its products are then added up in f32, and the sums
+  // are not rounded to the narrow dtype.
   const bool wide = is_float(a.dtype) && size_of(a.dtype) < 4 && node.dtype == DType::f32;
   if (!wide) node.dtype = is_byte(a.dtype) ? DType::i32 : a.dtype;
   return check_shape(node.shape);

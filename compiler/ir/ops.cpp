@@ -167,7 +167,7 @@ double to_integer(DType to, DType from, double value) {
   value = std::trunc(value);
   constexpr double kTwo63 = 9223372036854775808.0;
   if (is_float(from)) return round_to(to, value);
-  if (value >= kTwo63) value -= 2 * kTwo63;  // gives the int64_t with the same bits
+  if (value >= kTwo63) value -= 2 * kTwo63;  // `value` becomes the int64_t with the same bits
   if (std::fabs(value) >= kTwo63) return round_to(to, value);
   const int64_t wrapped = wrap(to, static_cast<int64_t>(value));
   return to == DType::u64 ? static_cast<double>(static_cast<uint64_t>(wrapped)) : static_cast<double>(wrapped);

@@ -12,7 +12,7 @@ namespace {
 typedef double Doubles __attribute__((vector_size(32)));
 typedef float Floats __attribute__((vector_size(32)));
 
-// Computes the dot products of rows [0, MR) of a with rows [0, NR) of b, each of n terms (a multiple of 8).
+// Computes the dot products of rows [0, MR) of a and rows [0, NR) of b, each of n terms; n must be a multiple of 8.
 template <typename T, typename Vector, int MR, int NR>
 [[gnu::always_inline]] inline void dots(const T* a, const T* b, int64_t n, T out[MR][NR]) {
   constexpr int kLanes = sizeof(Vector) / sizeof(T);
@@ -60,7 +60,8 @@ void float_block(const float* a, const float* b, int64_t n, int rows, int column
   block<float, Floats>(a, b, n, rows, columns, out);
 }
 #if defined(__x86_64__)
-// These functions use AVX2 without fused multiply-add, so that their results equal those of the functions above.
+// These functions use AVX2 without fused multiply-add, so that their results equal those of the portable functions
+// above.
 [[gnu::target("avx2")]] void double_block_avx2(const double* a, const double* b, int64_t n, int rows, int columns,
                                                double out[2][4]) {
   block<double, Doubles>(a, b, n, rows, columns, out);
@@ -84,8 +85,9 @@ FloatBlock pick_float_block() {
   return float_block;
 }
 
-// Factors and errors that are not zero are raised to at least this share of the panel's largest, so that a product of
-// two of them (kMinFactor), or of their squares (kMinSquareFactor), is a normal f32. Raising only increases bounds.
+// Factors and errors that are not zero are raised to at least this share of the panel's largest one. The product of two
+// such numbers (kMinFactor), or of their squares (kMinSquareFactor), is then a normal f32. Raising them only makes
+// error bounds larger.
 constexpr double kMinFactor = 1e-18, kMinSquareFactor = 1e-9;
 float at_least(double least, double x) {
   return static_cast<float>(x == 0 ? 0 : std::max(x, least));
@@ -182,7 +184,7 @@ void PanelProduct::operator()(const Panel& a, int64_t i, const Panel& b, int64_t
   }
   // Contractions of bf16 may treat denormal factors and sums as zeros (docs/numerics.md).
   const double flushed = flushed_ * (1 + a.scale + b.scale);
-  constexpr double kUp = 1 + 1e-3;  // makes up for the roundings of sums taken in f32
+  constexpr double kUp = 1 + 1e-3;  // factor that covers the rounding errors of sums that are taken in f32
   for (int r = 0; r < rows; ++r) {
     for (int c = 0; c < columns; ++c) {
       const double v = value[r][c];
@@ -196,7 +198,7 @@ void PanelProduct::operator()(const Panel& a, int64_t i, const Panel& b, int64_t
         const double zeros = magnitude[r][c] > 0 ? flushed : 0;
         out[r][c] = errors_.result(v, worst[r][c] * kUp + zeros, squares[r][c] * kUp + zeros * zeros,
                                    a.scale * b.scale * magnitude[r][c] * kUp);
-        // Cutting bits off makes every factor smaller, so these errors have one sign and do not average out.
+        // Cutting off mantissa bits makes every factor smaller, so these errors have one sign and do not average out.
         if (inexact_ > 0) out[r][c].add_error(2 * inexact_ * std::fabs(v));
       }
     }

@@ -1,7 +1,7 @@
 // Contractions of the oracle (eval.h). A row is the elements of one operand that one result sums over. The rows that
-// are needed of both operands are gathered into contiguous panels, which are multiplied a block of 2 x 4 results at a
-// time. Vector lanes are added up in the same order on every machine, so equal arguments give equal bytes. Internal to
-// the oracle.
+// are needed of each operand are gathered into a contiguous panel, and two panels are multiplied in blocks of 2 x 4
+// results. Vector lanes are added up in the same order on every machine, so equal arguments give equal bytes. Only the
+// oracle uses this header.
 #pragma once
 
 #include <cstdint>
@@ -12,22 +12,22 @@
 
 namespace wl {
 
-// One operand's part in the error of dot products. With the operands' errors ea and eb, that error is the sum over the
-// terms of f(|a|) f(eb) + f(ea) f(|b| + eb), where f(x) = x for the worst case and f(x) = x * x for the spread.
-// `factor` holds f(|a|) or f(|b| + eb), and `error` f(ea) or f(eb). Both are divided by their largest, so that squares
-// stay in the range of f32; `factor_scale` and `scale` undo the division.
+// One operand's part in the error of dot products. If the operands have the errors ea and eb, the error is the sum of
+// f(|a|) f(eb) + f(ea) f(|b| + eb) over the terms, where f(x) = x for the worst case and f(x) = x * x for the spread.
+// `factor` holds f(|a|) or f(|b| + eb), and `error` holds f(ea) or f(eb). Each is divided by its largest entry, so that
+// squares stay in the range of f32; `factor_scale` and `scale` undo the division.
 struct ErrorPanel {
   std::vector<float> factor, error;
   double factor_scale = 1, scale = 1;
   bool exact = true;
 };
 
-// Gathered rows of one operand of a contraction.
+// The rows of one operand of a contraction, copied to be contiguous.
 struct Panel {
-  // Gathers one row for each of `bases`, its first element. The elements of a row lie `steps` after the first; zeros
-  // fill the row up to `padded` terms. `positions` says where `from` holds an element. `second`: this is operand b,
-  // whose factors include its own error. `literal_worst`: as in SumErrors; if not set, `worst` is not used.
-  // `inexact`: a relative error that every element has in addition to its own.
+  // Copies one row for each entry of `bases`, which is the row's first element; `steps` are the offsets from it to all
+  // elements. Zeros fill the row up to `padded` terms. `positions` says where `from` holds an element. `second`: this
+  // is operand b, whose factors include its own error. `literal_worst`: as in SumErrors; if not set, `worst` is not
+  // used. `inexact`: a relative error that every element has in addition to its own.
   void gather(const Column& from, const ElementSet& positions, std::span<const int64_t> bases,
               const std::vector<int64_t>& steps, int64_t padded, bool second, bool literal_worst, double inexact);
   std::vector<double> value;
@@ -37,13 +37,13 @@ struct Panel {
   ErrorPanel worst, spread;
 };
 
-// The number of terms in a row of a panel, padding included, is a multiple of this.
+// The number of terms in a row of a panel, including padding, is a multiple of kPanelAlignment.
 inline constexpr int64_t kPanelAlignment = 8;
 
-// Computes dot products, with their errors, of rows of two panels.
+// Computes dot products of rows of two panels, with their errors.
 class PanelProduct {
  public:
-  // `dtype`: that of the results. `terms`: the length of a row without its padding. `padded`, `inexact`: as in
+  // `dtype` is that of the results, `terms` the length of a row without its padding. `padded` and `inexact` are as in
   // gather().
   PanelProduct(DType dtype, int64_t terms, int64_t padded, double inexact);
   bool literal_worst() const { return errors_.literal_worst; }
@@ -57,7 +57,7 @@ class PanelProduct {
                   Doubles& total) const;
   DType dtype_;
   SumErrors errors_;
-  double flushed_;  // the error of a dot product with factors up to 1 where denormals may count as zero
+  double flushed_;  // error of a dot product of factors up to 1 if denormals may count as zero
   int64_t padded_;
   double inexact_;
   void (*multiply_)(const double*, const double*, int64_t, int, int, double[2][4]);

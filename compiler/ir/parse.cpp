@@ -1,5 +1,5 @@
-// The parser reads one node or output a line, from left to right. It does not recurse, and the length of the text or a
-// limit bounds every list.
+// The parser reads one node or output per line, from left to right. It does not recurse. The size of every list is
+// bounded by the length of the text or by a limit.
 #include <charconv>
 #include <cmath>
 #include <limits>
@@ -50,7 +50,7 @@ class Parser {
  private:
   absl::Status error(absl::string_view message) const { return invalid("line ", line_number_, ": ", message); }
 
-  // Moves to the next line that is not blank or a comment.
+  // Moves to the next line that is neither blank nor a comment; false at the end of the text.
   bool next_line() {
     while (!rest_.empty()) {
       size_t end = rest_.find('\n');
@@ -79,7 +79,7 @@ class Parser {
   }
   absl::Status expected(std::string_view what) { return invalid("expected ", what, ", found '", excerpt(), "'"); }
 
-  // Consumes a whole word or a punctuation mark if it comes next.
+  // Consumes `token`, a word or a punctuation mark, if the rest of the line begins with it.
   bool take(std::string_view token) {
     skip_space();
     if (line_.substr(0, token.size()) != token) return false;
@@ -119,8 +119,8 @@ class Parser {
     return absl::OkStatus();
   }
 
-  // Returns the bits of the number that was read last if it is an integer of the 64-bit `dtype` that no double holds,
-  // otherwise nullopt.
+  // Returns the bits of the number that was parsed last if it is an integer of the 64-bit `dtype` that a double cannot
+  // hold; otherwise nullopt.
   std::optional<uint64_t> wide_integer(DType dtype) const {
     const auto read = [&](auto value) -> std::optional<uint64_t> {
       const auto [end, status] = std::from_chars(number_.data(), number_.data() + number_.size(), value);
@@ -140,7 +140,8 @@ class Parser {
     return invalid(number_, " has more digits than a double holds; only a constant may");
   }
 
-  // Replaces a constant that no double holds by the sum of two constants, of which the second has its lowest 11 bits.
+  // Replaces a constant that a double cannot hold by the sum of two constants. The second of them consists of the
+  // lowest 11 bits.
   absl::Status split(uint64_t bits, Node& node) {
     Node low = node;
     node.value = integer_of(node.dtype, bits & ~kLow);
@@ -296,7 +297,7 @@ class Parser {
 
   static constexpr uint64_t kLow = 2047;
   std::string_view rest_, line_;
-  std::string_view number_;  // the text of the number that was read last
+  std::string_view number_;  // text of the number that was parsed last
   int line_number_ = 0;
   std::unordered_map<int64_t, NodeId> ids_;
   Graph graph_;

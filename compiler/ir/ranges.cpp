@@ -10,7 +10,7 @@
 namespace wl {
 namespace {
 
-constexpr int kMostNodes = 256;  // the most nodes that one call of range_of looks at
+constexpr int kMostNodes = 256;  // the most nodes that one call of range_of() looks at
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 Range whole_range(DType dtype) {
@@ -22,7 +22,8 @@ Range join(const Range& a, const Range& b) {
   return {std::min(a.low, b.low), std::max(a.high, b.high)};
 }
 
-// Returns the smallest range that holds f(x, y) for all ends x of `a` and y of `b`; infinite if one of these is NaN.
+// Returns the smallest range that holds f(x, y) for every end x of `a` and every end y of `b`; infinite if one of these
+// results is NaN.
 template <typename F>
 Range of_corners(const Range& a, const Range& b, F f) {
   Range result{kInfinity, -kInfinity};
@@ -46,7 +47,7 @@ class Ranges {
     const Range whole = whole_range(at.dtype);
     if (++looked_at_ > kMostNodes || elements(at.shape) == 0) return whole;
     const Range found = computed(at).value_or(whole);
-    // A value that does not fit the dtype wraps, so it may be anywhere in the dtype's range.
+    // An integer result that does not fit the dtype wraps, so it may be anywhere in the dtype's range.
     return known_[id] = !found.empty() && found.within(whole) ? found : whole;
   }
 
@@ -140,8 +141,8 @@ class Ranges {
   int looked_at_ = 0;
 };
 
-// Finds the ranges that inputs should have so that indices lie inside their axes, and sets the inputs' fills. It walks
-// from take_alongs back to the inputs, and keeps for every node the range in which its values are wanted (wanted_).
+// Finds ranges for the inputs that keep indices inside their axes, and sets the inputs' fills. It walks from
+// take_alongs back to the inputs and keeps, for every node, the range in which its values should lie (wanted_).
 class Wishes {
  public:
   explicit Wishes(Graph& graph)
@@ -175,7 +176,8 @@ class Wishes {
  private:
   static bool is_known(const Range& range) { return range.low > -kInfinity || range.high < kInfinity; }
 
-  // Narrows the wanted range of a node. A range that has no number in common with the one wanted so far is dropped.
+  // Narrows the wanted range of a node to `range`. A `range` that has no number in common with the wanted range is
+  // ignored.
   void want(NodeId id, Range range) {
     if (is_float(lookup_(id).dtype) || lookup_(id).dtype == DType::b1) return;
     range = {std::ceil(range.low), std::floor(range.high)};
@@ -215,7 +217,7 @@ class Wishes {
       const Range range = range_of(lookup_, at.operands[i]), whole = whole_range(at.dtype);
       if (!follows_[at.operands[i]] && range.low > whole.low && range.high < whole.high) known[i] = range;
     }
-    // Where both operands can be made to lie in a wanted range, each gets about half of it.
+    // If neither operand has a known range, each gets about half of the wanted range.
     if (!known[0] && !known[1] && (at.op == Op::add || at.op == Op::sub)) {
       const double half = std::floor(wanted.high / 2);
       want(x, {at.op == Op::add ? wanted.low : half, at.op == Op::add ? half : wanted.high});
@@ -245,14 +247,14 @@ class Wishes {
 
   Graph& graph_;
   std::vector<Range> wanted_;
-  std::vector<bool> follows_;  // by node: whether it depends on an integer input with the default fill
+  std::vector<bool> follows_;  // for each node: whether it depends on an integer input with the default fill
   NodeLookup lookup_;
 };
 
-// Gives the whole range of its dtype to every integer input from which neither an index nor a float is computed. Values
-// of b1 do not count, since the result of a comparison is 0 or 1 whatever is compared.
+// Gives the whole range of its dtype to every integer input from which neither an index nor a float is computed. What
+// is computed from values of b1 does not matter, since a comparison gives 0 or 1 for any integers.
 void draw_whole_ranges(Graph& graph) {
-  std::vector<bool> narrow(graph.nodes.size(), false);  // by node: whether an index or a float is computed from it
+  std::vector<bool> narrow(graph.nodes.size(), false);  // for each node: whether an index or a float depends on it
   for (size_t i = graph.nodes.size(); i-- > 0;) {
     Node& at = graph.nodes[i];
     if (at.op == Op::input && !narrow[i] && !is_float(at.dtype) && at.dtype != DType::b1 && at.fill == Fill{}) {

@@ -1,5 +1,5 @@
-// What is known about the values of nodes without computing them. It shows which indices cannot lie outside their axis,
-// and how to generate inputs so that other indices lie inside.
+// Finds in which range the values of nodes lie, without computing the values. The ranges show which indices cannot lie
+// outside their axes, and how inputs must be generated to keep other indices inside.
 #pragma once
 
 #include <functional>
@@ -8,7 +8,7 @@
 
 namespace wl {
 
-// All values, except NaN, lie in [low, high].
+// An interval [low, high] that contains all values of a node except NaN.
 struct Range {
   double low = 0;
   double high = 0;
@@ -18,8 +18,9 @@ struct Range {
 
 using NodeLookup = std::function<const Node&(NodeId)>;
 
-// Returns the range of a node's values that follows from its operands, whatever the values of inputs are. It looks at a
-// bounded number of nodes; a node about which nothing is known has the range of its dtype.
+// Returns the range in which the node's values lie for all values of the inputs, as far as it follows from the node's
+// operands. The number of nodes that are looked at is bounded; a node about which nothing is known has the range of its
+// dtype.
 Range range_of(const NodeLookup& node, NodeId id);
 
 // Whether every index of the take_along is known to lie in [-extent, extent) and so to select an element.
@@ -27,9 +28,10 @@ bool takes_inside(const NodeLookup& node, const Node& take);
 
 // Decides how integer inputs are generated, and sets their fills. Inputs that are indices of a take_along, or from
 // which such indices are computed by sums, products, quotients and views, get a range that keeps the indices inside
-// their axes, as far as one range for each input can. Inputs from which neither an index nor a float is computed get
-// the whole range of their dtype, since kernels are right for all integers; floats computed from extreme integers, as
-// from masks, would show little. Changes only inputs with the default fill.
+// their axes, as far as one range per input can do so. Inputs from which neither an index nor a float is computed get
+// the whole range of their dtype, since kernels must be right for all integers. If floats are computed from an input,
+// as from masks, extreme integers would only hide errors. Inputs whose fill is not the default one are left as they
+// are.
 void draw_integers(Graph& graph);
 
 }  // namespace wl

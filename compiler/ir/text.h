@@ -25,18 +25,19 @@ namespace wl {
 std::string print(const Graph& graph);
 std::string print_node(const Graph& graph, NodeId id);
 
-// Accepts any bytes without crashing. The result is verified. Errors in a line begin with "line L:"; errors of the
-// whole graph, such as a missing output, are those of verify().
+// Parses any bytes without crashing. A graph that is returned has passed verify(). Errors in a line begin with "line
+// L:"; errors of the whole graph, such as a missing output, are those of verify().
 absl::StatusOr<Graph> parse(std::string_view text);
 
 // Returns the SHA-256, in hexadecimal, of the canonical text with inputs renamed i0, i1, ..., outputs renamed o0, o1,
 // ... and all fills of floats made normal(0,1), so that the hash depends on what the graph computes and not on names.
 std::string graph_hash(const Graph& graph);
 
-// What people call a group: up to four of its ops, those that are not elementwise first, how many others there are, and
-// the shape of its first output: "contract+add+erf f32[512,3072]", "reduce_max+reduce_sum+sub+exp+1 f32[64]".
+// Returns the description of a group for people: up to four of its ops, those that are not elementwise first; the
+// number of other ops; and the shape of the first output: "contract+add+erf f32[512,3072]",
+// "reduce_max+reduce_sum+sub+exp+1 f32[64]".
 std::string describe_group(const Graph& group);
-// The same of a group's text; "?" if it is not one.
+// Returns the description of the group whose canonical text is `text`; "?" if it cannot be parsed.
 std::string describe_group(const std::string& text);
 
 }  // namespace wl

@@ -11,18 +11,19 @@
 namespace wl {
 namespace {
 
-constexpr int kDeepest = 8;         // loops around an instruction; every level at least doubles the work of a walk
-constexpr int64_t kMostSlots = 16;  // of the rings that times() takes into account
+constexpr int kDeepest = 8;  // loops around an instruction; every level at least doubles the work of the analysis
+constexpr int64_t kMostSlots = 16;  // times() ignores ring buffers with more slots
 
-// Walks a body in order of execution and stops at the first hazard; with `insert`, puts a barrier there and continues.
-// An asynchronous copy counts as a store where it starts, and again at the wait after which it has arrived. An access
-// between these two points is an error that no barrier can repair.
+// Walks the instructions of a body in order of execution and stops at the first hazard on shared memory. With `insert`,
+// a barrier is inserted before each hazard and the walk continues. An asynchronous copy counts as a store twice: where
+// it starts, and at the wait that completes it. An access to its destination between these two points is an error that
+// no barrier can repair.
 struct Walk {
   const Kernel& kernel;
   bool insert = false;
-  Told told{kernel};  // the accesses that no barrier or phase has told of yet
+  Told told{kernel};  // the shared-memory accesses that no barrier or phase has ordered yet
   VarValues values{kernel};
-  std::vector<std::vector<SharedAccess>> copies{1};  // groups that have not arrived; the last is still open
+  std::vector<std::vector<SharedAccess>> copies{1};  // groups of copies not yet arrived; the last is still open
   std::map<VarId, int64_t> iterations = {};
   Role role = Role::kTeams;
   absl::Status found = {};
@@ -82,8 +83,9 @@ struct Walk {
 
   static bool has_known_trips(const Instr& loop) { return loop.trips.size() == 1 && loop.trips[0].terms.empty(); }
 
-  // How many iterations of a loop are walked: two, or as many as a ring that advances with the loop has slots. With
-  // copiers: so many that slots and phases are left as all iterations of the loop leave them.
+  // How many iterations of a loop the analysis walks: two, or as many as the slots of a ring buffer that advances with
+  // the loop. In kernels with copier threads: enough iterations to leave slots and phases in the state in which all
+  // iterations of the loop would leave them.
   int64_t times(const Instr& loop) const {
     int64_t most = 2, period = 1;
     for (const Var& v : kernel.vars) {
@@ -107,8 +109,8 @@ struct Walk {
       walk(loop.body, depth + 1);
     }
     role = around;
-    // After the loop its last iteration is unknown, except in kernels with copiers, where times() keeps all that
-    // matters.
+    // After the loop, it is unknown in which iteration an earlier access was made. In kernels with copier threads, the
+    // walk ends in the same state as the loop (times()), so the iterations are kept.
     if (kernel.copiers > 0 && has_known_trips(loop)) return;
     iterations.erase(loop.var);
     told.forget(loop.var);
@@ -136,7 +138,7 @@ struct Walk {
       } else if (goes_through_memory(body[i])) {
         const auto [store, load] = through_memory(body[i]);
         visit(store, body, i);
-        told.barrier();  // the barrier that is part of the instruction
+        told.barrier();  // the barrier between the convert's store and its load
         visit(load, body, i);
       } else if (accesses_shared(kernel, body[i])) {
         const Instr instr = body[i];
@@ -147,7 +149,7 @@ struct Walk {
 };
 
 absl::Status hazards(const Kernel& kernel, std::vector<Instr> body, bool packed) {
-  if (packed) {  // no block runs two sections
+  if (packed) {  // A block runs at most one section, so sections cannot conflict.
     for (const Instr& section : body) WL_RETURN_IF_ERROR(hazards(kernel, section.body, false));
     return absl::OkStatus();
   }
@@ -187,7 +189,7 @@ absl::Status check_loops(const Kernel& kernel, const std::vector<Instr>& body) {
   return absl::OkStatus();
 }
 
-// A barrier in a loop runs in every iteration; one before the loop may be enough.
+// Replaces the barriers in a loop, which run in every iteration, by one barrier before the loop where that is enough.
 void hoist(Kernel& kernel, std::vector<Instr>& body) {
   for (size_t i = 0; i < body.size(); ++i) {
     if (body[i].op != InstrOp::kLoop) continue;
@@ -205,11 +207,11 @@ void hoist(Kernel& kernel, std::vector<Instr>& body) {
       body[i].body = before;
       continue;
     }
-    ++i;  // now the place of the loop, behind the barrier
+    ++i;  // `i` is the index of the loop again, which is now behind the inserted barrier
   }
 }
 
-// Removes every barrier that no hazard needs, trying the last one of a body first.
+// Removes every barrier without which there is still no hazard, from the last barrier of a body to the first.
 void prune(Kernel& kernel, std::vector<Instr>& body) {
   for (size_t i = body.size(); i-- > 0;) {
     if (body[i].op == InstrOp::kLoop) prune(kernel, body[i].body);

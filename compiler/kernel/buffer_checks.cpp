@@ -12,7 +12,7 @@ namespace {
 // The first and the last instruction of a body that use a buffer.
 struct Lifetime {
   const Instr *first = nullptr, *last = nullptr;
-  size_t begin = SIZE_MAX, end = 0;  // their numbers in the body
+  size_t begin = SIZE_MAX, end = 0;  // indices of `first` and `last` in the body
 };
 
 bool uses(const Instr& instr, BufferId buffer) {
@@ -20,7 +20,7 @@ bool uses(const Instr& instr, BufferId buffer) {
          std::any_of(instr.body.begin(), instr.body.end(), [&](const Instr& inner) { return uses(inner, buffer); });
 }
 
-// The instructions in a section count as if they stood in the body itself.
+// Instructions inside a section of a packed kernel are counted as if they were in the body itself.
 void find_lifetime(std::span<const Instr> body, BufferId buffer, size_t& at, Lifetime& lifetime) {
   for (const Instr& instr : body) {
     if (section_of(instr)) {
@@ -49,8 +49,9 @@ bool stores_first(const Instr& instr, BufferId buffer) {
   return info(instr.op).stores() || info(instr.op).is_async_copy();
 }
 
-// Whether both buffers hold values at the same time. If one loop alone uses both, and stores each before loading it,
-// then they hold nothing from one iteration to the next, and the loop's body decides.
+// Whether two buffers ever hold values at the same time. If both are used by the same loop and nowhere else, and the
+// loop stores to each buffer before loading from it, neither buffer holds a value from one iteration to the next, so
+// the loop's body decides.
 bool hold_at_once(std::span<const Instr> body, BufferId a, BufferId b) {
   const Lifetime one = lifetime_in(body, a), other = lifetime_in(body, b);
   if (one.first == nullptr || other.first == nullptr || one.begin > other.end || other.begin > one.end) return false;
@@ -60,8 +61,8 @@ bool hold_at_once(std::span<const Instr> body, BufferId a, BufferId b) {
   return hold_at_once(one.first->body, a, b);
 }
 
-// Checks that every element has a place of its own in the buffer: bits that are XORed into others must not change
-// themselves, and no place may lie outside the buffer.
+// Checks that each swizzle is one-to-one: the bits that are XORed into other bits must not change themselves, and no
+// element may get a place outside the buffer.
 absl::Status check_swizzles(const Kernel& kernel) {
   for (const KernelBuffer& buffer : kernel.buffers) {
     const Swizzle& swizzle = buffer.swizzle;
@@ -102,7 +103,8 @@ absl::Status check_clusters(const Kernel& kernel) {
   return absl::OkStatus();
 }
 
-// `stored`: cluster buffers stored since the last cluster barrier; `loaded`: whether one was loaded since then.
+// `stored`: the cluster buffers stored to since the last cluster barrier. `loaded`: whether a cluster buffer was loaded
+// from since then.
 absl::Status check_cluster_barriers(const Kernel& kernel, std::span<const Instr> body, std::set<BufferId>& stored,
                                     bool& loaded) {
   for (const Instr& instr : body) {

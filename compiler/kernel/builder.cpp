@@ -113,7 +113,7 @@ Kernel KernelBuilder::finish() {
 }
 
 VarId derived_var(Kernel& kernel, std::string name, std::vector<Affine> of, int64_t div, int64_t mod) {
-  // Terms that are multiples of div * mod change nothing, where no value is negative.
+  // If no value can be negative, terms whose coefficient is a multiple of div * mod do not change the variable's value.
   const auto forward = [](const auto& term) { return term.second >= 0; };
   if (mod > 0 && of.size() == 1 && of[0].base >= 0 && std::all_of(of[0].terms.begin(), of[0].terms.end(), forward))
     std::erase_if(of[0].terms, [&](const auto& term) { return term.second % (div * mod) == 0; });

@@ -12,28 +12,30 @@ namespace wl {
 
 class KernelBuilder {
  public:
-  // Starts with the global buffers in call order (buffers_of), and with the block as vars[0] (and the team as vars[1]).
+  // Declares the group's global buffers in call order (buffers_of), and the block's number as vars[0]; on machines with
+  // lanes also the team's number as vars[1].
   KernelBuilder(const Graph& group, const Machine& machine);
 
   VarId loop_var(std::string name);
   // See derived_var().
   VarId derived(std::string name, std::vector<Affine> of, int64_t div = 1, int64_t mod = 0);
-  // A scratch buffer behind all others, aligned to 64 bytes. `stagger` moves it further by so many bytes, since
-  // addresses that are 4096 bytes apart hinder each other in a cache.
+  // Adds a scratch buffer behind all others, aligned to 64 bytes. `stagger` moves the buffer further by so many bytes,
+  // because buffers whose addresses are 4096 bytes apart slow each other down in a cache.
   BufferId shared(std::string name, DType dtype, std::vector<int64_t> shape, int64_t stagger = 0);
-  // A buffer with a part for each block of a cluster, along axis 0; it lies behind all scratch of the block.
+  // Adds a buffer with one part for each block of a cluster, along axis 0. The buffer lies behind all scratch of the
+  // block.
   BufferId cluster(std::string name, DType dtype, std::vector<int64_t> shape);
-  BufferId work(std::string name, DType dtype, std::vector<int64_t> shape);  // behind the other work buffers
+  BufferId work(std::string name, DType dtype, std::vector<int64_t> shape);  // added behind the other workspace buffers
   BufferId input_buffer(NodeId input) const;                                 // the global buffer of an input
   BufferId output_buffer(int output) const;
   TileId tile(DType dtype, std::vector<int64_t> shape, int vector_axis, int lanes,
               std::vector<std::vector<Affine>> bound = {});
-  // On machines with lanes: a tile whose elements along `axis` are spread over a team (-1: every thread holds all of
-  // them).
+  // Adds a tile on machines with lanes. Its elements along `axis` are distributed over the threads of a team; if `axis`
+  // is -1, every thread holds all elements.
   TileId team_tile(DType dtype, std::vector<int64_t> shape, int axis, int vector,
                    std::vector<std::vector<Affine>> bound = {});
   TileId tile(Tile tile);
-  TileId like(TileId other, DType dtype);  // same space, another dtype
+  TileId like(TileId other, DType dtype);  // adds a tile of the same layout and bounds
 
   void open_loop(VarId var, std::vector<Affine> trips);
   void close_loop();
@@ -51,7 +53,7 @@ class KernelBuilder {
   std::vector<NodeId> inputs_;
 };
 
-// The derived variable (min(of...) / div) % mod of a kernel: an equal one that exists, or a new one.
+// Returns the derived variable (min(of...) / div) % mod of a kernel: an equal one that exists already, or a new one.
 VarId derived_var(Kernel& kernel, std::string name, std::vector<Affine> of, int64_t div = 1, int64_t mod = 0);
 
 inline constexpr VarId kBlockVar = 0;  // kernel.h has kTeamVar
@@ -62,21 +64,21 @@ Affine sum(Affine a, const Affine& b, int64_t factor = 1);
 
 Instr load_instr(TileId result, Slice slice);
 Instr store_instr(TileId value, Slice slice, bool streaming);
-// Brings the elements that a load of a tile like `of` would read to the cache of this level.
+// Prefetches into the cache of this level the elements that a load of a tile with the layout of `of` would read.
 Instr prefetch_instr(TileId of, Slice slice, int level);
 Instr fill_instr(TileId result, double value);
 Instr fold_instr(TileId into, TileId value, Op combine);              // over axis 1
 Instr cross_instr(TileId result, TileId from, Op combine);            // over axis 1
-Instr convert_instr(TileId result, TileId from, Slice through = {});  // a buffer of -1: not through memory
+Instr convert_instr(TileId result, TileId from, Slice through = {});  // through.buffer == -1: no shared memory is used
 Instr view_instr(TileId result, TileId from);
 Instr words_instr(TileId result, DType element, Slice slice);
 Instr words_across_instr(TileId result, DType element, Slice slice, int64_t gap);
 Instr join_instr(TileId result, DType element, std::vector<TileId> elements);
-// Makes words of neighbours along `axis` of a tile, from element `first` on.
+// Packs neighbouring elements along `axis` of a tile into words (u32), from element `first` on.
 Instr pack_instr(TileId result, DType element, TileId from, int axis, int64_t first);
 Instr part_instr(TileId result, DType element, TileId words, int part);
 Instr dot_instr(TileId sum, DType a_element, TileId a, DType b_element, TileId b);
-// sums += a x b, where a and b are tiles of words.
+// The matrix product sums += a x b, where a and b are tiles of words (u32) that narrow elements are packed into.
 Instr mma_instr(TileId sums, MatrixOp matrix, TileId a, TileId b);
 Instr mma_wait_instr();
 Instr constant_instr(TileId result, DType dtype, double value);
@@ -84,8 +86,7 @@ Instr copy_instr(TileId result, TileId from, DType dtype);
 Instr fence_instr();
 Instr commit_instr();
 Instr wait_instr(int pending);
-// One of the instructions arrive, arrive_copied and await (which alone has a parity), for one element of a buffer of
-// phases.
+// Returns an arrive, arrive_copied or await instruction for one element of a buffer of phases. Only await has a parity.
 Instr phase_instr(InstrOp op, BufferId phases, Affine element, Affine parity = {});
 // result = op(args...).
 Instr map_instr(TileId result, Op op, DType dtype, std::vector<TileId> args);

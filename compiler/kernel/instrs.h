@@ -25,15 +25,16 @@ enum class InstrSpace : uint8_t { kNoSpace, kOfResult, kOfArgument };
 enum class InstrStretch : uint8_t { kJoins, kAlone };
 enum class SliceUse : uint8_t { kUntouched, kLoads, kStores, kHints };
 enum class InstrLanes : uint8_t { kAnyMachine, kNeedsLanes, kWithoutLanes };
-// Which accesses an instruction puts in order. kStreamedStores: streaming stores of a thread. kGroup, kArrival:
-// asynchronous copies of a thread. kPhase, kPhaseEnd: what threads of one role did, for those of the other role.
-// kBlock, kCluster, kGrid: accesses of all threads of a block, a cluster or the grid; these are barriers.
+// Which memory accesses an instruction orders. kStreamedStores: the thread's streaming stores. kGroup, kArrival: the
+// thread's asynchronous copies. kPhase, kPhaseEnd: what the threads of one role (teams or copiers) did, before what
+// those of the other role do. kBlock, kCluster, kGrid: accesses of all threads of a block, a cluster or the grid;
+// instructions with these values are barriers.
 enum class Order : uint8_t { kNoOrder, kStreamedStores, kGroup, kArrival, kPhase, kPhaseEnd, kBlock, kCluster, kGrid };
 
 struct InstrInfo {
   InstrOp op;
   std::string_view name;
-  Operand operands[5];  // Operand::none after the last one
+  Operand operands[5];  // unused entries at the end are Operand::none
   InstrResult result;
   InstrSpace space;
   InstrStretch stretch;
@@ -48,12 +49,12 @@ struct InstrInfo {
   bool loads() const { return slice == SliceUse::kLoads; }
   bool stores() const { return slice == SliceUse::kStores; }
   bool accesses_memory() const { return loads() || stores(); }
-  bool is_async_copy() const { return has(Operand::into); }      // it stores what it loads, at a later time
-  bool is_indexed() const { return has(Operand::index); }        // its addresses depend on values of a tile
-  bool reads_arguments() const { return !has(Operand::shape); }  // the arguments are values, not only a space
+  bool is_async_copy() const { return has(Operand::into); }      // the instruction loads now and stores later
+  bool is_indexed() const { return has(Operand::index); }        // addresses depend on the values of a tile
+  bool reads_arguments() const { return !has(Operand::shape); }  // whether argument values are read, not only layouts
   bool is_barrier() const { return order >= Order::kBlock; }
 };
-std::span<const InstrInfo> instrs();  // in the order of InstrOp
+std::span<const InstrInfo> instrs();  // all rows, in the order of InstrOp
 const InstrInfo& info(InstrOp op);
 inline std::string_view name_of(InstrOp op) {
   return info(op).name;

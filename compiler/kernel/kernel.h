@@ -54,8 +54,8 @@ struct Affine {
 };
 
 // An index variable. kBlock: 0 <= block < grid. kTeam: 0 <= team < teams. kLoop: its loop gives its range. kDerived:
-// the value is (min(of...) / div) % mod, where nothing is negative and mod = 0 means no remainder. Derived variables
-// are recomputed wherever the variables in `of` change.
+// the value is (min(of...) / div) % mod; no value in it is negative, and mod = 0 means that no remainder is taken.
+// Derived variables are recomputed wherever the variables in `of` change.
 struct Var {
   enum class Kind : uint8_t { kBlock, kTeam, kLoop, kDerived };
   Kind kind = Kind::kLoop;
@@ -71,18 +71,18 @@ struct Var {
 // which lies in its shared memory, and loads from all parts.
 enum class Level : uint8_t { kGlobal, kShared, kWork, kCluster };
 
-// An order of a shared buffer's elements that avoids bank conflicts. In every offset, counted in elements, the `bits`
-// bits from bit `base` on are XORed with as many bits that lie `shift` higher, as in CuTe's Swizzle<B, M, S>; bits = 0
-// means no XOR. Before the XOR, rows may be cut into 2^panels panels of 2^column elements each: a panel has its part of
-// each of 2^rows rows, one part after the other, and then the next panel follows. panels = 0 leaves rows whole.
+// A permutation of a shared buffer's elements that avoids bank conflicts. In every offset, counted in elements, the
+// `bits` bits from bit `base` on are XORed with the `bits` bits that lie `shift` positions higher, as in CuTe's
+// Swizzle<B, M, S>; bits = 0 means no XOR. Before the XOR, every 2^rows rows may be cut into 2^panels panels, each
+// 2^column elements wide. Panels are stored one after another, each row by row. panels = 0 leaves rows whole.
 struct Swizzle {
   int bits = 0, base = 0, shift = 0;
   int column = 0, panels = 0, rows = 0;
   bool operator==(const Swizzle&) const = default;
   int64_t place_of(int64_t offset) const;
-  // The swizzle maps every aligned run of this many elements onto itself.
+  // Returns a block size: the swizzle permutes elements only within aligned blocks of that many elements.
   int64_t reach() const;
-  // place_of(a + b) is place_of(a) + b for every b that is a multiple of this period.
+  // Returns the period p: place_of(a + b) is place_of(a) + b for every b that is a multiple of p.
   int64_t period() const;
 };
 
@@ -91,17 +91,17 @@ struct KernelBuffer {
   DType dtype = DType::f32;
   std::vector<int64_t> shape;  // row-major
   Level level = Level::kGlobal;
-  bool output = false;      // only of global buffers, which come first, in call order
-  bool once = false;        // only of outputs: no element is stored twice
-  int64_t byte_offset = 0;  // of all but globals: offset in the block's scratch or in the workspace, a multiple of 64
-  Swizzle swizzle = {};     // only of shared buffers; slices count elements as if there were no swizzle
-  int arrivals = 0;         // only of shared i64 buffers: each element is a phase, which ends after this many arrivals
+  bool output = false;      // whether a global buffer is an output; global buffers come first, in call order
+  bool once = false;        // whether an output has no element that is stored twice
+  int64_t byte_offset = 0;  // except for globals: offset in the block's scratch or in the workspace, a multiple of 64
+  Swizzle swizzle = {};     // for shared buffers; the offsets in slices are those before the permutation
+  int arrivals = 0;         // for shared i64 buffers whose elements count phases: how many arrivals end a phase
   bool operator==(const KernelBuffer&) const = default;
 };
 
-// A register tile. Floats narrower than f32 are kept as f32 in it, until a store or a cast rounds them. `bound`: along
-// each axis, the valid extent is the minimum of the listed affines and of the shape. Elements beyond it hold nothing:
-// loads do not touch memory there, stores write nothing, folds skip them.
+// A tile in registers. Elements of floats narrower than f32 are kept as f32 until a store or a cast rounds them.
+// `bound`: along each axis, the valid extent is the minimum of the listed affine expressions and of the shape. Elements
+// beyond the valid extent hold nothing: loads do not touch memory there, stores write nothing, folds skip them.
 struct Tile {
   DType dtype = DType::f32;
   Layout layout;
@@ -125,7 +125,7 @@ struct SliceGuard {
   bool operator==(const SliceGuard&) const = default;
 };
 
-// The threads of a block that run a loop: those of the teams, or those that only copy.
+// The threads of a block that run a loop: the threads of the teams, or the copier threads, which only copy.
 enum class Role : uint8_t { kTeams, kCopiers };
 
 // A node of a scalar expression, which is a DAG and is evaluated for every element of the result. Arguments broadcast
@@ -138,10 +138,10 @@ struct ExprNode {
   int arg = -1;                    // kArg: position in Instr::args
   double value = 0;                // kConstant: its value
   int operands[3] = {-1, -1, -1};  // kOp: earlier nodes
-  bool rounded = false;            // an exp that may be less exact (compiler/ir/rounded_exps.h)
+  bool rounded = false;            // whether an exp may be less exact (compiler/ir/rounded_exps.h)
   bool operator==(const ExprNode&) const = default;
 };
-using Expr = std::vector<ExprNode>;  // the last node is the value
+using Expr = std::vector<ExprNode>;  // the nodes of an expression; the last one is its value
 
 struct Instr {
   InstrOp op = InstrOp::kMap;
@@ -153,22 +153,22 @@ struct Instr {
   std::vector<SliceGuard> guards;
   Expr expr;
   Op combine = Op::add;
-  DType elements[2] = {DType::f32, DType::f32};  // the dtypes of the elements of words
-  int64_t gap = 1;                               // elements in memory from one element of a word to the next
-  int part = 0;                                  // the number of an element within a word
+  DType elements[2] = {DType::f32, DType::f32};  // dtypes of the elements packed into words
+  int64_t gap = 1;                               // distance in memory between the elements of a word, in elements
+  int part = 0;                                  // index of an element within a word
   MatrixOp matrix = {};
   std::vector<int> axes;
-  double value = 0;  // fill: the value; load: what it gives where a guard does not hold
+  double value = 0;  // fill: the value; load: the result where a guard does not hold
   int axis = 0;
-  int64_t gather_stride = 0;   // elements of the buffer that one step of the index moves
-  int64_t gather_extent = 0;   // the extent that is added to a negative index
-  bool gather_inside = false;  // whether all indices are known to be in range; if not, they are clamped
+  int64_t gather_stride = 0;   // gather: buffer elements that one step of the index moves
+  int64_t gather_extent = 0;   // gather: the extent that is added to a negative index
+  bool gather_inside = false;  // gather: whether all indices are known to be in range; if not, they are clamped
   bool streaming = false;
   int level = 1;
-  int pending = 0;  // wait: groups of copies that may still be under way; pass: the n of `last n`, or 0
+  int pending = 0;  // wait: how many groups of copies may still be under way; pass: the n of `last n`, or 0
   VarId var = -1;
   std::vector<Affine> trips;
-  Role role = Role::kTeams;  // of a loop: kCopiers where copiers run it and no other thread
+  Role role = Role::kTeams;  // loop: kCopiers if only the copier threads run the loop
   std::vector<Instr> body;   // of a loop
   Affine parity;             // await: the number of the phase to wait for, of which only the parity counts
   bool operator==(const Instr&) const = default;
@@ -177,36 +177,36 @@ struct Instr {
 // The tile whose elements an instruction runs over; -1 where the instruction has none.
 TileId space_tile(const Instr& instr);
 
-// Whether the elements of a convert go through shared memory. If so, through_memory() gives the store and the load that
-// the convert consists of, with a barrier of its own between them.
+// Whether a convert moves its elements through shared memory. If so, through_memory() returns the store and the load
+// that the convert consists of; the convert itself has the barrier between them.
 bool goes_through_memory(const Instr& instr);
 std::array<Instr, 2> through_memory(const Instr& convert);
 
-inline constexpr VarId kTeamVar = 1;  // on machines with lanes
+inline constexpr VarId kTeamVar = 1;  // number of the team, on machines with lanes
 
-// A section: the instructions that only blocks [from, to) run. It is a loop of min(1, block - from + 1, to - block)
-// iterations, so of one iteration in these blocks and of none elsewhere.
+// A section of a packed kernel: instructions that only the blocks [from, to) run. A section is a loop of min(1, block -
+// from + 1, to - block) iterations: one iteration in these blocks, none in others.
 struct Section {
   int64_t from = 0, to = 0;
 };
 std::vector<Affine> section_trips(int64_t from, int64_t to);
 std::optional<Section> section_of(const Instr& instr);
 
-// Whether copiers run the loop, or a loop inside it.
+// Whether copier threads run the loop, or a loop inside it.
 bool has_copiers(const Instr& loop);
 
-// Whether an instruction adds products to the tile that it changes.
+// Whether an instruction multiplies, and adds the products to its result tile.
 bool multiplies_and_adds(const Instr& instr);
 
-// Whether the text for a CPU has no branch between the iterations of this loop. This holds where the number of
-// iterations is fixed and from 2 to kMostUnrolled, some instruction of the body multiplies and adds, and the body has
-// no loop. The loop over the taps of a convolution's window along a row is an example.
+// Whether the code printed for a CPU has no branch between the iterations of this loop. This holds if the number of
+// iterations is constant and from 2 to kMostUnrolled, some instruction of the body multiplies and adds, and the body
+// contains no loop. An example is the loop over the taps of a convolution's window along a row.
 inline constexpr int64_t kMostUnrolled = 8;
 bool is_unrolled(const Instr& loop);
 
-// The instructions between two passes. With `last` = 0 every block runs them, in a sweep of its own over the grid.
-// Otherwise they are run by the last to arrive of every `last` blocks; the threads of that block learn from the first
-// element of the buffer `flag` that theirs is the last.
+// A pass: the instructions between two `pass` instructions. If `last` is 0, every block runs them, in a sweep of their
+// own over the grid. Otherwise, of every `last` neighbouring blocks the one that arrives last runs them; its threads
+// learn from the first element of the buffer `flag` that their block was the last.
 struct Pass {
   std::span<const Instr> body;
   int64_t last = 0;
@@ -216,32 +216,32 @@ struct Pass {
 struct Kernel {
   std::string name;
   std::string target;
-  std::vector<KernelBuffer> buffers;  // globals in call order, then shared and work
-  std::vector<Var> vars;              // vars[0] is the block, and with lanes vars[1] the team
+  std::vector<KernelBuffer> buffers;  // globals in call order, then shared and workspace buffers
+  std::vector<Var> vars;              // vars[0] is the block's number; with lanes, vars[1] is the team's
   std::vector<Tile> tiles;
   std::vector<Instr> body;
   int64_t grid = 1;
-  int threads = 1;  // of a block; on machines with lanes team * teams + copiers
+  int threads = 1;  // threads of a block; on machines with lanes team * teams + copiers
   int wave = 0, team = 1, teams = 1;
-  int copiers = 0;       // threads of a block that only copy, numbered after those of the teams
-  int blocks = 0;        // with lanes: blocks for which a multiprocessor must have registers; 0: left to the compiler
-  int cluster = 1;       // neighbouring blocks that form a cluster
-  int unroll = 1;        // steps of a stretch's loop that are printed as one
-  int accumulators = 1;  // independent accumulators of a fold, at most unroll
+  int copiers = 0;  // threads of a block that only copy, numbered after those of the teams
+  int blocks = 0;   // with lanes: how many blocks a multiprocessor must have registers for; 0: the compiler decides
+  int cluster = 1;  // how many neighbouring blocks form a cluster
+  int unroll = 1;   // by how much the printed loop of a stretch is unrolled
+  int accumulators = 1;  // number of independent accumulators of a fold, at most unroll
   std::string compiler = "gcc";
-  // The end, in bytes, of a block's shared and cluster buffers. Those that are never needed at the same time may
-  // overlap.
+  // The size in bytes of a block's shared and cluster buffers together. Buffers that are never needed at the same time
+  // may overlap.
   int64_t scratch_bytes() const;
-  int64_t work_bytes() const;                          // the end, in bytes, of the work buffers, which do not overlap
-  int64_t bytes_of(const KernelBuffer& buffer) const;  // of a cluster buffer: the bytes of one block's part
-  // Whether two different buffers have bytes in common: buffers of the workspace, or of a block's shared memory.
+  int64_t work_bytes() const;                          // size in bytes of the workspace, whose buffers do not overlap
+  int64_t bytes_of(const KernelBuffer& buffer) const;  // for a cluster buffer: the bytes of one block's part
+  // Whether two different buffers overlap, in the workspace or in a block's shared memory.
   bool overlap(BufferId a, BufferId b) const;
-  std::vector<Pass> passes() const;  // the body, cut at its `pass` instructions; at least one
-  int sweeps() const;                // sweeps over the grid: one for each pass that all blocks run
+  std::vector<Pass> passes() const;  // the parts of the body between `pass` instructions; at least one
+  int sweeps() const;                // number of sweeps over the grid: one for each pass that all blocks run
   // Whether the body consists of sections only, in ascending order of their blocks, and no block runs two of them.
   bool is_packed() const;
-  int vector_lanes() const;                             // the most vector lanes that any tile has
-  int vector_lanes(std::span<const Instr> part) const;  // ... that any tile has which `part` defines or copies
+  int vector_lanes() const;                             // the largest number of vector lanes of any tile
+  int vector_lanes(std::span<const Instr> part) const;  // the most lanes of the tiles that `part` defines or copies
   bool operator==(const Kernel&) const = default;
 };
 

@@ -8,7 +8,7 @@
 namespace wl {
 namespace {
 
-// The number of the lowest bit of an axis within a concatenated coordinate vector.
+// The index of an axis's lowest bit in a vector that concatenates the coordinate bits of all axes.
 int shift_of(const Layout& layout, int axis) {
   int shift = 0;
   for (int i = 0; i < axis; ++i) shift += layout.bits[i];
@@ -19,14 +19,14 @@ uint64_t axis_part(const Layout& layout, int axis, uint64_t vector) {
   return vector >> shift_of(layout, axis) & ((uint64_t{1} << layout.bits[axis]) - 1);
 }
 
-// The axis that an r bit counts for; -1 where it moves along none.
+// The axis whose repeats a register bit counts; -1 if the bit moves along no axis.
 int home_of(const Layout& layout, const Layout::Base& base) {
   for (int axis = 0; axis < layout.rank(); ++axis)
     if (layout.part(base, axis) != 0) return axis;
   return -1;
 }
 
-// Drops replicated bits at the end of the lanes and of the waves, which need no mention.
+// Drops trailing lane bits and trailing wave bits that move along no axis: a missing bit means replication as well.
 void trim_places(Layout& layout) {
   for (const char kind : {'l', 'u'})
     for (size_t i = layout.bases.size(); i-- > 0;) {
@@ -103,7 +103,7 @@ absl::Status Layout::check() const {
     if (outer[axis].kind != 'r') return invalid("the outermost repeats of a layout must be registers");
     total += bits[axis];
   }
-  std::vector<uint64_t> reduced;  // the bases, reduced so that none has the highest bit of one before it
+  std::vector<uint64_t> reduced;  // the bases in echelon form: none has the highest bit of an earlier one
   for (const Base& base : bases) {
     uint64_t rest = base.vector;
     for (uint64_t known : reduced) rest = std::min(rest, rest ^ known);
@@ -136,7 +136,7 @@ Layout dealt_layout(std::vector<int64_t> shape, const std::vector<Deal>& deals, 
   Layout out;
   out.shape = std::move(shape);
   WL_CHECK(deals.size() == out.shape.size(), deals.size(), " deals for ", out.shape.size(), " axes");
-  std::vector<Layout::Base> inside;  // of kinds v and r, within a thread
+  std::vector<Layout::Base> inside;  // bases of kinds v and r: elements within a thread
   std::vector<uint64_t> place(std::countr_zero(static_cast<unsigned>(team)), 0);
   int shift = 0;
   for (int axis = 0; axis < out.rank(); ++axis) {
@@ -155,7 +155,7 @@ Layout dealt_layout(std::vector<int64_t> shape, const std::vector<Deal>& deals, 
   };
   const size_t lanes = std::countr_zero(static_cast<unsigned>(std::min(team, wave)));
   const auto add_place = [&](char kind, size_t from, size_t to) {
-    while (to > from && place[to - 1] == 0) --to;  // replicated bits at the end need no mention
+    while (to > from && place[to - 1] == 0) --to;  // a missing bit means replication
     for (; from < to; ++from) out.bases.push_back({kind, place[from]});
   };
   add('v');
@@ -190,7 +190,7 @@ Layout projected(const Layout& layout, const std::vector<bool>& keeps) {
 
 Layout split_axis(const Layout& layout, int axis, int64_t width) {
   const int inner = std::min(log2_floor(width), layout.bits[axis]), all = layout.bits[axis];
-  const int64_t repeats = width >> inner;  // outermost repeats in one group of `width`
+  const int64_t repeats = width >> inner;  // outermost repeats within `width` neighbours
   WL_CHECK(std::has_single_bit(static_cast<uint64_t>(width)) && layout.shape[axis] % width == 0 &&
                (repeats == 1 || layout.outer[axis].count % repeats == 0),
            "an axis of ", layout.shape[axis], " in parts of ", width);
@@ -201,7 +201,7 @@ Layout split_axis(const Layout& layout, int axis, int64_t width) {
   out.bits.insert(out.bits.begin() + axis, all - inner);
   out.outer[axis].count = repeats;
   out.outer.insert(out.outer.begin() + axis, {layout.outer[axis].kind, layout.outer[axis].count / repeats});
-  // The new axis in front has the high bits of the old one, so these now come before the low bits.
+  // The new first axis takes the high bits of the split axis, so these bits now come before the low ones.
   const int low = shift_of(layout, axis);
   const uint64_t mask = ((uint64_t{1} << all) - 1) << low;
   for (Layout::Base& base : out.bases) {

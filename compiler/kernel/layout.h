@@ -25,8 +25,8 @@ namespace wl {
 
 struct Layout {
   struct Base {
-    char kind = 'v';      // v, l, u, r
-    uint64_t vector = 0;  // the coordinate bits, those of all axes concatenated, axis 0 lowest
+    char kind = 'v';      // kind of position bit: v, l, u or r
+    uint64_t vector = 0;  // the coordinate bits that the bit moves along: all axes concatenated, axis 0 lowest
     bool operator==(const Base&) const = default;
   };
   struct Outer {
@@ -35,15 +35,15 @@ struct Layout {
     bool operator==(const Outer&) const = default;
   };
   std::vector<int64_t> shape;  // logical extents; positions may exceed them (partial last vectors or tiles)
-  std::vector<int> bits;       // coordinate bits of each axis
-  std::vector<Base> bases;     // in the order of significance within each kind
+  std::vector<int> bits;       // number of coordinate bits of each axis
+  std::vector<Base> bases;     // one per position bit, within each kind the least significant first
   std::vector<Outer> outer;    // one per axis
   bool operator==(const Layout&) const = default;
 
   int rank() const { return static_cast<int>(shape.size()); }
-  // The number of positions of a kind, outermost repeats included.
+  // The number of positions of a kind (v, l, u or r), outermost repeats included.
   int64_t count(char kind) const;
-  // The axis whose lowest coordinate bits are the v bits in order, or -1 when there are no v bits (scalars).
+  // The axis that vectors run along, or -1 if there are no v bits (scalars).
   int vector_axis() const;
   // The number of vector lanes; 1 when there are no v bits.
   int lanes() const;
@@ -54,13 +54,14 @@ struct Layout {
   // The number of register repeats that count for an axis: those of r bits, and the outermost ones. An r bit that moves
   // along several axes counts for the first of them, so that one repeat number for each axis names one register.
   int64_t repeats(int axis) const;
-  // The register that `repeat` names (one repeat number for each axis): first_of is its coordinate along `axis` where
-  // all other position bits are zero; last_of is a bound that no coordinate along `axis` in that register exceeds.
+  // Both are about the register that `repeat` names by one repeat number for each axis. first_of: its coordinate along
+  // `axis` where all other position bits are zero. last_of: an upper bound of its coordinates along `axis`.
   int64_t first_of(int axis, const std::vector<int64_t>& repeat) const;
   int64_t last_of(int axis, const std::vector<int64_t>& repeat) const;
-  // OK where the layout says of every element where it is: outermost repeats are of registers only; the bases that are
-  // not zero are as many as the coordinate bits and independent over F2; v bits are the lowest bits of one axis, and no
-  // other base reaches these; and the positions cover the shape. The error says which of these does not hold.
+  // Returns OK if the layout gives every element a place: outermost repeats are of registers only; there are as many
+  // nonzero bases as coordinate bits, and they are linearly independent over F2; v bits are the lowest bits of one
+  // axis, and no other base contains these bits; and the positions cover the shape. Otherwise the error names the
+  // condition that fails.
   absl::Status check() const;
   std::string text() const;
 };
@@ -71,56 +72,57 @@ absl::StatusOr<Layout> parse_layout(std::string_view text);
 class TextCursor;
 absl::StatusOr<Layout> read_layout(TextCursor& in);
 
-// The layout of a tile that a team of `team` threads, a power of two, holds. Along `axis` come first the `vector` lanes
-// of each thread, then the lanes of a wave, then the waves, then register repeats. `axis` = -1: every thread holds all
-// elements.
+// Returns the layout of a tile that a team of `team` threads, a power of two, holds. Along `axis`, elements are
+// assigned first to the `vector` lanes of each thread, then to the lanes of a wave, then to the waves, then to register
+// repeats. If `axis` is -1, every thread holds all elements.
 Layout team_layout(std::vector<int64_t> shape, int axis, int vector, int team, int wave);
 
-// How an axis is distributed over the threads of a team. Each thread gets `each` neighbouring elements (a power of
-// two), in a vector or in registers, as `kind` says (v or r). Then comes thread after thread, numbered by these bits of
-// the thread's number in the team, then register repeats.
+// How one axis of a tile is distributed over the threads of a team. Each thread gets `each` neighbouring elements (a
+// power of two), in a vector (kind v) or in registers (kind r). They are followed by those of the next thread along the
+// axis, where `bits` are the bits of a thread's number in the team that count along the axis, and then by register
+// repeats.
 struct Deal {
   int64_t each = 1;
   char kind = 'r';
   std::vector<int> bits = {};
 };
-// The layout of a tile whose axes are distributed over the threads of a team as a grid: one Deal for every axis, and
-// each bit of a thread's number in at most one of them.
+// Returns the layout of a tile whose axes are distributed over the threads of a team as a grid. There is one Deal for
+// every axis, and each bit of a thread's number is in at most one Deal.
 Layout dealt_layout(std::vector<int64_t> shape, const std::vector<Deal>& deals, int team, int wave);
 
-// The layout of the part of a tile that varies along the axes in `keeps`: the other axes have extent 1, and threads
-// that differ along those only hold the same elements.
+// Projects a layout to the axes that `keeps` marks: the other axes get extent 1, and threads that differ only along
+// those axes hold the same elements.
 Layout projected(const Layout& layout, const std::vector<bool>& keeps);
 
-// The layout with `axis` split in two and every element where it was: the second of the two axes runs over `width`
-// neighbours along `axis`, the first over these groups. `width` is a power of two. CHECKs that `width` divides the
-// extent, and the outermost repeats where it cuts through them.
+// Splits `axis` in two without moving any element: the second of the new axes runs over `width` neighbours along
+// `axis`, the first over the groups of `width`. `width` is a power of two. CHECKs that `width` divides the extent and,
+// if it spans several outermost repeats, that their number is a multiple.
 Layout split_axis(const Layout& layout, int axis, int64_t width);
 
 // How a fragment of a matrix instruction is repeated along an axis of a tile: first 2^registers times in the registers
-// of a wave, then over waves, one bit of the wave's number for each doubling. A fragment that several waves hold
-// together uses the lowest bits of the wave's number itself.
+// of a wave, then over waves. `waves` lists bits of a wave's number, each of which doubles the repeats. If several
+// waves hold one fragment together, the fragment itself uses the lowest bits of the wave's number.
 struct Repeats {
   int registers = 0;
   std::vector<int> waves = {};
 };
-// The layout of a fragment with two axes, repeated along both as `axes` says.
+// Returns the layout of a two-dimensional fragment, repeated along both axes as `axes` says.
 Layout repeated(const Layout& fragment, const std::array<Repeats, 2>& axes);
 
-// The layouts of both factors (a, b) and of the sums (c) of a matrix instruction, for one fragment or for tiles of
-// several.
+// The layouts of both factors (a, b) and of the sums (c) of a matrix instruction: of one fragment each, or of tiles of
+// several fragments.
 struct Fragments {
   Layout a, b, c;
 };
 const Fragments& fragments_of(MatrixOp op);
-// Whether the 32 lanes of a wave hold blocks of eight rows by four words, as loading words across rows demands
-// (words_across in instrs.def).
+// Whether the 32 lanes of a wave hold blocks of eight rows by four words, as the instruction words_across requires
+// (instrs.def).
 bool holds_blocks(const Layout& words);
-// The layout with another shape, which may be smaller than what its positions cover.
+// Returns the layout with another shape, which may be smaller than what the layout's positions cover.
 Layout cut_to(Layout layout, std::vector<int64_t> shape);
-// The layouts of the factors' tiles, with `words` words along k, that belong to sums in layout `sums`; nullopt where
-// `sums` is not the instruction's fragment, repeated. Without lanes, a step along k may have fewer words than a
-// fragment, and the last fragment along an axis may be cut.
+// Returns the layouts of both factors' tiles, `words` words long along k, for a product whose sums have layout `sums`;
+// nullopt if `sums` does not consist of repeated fragments of the instruction. On machines without lanes, a step along
+// k may have fewer words than a fragment, and the last fragment along an axis may be partial.
 std::optional<Fragments> tiles_of(MatrixOp op, const Layout& sums, int64_t words);
 
 // The layout of a tile on a CPU: `lanes` vector lanes along `vector_axis` (-1: none, so every element is a scalar), and

@@ -8,8 +8,8 @@
 namespace wl {
 namespace {
 
-// The layout with bits[axis] coordinate bits for each axis, at least as many as it has: outermost repeats become r
-// bits.
+// Returns the layout with bits[axis] coordinate bits for each axis, at least as many as before: outermost repeats
+// become register bits.
 Layout with_bits(const Layout& layout, const std::vector<int>& bits) {
   Layout out = layout;
   out.bits = bits;
@@ -57,7 +57,8 @@ std::vector<Row> rows_of(const Layout& layout, int wave_bits, Registers& registe
   return out;
 }
 
-// For each coordinate bit, the position (of one or more bits) that moves along it alone.
+// Inverts a layout over F2: for each coordinate bit, returns the position, of one or more set bits, that moves along
+// this bit alone.
 std::vector<uint64_t> inverse_of(const std::vector<Row>& rows, int bits) {
   std::vector<Row> reduced;
   for (Row row : rows) {

@@ -1,6 +1,6 @@
-// Where the elements of one layout lie in another. Both layouts are linear over F2, and so is the map that leads from a
-// position of the second to the position of the first that holds the same element: each bit of the one stands for some
-// bits of the other, and the bits that several stand for are added up.
+// How elements move from one layout of a tile to another. Both layouts are linear over F2, and so is the map from a
+// position in the second layout to the position in the first that holds the same element: each bit of a position in the
+// second stands for a set of bits of a position in the first, and the sets are XORed.
 #pragma once
 
 #include <cstdint>
@@ -10,23 +10,23 @@
 
 namespace wl {
 
-// A position in bits: from bit 0 on the thread's number in its team (lanes low, waves above), from kRegisterBit on the
-// thread's registers, in the order of Registers::bits.
+// A position as a bit vector: the low bits are the thread's number in its team (lanes low, waves above), and from
+// kRegisterBit on follow the bits of the thread's registers, in the order of Registers::bits.
 inline constexpr int kRegisterBit = 20;
 
-// The registers of a layout in bits: first the bits of an element's number in its vector, then those of register
-// repeats.
+// The bits that number the registers of a layout: first the bits of an element's index in its vector, then those of
+// register repeats.
 struct Registers {
   struct Bit {
-    int axis = -1;   // the axis whose repeats it counts; -1: it counts elements of the vector
-    int number = 0;  // of the bit among those that count the same
+    int axis = -1;   // the axis whose repeats the bit counts; -1: it counts elements of the vector
+    int number = 0;  // index of this bit among the bits of the same `axis`
   };
   std::vector<Bit> bits;
-  std::vector<int> counted;    // for each axis, how many of the bits count its repeats
+  std::vector<int> counted;    // for each axis, how many entries of `bits` count its repeats
   std::vector<int64_t> outer;  // for each axis, the outermost repeats, which are not counted in bits
 
-  // repeats: the repeats, one for each axis, of the register with the bits `of`, within these outermost repeats.
-  // element: the number of the element in its vector.
+  // repeats: for the register with the bits `of`, its repeat number along each axis, where `outermost` gives the
+  // outermost repeats. element: the index of the register's element in its vector.
   std::vector<int64_t> repeats(uint64_t of, const std::vector<int64_t>& outermost) const;
   int64_t element(uint64_t of) const;
 };
@@ -35,22 +35,23 @@ inline constexpr int kMostCoordinateBits = 40;
 
 struct Moves {
   Registers from, to;
-  uint64_t held = 0;                // bits of a thread's number on which its elements of `from` depend
-  std::vector<uint64_t> threads;    // for each bit of a thread's number in `to`, bits of a position in `from`
-  std::vector<uint64_t> registers;  // for each register bit of `to`, bits of a position in `from`
+  uint64_t held = 0;              // the bits of a thread's number that decide which elements of `from` the thread holds
+  std::vector<uint64_t> threads;  // for each bit of a thread's number in `to`: the bits of the position in `from`
+  std::vector<uint64_t> registers;  // for each register bit of `to`: the bits of the position in `from`
 };
 
-// The moves between two layouts of one shape, for which Layout::check holds, for a team of `team` threads of which
-// `wave` run together (both powers of two). Over all axes there may be no more than kMostCoordinateBits, of each axis
-// the larger number of the two layouts. Axes that one layout counts by bits and the other by outermost repeats are
-// counted by bits in both, as far as the longer of them goes; the outermost repeats that are left are the same in both,
-// except that one may have more beyond the shape.
+// Returns the moves between two layouts of the same shape, both valid (Layout::check), for a team of `team` threads of
+// which `wave` form a wave (both powers of two). If each axis counts with the larger number of coordinate bits of the
+// two layouts, there may be at most kMostCoordinateBits over all axes. An axis that one layout counts by bits and the
+// other by outermost repeats is counted by bits in both, as far as the longer of them goes. The outermost repeats that
+// remain are then the same in both layouts, except that one may have more beyond the shape.
 Moves moves_between(const Layout& from, const Layout& to, int team, int wave);
 
-// The sum over F2 of the entries of `listed` whose bits are set in `number`; bits beyond the list add nothing.
+// Returns the XOR of the entries of `listed` whose bits are set in `number`; bits beyond the end of the list are
+// ignored.
 uint64_t listed_sum(const std::vector<uint64_t>& listed, uint64_t number);
 
-// Whether no element moves to another wave of the team.
+// Whether every element stays within its wave.
 bool within_waves(const Moves& moves, int wave);
 
 }  // namespace wl

@@ -1,8 +1,8 @@
-// Checks of kernels whose threads have roles: the teams compute, the copiers fill shared memory for the teams, and
-// phases say how far one role may be ahead of the other (kernel.h). The checks walk the kernel in its own order, whose
-// results the two roles running together must not change: whoever touches an element of shared memory must first have
-// been told, by a phase or a barrier, of the earlier accesses to it. barriers.h does the walk; this file keeps account
-// of what each role has been told.
+// Checks of kernels whose threads have roles: the teams compute, the copier threads fill shared memory for the teams,
+// and phases limit how far one role may run ahead of the other (kernel.h). Both roles run concurrently and must have
+// the results of the kernel's sequential order. The checks therefore walk the kernel in that order: a thread that
+// touches an element of shared memory must have learned, by a phase or a barrier, of all earlier accesses to the
+// element. barriers.h does the walk; this file tracks what each role has learned.
 #pragma once
 
 #include <cstdint>
@@ -17,52 +17,51 @@
 
 namespace wl {
 
-// What is wrong with the phase that an instruction names; "" where nothing is.
+// Returns what is wrong with the phase that an instruction names; "" if nothing is.
 std::string phase_problem(const Kernel& kernel, const Instr& instr);
 
-// An internal error where copiers do anything but copy and take part in phases, where a role does what only the other
-// one may, where it is not so that one role arrives at a buffer's phases and the other waits for them, where the
-// arrivals are not as many as end a phase, or where a block with copiers has several teams, a cluster or several
-// sweeps.
+// Returns an internal error unless all of this holds: copiers only copy and take part in phases; each role does only
+// what it may; of each buffer of phases, one role arrives and the other waits; as many arrive as end a phase; and a
+// block with copiers has one team, no cluster and one sweep over the grid.
 absl::Status check_roles(const Kernel& kernel);
 
-// The accesses to shared memory that each role has not been told of yet, at a point of a walk of a kernel.
+// The accesses to shared memory that each role has not yet learned of, at one point of a walk over a kernel.
 class Told {
  public:
   explicit Told(const Kernel& kernel) : kernel_(kernel) {}
 
-  // clash: an earlier access that `access`, which a role makes next, must not run before, although nothing keeps them
-  // in order; null where there is none. unfinished: a copy that nobody has waited for, and whose elements `access` may
-  // touch; null where there is none.
+  // clash: an earlier access that must be done before `access`, the next one of its role, although nothing orders the
+  // two; null if there is none. unfinished: a copy that nobody has waited for and whose destination `access` may touch;
+  // null if there is none.
   const SharedAccess* clash(const SharedAccess& access) const;
   const SharedAccess* unfinished(const SharedAccess& access) const;
   void add(const SharedAccess& access);
-  // At a barrier: all threads of the teams are told of everything that the teams did.
+  // Handles a barrier: all threads of the teams learn of everything that the teams did.
   void barrier() { own_[index(Role::kTeams)].clear(); }
-  // Notes a copy that a later phase will tell about.
+  // Records the start of a copy whose end a later phase will signal.
   void start(const SharedAccess& copy) { started_.push_back(copy); }
-  // Threads of a role arrive at a phase, or wait for one. Returns what is wrong; "" where nothing is.
+  // Handles the arrival of a role's threads at a phase, or their wait for one. Returns what is wrong; "" if nothing is.
   std::string arrive(const Instr& instr, int64_t element, Role role);
   std::string await(const Instr& instr, int64_t element, int64_t parity, Role role);
-  // A copy that no phase has told about, or for whose phase nobody has waited; null where there is none.
+  // Returns a copy that no phase has signalled, or for whose phase nobody has waited; null if there is none.
   const SharedAccess* untold() const;
-  // After a loop: the accesses no longer say in which iteration of the loop they were.
+  // Handles the end of a loop: forgets in which iteration of the loop the recorded accesses were made.
   void forget(VarId loop);
   int64_t next_number() { return number_++; }
 
  private:
   struct Phase {
-    int64_t ended = 0, awaited = 0;    // phases that ended, and those of them that the other role waited for
-    int64_t last = -1;                 // number of the last access that the latest phase tells about
-    std::set<int64_t> unknown;         // numbers of the other role's accesses that whoever arrived did not know of
-    std::vector<SharedAccess> copies;  // those that have arrived when the latest phase ends
+    int64_t ended = 0, awaited = 0;    // how many phases ended, and for how many of them the other role waited
+    int64_t last = -1;                 // number of the last access made before the latest phase ended
+    std::set<int64_t> unknown;         // numbers of the other role's accesses that the arriving role had not learned of
+    std::vector<SharedAccess> copies;  // the copies whose arrival the latest phase signals
   };
   static size_t index(Role role) { return static_cast<size_t>(role); }
   static Role other(Role role) { return role == Role::kTeams ? Role::kCopiers : Role::kTeams; }
 
   const Kernel& kernel_;
-  std::vector<SharedAccess> own_[2];     // by role: accesses of its threads that its other threads do not know of
-  std::vector<SharedAccess> theirs_[2];  // by role: accesses of the other role that it does not know of
+  std::vector<SharedAccess> own_[2];     // for each role: its accesses that its other threads have not learned of
+  std::vector<SharedAccess> theirs_[2];  // for each role: accesses of the other role that it has not learned of
   std::vector<SharedAccess> started_;
   std::map<std::pair<BufferId, int64_t>, Phase> phases_;
   int64_t number_ = 0;

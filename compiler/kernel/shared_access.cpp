@@ -10,7 +10,7 @@ bool writes(const Instr& instr) {
   return info(instr.op).stores() || info(instr.op).is_async_copy();
 }
 
-// Whether every thread of the team holds elements of its own.
+// Whether no two threads of the team hold the same element.
 bool spread_over_team(const Kernel& kernel, const Layout& layout) {
   int64_t threads = 1;
   for (const Layout::Base& base : layout.bases)
@@ -18,8 +18,9 @@ bool spread_over_team(const Kernel& kernel, const Layout& layout) {
   return threads == kernel.team;
 }
 
-// The ring buffer that an access goes through: the derived variable that counts its slots, and the elements of a slot.
-// A slot is a multiple of what the swizzle permutes, so no element leaves its slot.
+// The ring buffer that a slice accesses: the derived variable that counts its slots, and the number of elements per
+// slot. That number is a multiple of the block that the swizzle permutes, so the swizzle moves no element to another
+// slot.
 struct Ring {
   const Var* var = nullptr;
   int64_t slot = 0;
@@ -45,7 +46,7 @@ int64_t find_slots(const Kernel& kernel, const std::vector<Instr>& body, BufferI
   return 0;
 }
 
-// The elements of a slot, where the buffer is a ring; 0 where it is none.
+// The number of elements per slot if the buffer is a ring; otherwise 0.
 int64_t slot_size(const Kernel& kernel, BufferId buffer) {
   const int64_t size = elements(kernel.buffers[buffer].shape);
   const bool may = std::any_of(kernel.vars.begin(), kernel.vars.end(), [size](const Var& var) {
@@ -54,7 +55,8 @@ int64_t slot_size(const Kernel& kernel, BufferId buffer) {
   return may ? find_slots(kernel, kernel.body, buffer) : 0;
 }
 
-// The slot of an access, where the slot is fixed or the iterations of all loops that it depends on are known.
+// The slot that an access uses. It is known if the slot is constant, or if the iterations of all loops that it depends
+// on are known.
 std::optional<int64_t> slot_number(const Kernel& kernel, const SharedAccess& met, int64_t size) {
   const Ring ring = ring_of(kernel, shared_slice(met.instr));
   if (ring.var == nullptr) return shared_slice(met.instr).offset.base / size;
@@ -90,7 +92,7 @@ bool other_slots(const Kernel& kernel, const SharedAccess& a, const SharedAccess
   return apart % mine.var->mod != 0;
 }
 
-// A slice with its offset counted from the start of its slot.
+// Returns a slice with its offset counted from the start of its ring slot.
 Slice within_slot(const Kernel& kernel, Slice slice, int64_t size) {
   const Ring ring = ring_of(kernel, slice);
   if (ring.var == nullptr) {
@@ -126,7 +128,8 @@ bool hazard(const Kernel& kernel, const SharedAccess& earlier, const SharedAcces
   if (kernel.overlap(first, second)) return true;
   if (first != second) return false;
   if (info(a.op).is_indexed() || info(b.op).is_indexed()) return true;
-  // Copiers learn of earlier copies, even of their own, only by phases; teams need no barrier for their own accesses.
+  // Copier threads learn of earlier copies, even of their own, only by phases. Threads of teams need no barrier between
+  // accesses to elements that only they touch.
   const bool may_own = earlier.role == Role::kTeams && later.role == Role::kTeams;
   return !other_slots(kernel, earlier, later) && !(may_own && accesses_own(kernel, a, b));
 }

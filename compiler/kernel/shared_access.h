@@ -17,19 +17,19 @@ struct SharedAccess {
   int64_t number = 0;
 };
 
-// The slice through which an instruction accesses memory that may be shared: of an asynchronous copy, its destination.
+// The slice by which an instruction may access shared memory; for an asynchronous copy this is its destination.
 const Slice& shared_slice(const Instr& instr);
 bool accesses_shared(const Kernel& kernel, const Instr& instr);
 
-// Whether two accesses may touch one element from different threads, and at least one of them stores.
+// Whether two accesses may touch the same element from different threads, and at least one of them is a store.
 bool hazard(const Kernel& kernel, const SharedAccess& earlier, const SharedAccess& later);
 
-// Whether an access may touch elements of an asynchronous copy, which has not arrived yet.
+// Whether an access may touch destination elements of an asynchronous copy that has not arrived yet.
 bool uses_unfinished(const Kernel& kernel, const SharedAccess& copy, const SharedAccess& access);
 
-// Whether, in two accesses to one shared buffer, every thread accesses the same elements both times, and no other
-// thread does: both have the same slice, up to the slot of a ring, and the same layout, which gives every thread
-// elements of its own.
+// Whether every thread accesses the same elements in both accesses to a shared buffer, and no other thread accesses
+// these. This holds if both have the same slice, apart from the slot of a ring buffer, and the same layout, and no two
+// threads hold the same element in that layout.
 bool accesses_own(const Kernel& kernel, const Instr& a, const Instr& b);
 
 }  // namespace wl

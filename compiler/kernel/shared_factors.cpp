@@ -9,9 +9,9 @@
 namespace wl {
 namespace {
 
-constexpr int kRows = 3;              // bits of a row's number by which its pieces are swapped
-constexpr int64_t kPiece = 16;        // bytes that keep their order
-constexpr int64_t kAlignment = 1024;  // bytes of which a factor's address is a multiple
+constexpr int kRows = 3;              // how many bits of a row's number are XORed into the numbers of its pieces
+constexpr int64_t kPiece = 16;        // bytes of a piece, within which the order is kept
+constexpr int64_t kAlignment = 1024;  // a factor's address is a multiple of this many bytes
 constexpr int64_t kMostBoxRows = 256;
 
 bool in_memory(const Instr& instr) {
@@ -25,7 +25,7 @@ bool whole_atoms(const Affine& offset, DType dtype) {
   return whole;
 }
 
-// Whether every group of waves has whole blocks of 64 rows for itself.
+// Whether every group of waves has whole blocks of 64 rows to itself.
 bool groups_have_rows(MatrixOp matrix, const Layout& layout) {
   int64_t waves = 1, own = fragments_of(matrix).c.count('u');
   bool whole = true;
@@ -37,7 +37,7 @@ bool groups_have_rows(MatrixOp matrix, const Layout& layout) {
   return whole;
 }
 
-// Whether there is an instruction for as many columns as the sums of a group have: 64, 128, or a multiple of 256.
+// Whether there are matrix instructions for the number of columns in a group's sums: 64, 128, or a multiple of 256.
 bool has_columns(const Instr& mma, const Layout& sums) {
   const MatrixInfo& row = info(mma.matrix);
   const int64_t columns = sums.repeats(1) / fragments_of(mma.matrix).c.repeats(1) * row.n;
@@ -98,7 +98,7 @@ int64_t shared_row_elements(DType dtype) {
 }
 
 Swizzle shared_factor_swizzle(DType dtype, bool along_k, int64_t along) {
-  // There are as many pieces in a row as there are rows that swap pieces in different ways.
+  // A row has as many pieces as there are rows that permute their pieces differently, so `bits` and `shift` are equal.
   Swizzle out{kRows, log2_floor(kPiece / size_of(dtype)), kRows};
   if (along_k || along <= shared_row_elements(dtype)) return out;
   out.column = out.rows = log2_floor(shared_row_elements(dtype));
@@ -112,7 +112,8 @@ int64_t shared_factor_place(DType dtype, bool along_k, int64_t at, int64_t k) {
 
 namespace {
 
-// The row and column of an offset in a matrix with rows `pitch` apart; terms that `pitch` does not divide are columns.
+// Splits an offset in a matrix, whose rows are `pitch` elements apart, into a row and a column. Terms that are no
+// multiple of `pitch` count as columns.
 struct RowAndColumn {
   Affine row, column;
 };
@@ -155,7 +156,7 @@ std::optional<MatrixBox> box_of(const Kernel& kernel, const Instr& copy) {
   out.column = first.column;
   out.matrix_rows = elements(from.shape) / out.pitch;
   out.matrix_columns = out.pitch;
-  bool ends = false;  // whether a guard says where the columns of the matrix end
+  bool ends = false;  // whether a guard limits the columns of the matrix
   for (const SliceGuard& guard : copy.guards) {
     const bool of_rows = guard.strides == std::vector<int64_t>{1, 0};
     if ((!of_rows && guard.strides != std::vector<int64_t>{0, 1}) || !same(guard.at, of_rows ? out.row : out.column))

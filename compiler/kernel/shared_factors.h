@@ -22,45 +22,45 @@
 
 namespace wl {
 
-inline constexpr int64_t kSharedFactorRows = 64;  // rows of the sums of a group of waves; rows or columns of a panel
+inline constexpr int64_t kSharedFactorRows = 64;      // rows of sums per group of waves; rows or columns per panel
 inline constexpr int64_t kSharedFactorColumns = 256;  // the most columns that one instruction multiplies
-// The elements in a row of 128 bytes, which are also the elements of K in one step.
+// The number of elements in a row of 128 bytes, which is also the step along k.
 int64_t shared_row_elements(DType dtype);
 
 struct SharedFactor {
   MatrixOp matrix = {};
-  DType dtype = DType::f32;  // of the factor's elements
+  DType dtype = DType::f32;  // dtype of the factor's elements
 };
 // The shared factors of a kernel, by tile.
 using SharedFactors = std::map<TileId, SharedFactor>;
 SharedFactors shared_factors(const Kernel& kernel);
 
-// The swizzle of a buffer that holds a shared factor. `along`: the rows or columns of the factor in the buffer, which
-// matter only across k.
+// The swizzle of a buffer that holds a shared factor. `along`: how many rows or columns of the factor the buffer holds;
+// this matters only for factors stored across k.
 Swizzle shared_factor_swizzle(DType dtype, bool along_k, int64_t along);
 
-// The elements in memory from the first of a shared factor to those of row or column `at`, a multiple of 64, at `k`, a
-// multiple of 32 bytes.
+// The distance in elements from the start of a shared factor to its row or column `at` (a multiple of 64) at `k` (a
+// multiple of 32 bytes).
 int64_t shared_factor_place(DType dtype, bool along_k, int64_t at, int64_t k);
 
 // A box: a part of a matrix in global memory that one copy moves to the buffer of a shared factor, as NVIDIA's tensor
 // memory accelerator does (PTX ISA, "Tensors", swizzle mode of 128 bytes). The elements of a row are neighbours; rows
 // are `pitch` elements apart. Elements outside the matrix are zero.
 struct MatrixBox {
-  int64_t rows = 0, columns = 0;  // of one box; a row of it is 128 bytes
-  int64_t boxes = 1;              // side by side in the matrix, one after the other in shared memory
-  Affine row, column;             // of the first element, in the matrix, which begins where the global buffer does
+  int64_t rows = 0, columns = 0;  // size of one box, whose rows have 128 bytes each
+  int64_t boxes = 1;              // number of boxes: side by side in the matrix, one after another in shared memory
+  Affine row, column;  // position of the first element in the matrix, which begins where the global buffer does
   int64_t matrix_rows = 0, matrix_columns = 0, pitch = 0;  // in elements
 };
-// The box or boxes that a copy moves; nullopt where it does not move boxes.
+// The box or boxes that a copy moves; nullopt if the copy cannot be made of boxes.
 std::optional<MatrixBox> box_of(const Kernel& kernel, const Instr& copy);
 
-// What is wrong with an instruction that defines or reads a shared factor: where the factor lies, or that something
-// other than a product reads it; "" where nothing is.
+// Returns what is wrong with an instruction that defines or reads a shared factor: the factor's place in memory, or
+// that the reader is no matrix product; "" if nothing is.
 std::string shared_factor_problem(const Kernel& kernel, const SharedFactors& factors, const Instr& instr);
 
-// An internal error where something other than factors, products and copies stands between shared factors and the wait
-// for their product, or where there is no wait.
+// Returns an internal error if anything but factors, products and copies stands between shared factors and the wait for
+// their product, or if there is no such wait.
 absl::Status check_shared_factor_order(const Kernel& kernel);
 
 }  // namespace wl

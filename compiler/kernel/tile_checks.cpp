@@ -14,7 +14,8 @@ bool fits_team(const Kernel& kernel, const Layout& layout) {
   return layout.count('l') <= lanes && layout.count('u') <= waves;
 }
 
-// Whether registers follow one another along each axis, which loops over them need on machines without lanes.
+// Whether the register repeats along each axis are evenly spaced, as loops over registers on machines without lanes
+// require.
 bool counts_up(const Layout& layout) {
   std::vector<int64_t> repeat(layout.rank(), 0);
   for (int axis = 0; axis < layout.rank(); ++axis) {
@@ -33,7 +34,8 @@ std::vector<Layout::Base> bases_of(const Layout& layout, char kind) {
   return out;
 }
 
-// The bases of a kind in two layouts, in pairs. Where one layout has fewer, the missing ones are replicated (zero).
+// Pairs the bases of one kind in two layouts. If one layout has fewer of them, zero (replication) stands for the
+// others.
 std::vector<std::pair<Layout::Base, Layout::Base>> side_by_side(const Layout& a, const Layout& b, char kind) {
   std::vector<Layout::Base> mine = bases_of(a, kind), theirs = bases_of(b, kind);
   const size_t size = std::max(mine.size(), theirs.size());
@@ -53,8 +55,8 @@ bool alike(const Layout& a, const Layout::Base& in_a, const Layout& b, const Lay
   return std::all_of(axes.begin(), axes.end(), [&](int axis) { return a.part(in_a, axis) == b.part(in_b, axis); });
 }
 
-// Whether registers of `by` have the same coordinates along `axes` as the registers of `arg` with the same repeats.
-// Along an axis that does not repeat in `arg`, one register of `arg` serves all.
+// Whether each register of `by` has the same coordinates along `axes` as the register of `arg` with the same repeat
+// numbers. Along an axis that does not repeat in `arg`, one register of `arg` serves all registers of `by`.
 bool registers_alike(const Layout& arg, const Layout& by, const std::vector<int>& axes) {
   for (int along = 0; along < by.rank(); ++along)
     for (int64_t step = 1; step < by.repeats(along); step *= 2) {
@@ -74,7 +76,7 @@ std::vector<int> other_axes(const Layout& layout, const std::vector<int>& axes) 
   return out;
 }
 
-// Whether `to` has one register for all those of `from` that differ along the axes only.
+// Whether `to` has one register for each set of registers of `from` that differ along `axes` only.
 bool repeats_fit(const Layout& from, const Layout& to, const std::vector<int>& axes, const std::vector<int>& kept) {
   return std::all_of(axes.begin(), axes.end(), [&](int axis) { return to.repeats(axis) == 1; }) &&
          std::all_of(kept.begin(), kept.end(), [&](int axis) { return to.repeats(axis) == from.repeats(axis); }) &&

@@ -1,4 +1,4 @@
-// What verify() demands of a kernel's tiles: that their layouts fit the machine, and that threads hold the elements
+// The checks of a kernel's tiles in verify(): that their layouts fit the machine, and that threads hold the elements
 // that they use.
 #pragma once
 
@@ -6,33 +6,33 @@
 
 namespace wl {
 
-// An internal error unless every layout says of every element where it is (Layout::check) and has no more lanes than a
-// wave of a team and no more waves than a team. On machines without lanes the registers must also follow one another
-// along each axis, since loops run over them.
+// Returns an internal error unless every layout gives each element a place (Layout::check), and has no more lanes than
+// a wave of a team and no more waves than a team. On machines without lanes the registers must also follow one another
+// along each axis, because loops run over them.
 absl::Status check_tiles(const Kernel& kernel);
 
-// The following functions return what is wrong; "" where nothing is.
+// Each of the following functions checks an instruction and returns what is wrong with it; "" if nothing is.
 
-// Demands that every thread holds the elements of a tile of layout `arg` (which broadcasts along axes of extent 1) that
-// belong to those it holds of layout `by`: in the same element of its vectors, or in no vector, and in the register
-// with the same repeats.
+// Checks that an argument with layout `arg`, which broadcasts along axes of extent 1, fits a result with layout `by`:
+// for each element of the result that a thread holds, it must hold the argument's element, at the same index of its
+// vector (or in no vector) and in the register with the same repeat numbers.
 std::string read_problem(const Layout& arg, const Layout& by);
 
-// A fold of layout `from` over axes into layout `to`. Demands that vector elements, lanes and waves that move along the
-// folded axes keep results of their own, and that the registers of a thread that differ along these axes become one.
+// Checks a fold from layout `from` over `axes` into layout `to`: vector elements, lanes and waves that move along the
+// folded axes must keep separate results, and a thread's registers that differ along these axes must become one.
 std::string fold_problem(const Layout& from, const Layout& to, const std::vector<int>& axes);
 
-// A cross of layout `from` over axes into layout `to`. Demands that vector elements and lanes that move along the axes
-// move along no other axis, and are gone in `to`. Lanes along other axes, and waves, stay where they are.
+// Checks a cross from layout `from` over `axes` into layout `to`: vector elements and lanes that move along the axes
+// must move along no other axis, and must be gone in `to`. Lanes along other axes, and waves, must stay as they are.
 std::string cross_problem(const Layout& from, const Layout& to, const std::vector<int>& axes);
 
-// A pack. Demands that every thread holds the elements of its words, all threads in the same registers.
+// Checks a pack: every thread must hold the elements of its words, all threads in the same registers.
 std::string pack_problem(const Kernel& kernel, const Instr& pack);
 
-// A view. Demands tiles of one dtype, and that every position has the same place in row-major order in both tiles.
+// Checks a view: both tiles must have the same dtype, and every position must hold the same element in row-major order.
 std::string view_problem(const Kernel& kernel, const Instr& view);
 
-// A convert between layouts of one shape. Demands, on machines with lanes, that elements move to another wave only
+// Checks a convert between layouts of the same shape: on machines with lanes, elements may move to another wave only
 // through shared memory.
 std::string convert_problem(const Kernel& kernel, const Instr& convert);
 

@@ -10,7 +10,7 @@
 namespace wl {
 namespace {
 
-// The repeats, one for each axis, of a register by its number.
+// Returns the repeat numbers, one for each axis, of the register with the given number.
 std::vector<int64_t> repeats_of(const Layout& layout, int64_t number) {
   std::vector<int64_t> out(layout.rank(), 0);
   for (int axis = layout.rank() - 1; axis >= 0; --axis) {
@@ -36,7 +36,7 @@ TilePlaces::TilePlaces(const Layout& layout, int team, int wave)
   }
   for (size_t bit = 0; bit < threads_bases_.size(); ++bit)
     if (threads_bases_[bit].vector == 0) replicated_ |= int64_t{1} << bit;
-  std::vector<std::vector<int64_t>> first;  // the first coordinates of each register
+  std::vector<std::vector<int64_t>> first;  // coordinates of each register's first element
   for (int64_t number = 0; number < registers_; ++number) {
     const std::vector<int64_t> repeat = repeats_of(layout, number);
     std::vector<int64_t>& to = first.emplace_back();
@@ -77,7 +77,7 @@ int64_t TilePlaces::folded(int64_t number, std::span<const int> axes) const {
 }
 
 std::vector<int64_t> positions_in(const TilePlaces& from, const Layout& from_layout, const TilePlaces& by) {
-  // A number for an element, different in each thread; -1 beyond what the layout covers.
+  // A key for a thread and an element together; -1 for coordinates beyond what the layout covers.
   const auto key = [&](const TilePlaces& places, int64_t at) {
     int64_t out = places.thread_of(at);
     const std::span<const int64_t> index = places.index(at);
@@ -89,7 +89,7 @@ std::vector<int64_t> positions_in(const TilePlaces& from, const Layout& from_lay
     return out;
   };
   std::unordered_map<int64_t, int64_t> held;
-  for (int64_t at = from.size(); at-- > 0;) held[key(from, at)] = at;  // the first position, if there are several
+  for (int64_t at = from.size(); at-- > 0;) held[key(from, at)] = at;  // keeps the first of several positions
   std::vector<int64_t> out;
   for (int64_t at = 0; at < by.size(); ++at) {
     const auto found = held.find(key(by, at));
@@ -100,7 +100,7 @@ std::vector<int64_t> positions_in(const TilePlaces& from, const Layout& from_lay
 
 std::vector<int64_t> packed_positions(const TilePlaces& from, const TilePlaces& words, int axis, int64_t first,
                                       int elements) {
-  using Element = std::array<int64_t, 3>;  // the thread, and the coordinates
+  using Element = std::array<int64_t, 3>;  // the thread's number and two coordinates
   std::map<Element, int64_t> held;
   for (int64_t at = from.size(); at-- > 0;) held[{from.thread_of(at), from.index(at)[0], from.index(at)[1]}] = at;
   std::vector<int64_t> out;

@@ -13,11 +13,11 @@ namespace wl {
 
 class TilePlaces {
  public:
-  // `team` threads (1 without lanes), of which `wave` run together.
+  // The places in a team of `team` threads (1 on machines without lanes), of which `wave` form a wave.
   TilePlaces(const Layout& layout, int team, int wave);
 
-  // Positions are numbered thread after thread, in a thread register after register (in the order of their repeats, the
-  // last axis fastest), in a register element after element of the vector.
+  // Positions are ordered by thread, within a thread by register (in the order of its repeats, the last axis fastest),
+  // and within a register by element of the vector.
   int64_t size() const { return threads_ * registers_ * vector_; }
   int64_t at(int64_t thread, int64_t number, int64_t v) const { return (thread * registers_ + number) * vector_ + v; }
   int64_t thread_of(int64_t at) const { return at / vector_ / registers_; }
@@ -28,12 +28,12 @@ class TilePlaces {
   std::span<const int64_t> index(int64_t at) const {
     return std::span(coordinates_).subspan(static_cast<size_t>(at) * rank_, rank_);
   }
-  // Whether the thread of a position stores its element: of the threads that hold the same element only the first does.
+  // Whether the thread of a position stores its element: if several threads hold the same element, only the first
+  // stores it.
   bool stores(int64_t at) const { return (thread_of(at) & replicated_) == 0; }
   // The bits of a thread's number that move along at least one of the axes.
   int64_t thread_bits(std::span<const int> axes) const;
-  // The number of a register when these axes are folded away: it counts the register's repeats along the other axes
-  // only.
+  // The number of a register after these axes are folded away: only the register's repeats along the other axes count.
   int64_t folded(int64_t number, std::span<const int> axes) const;
 
  private:
@@ -42,16 +42,16 @@ class TilePlaces {
   int64_t replicated_ = 0;
   size_t rank_ = 0;
   std::vector<int64_t> coordinates_;
-  std::vector<Layout::Base> threads_bases_;  // by bit of a thread's number; vector 0 where the bit has none
+  std::vector<Layout::Base> threads_bases_;  // for each bit of a thread's number; vector 0: the bit moves along no axis
 };
 
 // For each position of `by`, the position in `from` where the same thread holds the same element, or -1 where the
 // thread does not hold it. Along an axis where `from_layout` has extent 1, every coordinate is the same element.
 std::vector<int64_t> positions_in(const TilePlaces& from, const Layout& from_layout, const TilePlaces& by);
 
-// The positions in `from` that a pack instruction reads: for each position of its words, and each of the `elements` of
-// a word, the one where the same thread holds that element, or -1 where the thread does not hold it. Words follow one
-// another along `axis` of `from`, from element `first` on.
+// The positions in `from` that a pack instruction reads. For each position of its words, and each of the `elements` of
+// a word: the position at which the same thread holds that element, or -1 if the thread does not hold it. Words follow
+// one another along `axis` of `from`, from element `first` on.
 std::vector<int64_t> packed_positions(const TilePlaces& from, const TilePlaces& words, int axis, int64_t first,
                                       int elements);
 

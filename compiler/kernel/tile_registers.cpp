@@ -27,7 +27,7 @@ std::array<TileId, 3> tiles_of_product(const Instr& mma) {
   return {mma.result, mma.args[0], mma.args[1]};
 }
 
-// What is wrong with what an instruction does to a tile in tile registers; "" where nothing is.
+// Returns what is wrong with an instruction's use of a tile in tile registers; "" if nothing is.
 std::string misuse(const Kernel& kernel, const Instr& instr, TileId tile) {
   const Layout& layout = kernel.tiles[tile].layout;
   const bool moves = instr.op == InstrOp::kLoad || instr.op == InstrOp::kWords || instr.op == InstrOp::kStore;
@@ -42,7 +42,7 @@ std::string misuse(const Kernel& kernel, const Instr& instr, TileId tile) {
 }  // namespace
 
 std::vector<TileRegister> registers_of(MatrixOp matrix, const Layout& layout) {
-  const std::vector<int64_t>& fragment = fragments_of(matrix).c.shape;  // the factors' have the same shape
+  const std::vector<int64_t>& fragment = fragments_of(matrix).c.shape;  // factors have fragments of the same shape
   const int along = layout.vector_axis();
   std::vector<TileRegister> out;
   for (int64_t row = 0; row < layout.shape[0]; row += fragment[0])

@@ -1,7 +1,7 @@
-// Tile registers of CPUs (Intel's AMX), which `mma` multiplies on machines without lanes. A fragment of a tile is one
-// tile register; its rows are the vector registers of the fragment's layout. Tile registers are numbered from 0 on:
+// Tile registers of CPUs (Intel's AMX), on which `mma` works on machines without lanes. Each fragment of a tile is one
+// tile register, whose rows are the vector registers of the fragment's layout. Tile registers are numbered from 0 on:
 // first those of a product's sums, fragment after fragment by rows, then those of the left factor, then those of the
-// right one.
+// right factor.
 #pragma once
 
 #include <map>
@@ -16,12 +16,13 @@ namespace wl {
 inline constexpr int kTileRegisterCount = 8;
 
 struct TileRegister {
-  int64_t rows = 0, bytes = 0;      // its rows, and the bytes of one row
-  std::vector<int64_t> first = {};  // coordinates of its first element in the tile
+  int64_t rows = 0, bytes = 0;      // number of rows, and bytes per row
+  std::vector<int64_t> first = {};  // coordinates in the tile of the register's first element
   bool operator==(const TileRegister&) const = default;
 };
 
-// A tile in tile registers: the number of its first register, and the instruction whose factor or sums it is.
+// A tile in tile registers: the number of its first register, and the matrix instruction whose factor or sums the tile
+// is.
 struct ResidentTile {
   int first = 0;
   MatrixOp matrix = {};
@@ -32,12 +33,12 @@ using ResidentTiles = std::map<TileId, ResidentTile>;
 ResidentTiles tiles_in_registers(const Kernel& kernel);
 // The tile registers of a tile that is a factor or the sums of `matrix`, in the order of their fragments by rows.
 std::vector<TileRegister> registers_of(MatrixOp matrix, const Layout& layout);
-// The shapes of all tile registers, by number, that a part of the body needs. nullopt where it has no product, or
-// products that need different shapes, and on machines with lanes.
+// The shapes, by register number, of all tile registers that a part of the body needs. nullopt on machines with lanes,
+// and if the part has no product, or products that need different shapes.
 std::optional<std::vector<TileRegister>> shapes_of(const Kernel& kernel, std::span<const Instr> part);
-// An internal error where a tile in tile registers is filled with anything but zero, is moved otherwise than by whole
-// rows without guards, or is used by anything but moves and products; where its registers differ between products; or
-// where a product needs more than kTileRegisterCount.
+// Returns an internal error if a tile in tile registers is filled with anything but zero, is loaded or stored other
+// than by whole rows without guards, or is used by anything but moves and products; if a tile's registers differ
+// between products; or if a product needs more than kTileRegisterCount registers.
 absl::Status check_tile_registers(const Kernel& kernel);
 
 }  // namespace wl

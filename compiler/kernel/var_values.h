@@ -1,5 +1,5 @@
-// The values of a kernel's variables at one point of its run, and of the expressions over them; used by all code that
-// walks a kernel.
+// The values of a kernel's variables, and of the expressions over them, at one point of the kernel's execution. Used by
+// all code that walks a kernel.
 #pragma once
 
 #include <algorithm>
@@ -14,7 +14,7 @@ class VarValues {
   // All variables start at zero. The kernel must outlive this object.
   explicit VarValues(const Kernel& kernel) : kernel_(kernel), values_(kernel.vars.size(), 0) {}
 
-  // Not for derived variables, whose values follow from the others.
+  // Sets a variable that is not derived; the values of derived variables follow from the others.
   void set(VarId var, int64_t value) { values_[var] = value; }
 
   int64_t value(VarId var) const {
@@ -28,7 +28,8 @@ class VarValues {
     for (const auto& [var, coefficient] : affine.terms) sum += coefficient * value(var);
     return sum;
   }
-  // The smallest value of a loop's trips or of a tile's bounds along an axis. `of` must not be empty.
+  // The smallest value of several expressions, such as a loop's trips or a tile's bounds along an axis. `of` must not
+  // be empty.
   int64_t smallest(const std::vector<Affine>& of) const {
     int64_t least = value(of[0]);
     for (const Affine& affine : of) least = std::min(least, value(affine));

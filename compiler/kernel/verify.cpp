@@ -83,7 +83,7 @@ class Verifier {
   const Tile& tile_of(TileId id) const { return kernel_.tiles[id]; }
   const Layout& layout_of(TileId id) const { return kernel_.tiles[id].layout; }
 
-  // The checks of each kind of operand.
+  // The checks that each kind of operand must pass.
 
   absl::Status operand_tile(const Instr&) const { return absl::OkStatus(); }   // check_tiles_of checks it
   absl::Status operand_shape(const Instr&) const { return absl::OkStatus(); }  // check_tiles_of checks it
@@ -235,7 +235,7 @@ class Verifier {
     return with_problem(instr, access_problem(kernel_.buffers[slice.buffer], slice, tile, each, row.is_indexed()));
   }
 
-  // The functions in the column `check` of instrs.def: demands of an instruction beyond those of its operands.
+  // The functions named in the column `check` of instrs.def: what an instruction requires beyond its operands' checks.
 
   absl::Status check_nothing(const Instr&) const { return absl::OkStatus(); }
   absl::Status check_fold(const Instr& instr) const {
@@ -306,7 +306,7 @@ class Verifier {
     if (tile_of(instr.result).dtype != tile_of(instr.args[0]).dtype) return fail(instr, "a convert keeps the dtype");
     return with_problem(instr, convert_problem(kernel_, instr));
   }
-  // An asynchronous copy is made of pieces of 4, 8 or 16 bytes (the printer knows which), contiguous at both ends.
+  // An asynchronous copy consists of pieces of 4, 8 or 16 bytes, each contiguous in its source and its destination.
   absl::Status check_async(const Instr& instr) const {
     const KernelBuffer &from = kernel_.buffers[instr.slice.buffer], &to = kernel_.buffers[instr.into.buffer];
     if (from.level != Level::kGlobal || from.output || to.level != Level::kShared)
@@ -345,7 +345,7 @@ class Verifier {
     return kChecks[static_cast<size_t>(op)];
   }
 
-  // Checks that arguments and result are tiles, as many as the row says, and that those that are read are defined.
+  // Checks that arguments and result are tiles, as many as the row says, and that tiles are defined when read.
   absl::Status check_tiles_of(const Instr& instr, const std::set<TileId>& defined) const {
     const InstrInfo& row = info(instr.op);
     const auto takes = std::count(std::begin(row.operands), std::end(row.operands), Operand::tile) +

@@ -6,7 +6,7 @@ namespace wl {
 namespace {
 
 struct LibraryRow {
-  std::string_view name;  // a name of compiler/base/libraries.h
+  std::string_view name;  // a name in compiler/base/libraries.h
   decltype(&onednn_group) group;
   decltype(&onednn_source) source;
 };
@@ -16,7 +16,7 @@ constexpr LibraryRow kLibraryRows[] = {
     {"hipblaslt", matmul_group, matmul_source},
 };
 
-// The row of the machine's library; null where the machine has no library for its target.
+// Returns the row of the library that the machine has for its target; null if it has none.
 const LibraryRow* row_of(const Machine& machine) {
   if (machine.library == nullptr || machine.library->family != machine.target->family) return nullptr;
   for (const LibraryRow& row : kLibraryRows)

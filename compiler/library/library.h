@@ -1,6 +1,6 @@
-// Kernels that call a library. They are candidates beside the generated ones, for a group that is a product with an
-// epilogue, on a machine whose job allows the library. A plan of such a kernel begins, for example, with "plan 2
-// target=cpu:avx512 class=onednn". Each library is a row of library.cpp.
+// Kernels that call a library. They compete with the generated candidates if a group is a product with an epilogue and
+// the job allows the library. A plan of such a kernel begins, for example, with "plan 2 target=cpu:avx512
+// class=onednn". Each library is a row of library.cpp.
 #pragma once
 
 #include <optional>
@@ -16,13 +16,13 @@ struct LibraryGroup {
   Product product;
   Space space;
 };
-// The group as the machine's library takes it, and the space of its plans. nullopt where the machine has no library, or
-// the library has nothing for the group.
+// Returns the group in the form that the machine's library takes, and the space of its plans. Returns nullopt if the
+// machine has no library, or the library has no kernel for the group.
 std::optional<LibraryGroup> library_group(const Graph& group, const Domain& domain, const Machine& machine);
 
-// The source of the kernel that calls the library (see Source::library). On CPUs it is C++ with the entry that every
-// kernel has there, and one more function, ENTRY_prepare; on GPUs it is the text of a MatmulCall
-// (compiler/base/matmul.h). Invalid where the library has no kernel for the group.
+// Returns the source of the kernel that calls the library (see Source::library). On CPUs it is C++ with the entry that
+// every CPU kernel has, and one more function, ENTRY_prepare; on GPUs it is the text of a MatmulCall
+// (compiler/base/matmul.h). The error is InvalidArgument if the library has no kernel for the group.
 absl::StatusOr<Source> library_source(const Graph& group, const Domain& domain, const LibraryGroup& library,
                                       const Schedule& schedule, const Machine& machine);
 

@@ -1,5 +1,5 @@
-// Products for the libraries of GPUs, in the form of compiler/base/matmul.h. These libraries store matrices column by
-// column, so their rows are the loop along which the result is contiguous.
+// Matrix products for the libraries of GPUs, in the form of compiler/base/matmul.h. These libraries store matrices
+// column by column. So what they call the rows is the loop along which the result is contiguous.
 #include "compiler/base/matmul.h"
 
 #include <algorithm>
@@ -23,7 +23,7 @@ class Matmul {
     if (outer.size() > 1 || domain_.reduced.size() != 1 || product_.convolution) return std::nullopt;
     batch_ = outer.empty() ? -1 : outer[0];
     depth_ = domain_.reduced[0];
-    // The library's rows are the columns of the domain if the result is contiguous along these.
+    // If the result is contiguous along the domain's columns, these are the library's rows.
     const bool along_columns = product_.result.strides[domain_.n.back()] == 1 || extent(domain_.n.back()) == 1;
     rows_ = along_columns ? domain_.n.back() : domain_.m.back();
     columns_ = along_columns ? domain_.m.back() : domain_.n.back();
@@ -49,7 +49,8 @@ class Matmul {
     return static_cast<int>(std::find(inputs.begin(), inputs.end(), tensor.input) - inputs.begin());
   }
 
-  // Describes the tensor as a matrix whose columns are contiguous along `down`; false where they are not.
+  // Describes the tensor as a matrix whose columns are contiguous along `down`; false if it is not contiguous along
+  // this loop.
   bool matrix(const ProductTensor& tensor, AtomId down, AtomId across, MatmulMatrix& out) const {
     out = {argument(tensor), tensor.offset, extent(down), extent(across), 0, stride(tensor, batch_)};
     if (out.rows > 1 && stride(tensor, down) != 1) return false;
@@ -62,8 +63,8 @@ class Matmul {
     return !transposed || matrix(tensor, across, down, out);
   }
 
-  // Takes the steps after the product; false where they are not, in this order, a constant factor, additions of at most
-  // one matrix and one column (in any order), and a function.
+  // Translates the steps after the product. They must be, in this order: a constant factor, additions of at most one
+  // matrix and one column (in any order), and a function. Returns false if they are not.
   bool all_steps() {
     for (const PostStep& step : product_.post)
       if (!(step.activation ? activation(*step.activation) : addition(step))) return false;

@@ -1,4 +1,4 @@
-// Kernels that call oneDNN 2: tables for the text in compiler/target/prelude/onednn.h.
+// Kernels that call oneDNN 2. Their text consists of tables for the code in compiler/target/prelude/onednn.h.
 #include <algorithm>
 #include <set>
 
@@ -12,11 +12,11 @@
 namespace wl {
 namespace {
 
-// Limits of the prelude and of the library.
+// Limits of that code, and numbers by which the library knows kinds of tensors.
 constexpr size_t kMostTensors = 12, kMostRank = 6, kMostPosts = 16;
 constexpr int kSource = 1, kWeights = 33, kResult = 17, kPostOp = 16384, kSecond = 2;
-// The library's numbers for formats of weights in panels of columns (docs/design/graphs.md#weights-in-panels), by the
-// columns of a panel. The depth of the product must be a multiple of kPanelDepth.
+// For each number of columns that panels may have, the library's number for the format of weights in such panels
+// (docs/design/graphs.md#weights-in-panels). The depth of the product must be a multiple of kPanelDepth.
 constexpr int64_t kPanelDepth = 16;
 constexpr std::pair<int64_t, int> kPanelTags[] = {{64, 502}, {32, 500}};
 
@@ -40,17 +40,17 @@ struct Tensor {
   std::vector<int64_t> dims, strides;
 };
 
-// A loop that can be divided among threads. `axis`: for each tensor, the axis that the loop moves along, or -1.
+// A loop that can be divided among threads. `axis` has, for each tensor, the axis that the loop iterates over, or -1.
 struct Loop {
-  int64_t extent = 1, step = 1;  // parts of the loop begin at multiples of the step
+  int64_t extent = 1, step = 1;  // parts of the loop begin at multiples of `step`
   std::vector<int> axis;
 };
 
 struct Call {
-  std::vector<Tensor> tensors;  // source, weights, result, then those of post steps
+  std::vector<Tensor> tensors;  // source, weights, result, then the tensors of post steps
   bool convolution = false;
   std::vector<int64_t> window[4];
-  Loop rows, columns, batch;  // the loops that kDivided chooses from
+  Loop rows, columns, batch;  // the loops among which choice kDivided selects
 };
 
 class Calls {
@@ -77,7 +77,7 @@ class Calls {
     return static_cast<int>(std::find(inputs.begin(), inputs.end(), tensor.input) - inputs.begin());
   }
 
-  // The tensor with one axis for each of these loops. Where it does not move along a loop, its extent there is 1.
+  // Returns the tensor with one axis for each of these loops. If it does not vary along a loop, that axis has extent 1.
   Tensor tensor(const ProductTensor& of, int name, const std::vector<AtomId>& loops) const {
     Tensor out{argument(of), name, 0, of.offset, {}, {}};
     for (const AtomId a : loops) {
@@ -94,7 +94,8 @@ class Calls {
         call.tensors.push_back(tensor(product_.post[p].tensor, kPostOp * (static_cast<int>(p) + 1) | kSecond, loops));
   }
 
-  // A loop over the result's elements. It moves along `axis` of all tensors but the source and the weights.
+  // Returns a loop over the result's elements. It iterates over `axis` of all tensors except the source and the
+  // weights, which have axes of their own.
   static Loop loop_of(const Call& call, int64_t extent, int source_axis, int weights_axis, int axis) {
     Loop loop{extent, 1, {source_axis, weights_axis}};
     loop.axis.resize(call.tensors.size(), axis);
@@ -123,8 +124,8 @@ class Calls {
     return true;
   }
 
-  // Weights that lie in panels have two loops of columns, which become one, in a format of the library. Returns the
-  // columns of a panel; 0 where the weights do not lie so.
+  // Weights that are stored in panels have two loops of columns. These become one loop, and the weights get the
+  // library's format for panels. Returns the number of columns in a panel; 0 if the weights are not in panels.
   int64_t join_panels(Call& call) const {
     if (!domain_.batch.empty() || domain_.m.size() != 1 || domain_.n.size() != 2) return 0;
     const int64_t panels = extent(domain_.n[0]), width = extent(domain_.n[1]), depth = extent(domain_.reduced[0]);
@@ -156,7 +157,7 @@ class Calls {
     image.strides.insert(image.strides.end(), {h.image_stride, w.image_stride});
     call.tensors = {image, tensor(product_.left, kWeights, {domain_.m[0], product_.channel, h.tap, w.tap}),
                     tensor(product_.result, kResult, result)};
-    // A loop of the sum that moves along only one of the two factors would be another computation.
+    // If only one of the factors varies along a summed loop, this is no convolution.
     for (const AtomId a : domain_.reduced)
       if (product_.left.strides[a] == 0 || product_.right.strides[a] == 0) return false;
     if (product_.image >= 0 && product_.right.strides[product_.image] == 0) return false;
@@ -183,7 +184,7 @@ const Loop& divided_loop(const Call& call, int64_t divided) {
   return divided == kDividedBatch ? call.batch : divided == kDividedColumns ? call.columns : call.rows;
 }
 
-// A part of a call, which runs on one thread beside the other parts.
+// A part of a call, computed by one thread while other threads compute the other parts.
 struct Part {
   Call call;
   std::vector<int64_t> offsets;
@@ -204,7 +205,7 @@ std::vector<Part> parts_of(const Call& call, int64_t divided, int64_t threads) {
       Tensor& tensor = part.call.tensors[t];
       if (tensor.dims[axis] == 1) continue;
       tensor.dims[axis] = end - begin;
-      // In panels every column before `begin` takes as many elements as the sum has terms.
+      // In panels, each column before `begin` has as many elements as the sum has terms.
       part.offsets[t] += begin * (tensor.tag != 0 ? tensor.dims[0] : tensor.strides[axis]);
     }
     parts.push_back(std::move(part));

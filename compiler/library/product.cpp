@@ -9,10 +9,10 @@ bool is_zero(const std::vector<int64_t>& strides, const std::vector<AtomId>& ato
   return std::all_of(atoms.begin(), atoms.end(), [&](AtomId a) { return strides[a] == 0; });
 }
 
-// The steps that follow the contraction, as far as libraries can do them.
+// Finds the steps that follow the contraction, if libraries can do all of them.
 class Epilogue {
  public:
-  // The values between the contraction and the result may be of f32 and of `narrow`.
+  // Values between the contraction and the result may have the dtypes f32 and `narrow`.
   Epilogue(const Graph& group, const Domain& domain, DType narrow) : group_(group), domain_(domain), narrow_(narrow) {}
 
   std::optional<std::vector<PostStep>> steps() {
@@ -27,7 +27,7 @@ class Epilogue {
   }
 
  private:
-  // Finds the values (cuts) that all paths from the contraction to the result pass through, in order.
+  // Finds the cuts, in order: the values that lie on every path from the contraction to the result.
   bool find_cuts() {
     const NodeId result = domain_.stores[0].source;
     std::vector<NodeId> last_use(group_.nodes.size(), -1);
@@ -43,7 +43,7 @@ class Epilogue {
       }
     }
     if (!depends[result]) return false;
-    NodeId open_until = -1;  // the last reader of all values before this one
+    NodeId open_until = -1;  // the last reader of any earlier value
     NodeId before = -1;
     for (NodeId id = domain_.contract; id <= result; ++id) {
       if (!depends[id]) continue;
@@ -54,8 +54,8 @@ class Epilogue {
     return cuts_.back() == result;
   }
 
-  // Adds the step from cut `at` on: the longest run of cuts that is one function of a value, or else one operation with
-  // an input. Returns the cut where the step ends; `at` where there is no step.
+  // Adds the step that begins at cut `at`. It extends over as many cuts as form one function of a value; if there are
+  // none, it is one operation with an input. Returns the cut at which the step ends; `at` if there is no such step.
   size_t step_from(size_t at, std::vector<PostStep>& steps) const {
     for (size_t end = cuts_.size() - 1; end > at; --end)
       if (const auto found = activation_between(group_, domain_, cuts_[at], cuts_[end])) {
@@ -92,7 +92,7 @@ struct ImageAxis {
   int64_t extent = 1, stride = 1;
 };
 
-// The innermost two axes of the stored image: over its rows, and over the elements of a row.
+// Finds the innermost two axes of the stored image: the axis over its rows, and the axis over the elements of a row.
 bool find_axes(const Graph& group, NodeId input, ImageAxis axes[2]) {
   const Shape& shape = group.nodes[input].shape;
   if (shape.size() < 2) return false;
@@ -101,8 +101,7 @@ bool find_axes(const Graph& group, NodeId input, ImageAxis axes[2]) {
   return true;
 }
 
-// How the right operand reads an image. Where the image is padded with zeros, the guards of the access say where it
-// ends.
+// How the right operand reads an image. If the image is padded with zeros, the guards of `access` say where it ends.
 struct ImageRead {
   Access access;
   bool padded = false;
@@ -116,7 +115,8 @@ std::optional<ImageRead> image_read(const Domain::Operand& operand) {
   return ImageRead{image.access, true};
 }
 
-// Finds the loop of outputs and the one of taps along an axis; false where they are not those of one window.
+// Finds the loop over outputs and the loop over taps along an axis; false if the image is not read by a window along
+// it.
 bool slide_along(const Domain& domain, const Access& image, const ImageAxis& axis, const ImageAxis* outer,
                  SlidingLoop& loop) {
   loop.extent = axis.extent;
@@ -140,7 +140,8 @@ bool slide_along(const Domain& domain, const Access& image, const ImageAxis& axi
   return loop.output >= 0;
 }
 
-// Takes the padding before the image from the guards along an axis, if there are any; false where they do not fit.
+// Finds out from the guards along an axis how much padding precedes the image; false if the guards are not those of a
+// window.
 bool padding_along(const Access& image, SlidingLoop& loop, size_t& used) {
   for (const Guard& guard : image.guards) {
     const bool mine = guard.strides[loop.output] != 0 || (loop.tap >= 0 && guard.strides[loop.tap] != 0);
@@ -166,7 +167,7 @@ bool find_convolution(const Graph& group, const Domain& domain, const Access& im
   size_t used = 0;
   if (!padding_along(image, product.height, used) || !padding_along(image, product.width, used)) return false;
   if (used != image.guards.size()) return false;
-  // The loops that are left may be one over the images of the batch and one over the channels.
+  // Apart from the loops of the window, there may be one loop over the images of the batch and one over the channels.
   std::vector<AtomId> images = domain.batch, channels;
   for (const AtomId a : domain.n)
     if (a != product.height.output && a != product.width.output) images.push_back(a);
@@ -175,7 +176,7 @@ bool find_convolution(const Graph& group, const Domain& domain, const Access& im
   if (images.size() > 1 || channels.size() > 1 || !is_zero(product.left.strides, images)) return false;
   product.image = images.empty() ? -1 : images[0];
   product.channel = channels.empty() ? -1 : channels[0];
-  // The access begins in the padding; the library takes the address of the first element that is stored.
+  // The access begins in the padding, but the library takes the address of the first element that is stored.
   product.right.offset = image.offset + product.height.before * axes[0].stride + product.width.before * axes[1].stride;
   return product.right.offset >= 0 && (product.height.tap >= 0 || product.width.tap >= 0);
 }

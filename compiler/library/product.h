@@ -1,5 +1,5 @@
-// A group in the form that libraries take: a matrix product or a convolution, whose inputs are read as they are,
-// followed by functions of the result alone and by operations that read one more input each.
+// Describes a group in the form that libraries take: a matrix product or a convolution, whose inputs are read
+// unchanged, followed by steps. A step is a function of the result alone, or an operation with one more input.
 #pragma once
 
 #include <optional>
@@ -9,9 +9,9 @@
 
 namespace wl {
 
-// Functions of one value x, by the names that libraries have for them. kLinear: alpha * x + beta. kClip: x clipped to
-// [alpha, beta]. kRelu: x, but alpha * x below 0. kElu: x, but alpha * (exp(x) - 1) below 0. kSwish: x * sigmoid(alpha
-// * x).
+// Functions of one value x, with the names that libraries give them. kLinear: alpha * x + beta. kClip: x clipped to
+// [alpha, beta]. kRelu: x, but alpha * x if x < 0. kElu: x, but alpha * (exp(x) - 1) if x < 0. kSwish: x *
+// sigmoid(alpha * x).
 enum class Activation : uint8_t {
   kLinear,
   kRelu,
@@ -34,45 +34,45 @@ struct Activated {
 
 // A tensor that is read or written, with its strides along the loops of the product.
 struct ProductTensor {
-  NodeId input = -1;  // -1: the tensor is the output
+  NodeId input = -1;  // the input node; -1: the tensor is the output
   int64_t offset = 0;
-  std::vector<int64_t> strides;  // by atom of the domain
+  std::vector<int64_t> strides;  // one stride for each atom of the domain
 };
 
 struct PostStep {
-  std::optional<Activated> activation;  // a function of the result; if absent, `op`
-  Op op = Op::add;                      // result = op(result, tensor)
+  std::optional<Activated> activation;  // a function of the result; if it is absent, `op` is applied
+  Op op = Op::add;                      // if there is no `activation`: result = op(result, tensor)
   ProductTensor tensor;
 };
 
-// One axis of an image that the window of a convolution slides along. `output` and `tap` are the atoms (loops) over the
-// outputs and over the window's taps; -1 where there is no such loop. `before` is the padding before the image.
+// One axis of an image along which the window of a convolution slides. `output` and `tap` are the atoms (loops) over
+// the outputs and over the window's taps; -1: there is no such loop. `before` is the padding before the image.
 struct SlidingLoop {
   AtomId output = -1, tap = -1;
   int64_t extent = 1, stride = 1, dilation = 1, before = 0, image_stride = 0;
 };
 
 struct Product {
-  DType factors = DType::f32, type = DType::f32;  // of left and right; of the result
-  ProductTensor left, right, result;              // left does not move along columns, right not along rows
+  DType factors = DType::f32, type = DType::f32;  // dtype of left and right; dtype of the result
+  ProductTensor left, right, result;              // left does not vary along columns, right not along rows
   std::vector<PostStep> post;
-  // A convolution: left is the weights, right the image, and the rows are the output channels.
+  // Whether this is a convolution: left has its weights, right is the image, and the rows are the output channels.
   bool convolution = false;
-  AtomId image = -1, channel = -1;  // loops over the batch and the summed channels; -1: extent 1
+  AtomId image = -1, channel = -1;  // loops over the batch and over the summed channels; -1: extent 1
   SlidingLoop height, width;
 };
 
-// The dtypes that a library's products may have. kSingle: f32 throughout. kHalves: also factors of f16 or bf16, with a
-// result of the same type or of f32. Sums are always of f32. In the graph, values between the product and the result
-// may be rounded to any of these types; libraries round only the result.
+// The dtypes that a library's products may have. kSingle: f32 only. kHalves: also factors of f16 or bf16 with a result
+// of the same dtype or of f32. Sums always have f32. In the graph, values between the product and the result may be
+// rounded to any of these dtypes; libraries round only the result.
 enum class ProductTypes : uint8_t { kSingle, kHalves };
 
-// The group as a product; nullopt where it is not a product of this form.
+// Returns the group as a product; nullopt if it does not have this form.
 std::optional<Product> product_of(const Graph& group, const Domain& domain, ProductTypes types = ProductTypes::kSingle);
 
-// The function f of one value for which result = f(value); everything between the two nodes must be a function of
-// `value` and of constants. nullopt where no name of Activation fits. The function is found by trying values, so it
-// does not matter how the graph writes it.
+// Returns the function f of one value for which result = f(value). Everything between these two nodes must be a
+// function of `value` and of constants. Returns nullopt if no function of Activation fits. The function is recognised
+// by its values, so it does not matter by which ops the graph computes it.
 std::optional<Activated> activation_between(const Graph& group, const Domain& domain, NodeId value, NodeId result);
 
 }  // namespace wl

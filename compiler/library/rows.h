@@ -5,12 +5,12 @@
 
 namespace wl {
 
-// oneDNN 2, on CPUs (onednn.cpp).
+// The functions of oneDNN 2 for CPUs, which are defined in onednn.cpp.
 std::optional<LibraryGroup> onednn_group(const Graph& group, const Domain& domain, const Machine& machine);
 absl::StatusOr<Source> onednn_source(const Graph& group, const Domain& domain, const LibraryGroup& library,
                                      const Schedule& schedule, const Machine& machine);
 
-// cuBLASLt and hipBLASLt, on GPUs (matmul.cpp).
+// The functions of cuBLASLt and hipBLASLt for GPUs, which are defined in matmul.cpp.
 std::optional<LibraryGroup> matmul_group(const Graph& group, const Domain& domain, const Machine& machine);
 absl::StatusOr<Source> matmul_source(const Graph& group, const Domain& domain, const LibraryGroup& library,
                                      const Schedule& schedule, const Machine& machine);

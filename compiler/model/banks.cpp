@@ -11,7 +11,7 @@ namespace {
 
 constexpr int kWordBytes = 4, kWidestBytes = 16;
 
-// How many elements of a vector are moved at once.
+// Returns how many elements of a vector one access moves.
 int64_t piece_of(const Layout& layout, const std::vector<int64_t>& strides, int64_t offset, int bytes) {
   const int axis = layout.vector_axis();
   if (axis < 0 || strides[axis] != 1) return 1;
@@ -21,7 +21,8 @@ int64_t piece_of(const Layout& layout, const std::vector<int64_t>& strides, int6
   return out;
 }
 
-// Adds the cost of the words that some lanes reach together: as many cycles as there are words in the fullest bank.
+// Adds to `use` the cycles of an access to `words` by several lanes at once: as many as the fullest bank has of the
+// words.
 void add(BankUse& use, std::vector<int64_t> words, int banks) {
   std::sort(words.begin(), words.end());
   words.erase(std::unique(words.begin(), words.end()), words.end());
@@ -38,7 +39,7 @@ BankUse bank_use(const Layout& layout, const std::vector<int64_t>& strides, int6
   const TilePlaces places(layout, team, gpu.wave);
   const int axis = layout.vector_axis();
   const int64_t piece = piece_of(layout, strides, offset, bytes);
-  // The elements of a vector that have places of their own in memory.
+  // The number of elements of a vector that have different addresses.
   const int64_t apart = axis < 0 || strides[axis] == 0 ? 1 : places.vector();
   const int64_t lane_bytes = std::max<int64_t>(kWordBytes, piece * bytes);
   const int64_t together = std::min<int64_t>({team, gpu.wave, gpu.banks * kWordBytes / lane_bytes});

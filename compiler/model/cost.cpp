@@ -18,11 +18,11 @@
 namespace wl {
 namespace {
 
-constexpr double kLoad = 0.5;        // issue slots of a vector load or store, for each element
-constexpr double kScattered = 6;     // the same where neighbours in the loop are not neighbours in memory
-constexpr double kBeyondPeak = 1.3;  // the best kernels are faster than the rates by this factor
-constexpr int kExpensive = 4;  // slots; values that cost more are kept between passes over a row, others are recomputed
-constexpr int64_t kUnpackedRows = 32;  // products of fewer rows do not pack the operand of the columns
+constexpr double kLoad = 0.5;        // issue slots, for each element of a vector load or store
+constexpr double kScattered = 6;     // issue slots if neighbours in the loop are not neighbours in memory
+constexpr double kBeyondPeak = 1.3;  // the best kernels exceed the model's rates by this factor
+constexpr int kExpensive = 4;  // later passes over a row recompute values of at most so many slots, and keep others
+constexpr int64_t kUnpackedRows = 32;  // products of fewer rows do not pack the columns' operand
 
 double ceil_to(double n, double unit) {
   return std::ceil(n / unit) * unit;
@@ -66,7 +66,8 @@ class Price {
 
  private:
   int64_t extent(const std::vector<AtomId>& atoms) const { return extent_of(domain_, atoms); }
-  // The bytes that are read of each input, each counted once. A gather reads a cache line for each element.
+  // Returns the bytes that are read of each input; repeated reads count once. A gather reads a cache line for each
+  // element.
   std::vector<double> bytes_read() const {
     std::map<NodeId, double> touched;
     const auto touch = [&](const Access& access) {
@@ -113,8 +114,9 @@ class Price {
     }
   }
 
-  // How many iterations compute a node: those of the loops that it depends on or reduces over. A node that varies along
-  // the vectors is computed again in every iteration of the loops around them too, since no kernel keeps it.
+  // Returns in how many iterations a node is computed: in those of the loops that it depends on or reduces over. A node
+  // that varies along the vectors is also computed again in every iteration of the loops around these, since no kernel
+  // keeps it.
   double turns(NodeId id) const {
     double count = 1;
     const bool sums = is_reduction(group_, id);
@@ -125,11 +127,11 @@ class Price {
     for (AtomId atom = 0; atom < static_cast<AtomId>(domain_.atoms.size()); ++atom)
       if (moves(atom) || (vector && holds(domain_.parallel, atom)))
         count *= static_cast<double>(domain_.atoms[atom].extent);
-    // A scalar operation takes as long as a vector operation.
+    // scalar operations take as long as vector operations
     return vector || domain_.vector < 0 ? count : count * machine_.target->lanes;
   }
 
-  // The issue slots of an operand's loads in `turns` iterations.
+  // Returns the issue slots of an operand's loads in `turns` iterations.
   double fetch(const Access& access, double turns) const {
     if (domain_.vector < 0 || access.strides.empty()) return turns * kLoad;
     const int64_t stride = std::abs(access.strides[domain_.vector]);
@@ -146,12 +148,12 @@ class Price {
     return slots;
   }
 
-  // Maps and reductions. Each phase (the work up to where a reduction's result is first needed) is a pass over the
-  // loop.
+  // Adds the work of maps and reductions. Each phase (the work up to where a reduction's result is first needed) is a
+  // pass over the loop.
   void walk() {
     const RowPhases phases = row_phases(group_, domain_);
     const int count = static_cast<int>(group_.nodes.size());
-    // By node: the last phase that uses its value.
+    // of each node: the last phase that uses its value
     std::vector<int> last = phases.level;
     for (int id = count - 1; id >= 0; --id) {
       if (domain_.operands[id].empty()) continue;
@@ -185,7 +187,7 @@ class Price {
       slots_ += fetch(store.access, all);
       if (store.source < 0) slots_ += fetch(store.copy, all);
     }
-    // In later passes, rows that are longer than the first cache, and the values that are kept, come from a slower one.
+    // Rows that exceed the first cache, and values that are kept, are read from a slower cache in later passes.
     again_ns_ *= row_values;
   }
 
@@ -208,9 +210,10 @@ class Price {
     const double lanes = machine_.target->lanes;
     const double batch = static_cast<double>(extent(domain_.batch));
     double share = 1;
-    double reads = 1;  // how often an element of the columns' operand is read
+    double reads = 1;  // how often each element of the columns' operand is read
     if (machine_.target->is_gpu()) {
-      // The best tile size, by the work wasted at the edges, the reads saved by larger tiles, and the units left idle.
+      // Chooses the best tile size: larger tiles waste more work at the edges, save more reads, and leave more units
+      // idle.
       const double m = static_cast<double>(extent(domain_.m)), n = static_cast<double>(extent(domain_.n));
       const double units = std::max(1, machine_.target->gpu.units);
       share = 0.01;
@@ -230,7 +233,7 @@ class Price {
       const double used = columns / ceil_to(columns, lanes);
       share = used * std::min(1.0, (rows + 2) / 8) * std::min(1.0, (depth + 8) / 40);
       if (rows <= kUnpackedRows) reads = std::ceil(rows / 8);
-      // Packing writes a panel and reads it back; tasks that share columns each pack them.
+      // Packing writes a panel and reads it back. Tasks that share columns each pack them.
       const double packed = static_cast<double>(extent(domain_.n)) * depth * batch;
       if (rows > kUnpackedRows) slots_ += packed * 4 * kLoad;
     }
@@ -268,12 +271,12 @@ class Price {
   const Domain& domain_;
   const Machine& machine_;
   const Rates& rates_;
-  const double counted_;  // share of the contraction's products that kernels must compute
+  const double counted_;  // share of the contraction's products that masks do not leave out
   double slots_ = 0, least_slots_ = 0, contract_ns_ = 0, again_ns_ = 0;
   double contract_fill_ = 1;  // share of the GPU's units that a contraction's blocks keep busy
 };
 
-// The rates of one of `workers` equal parts of the machine, without the cost of a launch.
+// Returns the rates of one of `workers` equal parts of the machine, with launches that cost nothing.
 Rates share_of(Rates r, double workers) {
   r.launch_us = r.alone_us = r.small_bytes = 0;
   for (double* rate : {&r.slots_per_ns, &r.contract_flops_per_ns, &r.memory_bytes_per_ns, &r.far_bytes_per_ns,
@@ -282,10 +285,10 @@ Rates share_of(Rates r, double workers) {
   return r;
 }
 
-// The share of the target's rate of matrix instructions that a stage (a loop nest of a stitched group) reaches, by the
-// instruction that its extents fill. Instructions of groups of waves, which take the left factor from registers, are
-// used only if stages hold values in registers (`resident`). 0: the stage multiplies on lanes, alone or in words of
-// narrow elements.
+// Returns which share of the target's rate of matrix instructions a stage (a loop nest of a stitched group) reaches.
+// The instruction is one that the stage's extents fill. Instructions of groups of waves, which take the left factor
+// from registers, are used only if values stay in registers between stages (`resident`). 0: the stage multiplies
+// without matrix instructions.
 double stage_matrix_share(const Stage& stage, bool resident, const Machine& machine) {
   const Target& target = *machine.target;
   if (!target.is_gpu() || stage.domain.contract < 0) return 0;
@@ -302,8 +305,8 @@ double stage_matrix_share(const Stage& stage, bool resident, const Machine& mach
   return 0;
 }
 
-// The cost of a stitched group. Each block runs all stages one after the other on its share of the machine. The choice
-// with the least time counts, which gives the number of rows of a block.
+// Returns the cost of a stitched group, whose blocks each run all stages one after the other on their share of the
+// machine. It is that of the fastest choice (of the number of rows of a block).
 Cost stitched_cost(const Graph& group, const Domain& domain, const Machine& machine, const Rates& rates) {
   const double workers =
       machine.target->is_gpu() ? std::max(1, machine.target->gpu.units) : std::max(1, machine.threads);
@@ -344,9 +347,9 @@ Cost stitched_cost(const Graph& group, const Domain& domain, const Machine& mach
   return cost;
 }
 
-// The cost of a packed group. Its members (kernels side by side) share a GPU: the time is that of the longest member,
-// or of all their work on the whole machine, whichever is longer. The threads of a CPU compute the members one after
-// the other.
+// Returns the cost of a packed group. On a GPU its members (kernels side by side) run at the same time: the time is
+// that of the longest member, or that of all members' work on the whole machine, whichever is longer. The threads of a
+// CPU compute the members one after the other.
 Cost packed_cost(const Graph& group, const Domain& domain, const Machine& machine, const Rates& rates) {
   Cost cost;
   cost.bytes = bytes_moved(group);

@@ -1,7 +1,6 @@
 // The expected time of a group's kernel before anything is measured: launch + max(traffic, arithmetic) / fill, where
-// fill is the share of the machine that is busy. It is used to choose between covers, so it models what a cover
-// changes: values that are written and read again, passes over a row, repeated work, and loops that are too short for
-// the machine.
+// fill is the busy share of the machine. Covers are compared by it, so it models what a cover changes: values that are
+// written and read again, passes over a row, repeated work, and loops that are too short for the machine.
 #pragma once
 
 #include "compiler/domain/domain.h"
@@ -11,12 +10,12 @@ namespace wl {
 
 struct Cost {
   double micros = 0;
-  double bound = 0;   // a lower bound: the launch, every value moved once, every element computed once
-  double busy = 0;    // us of the whole machine for its work, if other kernels use what its blocks leave idle
+  double bound = 0;   // lower bound of the time: the launch, every value moved once, every element computed once
+  double busy = 0;    // us of the kernel, without the share of the machine that its blocks leave idle for other kernels
   int64_t bytes = 0;  // bytes read and written
 };
 
-// The cost of one run. `domain` is the group's, from analyze_group(). micros >= bound > 0.
+// Returns the cost of one launch. `domain` is the group's domain, by analyze_group(). micros >= bound > 0.
 Cost cost_of(const Graph& group, const Domain& domain, const Machine& machine, const Rates& rates);
 
 }  // namespace wl

@@ -28,11 +28,11 @@ constexpr std::array<CpuTermInfo, kCpuTerms> kTable = {{{"micro", "ns of the tab
                                                         {"masked", "line"},
                                                         {"launch", "launch"}}};
 
-// Other threads, and other virtual machines, use the third cache too. Misses are a mean over these divisors of its
-// size.
+// The third cache also serves other threads and other virtual machines. So its misses are averaged over these divisors
+// of its size.
 constexpr int64_t kL3Shares[] = {1, 2, 4};
 
-// The share of the second cache's copy rate that a micro-kernel gets between its multiply-adds.
+// The share of the second cache's copy rate that a micro-kernel gets while it multiplies.
 constexpr double kL2Share = 0.6;
 
 class WorkCounter {
@@ -49,7 +49,7 @@ class WorkCounter {
 
  private:
   struct Call {
-    int around = 0;  // one iteration of this loop is a call
+    int around = 0;  // one iteration of this loop is one call of a micro-kernel
     int innermost = 0;
     double calls = 0;
   };
@@ -57,8 +57,8 @@ class WorkCounter {
   double& at(CpuTerm term) { return work_.amount[term]; }
   const Tile& tile(TileId id) const { return kernel_.tiles[id]; }
 
-  // Counts a micro-kernel if `loop` is one: a loop over k (the reduced axis) whose body multiplies and adds. Its
-  // accumulator is set outside the outermost loop over k.
+  // Counts a micro-kernel if `loop` is one: a loop over k (the reduced axis) whose body multiplies and adds. A call of
+  // the micro-kernel begins where its accumulator is set, outside all loops over k.
   void micro_kernel(int loop) {
     const Reuse::Loop& turns = reuse_.loops()[loop];
     if (turns.var < 0 || turns.body == &kernel_.body) return;
@@ -88,8 +88,8 @@ class WorkCounter {
     return static_cast<int>(hints);
   }
 
-  // The time of a product, in f32 multiply-adds. Words (u32 of several narrow elements) are multiplied by an
-  // instruction of their own where the machine has one.
+  // Returns the time of a product, in f32 multiply-adds. Words (u32 of several narrow elements) have a multiply
+  // instruction of their own on some machines.
   double product_of(const Instr& instr) const {
     if (instr.op != InstrOp::kDot) return 1;
     const Arithmetic& rates = machine_.target->arithmetic;
@@ -97,13 +97,13 @@ class WorkCounter {
     return elements_of_word(instr.elements[0]) / (rate > 0 ? rate : rates.i32);
   }
 
-  // Adds steps of vectors. gcc unrolls a loop of two iterations and drops those vectors of the second that have no
-  // columns.
+  // Adds steps of vectors. gcc unrolls a loop of two iterations and drops vectors that have no columns in the second
+  // iteration.
   void add_steps(const Layout& layout, int outer, double steps, int hints, double product) {
     const int height = static_cast<int>(layout.shape[0]), lanes = layout.lanes();
     const int vectors = static_cast<int>((layout.shape[1] + lanes - 1) / lanes);
     int left = vectors;
-    double share = 0;  // the share of all steps that are in the second iteration
+    double share = 0;  // share of the steps that belong to second iterations
     for (int loop = reuse_.loops()[outer].parent; kernel_.compiler == "gcc" && loop > 0;
          loop = reuse_.loops()[loop].parent) {
       const Reuse::Loop& turns = reuse_.loops()[loop];
@@ -120,10 +120,10 @@ class WorkCounter {
     work_.micro.emplace_back(MicroKernel{kernel_.compiler, height, vectors, 0, hints, product}, steps);
   }
 
-  // Adds steps of matrix instructions. A step takes as long as its products of tile registers, or as long as the next
-  // products wait for their sums.
+  // Adds steps of matrix instructions. A step takes as long as its products of tile registers, but at least the latency
+  // after which the next products can use their sums.
   void add_matrix_steps(const Instr& mma, double steps) {
-    constexpr double kLatency = 3.25;  // in times of one product: 52 cycles, where a product takes 16
+    constexpr double kLatency = 3.25;  // latency in times of one product: 52 cycles, a product takes 16
     const MatrixInfo& row = info(mma.matrix);
     const Layout& layout = tile(mma.result).layout;
     const Arithmetic& rates = machine_.target->arithmetic;
@@ -136,7 +136,8 @@ class WorkCounter {
                              steps);
   }
 
-  // `loop` has two iterations. The share of its second one in all iterations of the loops between it and `inner`.
+  // `loop` has two iterations. Returns the second one's share of all iterations of the loops between `loop` and
+  // `inner`.
   double share_of_second_turn(int loop, int inner) const {
     double turns[2] = {1, 1};
     for (int l = reuse_.loops()[inner].parent; l != loop; l = reuse_.loops()[l].parent)
@@ -144,8 +145,8 @@ class WorkCounter {
     return turns[1] / (turns[0] + turns[1]);
   }
 
-  // The number of vectors that have columns in the second iteration of the loop of `var`, for tiles of `vectors`
-  // vectors whose columns are bounded by `var`.
+  // Returns the number of vectors that have columns in the second iteration of the loop of `var`. Tiles have `vectors`
+  // vectors, and `var` bounds their columns.
   int vectors_in_second_turn(VarId var, int lanes, int vectors) const {
     const int64_t width = int64_t{vectors} * lanes;
     int64_t columns = width;
@@ -166,7 +167,7 @@ class WorkCounter {
     });
   }
 
-  // The index in calls_ of the call that a loop belongs to; -1: none.
+  // Returns the index in calls_ of the call that a loop belongs to; -1: it belongs to none.
   int call_of(int loop) const {
     for (size_t c = 0; c < calls_.size(); ++c)
       if (reuse_.is_inside(loop, calls_[c].around)) return static_cast<int>(c);
@@ -177,7 +178,7 @@ class WorkCounter {
     const Reuse::Loop& turns = reuse_.loops()[loop];
     if (loop > 0 && turns.body == &kernel_.body && loop + 1 < static_cast<int>(reuse_.loops().size()) &&
         reuse_.loops()[loop + 1].body == &kernel_.body)
-      return;  // the loop of an outer digit of the block number
+      return;  // a loop over an outer digit of the block number
     if (loop == 0) return;
     const bool innermost = call_is_innermost(loop);
     for (const Instr& instr : *turns.body) {
@@ -197,7 +198,7 @@ class WorkCounter {
     const Reuse::Reference& reference = reuse_.references()[r];
     const Layout& layout = tile(reference.store ? reference.instr->args[0] : reference.instr->result).layout;
     const int call = call_of(reference.loop);
-    // A store moves a line twice: it is read before it is written, or written back later.
+    // A store moves a cache line twice: it is read before it is written, or written back later.
     const double line = (reference.store ? 2 : 1) * static_cast<double>(kLineBytes);
     const double second = reuse_.misses(r, {machine_.l2_bytes, kL2Ways});
     double third = 0;
@@ -222,7 +223,7 @@ class WorkCounter {
 
   void add_runs(const Touched& box, double lines) { at(kMemoryRuns) += lines * box.runs / std::max(1.0, box.lines); }
 
-  // gcc proves that the first vector of a row is always whole and does not mask its load; clang masks all loads.
+  // gcc proves that the first vector of a row is always whole, and does not mask its load; clang masks all loads.
   bool masks_every_load(const Reuse::Reference& reference, const Layout& layout) const {
     const int axis = layout.vector_axis();
     const auto& bound = tile(reference.instr->result).bound;
@@ -236,14 +237,15 @@ class WorkCounter {
   std::vector<Call> calls_;
 };
 
-// A step is limited by two multiply-adds or two loads in a cycle, or by the latency of a multiply-add, four cycles.
+// A step takes at least the time of its multiply-adds and of its loads, two of each per cycle, and of one
+// multiply-add's latency (four cycles).
 double row_step_ns(const MicroKernel& micro, double fma_per_ns) {
   const double multiply_adds = static_cast<double>(micro.height) * micro.vectors * micro.product;
   const double loads = micro.height + micro.vectors + micro.hints;
   return std::max({multiply_adds, loads, 8.0}) / fma_per_ns;
 }
 
-// Measured micro-kernels prefetch nothing and multiply f32; others take no less than the target's row allows.
+// Measured micro-kernels multiply f32 without prefetches. Others take at least the time that the target's row allows.
 double step_ns_of(const MicroKernel& micro, const CpuCost& cost) {
   if (micro.step_ns > 0) return micro.step_ns;
   const double row = row_step_ns(micro, cost.fma_per_ns);
@@ -258,7 +260,7 @@ double micro_ns(const CpuWork& work, const CpuCost& cost) {
   return ns;
 }
 
-// The amounts that the unit costs are multiplied by.
+// Returns the amounts that are multiplied by unit costs.
 std::array<double, kCpuTerms> amounts(const CpuWork& work, const CpuCost& cost) {
   std::array<double, kCpuTerms> out = work.amount;
   out[kMicro] = micro_ns(work, cost);
@@ -280,8 +282,8 @@ CpuCost default_cpu_cost(const Machine& machine) {
   const Target& target = *machine.target;
   CpuCost cost;
   cost.fma_per_ns = target.arithmetic.flops_per_ns / 2 / target.lanes;
-  // Fitted to Zen 5, and expressed in cycles and in the rates of the target's row; rankings hardly depend on the
-  // values.
+  // These values were fitted to Zen 5, and are expressed in cycles and in rates of the target's row. Rankings hardly
+  // depend on them.
   const double cycle = 2 / cost.fma_per_ns;
   cost.ns[kMicro] = 1;
   cost.ns[kCall] = 5 * cycle;
@@ -322,11 +324,11 @@ CpuCost calibrate(const std::vector<CpuSample>& samples, const Machine& machine,
     fastest = std::max(fastest, multiply_adds / sample.ns);
   }
   if (fastest > 0) cost.fma_per_ns = fastest;
-  // The normal equations of the relative error. The unknowns x are multiples of the row's costs.
+  // The normal equations of the relative error. The unknowns x are factors of the unit costs from the target's row.
   std::array<std::array<double, kCpuTerms>, kCpuTerms> normal = {};
   std::array<double, kCpuTerms> right = {}, x;
   x.fill(1);
-  constexpr double kPrior = 1e-3;  // the weight of the row's costs, in samples
+  constexpr double kPrior = 1e-3;  // weight of the target row's unit costs, in samples
   double count = 0;
   for (const CpuSample& sample : samples) {
     if (sample.micro) continue;
@@ -343,7 +345,7 @@ CpuCost calibrate(const std::vector<CpuSample>& samples, const Machine& machine,
     normal[t][t] += kPrior;
     right[t] += kPrior;
   }
-  constexpr int kSweeps = 20000;  // coordinate descent, which converges and gives the same result on every machine
+  constexpr int kSweeps = 20000;  // sweeps of coordinate descent, which converges to the same result on every machine
   for (int sweep = 0; sweep < kSweeps; ++sweep) {
     for (int t = 0; t < kCpuTerms; ++t) {
       double rest = right[t];

@@ -12,29 +12,29 @@
 namespace wl {
 namespace {
 
-constexpr int kExpensiveSlots = 4;  // issue slots from which an op counts as expensive
+constexpr int kExpensiveSlots = 4;  // an op of so many issue slots or more counts as expensive
 
-// The amounts of one launch for one worker: a thread of a CPU or a multiprocessor of a GPU.
+// Amounts of one launch, for one worker: a thread of a CPU or a multiprocessor of a GPU.
 struct Facts {
   const Kernel& kernel;
   const Machine& machine;
-  double blocks = 1;                                        // blocks of the worker that has most
+  double blocks = 1;                                        // blocks of the worker that has most blocks
   double idle = 0;                                          // share of the workers' time in which they have no block
-  double must_move = 1;                                     // bytes of all arguments, divided by the workers
+  double must_move = 1;                                     // bytes of all arguments, divided by the number of workers
   double read = 0, written = 0, scratch = 0, streamed = 0;  // bytes; an element that several lanes hold counts once
-  double gathers = 0, narrow = 0, strided = 0, moves = 0;   // vectors moved: gathered, scalar, strided; all
-  double fma = 0, cheap = 0, expensive = 0, folds = 0, crosses = 0;  // issue slots, in vectors
+  double gathers = 0, narrow = 0, strided = 0, moves = 0;   // numbers of vectors: gathered, scalar, strided, all moved
+  double fma = 0, cheap = 0, expensive = 0, folds = 0, crosses = 0;  // issue slots of vector operations
   double turns = 0, barriers = 0, prefetches = 0;
-  double ahead = 0;                    // bytes between a prefetch and its load
-  double registers = 0;                // vectors of the largest tile that stays in registers
-  double instructions = 0, loads = 0;  // number in the text of the kernel
-  double occupancy = 1;                // resident threads of a multiprocessor over its limit
-  double l1 = 0, l2 = 0, l3 = 0;       // bytes that enter each cache, CPUs only
-  MicroKernel micro = {};              // the micro-kernel with most steps
+  double ahead = 0;                    // distance from a prefetch to its load, in bytes
+  double registers = 0;                // size of the largest tile that stays in registers, in vectors
+  double instructions = 0, loads = 0;  // instructions and loads in the kernel's text
+  double occupancy = 1;                // resident threads of a multiprocessor, as a share of its limit
+  double l1 = 0, l2 = 0, l3 = 0;       // bytes that enter each cache; CPUs only
+  MicroKernel micro = {};              // the micro-kernel that has most steps
   CpuWork work = {};
   CpuCost cost = {};
   double polydl = 0;
-  double ns = 1;  // by the analytic model
+  double ns = 1;  // time that the analytic model predicts
 
   double slots() const { return fma + cheap + expensive + folds + crosses; }
   double share(int term) const { return work.amount[term] * cost.ns[term] / ns; }
@@ -64,9 +64,9 @@ class FactCounter {
     if (axis >= tile.bound.size() || tile.bound[axis].empty()) return whole;
     return std::clamp<int64_t>(vars_.smallest(tile.bound[axis]), 0, whole);
   }
-  // The number of vectors in a tile, or in each lane's part of it.
+  // Returns the number of vectors in a tile, or in each lane's part of a tile.
   static double vectors(const Tile& tile) { return static_cast<double>(tile.layout.count('r')); }
-  // A lane of a GPU computes the elements of its vectors one after the other.
+  // Returns how many operations a tile takes: one per vector on a CPU; on a GPU, one for each of a lane's elements.
   double repeats(const Tile& tile) const { return vectors(tile) * (kernel_.wave > 0 ? tile.layout.lanes() : 1); }
 
   void body(const std::vector<Instr>& instrs, double times) {
@@ -114,7 +114,7 @@ class FactCounter {
 
   void move(const Instr& instr, double times) {
     const bool store = instr.op == InstrOp::kStore;
-    const bool given = store || info(instr.op).is_async_copy();  // the tile is an operand, not the result
+    const bool given = store || info(instr.op).is_async_copy();  // the tile is an operand, not the instruction's result
     const Tile& tile = kernel_.tiles[given ? instr.args[0] : instr.result];
     const KernelBuffer& buffer = kernel_.buffers[instr.slice.buffer];
     double each = 1;
@@ -132,7 +132,7 @@ class FactCounter {
     const double all = times * vectors(tile);
     facts_.moves += all;
     if (instr.op == InstrOp::kGather) facts_.gathers += all;
-    // The tile's axis of vectors, or else of lanes, decides whether neighbouring lanes access neighbouring elements.
+    // Whether neighbouring lanes access neighbouring elements depends on the axis of vectors or, without one, of lanes.
     int axis = tile.layout.vector_axis();
     for (int i = 0; axis < 0 && i < tile.layout.rank(); ++i)
       if (tile.layout.width(i) > 1) axis = i;
@@ -172,8 +172,8 @@ void count_cpu(Facts& facts) {
   facts.ns = std::max(1.0, cpu_ns(facts.work, facts.cost));
 }
 
-// The model of DeepCuts (PLDI 2021): the time of the resource that limits the kernel, for the multiprocessor with most
-// blocks. It is longer where too few threads are resident to hide latency.
+// The model of DeepCuts (PLDI 2021): the kernel takes the time of its scarcest resource, on the multiprocessor with
+// most blocks. The time is longer if too few threads are resident to hide latency.
 void price_gpu(Facts& facts) {
   const Kernel& kernel = facts.kernel;
   const Gpu& gpu = facts.machine.target->gpu;
@@ -183,13 +183,13 @@ void price_gpu(Facts& facts) {
   if (kernel.scratch_bytes() > 0) fit = std::min(fit, static_cast<double>(gpu.unit_shared / kernel.scratch_bytes()));
   fit = std::clamp(std::floor(fit), 1.0, std::max(1.0, facts.blocks));
   facts.occupancy = std::min(1.0, fit * kernel.threads / std::max(1, gpu.unit_threads));
-  // Slots are counted for one thread of a team (the threads that work on a tile together); one issue of a wave serves
+  // Slots are counted for one thread of a team (the threads that work on a tile together). One issue of a wave serves
   // all its lanes.
   const double waves = facts.slots() * kernel.team / std::max(1, kernel.wave);
   const double lanes = rates.slots_per_ns / units / std::max(1, kernel.wave);
   const double memory = (facts.read + facts.written) / (rates.memory_bytes_per_ns / units);
   const double shared = facts.scratch / (rates.near_bytes_per_ns / units * 4);
-  const double hidden = std::min(1.0, facts.occupancy * 2);  // half of the threads are enough to hide latency
+  const double hidden = std::min(1.0, facts.occupancy * 2);  // half of the possible threads hide latency completely
   facts.ns = rates.launch_us * 1000 + std::max({memory, shared, waves / lanes}) / std::max(0.05, hidden);
 }
 
@@ -198,7 +198,7 @@ struct Feature {
   double (*value)(const Facts& f);
 };
 constexpr Feature kFeatures[] = {
-    // Per-level bytes and reuse
+    // Bytes that move at each level of memory, and their reuse
     {"read", [](const Facts& f) { return log_ratio(f.read, f.must_move); }},
     {"written", [](const Facts& f) { return log_ratio(f.written, f.must_move); }},
     {"scratch", [](const Facts& f) { return log_ratio(f.scratch, f.must_move); }},
@@ -220,7 +220,7 @@ constexpr Feature kFeatures[] = {
     {"threads", [](const Facts& f) { return std::log2(std::max(1, f.kernel.threads)); }},
     {"team", [](const Facts& f) { return std::log2(std::max(1, f.kernel.team)); }},
     {"teams", [](const Facts& f) { return std::log2(std::max(1, f.kernel.teams)); }},
-    // Vector width and how memory is touched
+    // Vector width, and the order of memory accesses
     {"lanes", [](const Facts& f) { return std::log2(f.kernel.vector_lanes()); }},
     {"moves", [](const Facts& f) { return log_ratio(f.moves, f.slots()); }},
     {"narrow", [](const Facts& f) { return f.narrow / (f.moves + 1); }},
@@ -248,7 +248,7 @@ constexpr Feature kFeatures[] = {
     {"tile", [](const Facts& f) { return 1.0 * f.micro.height * f.micro.vectors; }},
     {"loads_a_product",
      [](const Facts& f) { return f.micro.height == 0 ? 0.0 : 1.0 / f.micro.height + 1.0 / f.micro.vectors; }},
-    // What the analytic model says
+    // The analytic model's predictions
     {"share_call", [](const Facts& f) { return f.share(kCall); }},
     {"share_entry", [](const Facts& f) { return f.share(kEntry); }},
     {"share_epilogue", [](const Facts& f) { return f.share(kEpilogue); }},

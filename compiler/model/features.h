@@ -2,9 +2,9 @@
 // how many bytes each level of memory moves compared with the least possible, how often data is reused, how full the
 // machine is, how wide vectors and how deep pipelines are, and which arithmetic there is. All are logarithms, ratios or
 // small counts, so that what is learned from groups of one size holds for others. Amounts are counted in closed form,
-// without running anything: loops at their first iteration, for the blocks of one thread or multiprocessor. To add a
-// feature, add a row to kFeatures (features.cpp) and increment kFeaturesVersion, by which models that were trained for
-// other features are recognised.
+// without running anything: bounds and offsets are taken at the first iteration of every loop, for the blocks of one
+// thread or multiprocessor. To add a feature, add a row to kFeatures (features.cpp) and increment kFeaturesVersion, by
+// which models for another list of features are recognised.
 #pragma once
 
 #include <string>
@@ -19,10 +19,10 @@ namespace wl {
 inline constexpr int kFeaturesVersion = 1;
 
 struct Features {
-  std::string kind;  // the target's family and the kernel's class, "cpu/rows"; each kind has a model of its own
+  std::string kind;           // family of the target and class of the kernel, "cpu/rows"; each kind has a model
   std::vector<float> values;  // in the order of feature_names()
-  // The analytic estimate in ns: cpu_cost for contractions on CPUs; on GPUs a launch and the longest of device memory,
-  // shared memory and issue slots. 0: no analytic model ranks such kernels.
+  // The time in ns by the analytic model: for contractions on CPUs that of cpu_cost.h, on GPUs a launch and the longest
+  // of the times for device memory, shared memory and issue slots. 0: no analytic model ranks such kernels.
   double analytic_ns = 0;
 };
 const std::vector<std::string_view>& feature_names();  // kFeatures

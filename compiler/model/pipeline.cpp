@@ -10,16 +10,17 @@
 namespace wl {
 namespace {
 
-// Latencies, from the request of a warp to its first value with nothing else under way; vendors' documents agree within
-// a factor of 1.5 for the targets of the table.
+// Latencies from a warp's request to its first value while nothing else is under way. For the targets of the table,
+// vendors' documents agree within a factor of 1.5.
 constexpr double kMemoryNs = 450, kL2Ns = 180, kSharedNs = 18, kBarrierNs = 20;
-constexpr double kSharedBytesPerNs = 200;  // of a multiprocessor: 128 bytes a clock
-// The time from a block's last store of its sums to another block's first load of them: fences, two barriers and a
-// counter. Two blocks that share a tile of 64 x 64 took 10 us longer on an H200 (docs/design/gpu-products.md#split-k).
+constexpr double kSharedBytesPerNs = 200;  // for each multiprocessor: 128 bytes per clock cycle
+// The time from a block's last store of its partial sums to another block's first load of them: fences, two barriers
+// and a counter. Two blocks that share a tile of 64 x 64 took 10 us longer on an H200
+// (docs/design/gpu-products.md#split-k).
 constexpr double kJoinNs = 3000;
-constexpr double kIssuers = 4;  // warp schedulers of a multiprocessor; the warps of one hide each other's latency
+constexpr double kIssuers = 4;  // warp schedulers of a multiprocessor; warps of one scheduler hide each other's latency
 
-// How many different tiles of rows and of columns `blocks` neighbouring blocks read.
+// How many different tiles of rows, and of columns, `blocks` neighbouring blocks read together.
 struct Met {
   double rows = 1, columns = 1;
 };
@@ -28,15 +29,15 @@ Met tiles_met(double blocks, double raster, double column_tiles) {
   return {raster * std::ceil(blocks / (raster * column_tiles)), columns};
 }
 
-// How long a block that has a multiprocessor alone waits for its tiles of a step, in ns.
+// The time in ns for which a block waits for the tiles of one step if no other block shares its multiprocessor.
 struct Loads {
-  double l2 = 0, cache = 0, memory = 0;  // by the bytes that come from each
-  double ns = 0;                         // until the last of them is there
+  double l2 = 0, cache = 0, memory = 0;  // transfer times of the bytes from L2, from the cache, from memory
+  double ns = 0;                         // time until the last byte has arrived
 };
 
-// The tiles of a step come through the L2. Each tile that some of the `wave` blocks running at the same time read comes
-// from memory once; where there are several dies, each die that reads a tile takes it once from the cache between
-// memory and the dies' L2s.
+// All tiles of a step pass through the L2. A tile that some of the `wave` blocks running at the same time read comes
+// from memory once. On a GPU of several dies, each die that reads the tile takes it once from the cache between memory
+// and the dies' L2s.
 Loads loads_of(const Schedule& s, const ProductExtents& product, const Machine& machine, double bytes, double wave) {
   const Rates rates = rates_of(machine);
   const double units = std::max(1, machine.multiprocessors());
@@ -49,7 +50,7 @@ Loads loads_of(const Schedule& s, const ProductExtents& product, const Machine& 
   const Met on_die = s[kTilesByDie] != 0 ? tiles_met(std::ceil(wave / dies), raster, column_tiles)
                                          : Met{std::ceil(met.rows / std::min(dies, raster)),
                                                std::ceil(met.columns / std::max(1.0, dies / raster))};
-  // What blocks read again in later steps, as windows read pixels again, is still in a cache where it fits.
+  // Elements that blocks read again in later steps (as overlapping windows do) are still in a cache if they fit.
   const double rows_new = met.rows * tile_rows * product.fresh_rows,
                columns_new = met.columns * tile_columns * product.fresh_columns;
   const bool fits = (rows_new + columns_new) * product.depth * bytes <= rates.far_bytes;
@@ -65,7 +66,7 @@ Loads loads_of(const Schedule& s, const ProductExtents& product, const Machine& 
   return out;
 }
 
-// How many elements an operand's inputs have per element that the loops read of them, at most 1.
+// Returns the number of elements of an operand's inputs per element that the loops read of them, at most 1.
 double fresh_share(const Graph& group, const Domain& domain, int position) {
   double most = 0;
   for (const Access& access : reads_of(domain, domain.contract, position)) {
@@ -122,34 +123,35 @@ GpuContractTime gpu_contract_time(const Schedule& s, const ProductExtents& produ
                                    : std::clamp(std::ceil(blocks / units), 1.0, static_cast<double>(fit));
   const double wave = std::min(blocks, units * beside), waves = std::ceil(blocks / (units * beside));
 
-  // Every amount is that of one block that has a multiprocessor alone; `beside` blocks share one in turns.
+  // Every time is that of one block that has a multiprocessor alone; if there are `beside` blocks, they share it.
   const Arithmetic& arithmetic = machine.target->arithmetic;
   const double fma_per_ns = rates.slots_per_ns / units *
                             (matrix ? matrix_rate(*matrix, *machine.target)
                                     : arithmetic.multiply_adds(product.dtype, product.dtype, product.dtype));
-  const double compute_ns = tile_rows * tile_columns / fma_per_ns;  // of one element of the depth
+  const double compute_ns = tile_rows * tile_columns / fma_per_ns;  // time for one element along the reduced axis
   const double warps = static_cast<double>(threads) / gpu.wave;
-  // The bytes that are read for one element of the depth. Without matrix instructions, lanes that ask for the same word
-  // are served together.
+  // Bytes that are read from shared memory for one element of the depth (the reduced axis). Without matrix
+  // instructions, lanes that read the same word are served together.
   const double shared_bytes =
       static_cast<double>(threads) *
       (matrix ? 4 * static_cast<double>(matrix_words(*matrix, s[kThreadRows], s[kThreadColumns])) /
                     static_cast<double>(info(*matrix).k)
               : static_cast<double>(s[kThreadRows] + s[kThreadColumns]) * bytes / 2);
   const double unrolled = matrix || s[kUnrollK] > 1 || s[kRegisterStages] > 1 ? 2 : 1;
-  const double at_once = matrix ? static_cast<double>(info(*matrix).k) : 1;  // elements of the depth that are read
+  const double at_once = matrix ? static_cast<double>(info(*matrix).k) : 1;  // elements of the depth in one read
   double use_ns = pipelined_ns(kSharedNs + at_once * shared_bytes / kSharedBytesPerNs, at_once * compute_ns,
                                step / at_once, unrolled, std::max(1.0, warps / kIssuers));
   use_ns = std::max(use_ns, step * shared_bytes / kSharedBytesPerNs) + kBarrierNs / beside;
-  // If no reads are carried over from the step before, the first reads of a step wait behind the barrier.
+  // With one register stage, no reads are issued in the step before, so the first reads of a step wait behind the
+  // barrier.
   if (s[kRegisterStages] == 1) use_ns += kSharedNs / (beside * std::max(1.0, warps / kIssuers));
   if (s[kAsyncCopies] == 0)
-    use_ns += step * (tile_rows + tile_columns) * bytes / kSharedBytesPerNs;  // by the lanes that compute
+    use_ns += step * (tile_rows + tile_columns) * bytes / kSharedBytesPerNs;  // the lanes that compute also copy
 
   const Loads loads = loads_of(s, product, machine, bytes, wave);
   const double turns = std::ceil(product.depth / step / parts);
   const double stored = tile_rows * tile_columns * bytes / (rates.memory_bytes_per_ns / units);
-  // Each of `shared` blocks that have a tile together writes its sums, and one of them reads all.
+  // If `shared` blocks compute a tile together, each of them writes its partial sums, and one of them reads all.
   const auto joined = [&](double tiles, double shared) {
     const double sums = tile_rows * tile_columns * 4;
     return shared == 1 ? 0 : kJoinNs + sums * (1 + shared) / (rates.home_of(tiles * shared * sums) / units);
@@ -165,7 +167,8 @@ GpuContractTime gpu_contract_time(const Schedule& s, const ProductExtents& produ
     rest = std::ceil(left * shared / (units * beside)) *
            (loads.ns + loop(std::ceil(turns / shared)) + beside * (stored + joined(left, shared)));
   }
-  // Waves that copy go on to a block's next tile before the others do, so only the first tile's loads are waited for.
+  // Copying waves begin the loads of a block's next tile before its other waves do, so only the first tile's loads are
+  // waited for.
   const double begins = persistent && s[kCopyingWaves] > 0 ? 1 : waves;
   return {rates.launch_us * 1000 + begins * loads.ns +
               waves * (loop(turns) + beside * (stored / parts + joined(blocks / parts, parts))) + rest,

@@ -1,6 +1,6 @@
-// The ranker of PolyDL (arXiv 2006.02230), the baseline for the calibrated cost: the working sets of all reuses are
-// packed pessimistically into the levels of memory, and their sizes are multiplied by the latency of each level. How
-// often a working set moves is not part of it.
+// The ranker of PolyDL (arXiv 2006.02230), with which the calibrated cost model is compared: the working sets of all
+// reuses are packed pessimistically into the levels of memory, and their sizes are multiplied by the latency of each
+// level. How often a working set moves is not counted.
 #pragma once
 
 #include "compiler/model/reuse.h"
@@ -10,10 +10,10 @@ namespace wl {
 
 struct PolydlRank {
   double cycles = 0;  // bytes in each level times its latency: 4 L1 + 14 L2 + 60 L3 + 84 memory
-  double tie = 0;     // of bytes; it orders equal cycles: L1/192 + L2/96 + L3/16 + memory/55
+  double tie = 0;     // bytes by bandwidth, which order equal cycles: L1/192 + L2/96 + L3/16 + memory/55
   auto operator<=>(const PolydlRank&) const = default;
 };
-// A lower rank predicts a faster kernel.
+// Returns the rank of a kernel; a lower one predicts a faster kernel.
 PolydlRank polydl_rank(const Reuse& reuse, const Machine& machine);
 
 }  // namespace wl

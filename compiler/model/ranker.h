@@ -1,6 +1,6 @@
 // The learned cost model: boosted trees over features of the kernel (features.h) that correct the logarithm of the
 // analytic estimate. It only predicts which kernel of a group is faster; what all kernels of a group have in common
-// cancels out. It is trained by XGBoost (ranker_train.h) in another program. A ranker is text with a version, and
+// cancels out. Another program trains it with XGBoost (ranker_train.h). A ranker is stored as text with a version, and
 // evaluating it needs no library. Kernels of a kind for which it has no trees are ranked by the analytic models.
 #pragma once
 
@@ -14,7 +14,8 @@
 
 namespace wl {
 
-// If values[feature] < below the walk continues at `yes`, else at `no`. Feature -1: a leaf, which adds `value`.
+// A node of a tree. If values[feature] < below, evaluation continues at node `yes`, else at node `no`. Feature -1: a
+// leaf, which adds `value`.
 struct TreeNode {
   int feature = -1;
   float below = 0;
@@ -22,10 +23,10 @@ struct TreeNode {
   float value = 0;
   bool operator==(const TreeNode&) const = default;
 };
-using Tree = std::vector<TreeNode>;  // node 0 is the root; children come later
+using Tree = std::vector<TreeNode>;  // node 0 is the root; children have higher numbers than their parent
 
 struct Forest {
-  int rows = 0, groups = 0;  // of its training data
+  int rows = 0, groups = 0;  // rows and groups of the training data
   std::vector<Tree> trees;
   bool operator==(const Forest&) const = default;
 };
@@ -33,13 +34,14 @@ struct Forest {
 struct Ranker {
   std::map<std::string, Forest> forests;  // by Features::kind
   bool knows(const std::string& kind) const { return forests.contains(kind); }
-  // The logarithm of the expected ns, up to a constant of the group; the analytic estimate if the kind is not known.
+  // Returns the logarithm of the expected ns, up to a constant that all kernels of a group share; for an unknown kind,
+  // that of the analytic estimate.
   double log_ns(const Features& features) const;
   bool operator==(const Ranker&) const = default;
 };
 
-// Text with a version; parse_ranker(print(r)) == r. FailedPrecondition: it was trained for features of another version.
-// InvalidArgument: the text is not a ranker, or is damaged.
+// A ranker as text with a version; parse_ranker(print(r)) == r. FailedPrecondition: the ranker was trained for another
+// version of the features. InvalidArgument: the text is not a ranker, or is damaged.
 std::string print(const Ranker& ranker);
 absl::StatusOr<Ranker> parse_ranker(std::string_view text);
 

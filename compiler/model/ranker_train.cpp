@@ -24,7 +24,8 @@ struct BoosterFree {
 };
 
 constexpr int kTrees = 100;
-// Scores are logarithms of time times this factor: two kernels 10 % apart are ordered with odds of e to 1.
+// A score is minus the logarithm of a time, times this factor. So the odds for the right order of two kernels whose
+// times differ by 10 % are e to 1.
 constexpr double kScale = 10;
 constexpr std::pair<const char*, const char*> kParameters[] = {{"objective", "rank:pairwise"},
                                                                {"base_score", "0"},
@@ -36,10 +37,10 @@ constexpr std::pair<const char*, const char*> kParameters[] = {{"objective", "ra
                                                                {"max_depth", "4"},
                                                                {"min_child_weight", "8"}};
 
-// The training data of one kind. The rows of a group are contiguous.
+// The training data of one kind of kernels. The rows of a group are contiguous.
 struct Table {
   std::vector<float> values, labels, margins;  // values are row-major
-  std::vector<unsigned> groups;                // the number of rows of each
+  std::vector<unsigned> groups;                // number of rows of each group
   size_t rows() const { return labels.size(); }
 };
 
@@ -64,10 +65,10 @@ std::map<std::string, Table> tables_of(const std::vector<RankRow>& rows) {
   return tables;
 }
 
-// Reads a line of XGBoost's text, "3:[f7<0.5] yes=5,no=6,missing=5" or "5:leaf=0.25", which may begin with tabs.
+// Reads a line of XGBoost's text, such as "3:[f7<0.5] yes=5,no=6,missing=5" or "5:leaf=0.25"; tabs may precede it.
 bool read_line(absl::string_view line, Tree* tree) {
   const std::vector<absl::string_view> words = absl::StrSplit(
-      line, absl::ByAnyChar("\t :[]<=,"), absl::SkipEmpty());  // 3 f7 0.5 yes 5 no 6 missing 5 | 5 leaf 0.25
+      line, absl::ByAnyChar("\t :[]<=,"), absl::SkipEmpty());  // words: 3 f7 0.5 yes 5 no 6 missing 5 | 5 leaf 0.25
   size_t at = 0;
   if (words.size() < 3 || !absl::SimpleAtoi(words[0], &at)) return false;
   if (tree->size() <= at) tree->resize(at + 1);

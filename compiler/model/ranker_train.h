@@ -1,4 +1,4 @@
-// Trains rankers (ranker.h) with XGBoost, which nothing else uses. The coordinator does not call this.
+// Trains rankers (ranker.h). This is the only use of XGBoost, and the coordinator does not call it.
 #pragma once
 
 #include <string>
@@ -8,18 +8,18 @@
 
 namespace wl {
 
-// A kernel and its measured time. Only times of the same group are compared with each other.
+// A kernel with its measured time. Times are only compared within a group.
 struct RankRow {
-  std::string group;  // key and device; times of one group are comparable
+  std::string group;  // the group's key and the device
   Features features;
   double ns = 0;
 };
 
-inline constexpr int kLeastGroups = 2;  // a kind with fewer groups is not trained
+inline constexpr int kLeastGroups = 2;  // a kind of kernels with fewer groups gets no trees
 
-// Pairwise training (LambdaRank) that starts from the analytic estimates: a forest for every kind with kLeastGroups
-// groups or more of at least two rows. The same rows in the same order give the same ranker. Internal: XGBoost failed,
-// with its message.
+// Trains rankers by pairwise comparison (LambdaRank), starting from the analytic estimates. A kind of kernels gets a
+// forest if it has kLeastGroups groups or more of at least two rows each. The same rows in the same order give the same
+// ranker. Internal, with XGBoost's message: XGBoost failed.
 absl::StatusOr<Ranker> train_ranker(const std::vector<RankRow>& rows);
 
 }  // namespace wl

@@ -5,13 +5,14 @@
 namespace wl {
 namespace {
 
-constexpr double kGpuLaunchUs = 2.5;  // in a graph of launches, including the latency of the first loads
-constexpr double kCpuLaunchUs = 0.8, kCpuAloneUs = 0.05;  // waking a thread pool that still spins; a function call
-// The nominal rates of a CPU are those of one multiply-add unit. Most CPUs have two, and loads and stores use issue
-// slots too.
+constexpr double kGpuLaunchUs = 2.5;  // for a launch within a graph of launches, with the latency of the first loads
+constexpr double kCpuLaunchUs = 0.8, kCpuAloneUs = 0.05;  // to wake threads that still spin; to call a function
+// The nominal rates of a CPU are those of one multiply-add unit. Most CPUs have two, but loads and stores also use
+// issue slots.
 constexpr double kCpuSlots = 1.1, kContractShare = 1.75;
 constexpr double kGpuContractShare = 0.6, kDieShare = 0.75;
-// Shares of nominal rates: for near and far values, of the L2's rate; for memory, of the rate of a copy.
+// Factors from nominal to real rates: for values in near and far caches, of the L2's rate; for memory, of the copy
+// rate.
 constexpr double kNearShare = 1.2, kFarShare = 0.95, kMemoryShare = 1.5;
 
 Rates gpu_rates(const Machine& machine) {

@@ -1,5 +1,5 @@
-// The rates of a machine, from which prices are computed: the figures of its target's row (target.h), times the shares
-// of them that kernels reach. Every row has these figures, so every target has rates.
+// The rates of a machine, from which the model computes prices: the figures of the target's row (target.h), times the
+// shares of these figures that kernels reach. Every row has these figures, so every target has rates.
 #pragma once
 
 #include <cstdint>
@@ -13,27 +13,28 @@ namespace wl {
 
 // The rates of the whole machine, all threads or multiprocessors together.
 struct Rates {
-  double launch_us = 0;              // from the end of one kernel to the first instruction of the next
-  double alone_us = 0;               // the same for a kernel of one thread
-  double slots_per_ns = 0;           // issue slots of f32 elements
-  double contract_flops_per_ns = 0;  // of large f32 products, as good kernels reach it
-  double memory_bytes_per_ns = 0, far_bytes_per_ns = 0, near_bytes_per_ns = 0;  // of memory, L3 (a GPU's L2), L2
-  // The rate of a GPU's L2s, of all dies together. With several dies, near_bytes_per_ns is that of the cache behind the
-  // L2s, which all dies share.
+  double launch_us = 0;              // us from the end of one kernel to the first instruction of the next
+  double alone_us = 0;               // us from the end of one kernel to the start of a kernel of one thread
+  double slots_per_ns = 0;           // issue slots, counted in f32 elements
+  double contract_flops_per_ns = 0;  // rate of large f32 products in good kernels
+  double memory_bytes_per_ns = 0, far_bytes_per_ns = 0, near_bytes_per_ns = 0;  // rates of memory, L3 (a GPU's L2), L2
+  // The rate of the L2s of all dies of a GPU together. With several dies, near_bytes_per_ns is that of the cache behind
+  // the L2s, which all dies share.
   double die_bytes_per_ns = 0;
-  double far_bytes = 0, near_bytes = 0;  // values up to these sizes are still in the L3 and L2 when they are read
-  double row_bytes = 0;                  // rows up to this size stay near a thread or block between passes
-  double workers = 1;                    // elements that must be computed at once to fill the machine
-  // The rate at which a value of `bytes` bytes is read from where the previous kernel left it.
+  double far_bytes = 0, near_bytes = 0;  // values up to these sizes are still in the L3 or L2 when they are read
+  double row_bytes = 0;  // rows up to this size stay in a thread's or block's fast memory between passes
+  double workers = 1;    // number of elements that must be computed at once to fill the machine
+  // Returns the rate at which a value of `bytes` bytes is read from the cache or memory where the previous kernel left
+  // it.
   double home_of(double bytes) const {
     return bytes <= near_bytes ? near_bytes_per_ns : bytes <= far_bytes ? far_bytes_per_ns : memory_bytes_per_ns;
   }
-  double small_bytes = 0;  // groups that move fewer bytes run on one thread (0: none)
+  double small_bytes = 0;  // groups that move fewer bytes run on one thread; 0: no group does
 };
 Rates rates_of(const Machine& machine);
 
-// The ceilings of a roofline plot: the peak of f32 in Gflop/s, and each memory's name and GB/s, the farthest memory
-// first.
+// The ceilings of a roofline plot: the peak rate of f32 in Gflop/s, and for each memory its name and GB/s, farthest
+// memory first.
 struct Ceilings {
   double gflops = 0;
   std::vector<std::pair<std::string, double>> memories;

@@ -12,14 +12,15 @@ namespace wl {
 namespace {
 
 constexpr int64_t kPage = 4096;
-constexpr int kLaunchLoop = 0;  // the loop that repeats the launch
-// Prefetchers follow rows that are at most this many bytes apart, as in a panel of four lines. Such rows are one run.
+constexpr int kLaunchLoop = 0;  // index of the loop that stands for repeated launches
+// Prefetchers follow rows whose distance is at most so many bytes, as in a panel of four cache lines. Such rows count
+// as one run.
 constexpr int64_t kFollowed = 4 * kLineBytes;
-// A mean is taken over all combinations of iterations if these are at most kMostTurns; otherwise over at most
-// kSampledTurns, in which the iterations of the longest loops are evenly spread samples.
+// A mean is taken over all combinations of iterations if they are at most kMostTurns, otherwise over at most
+// kSampledTurns of them, for which iterations of the longest loops are sampled evenly.
 constexpr int64_t kMostTurns = 4096, kSampledTurns = 512;
-// Two references are taken to touch the same data if the smaller count of elements is at least this share of the
-// larger.
+// Two references count as touching the same data if the smaller number of touched elements is at least this share of
+// the larger one.
 constexpr double kAlike = 0.75;
 
 double elements_of(const KernelBuffer& buffer) {
@@ -59,8 +60,8 @@ int Reuse::add_loop(VarId var, int parent, double trips) {
   return static_cast<int>(loops_.size()) - 1;
 }
 
-// The first thread has the blocks from 0 on. If only digits of the block number are used, each digit is a loop;
-// otherwise the blocks are one loop.
+// The first thread has the first blocks. If only digits of the block number are used, each digit becomes a loop;
+// otherwise one loop runs over the blocks.
 void Reuse::add_digits() {
   double blocks = std::ceil(static_cast<double>(kernel_.grid) / std::max(1, kernel_.threads));
   std::map<int64_t, std::vector<VarId>> digits;  // by divisor
@@ -174,7 +175,7 @@ int64_t Reuse::value(const Affine& affine, int loop, const std::vector<int64_t>&
   return sum;
 }
 
-// The loops that `of` depends on, and those that their trips depend on.
+// Returns the loops that `of` depends on, and those that the trip counts of these loops depend on.
 std::vector<int> Reuse::turning(const std::vector<Affine>& of, int loop) const {
   std::vector<int> found;
   const auto add = [&](const std::vector<Affine>& list, int inside) {
@@ -207,7 +208,8 @@ double Reuse::mean(const std::vector<Affine>& of, int loop, F f) const {
       at[loops[i]] = points[i] == most ? turn : (2 * turn + 1) * most / (2 * points[i]);
       rest /= points[i];
     }
-    // Some loops have fewer iterations in some iterations of the loops around them.
+    // Skips combinations that do not occur, since some loops have fewer iterations in some iterations of the loops
+    // around them.
     const bool happens = std::all_of(loops.begin(), loops.end(), [&](int t) {
       return loops_[t].instr == nullptr || at[t] < least(loops_[t].instr->trips, t, at);
     });
@@ -233,7 +235,7 @@ double Reuse::trips(int loop, int outer, int64_t turn) const {
 
 double Reuse::reach(VarId var, int loop, int stop) const {
   if (const int turns = loop_of(var, loop); turns >= 0) {
-    // Only loops from `loop` out to below `stop` iterate.
+    // only the loops from `loop` out to the one inside `stop` iterate
     for (int l = loop; l != stop && l >= 0; l = loops_[l].parent)
       if (l == turns) return loops_[turns].trips;
     return 1;
@@ -247,8 +249,9 @@ double Reuse::reach(VarId var, int loop, int stop) const {
   return v.mod == 0 ? values : std::min(values, static_cast<double>(v.mod));
 }
 
-// Strides are taken in ascending order. A stride within the run so far extends the run; a small multiple of the
-// previous stride extends the rows of that stride; any other adds rows. Gaps smaller than a granule count as touched.
+// Returns the box, built from strides in ascending order. A stride within the contiguous run so far extends that run. A
+// small multiple of the previous stride extends the rows of that stride. Any other stride adds rows. Gaps smaller than
+// `granule` count as touched.
 Reuse::Box Reuse::box(const Reference& reference, int stop, int64_t granule) const {
   const Slice& slice = reference.instr->slice;
   std::vector<Stride> strides;
@@ -298,7 +301,7 @@ Touched Reuse::measure(int index, int stop) const {
 }
 
 int Reuse::meeting(int a, int b) const {
-  while (a != b) (a > b ? a : b) = loops_[a > b ? a : b].parent;  // parents have lower numbers
+  while (a != b) (a > b ? a : b) = loops_[a > b ? a : b].parent;  // a loop's parent has a lower number than the loop
   return a;
 }
 
@@ -337,8 +340,8 @@ double Reuse::union_bytes(int loop, int stop) const {
   return bytes;
 }
 
-// The share of the lines of a box (what a reference touches, reuse.h) that exceed the ways of the cache sets which its
-// strides reach.
+// Returns the share of the cache lines of a box (what a reference touches, reuse.h) that do not fit into the cache sets
+// which the box's strides reach.
 double Reuse::conflicts(int index, int stop, const Cache& cache) const {
   if (cache.ways == 0) return 0;
   const Reference& reference = references_[index];
@@ -358,8 +361,8 @@ double Reuse::misses(int index, const Cache& cache, bool cold) const {
   const Reference& reference = references_[index];
   const double capacity = static_cast<double>(cache.bytes);
   double inside = measure(index, reference.loop).lines;
-  double all = inside, first = inside;  // first: new since the `earlier` reference
-  // The data of the earlier reference is still in the cache if everything touched in between fits too.
+  double all = inside, first = inside;  // first: cache lines that the `earlier` reference has not left in the cache
+  // The data of the earlier reference is still in the cache if everything that was touched in between fits too.
   const auto follow = [&](int around) {
     if (reference.earlier < 0 || meeting(references_[reference.earlier].loop, reference.loop) != around) return;
     int before = references_[reference.earlier].loop;

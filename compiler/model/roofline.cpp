@@ -8,14 +8,14 @@
 namespace wl {
 namespace {
 
-// Whether a node lets kernels leave out inputs, or parts of what an op computes. An iota does: masks that are made from
-// coordinates say which products count.
+// Whether, because of this node, kernels need not read all inputs or compute all results. This holds for an iota, since
+// masks that are made from coordinates say which products count.
 bool may_skip(const Node& node) {
   return node.op == Op::slice || node.op == Op::pad || node.op == Op::window || node.op == Op::take_along ||
          node.op == Op::select || node.op == Op::iota;
 }
 
-// The share of the products of a group's contraction that kernels compute; 1 unless masks of coordinates limit it.
+// Returns the share of a contraction's products that kernels compute: 1 unless masks made from coordinates limit it.
 double counted_share(const Graph& group, const Machine& machine) {
   if (std::ranges::none_of(group.nodes, [](const Node& node) { return node.op == Op::iota; })) return 1;
   const absl::StatusOr<Domain> domain = analyze(group, machine);
@@ -44,10 +44,10 @@ double floor_ns(const Graph& group, const Machine& machine) {
   }
   for (const Node& node : group.nodes) {
     if (!whole || node.op != Op::contract) continue;
-    // A factor that is repeated along an axis may be multiplied once.
+    // A factor that is repeated along an axis need be multiplied only once.
     const bool repeats = std::any_of(node.operands.begin(), node.operands.end(),
                                      [&](NodeId operand) { return group.nodes[operand].op == Op::broadcast; });
-    // One lane may compute several products of narrow integers.
+    // One lane may compute four products of narrow integers at once.
     const double lanes = is_float(node.dtype) ? multiply_adds(group, node, machine) : 4;
     if (!repeats) flops += contraction_flops(group, node) / lanes;
   }
@@ -63,9 +63,9 @@ Roofline roofline(const Graph& group, const Machine& machine) {
   const double bytes = static_cast<double>(bytes_moved(group));
   const bool cached = bytes < static_cast<double>(machine.l2_bytes) * threads;
   Roofline bound;
-  // The nominal copy rate is of one thread and counts bytes read and written.
+  // The nominal copy rate is that of one thread, and counts bytes read and bytes written.
   bound.memory_ns = cached ? bytes / (target.l2_bytes_per_ns * threads) : bytes / (target.copy_bytes_per_ns * threads);
-  double slots = 0;  // issue slots of all elements; a slot is two of the nominal operations
+  double slots = 0;  // issue slots of all elements; the nominal rate counts two operations in a slot
   const double counted = counted_share(group, machine);
   for (const Node& node : group.nodes) {
     const OpClass cls = class_of(node.op);

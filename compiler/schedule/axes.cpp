@@ -7,13 +7,14 @@
 namespace wl {
 namespace {
 
-// Streaming stores are offered for outputs of at least kSmallOutput bytes and 1/kSmallShare of the last-level cache.
-// Smaller outputs are better stored in the cache, where the next reader finds them, which measurements of one kernel
-// alone do not show. On a Xeon (260 MB of L3) streaming stores of 4 to 16 MB are 1.15 to 1.25 times as fast, but with
-// the next reader the total time is 1.15 to 1.25 times as long; from 32 to 64 MB on the total is shorter too.
+// Streaming stores are offered only for outputs of at least kSmallOutput bytes and 1/kSmallShare of the last-level
+// cache. Smaller outputs are better left in the cache for the kernel that reads them next, a gain that measurements of
+// one kernel alone do not show. On a Xeon with 260 MB of L3, streaming stores of 4 to 16 MB are 1.15 to 1.25 times as
+// fast, but the store and the next reader together take 1.15 to 1.25 times as long; from 32 to 64 MB on, both together
+// are faster as well.
 constexpr int64_t kSmallOutput = 256 << 10, kSmallShare = 8;
 
-// Whether an access is contiguous along the vector atom, in whole vectors that are all aligned.
+// Whether an access is contiguous along the vectorised axis and consists of whole vectors that are all aligned.
 bool aligned(const Access& access, const Domain& domain, int lanes) {
   if (domain.vector < 0 || access.strides[domain.vector] != 1 || access.offset % lanes != 0) return false;
   if (domain.atoms[domain.vector].extent % lanes != 0) return false;

@@ -1,5 +1,5 @@
-// Axes that the spaces of several loop classes have, facts about a group that decide which of their values are legal,
-// and functions that make points and seeds of a space.
+// Axes that several kinds of search space have in common, facts about a group that decide which values of these axes
+// are legal, and functions that make points and seeds of a space.
 #pragma once
 
 #include <initializer_list>
@@ -10,9 +10,10 @@
 
 namespace wl {
 
-Axis threads_axis(const Machine& machine);   // all threads, half of them, ... 1
-Axis compiler_axis(const Machine& machine);  // the compilers that the machine has
-// An axis with those of `values` for which admit() is true. The first value always stays, so the axis is not empty.
+Axis threads_axis(const Machine& machine);   // thread counts: all threads, half of them, ..., 1
+Axis compiler_axis(const Machine& machine);  // one value for each compiler of the machine
+// Returns an axis with those of `values` for which admit() is true. The first value is always kept, so the axis is not
+// empty.
 Axis axis(Choice choice, std::initializer_list<int64_t> values, const std::function<bool(int64_t)>& admit = nullptr);
 // The values of the axis of a choice. Aborts if the space has no such axis.
 const std::vector<int64_t>& values_of(const Space& space, Choice choice);
@@ -21,15 +22,15 @@ const std::vector<int64_t>& values_of(const Space& space, Choice choice);
 Axis stream_axis(const Graph& group, const Domain& domain, const Machine& machine);
 
 bool has_value(const Axis& axis, int64_t value);
-int64_t largest_up_to(const std::vector<int64_t>& values, int64_t wanted);  // the first value if all are larger
+int64_t largest_up_to(const std::vector<int64_t>& values, int64_t wanted);  // if all are larger: the first value
 int64_t footprint(const Graph& group);                                      // bytes of all inputs and outputs
 int64_t cache_share(const Machine& machine);  // bytes that stay in caches between launches
 using Chosen = std::vector<std::pair<Choice, int64_t>>;
-// The point with the chosen values, and with the first value on all other axes. Empty if the space lacks an axis or an
-// axis lacks its value.
+// Returns the point with the chosen values, and with the first value on all other axes; an empty point if the space
+// lacks an axis or an axis lacks its value.
 Point point_of(const Space& space, const Chosen& chosen);
-// The point with the values of a schedule, and with the first value on axes for which it has none. Empty if an axis
-// lacks its value.
+// Returns the point with the values of a schedule, and with the first value on axes for which the schedule has none; an
+// empty point if an axis lacks its value.
 Point point_of(const Space& space, const Schedule& schedule);
 // Sets the value of one axis in a point. The point becomes empty if the space lacks the axis (null in set_value), or
 // the axis lacks the value.
@@ -37,13 +38,13 @@ void set_choice(const Space& space, Point& point, Choice choice, int64_t value);
 void set_value(const Space& space, Point& point, const Axis* axis, int64_t value);
 // Adds the axes of this kind of kernel (space.kind) whose values are listed in choices.def.
 void add_listed_axes(Space& space, const Machine& machine);
-// Adds the chosen point once for every compiler, as seeds; adds nothing if an axis lacks its value.
+// Adds seeds: the point with the chosen values, once for every compiler. Adds nothing if an axis lacks its value.
 void add_seed(Space& space, const Chosen& chosen);
 
 // Whether a GPU's multiprocessor can hold so many blocks of so many threads at once. 0 blocks always fit.
 bool may_reside(int64_t blocks, int64_t threads, const Gpu& gpu);
-// The side, in elements, of the square that a block of a GPU transposes in shared memory; its teams have as many
-// threads.
+// The side, in elements, of the square that a block of a GPU transposes in shared memory. Each team of the block has as
+// many threads as the square has columns.
 inline constexpr int64_t kStagedSide = 32;
 
 }  // namespace wl

@@ -35,9 +35,9 @@ enum class InGroup : uint8_t {
 // A row of choices.def.
 struct ChoiceInfo {
   std::string_view name, type;
-  std::vector<int64_t> values;     // of the axis, if they are the same for every group; else empty
-  InGroup stitched[2], packed[2];  // [0] on CPUs, [1] on GPUs
-  std::string_view plan_1;         // its names in plans of version 1, with | between them
+  std::vector<int64_t> values;     // values of the axis if all groups have the same; else empty
+  InGroup stitched[2], packed[2];  // how parts have the choice: [0] on CPUs, [1] on GPUs
+  std::string_view plan_1;         // the choice's names in plans of version 1, separated by |
   uint32_t kinds;                  // bit i is set if kernels of kKernelKinds[i] may have the choice
   std::string_view meaning;
 };
@@ -46,20 +46,20 @@ struct ChoiceInfo {
 // means that kernels read the choice only where their space has it.
 inline constexpr int64_t kVaries = INT64_MIN;
 
-// The column `absent` of choices.def, apart from the other columns so that a Schedule reads it without a function call:
-// walks over spaces spend much of their time on such reads.
+// The column `absent` of choices.def. It is stored apart from the other columns so that a Schedule reads it without a
+// function call, because enumerating a space spends much of its time on such reads.
 inline constexpr std::array<int64_t, kChoices> kAbsent = {
 #define CHOICE(id, name, type, absent, ...) absent,
 #include "compiler/schedule/choices.def"
 #undef CHOICE
 };
 
-// The values of choices whose values have names.
+// Constants for choices whose values have names. The comment behind each line names the choice.
 inline constexpr int64_t kGcc = 0, kClang = 1;                                      // kCompiler
 inline constexpr int64_t kKeepCostly = 0, kKeepAll = 1;                             // kKeep
 inline constexpr int64_t kCopyTaps = 0, kCopyRows = 1, kCopyWhole = 2;              // kCopyImage
 inline constexpr int64_t kDividedRows = 0, kDividedColumns = 1, kDividedBatch = 2;  // kDivided
-inline constexpr int64_t kNoMatrix = 0;  // kMatrix; 1 + n: row n of compiler/target/matrix.def
+inline constexpr int64_t kNoMatrix = 0;  // kMatrix; the value 1 + n is row n of compiler/target/matrix.def
 inline constexpr int64_t kRowRecomputed = 0, kRowInShared = 1, kRowInRegisters = 2;  // kRowStorage
 
 const ChoiceInfo& info(Choice choice);
@@ -80,7 +80,8 @@ struct Axis;
 class Schedule {
  public:
   Schedule() { values_.fill(kVaries); }
-  // The chosen value or, if there is none, the column `absent` of choices.def. Aborts if that is kVaries.
+  // Returns the chosen value or, if there is none, the choice's entry in the column `absent` of choices.def. Aborts if
+  // that entry is kVaries.
   int64_t operator[](Choice choice) const {
     const int64_t value = at(choice);
     if (value != kVaries) [[likely]]
@@ -95,8 +96,8 @@ class Schedule {
   // The schedule of one stage of a stitched group, or of one kind of member of a packed one, by number. It is empty
   // where nothing was chosen for that part.
   const Schedule& part(int number) const;
-  // Access by axis, whose path says to which part its choice belongs. find() returns nullopt where nothing was chosen,
-  // and for an axis without a choice.
+  // Access by axis. The axis's path says to which part its choice belongs. find() returns nullopt if nothing was
+  // chosen, and for an axis without a choice.
   std::optional<int64_t> find(const Axis& axis) const;
   void set(const Axis& axis, int64_t value);
 
@@ -104,7 +105,7 @@ class Schedule {
   [[noreturn]] static void no_value(Choice choice);
   int64_t at(Choice choice) const { return values_[static_cast<size_t>(choice)]; }
 
-  std::array<int64_t, kChoices> values_;  // kVaries: nothing was chosen
+  std::array<int64_t, kChoices> values_;  // kVaries for every choice without a value
   std::vector<Schedule> parts_;
 };
 

@@ -18,7 +18,7 @@ bool depends_on(const Kernel& kernel, const Affine& affine, VarId var) {
   });
 }
 
-// Whether an instruction accesses the same elements in every iteration of a loop, and its tile has the same bounds.
+// Whether an instruction accesses the same elements, with the same bounds of its tile, in every iteration of a loop.
 bool is_same(const Kernel& kernel, const Instr& instr, VarId loop) {
   const auto same = [&](const Affine& affine) { return !depends_on(kernel, affine, loop); };
   const std::vector<std::vector<Affine>>& bound = kernel.tiles[instr.result].bound;
@@ -69,8 +69,8 @@ std::vector<Instr>::iterator find_loop(Kernel& kernel, VarId var) {
 }
 
 void hoist_loads(Kernel& kernel, VarId loop) {
-  // The most 32-bit registers of a thread that tiles may take. Measured on sm_80: 192 fit and 256 do not; fewer are
-  // used here, which leaves registers for addresses and loads in flight.
+  // The most 32-bit registers of a thread that tiles may take. Measured on sm_80: 192 fit and 256 do not. The limit is
+  // lower to leave registers for addresses and for loads in flight.
   constexpr int64_t kFit = 168;
   const auto at = find_loop(kernel, loop);
   if (at == kernel.body.end()) return;

@@ -10,7 +10,8 @@ namespace wl {
 std::vector<int> times_made(const Kernel& kernel);
 // Whether an instruction loads elements of an input of the kernel.
 bool loads_input(const Kernel& kernel, const Instr& instr);
-// The loop over this variable in the kernel's body, outside of other loops; the end of the body if there is none.
+// Returns the loop over this variable that is in the kernel's body but in no other loop; the end of the body if there
+// is none.
 std::vector<Instr>::iterator find_loop(Kernel& kernel, VarId var);
 
 // Makes the load of an input a streaming load where the kernel reads no element of the input twice.
@@ -20,8 +21,9 @@ void stream_loads(Kernel& kernel, const Graph& group, const Domain& domain);
 // as the registers of a thread have room for the loaded values beside the largest tile of the loop.
 void hoist_loads(Kernel& kernel, VarId loop);
 
-// Moves loads of inputs that are the same in every iteration of such a loop before it, and with them maps, packs and
-// converts that need only these values and tiles that are made once before the loop. Does not count registers.
+// Moves loads of inputs that are the same in every iteration of `loop`, a loop of the kernel's body, before it,
+// together with the maps, packs and converts that need only these values and tiles made once before the loop. Does not
+// count registers.
 void hoist_same(Kernel& kernel, VarId loop);
 
 }  // namespace wl

@@ -1,6 +1,6 @@
-// Inlines a finished kernel: makes it a part of another one (the whole). The part's variables, tiles and buffers get
-// new numbers in the whole, an expression of the whole takes the place of its block number, and accesses to its inputs
-// and outputs are shifted.
+// Inlines a finished kernel (the part) into another one (the whole). The part's variables, tiles and buffers get new
+// numbers in the whole, the part's block number is replaced by an expression of the whole, and accesses to the part's
+// inputs and outputs are shifted.
 #pragma once
 
 #include <vector>
@@ -12,12 +12,12 @@ namespace wl {
 
 class KernelInliner {
  public:
-  // Where the part goes.
+  // How the part is placed in the whole.
   struct To {
-    const std::vector<Stage::Buffer>& buffers;  // of the part, in call order
-    Affine block;                               // the value of the part's block number
+    const std::vector<Stage::Buffer>& buffers;  // buffers of the part, in call order
+    Affine block;                               // value of the part's block number
     const std::vector<Affine>& places;          // the whole's block number along each axis; see Stage::Buffer::shift
-    const std::vector<BufferId>& kept;          // buffers of the whole, by Stage::Buffer::kept
+    const std::vector<BufferId>& kept;          // buffers of the whole, indexed by Stage::Buffer::kept
     int64_t scratch = 0;                        // byte offset of the part's own scratch in that of the whole
   };
   KernelInliner(Kernel part, const To& to, KernelBuilder& out);

@@ -5,7 +5,7 @@
 namespace wl {
 namespace {
 
-// Appends to `map` the condition that all guards of a piece hold. Returns its position; -1: the piece has no guards.
+// Appends to `map` the condition that all guards of a piece hold. Returns the condition's position; -1 without guards.
 int condition(const Piece& piece, const PieceReader& reader, Instr& map) {
   int all = -1;
   const auto both = [&](int one) { all = all < 0 ? one : push_op(map, Op::logical_and, DType::b1, {all, one}); };
@@ -48,7 +48,7 @@ std::optional<double> only_constant(const std::vector<Piece>& pieces) {
 }
 
 TileId read_pieces(const std::vector<Piece>& pieces, DType dtype, const PieceReader& reader) {
-  TileId there = -1;  // the tile with the value of the pieces so far; -1: the constant `value`
+  TileId there = -1;  // the tile with the value of the pieces so far; -1: that value is the constant `value`
   double value = 0;
   for (size_t i = pieces.size(); i-- > 0;) {
     const Piece& piece = pieces[i];

@@ -1,6 +1,6 @@
 // Reads a pad or a concat (Domain::Operand::pieces) by a chain of guarded loads, the last piece first. Where the guards
-// of a load do not hold, it keeps the value of the load before it, so the value is that of the first piece whose guards
-// hold. A load reads memory only where its guards hold.
+// of a load do not hold, the value of the preceding load is kept, so that the final value is that of the first piece
+// whose guards hold. A load reads memory only where its guards hold.
 #pragma once
 
 #include <functional>
@@ -18,14 +18,14 @@ struct PieceReader {
   std::function<void(Instr)> push;    // appends an instruction to the lowering's code
   std::function<Slice(const Access&)> slice;
   std::function<SliceGuard(const Guard&)> guard;
-  std::function<int(const Access&, DType, Instr& map)> affine;  // appends offset + sum of strides * atoms
+  std::function<int(const Access&, DType, Instr& map)> affine;  // appends offset + sum of strides * atoms to `map`
 };
 
-// Makes the instructions, and returns the tile that holds the value.
+// Makes the instructions that read the pieces, and returns the tile that holds their value.
 TileId read_pieces(const std::vector<Piece>& pieces, DType dtype, const PieceReader& reader);
-// The value of pieces that are one constant; nullopt: they are something else.
+// Returns the value of pieces that consist of one constant; nullopt for all others.
 std::optional<double> only_constant(const std::vector<Piece>& pieces);
-// These append a node to the expression of `map`, and return its position there.
+// Each of these functions appends a node to the expression of `map`, and returns its position there.
 int push_constant(Instr& map, double value, DType dtype);
 int push_arg(Instr& map, TileId tile, DType dtype);
 int push_op(Instr& map, Op op, DType dtype, std::vector<int> operands);

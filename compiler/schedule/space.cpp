@@ -9,15 +9,15 @@
 namespace wl {
 namespace {
 
-constexpr uint64_t kMostLookedAt = 1'000'000;  // points of a walk for one legal point; takes a fraction of a second
-constexpr uint64_t kMostTold = 50'000;         // points of a walk of count_text(), as for each group of a shown graph
+constexpr uint64_t kMostLookedAt = 1'000'000;  // most points examined to find a legal one, in a fraction of a second
+constexpr uint64_t kMostTold = 50'000;         // most points that count_text() examines for each group of a graph
 constexpr std::string_view kPlan1 = "plan 1 ", kPlan2 = "plan 2 ";
 
 std::string value_text(const Axis& axis, int64_t value) {
   return axis.choice ? value_text(*axis.choice, value) : cat(value);
 }
 
-// Whether this is the axis' name in plans of version 1.
+// Whether `name` is the axis's name in plans of version 1.
 bool was_named(const Axis& axis, std::string_view name) {
   if (!axis.choice) return axis.name == name;
   const std::string_view part = std::string_view(axis.name).substr(0, axis.name.rfind('.') + 1);
@@ -28,7 +28,7 @@ bool was_named(const Axis& axis, std::string_view name) {
   return false;
 }
 
-// Whether a plan is of version 1 and the space's own plans are not.
+// Whether a plan is of version 1 while the plans of this space are of a later version.
 bool is_older(std::string_view plan, const Space& space) {
   return plan.substr(0, kPlan1.size()) == kPlan1 && space.prefix.substr(0, kPlan1.size()) != kPlan1;
 }
@@ -38,13 +38,13 @@ std::string_view plan_1_kind(std::string_view kind) {
   return kind == "transpose" ? "map" : kind;
 }
 
-// Whether a name in a plan of version 1 is an axis that had no effect: every map with strided reads had the axes of
-// transposes, which kernels that do not transpose never read.
+// Whether a name in a plan of version 1 is that of an axis without effect. Every map with strided reads had the axes of
+// transposes, although kernels that do not transpose never read them.
 bool had_no_effect(const Space& space, std::string_view name) {
   return space.kind == "map" && (name == "tile_rows" || name == "order" || name == "staged");
 }
 
-// The words after the prefix of a plan; InvalidArgument: the plan has another prefix.
+// Returns the words after the prefix of a plan; InvalidArgument if the plan has another prefix.
 absl::StatusOr<std::string_view> after_prefix(std::string_view text, const Space& space) {
   const auto rest = [text](std::string_view prefix) -> std::optional<std::string_view> {
     if (text.substr(0, prefix.size()) != prefix) return std::nullopt;
@@ -104,11 +104,11 @@ bool Space::enumerate(const std::function<bool(const Point&)>& visit, uint64_t m
     if (axis.values.empty()) return true;
   Point point(axes.size(), 0);
   Schedule current = schedule(point);
-  // The axis that was changed last. `matters` was asked about the axes before it when they were changed, and the axes
-  // behind it are at their first values.
+  // The axis that was changed last. `matters` was called for each axis before it when that axis was changed, and the
+  // axes behind it are at their first values.
   size_t changed = axes.size();
-  // Returns whether the point is legal, and up to which axis its values decide that: if a part is illegal, so is every
-  // point with the same values up to the end of the part.
+  // Returns whether the point is legal, and the number of leading axes whose values decide this: if a part is illegal,
+  // so is every point with the same values up to the end of that part.
   const auto judged = [&] {
     if (matters && changed < axes.size() && !matters(point, changed)) return std::pair(false, changed + 1);
     for (const Part& part : parts)
@@ -202,7 +202,7 @@ absl::StatusOr<Point> Space::parse(std::string_view text) const {
           "axis \"", name, "\" has no value \"", value, "\"; it has ",
           absl::StrJoin(axis->values, ", ", [&](std::string* out, int64_t v) { out->append(value_text(*axis, v)); }));
   }
-  // A plan may be older than an axis, whose first value means what kernels did before the choice existed.
+  // A plan may be older than an axis. The first value of an axis means what kernels did before the choice existed.
   for (int& at : point) at = std::max(at, 0);
   if (!is_legal(point)) return invalid("not a legal combination: \"", text.substr(0, 300), "\"");
   return point;

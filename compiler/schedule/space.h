@@ -22,42 +22,44 @@ struct Axis {
   // An axis without a Choice, as in the recorded spaces of other tuners. No kernel can be made from such a space.
   Axis(std::string called, std::vector<int64_t> of) : name(std::move(called)), values(std::move(of)) {}
 
-  std::string name;  // in plans: the choice's name, after "s0." for stage 0 or "m0." for members of kind 0
+  std::string name;  // the choice's name in plans, after "s0." for stage 0 or "m0." for members of kind 0
   std::vector<int64_t> values;
   std::optional<Choice> choice;
-  std::vector<int> path;  // empty: the choice is the whole group's; else the part's number, then of a part within it
+  std::vector<int> path;  // empty: the choice is the whole group's; else numbers of a part and of parts within it
 };
 
-const Axis* axis_named(const std::vector<Axis>& axes, std::string_view name);  // null: there is none
-const Axis* axis_of(const std::vector<Axis>& axes, Choice choice);  // of the whole group; null: there is none
-// The axis that a part's axis becomes in the whole space. `prefix`: 's' for a stage, 'm' for a kind of member.
+const Axis* axis_named(const std::vector<Axis>& axes, std::string_view name);  // null if no axis has this name
+const Axis* axis_of(const std::vector<Axis>& axes, Choice choice);  // for a choice of the whole group; null: no axis
+// Returns the axis of the whole space that stands for a part's axis. `prefix`: 's' for a stage, 'm' for a kind of
+// member.
 Axis axis_in_part(char prefix, int number, const Axis& axis);
 
-// Whether a text is the value: its number, or its name where the choice has named values.
+// Whether a text denotes the value: by its number, or by its name if the choice has named values.
 bool spells(const Axis& axis, int64_t value, std::string_view text);
 
-using Point = std::vector<int>;  // index into values, one per axis
+using Point = std::vector<int>;  // for each axis an index into its values
 
 struct Space {
-  std::string prefix;     // "plan 2 target=cpu:avx512 class=rows"
+  std::string prefix;     // e.g. "plan 2 target=cpu:avx512 class=rows"
   std::string_view kind;  // "rows"
   std::vector<Axis> axes;
-  // A point is legal if both functions return true. A function that is not set allows every point.
+  // A point is legal if `legal` and `legal_point` both return true. A function that is not set allows every point.
   std::function<bool(const Schedule&)> legal;
   std::function<bool(const Point&)> legal_point;
-  // Whether an axis has an effect under the values of the axes before it. An axis without effect has to be at its first
-  // value. Not set: only `legal` and `legal_point` check that.
+  // Whether an axis has an effect under the values of the axes before it. An axis without effect must be at its first
+  // value. If this function is not set, only `legal` and `legal_point` check that.
   std::function<bool(const Point&, size_t axis)> matters;
-  // Returns the number of legal points without a walk over them all; nullopt: that would take too long. Not set:
-  // count() walks.
+  // Returns the number of legal points without enumerating them; nullopt if that would take too long. If this function
+  // is not set, count() enumerates the points.
   std::function<std::optional<uint64_t>()> counted;
-  // Returns a legal point without a walk, or an empty point if none is legal. Not set: finished() walks.
+  // Returns a legal point without enumerating points, or an empty point if none is legal. If this function is not set,
+  // finished() enumerates them.
   std::function<Point()> first;
-  std::vector<Point> seeds;  // what a search tries first, best first; seeds[0] is the default schedule
+  std::vector<Point> seeds;  // points that a search tries first, best first; seeds[0] is the default schedule
   // The logarithm of the time in ns that a cost model expects of a legal point, up to an additive constant. A call may
-  // take a millisecond. Not set: there is no model.
+  // take a millisecond. If this function is not set, there is no model.
   std::function<double(const Point&)> expected_log_ns;
-  // In a packed space, the axes of one kind of member. The first part begins with the axes that all kinds share. `end`:
+  // The axes of one kind of member of a packed space. The first part begins with the axes that all kinds share. `end`:
   // the number of the axis behind the part's last one. `legal`: whether the part's values are legal under those of the
   // shared axes. Space::legal asks all parts.
   struct Part {
@@ -66,11 +68,11 @@ struct Space {
   };
   std::vector<Part> parts;
   uint64_t count(uint64_t limit = 10'000'000) const;  // number of legal points, at most `limit`
-  // Returns "12 legal points" or, where a count would take long, "more than 12 legal points" or "too many legal points
-  // to count".
+  // Returns "12 legal points" or, if a count would take long, "more than 12 legal points" or "too many legal points to
+  // count".
   std::string count_text() const;
   // Calls visit() for every legal point in lexicographic order, until it returns false or `most` points, legal or not,
-  // have been looked at. Returns whether it reached the end of the space.
+  // have been looked at. Returns whether the end of the space was reached.
   bool enumerate(const std::function<bool(const Point&)>& visit, uint64_t most = UINT64_MAX) const;
   bool is_legal(const Point& point) const;
   // Returns the point with every axis that has no effect (`matters`) at its first value.
@@ -79,7 +81,7 @@ struct Space {
   std::string text(const Point& point) const;
   // Whether a plan is for this kind of kernel, on any target. `plans_kind`: the word after "class=" in the plan.
   bool is_of_kind(std::string_view plan, std::string_view plans_kind) const;
-  // The axis that has this name in a plan of version 1 or 2 for this kind of kernel; null: there is none.
+  // Returns the axis that has this name in a plan of version 1 or 2 for this kind of kernel; null if there is none.
   const Axis* axis_in(std::string_view plan, std::string_view name) const;
   // Reads the text of a plan, also of version 1, in which choices had other names. An axis that the plan lacks is at
   // its first value. InvalidArgument: the text is no plan of this space, or its point is not legal.
@@ -91,8 +93,8 @@ struct Space {
 
 // Returns a line for each axis, for people: its name, its values and the meaning of its choice.
 std::string axes_text(const Space& space);
-// Returns the space with its prefix set and with legal, distinct seeds: those of its own that are legal or, if there
-// are none, the first legal point. No seeds: no point is legal, or none of the first million points.
+// Returns the space with its prefix set and with those of its seeds that are legal, each once. If there are none, the
+// seed is the first legal point. The space has no seeds if no point is legal, or none of the first million points.
 Space finished(Space space, const Machine& machine);
 
 }  // namespace wl

@@ -14,7 +14,7 @@ Affine index_of(int64_t offset, const std::vector<int64_t>& strides, const Place
   return index;
 }
 
-// The strides along the axes of a tile; 0 where an axis has no atom.
+// Returns the strides along the axes of a tile; 0 for an axis without an atom.
 std::vector<int64_t> along(const std::vector<int64_t>& strides, const std::vector<AtomId>& axes) {
   std::vector<int64_t> out;
   for (const AtomId atom : axes) out.push_back(atom >= 0 ? strides[atom] : 0);
@@ -84,7 +84,8 @@ int TileExpr::affine_expr(const Access& value, DType dtype, Instr& map) {
     code.insert(code.begin() + static_cast<int64_t>(at), std::move(instr));
     return push_arg(map, result, dtype);
   };
-  // The scalar comes before all other instructions, since between them it would end the loop that they print as.
+  // The scalar is placed before all other instructions, because between them it would split the loop that they print
+  // as.
   const std::vector<bool> none(loops.size(), false);
   int total = iota(shaped(dtype, none), 0, index_of(value.offset, value.strides, place), 0);
   for (size_t axis = 0; axis < loops.size(); ++axis) {

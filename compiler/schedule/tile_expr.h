@@ -10,8 +10,8 @@
 
 namespace wl {
 
-// An index expression for every atom (loop of the group). For an atom that a tile runs along, it is the index of the
-// tile's first element.
+// A place: an index expression for every atom (loop of the group). For an atom that a tile runs along, the expression
+// is the index of the tile's first element.
 using Place = std::vector<Affine>;
 
 // The atom that an axis of tiles runs along (-1: none), and how many elements tiles have along it.
@@ -20,10 +20,10 @@ struct TileLoop {
   int64_t extent = 1;
 };
 
-// The memory that a tile at a place accesses by `access`; `axes`: the atom that each axis of the tile runs along (-1:
-// none).
+// Returns the memory that a tile at `place` accesses by `access`. `axes`: the atom that each axis of the tile runs
+// along (-1: none).
 Slice slice_at(BufferId buffer, const Access& access, const Place& place, const std::vector<AtomId>& axes);
-// The condition under which the elements of such a tile exist.
+// Returns the condition under which the elements of a tile at `place` exist. `axes`: as in slice_at().
 SliceGuard guard_at(const Guard& guard, const Place& place, const std::vector<AtomId>& axes);
 
 // Loads lanes x width elements (a square if width = lanes) in vectors along axis0, along which the access is
@@ -32,23 +32,24 @@ SliceGuard guard_at(const Guard& guard, const Place& place, const std::vector<At
 TileId turned_square(KernelBuilder& out, DType dtype, const Access& access, const Place& place, AtomId axis0,
                      AtomId axis1, int lanes, int64_t width, std::vector<Instr>& into);
 
-// The state of such a computation at one place. The code in `code` is to be appended to the kernel by the caller.
+// The state of an elementwise computation over tiles at one place. The caller must append the instructions in `code` to
+// the kernel.
 struct TileExpr {
   const Graph& group;
   const Domain& domain;
   KernelBuilder& out;
   Place place;
-  std::vector<TileLoop> loops;                  // one for each axis of the tiles
-  int lanes = 1;                                // elements of a vector, along the last axis
-  std::vector<std::vector<Affine>> bound = {};  // of tiles that run along the last axis
+  std::vector<TileLoop> loops;                  // one loop for each axis of the tiles
+  int lanes = 1;                                // number of elements in a vector, along the last axis
+  std::vector<std::vector<Affine>> bound = {};  // bound of tiles that run along the last axis
   bool whole = false;                   // operands cover the whole tile even where they are constant along an axis
-  std::map<NodeId, TileId> known = {};  // nodes whose tiles exist
-  std::function<TileId(const Access&)> load = nullptr;  // if set: reads an input; -1: by load_input()
-  std::vector<Instr> code = {};                         // loads, then the maps, in order
+  std::map<NodeId, TileId> known = {};  // tiles of nodes that exist already
+  std::function<TileId(const Access&)> load = nullptr;  // if set: reads an input; returns -1 to use load_input()
+  std::vector<Instr> code = {};                         // instructions in order: loads, then the maps
   // If set: returns the layout of a tile that varies along the axes for which the argument is true.
   std::function<Layout(const std::vector<bool>&)> layout = nullptr;
 
-  // The atoms of `loops`.
+  // Returns the atom of each of `loops`.
   std::vector<AtomId> axes() const;
   // Makes a tile that has the whole extent of each loop.
   TileId tile(DType dtype) const;

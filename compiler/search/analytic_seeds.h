@@ -1,7 +1,7 @@
 // Seeds that a cost model chooses. The seeds of a space are the points that a search tries first; at first they follow
 // rules of thumb. If a cost model can estimate the time of a schedule, a coordinate descent from these seeds finds the
-// schedules that the model expects to be fastest. The new seeds are the best one of each kind of schedule (kind_of()),
-// since trials of different kinds tell a search more than trials of neighbours. To add a model, add a row to
+// schedules that the model expects to be fastest. The new seeds are the best schedule of each kind (kind_of()), since a
+// search learns more from trials of different kinds than from trials of neighbours. To add a model, add a row to
 // kSeedModels.
 #pragma once
 
@@ -15,15 +15,15 @@ namespace wl {
 struct SeedModel {
   std::string_view name;
   std::string_view says;
-  // Whether the model can estimate schedules of this group for this machine.
+  // Whether the model can estimate schedules of the group for the machine.
   bool (*applies)(const Domain& domain, const Machine& machine, const Space& space);
-  // Replaces space.seeds by the model's seeds; at least one of the former seeds stays.
+  // Replaces space.seeds by the model's seeds. At least one of the former seeds stays.
   void (*order)(const Graph& group, const Domain& domain, const Machine& machine, Space& space);
 };
-std::span<const SeedModel> seed_models();  // kSeedModels: ranker, cpu_cost, pipeline
+std::span<const SeedModel> seed_models();  // the rows of kSeedModels: ranker, cpu_cost, pipeline
 
-// Replaces space.seeds by those of the first model that applies and is not named in `without`. If there is no such
-// model, the space keeps its seeds.
+// Replaces space.seeds by those of the first model that applies and is not named in `without`. If no model applies, the
+// space keeps its seeds.
 void order_seeds(const Graph& group, const Domain& domain, const Machine& machine, Space& space,
                  std::span<const std::string_view> without = {});
 

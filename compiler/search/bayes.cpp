@@ -1,6 +1,6 @@
-// The strategy `bayes`: Bayesian optimisation. Of some hundred candidates (random points and neighbours of the best
-// points) it proposes those with the largest expected improvement under a Gaussian process. Each one is chosen as if
-// the ones before it had been tried.
+// The strategy `bayes`: Bayesian optimisation. Among some hundred candidates (random points and neighbours of the best
+// points) it proposes those with the largest expected improvement under a Gaussian process. Each point of a batch is
+// chosen as if the points before it had been tried.
 #include <algorithm>
 #include <set>
 
@@ -10,7 +10,7 @@
 namespace wl {
 namespace {
 
-constexpr size_t kBayesStart = 12;  // trials that are needed to fit a process; with fewer it proceeds as `ranked`
+constexpr size_t kBayesStart = 12;  // trials that are needed to fit a process; with fewer, `ranked` proposes
 constexpr int kBayesRandom = 600;   // random candidates
 constexpr size_t kAround = 6;       // number of best points, and of local optima, whose neighbours are candidates
 

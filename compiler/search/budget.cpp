@@ -7,10 +7,10 @@ namespace wl {
 namespace {
 
 constexpr double kPrior = 0.25;     // part of (time - bound) that the second round is expected to save
-constexpr double kLearn = 0.5;      // weight of the last round
-constexpr double kLeastLeft = 0.1;  // share of the time; bounds are nominal, so some gain is always assumed possible
+constexpr double kLearn = 0.5;      // weight of the last round in the average
+constexpr double kLeastLeft = 0.1;  // least part of the time that counts as possible gain, since bounds are nominal
 constexpr double kLeastShare = 0.05;
-constexpr double kWorthARound = 1e-3;  // share of the time that a round must be expected to save
+constexpr double kWorthARound = 1e-3;  // part of the time that a round must be expected to save, else the search stops
 
 double left_of(const Standing& standing, double best) {
   return std::max(best - standing.bound_ns, kLeastLeft * best);
@@ -23,7 +23,7 @@ double chance_of_gain(const Standing& standing) {
   for (size_t i = 1; i < standing.best_ns.size(); ++i) {
     const double before = standing.best_ns[i - 1], after = standing.best_ns[i];
     if (after <= 0) continue;
-    // For the round of the first correct candidate no saving is known, so the prior stands for it.
+    // The round of the first correct candidate saved nothing that is known, so the prior is used for it.
     const double won = before <= 0 ? kPrior : (before - after) / left_of(standing, before);
     chance += kLearn * (std::clamp(won, 0.0, 1.0) - chance);
   }

@@ -8,28 +8,29 @@
 
 namespace wl {
 
-// The state of one group's search.
+// The state of the search of one group.
 struct Standing {
   int64_t launches = 1;         // how often the whole graph launches the group's kernel
   double bound_ns = 0;          // lower bound of the time of any kernel of the group
-  std::vector<double> best_ns;  // best time after each round; 0: no candidate was correct yet
+  std::vector<double> best_ns;  // best time after each round; 0: no candidate has been correct yet
 };
 
-// Returns the part of (time - bound) that the next round is expected to save. It is an exponential average: each round
-// replaces half of the estimate, a prior at first, by the part that the round did save.
+// Returns the part of (time - bound) that the next round is expected to save. It is an exponential average: it begins
+// with a prior, and each round replaces half of the estimate by the part that the round has saved.
 double chance_of_gain(const Standing& standing);
 
-// Returns the ns of the whole graph's time that the next round is expected to save; 0 before there is a correct
-// candidate.
+// Returns by how many ns the next round is expected to shorten the whole graph's time; 0 before any candidate is
+// correct.
 double expected_saving(const Standing& standing);
 
-// Returns when round number `round` (from 0) of a search is due; the search with the smallest result is next. The unit
-// is a round of the search with the largest expected saving, `largest`; `saving` is that of this search. The frequency
-// of rounds is as the square root of the saving: a group that may save a quarter as much gets half the rounds. No group
-// is left without rounds, since the savings are only estimates.
+// Returns when round number `round` (from 0) of a search is due; the search with the smallest result is next. The
+// result counts rounds of the search with the largest expected saving, `largest`; `saving` is that of this search. The
+// frequency of rounds is proportional to the square root of the saving: a group that may save a quarter as much gets
+// half the rounds. Every group gets some rounds, since the savings are only estimates.
 double due(int64_t round, double saving, double largest);
 
-// Whether a search should stop early: its next round is expected to save less than a thousandth of the group's time.
+// Whether a search should stop early, since its next round is expected to save less than a thousandth of the group's
+// time.
 bool is_spent(const Standing& standing);
 
 }  // namespace wl

@@ -10,18 +10,18 @@
 namespace wl {
 namespace {
 
-constexpr double kWeights[] = {0.05, 0.3, 1, 3, 8};  // per feature: how much its whole range matters
-constexpr double kNoises[] = {1e-3, 1e-2, 1e-1};     // variances of the noise of standardised log times
-constexpr int kSweeps = 2;                           // sweeps over the features while fitting
-constexpr size_t kMostFitted = 64;                   // most trials that weights are fitted to
-constexpr size_t kMostTrials = 256;                  // most trials that the posterior is computed from, the fastest
-constexpr double kApart = 0.5;                       // least distance of two different values
-constexpr size_t kFewValues = 4;                     // axes with no more values have no feature for alignment
-constexpr double kBlame = 2.0;                       // deviations that each unit of blame above 1 adds to a failure
-constexpr double kTail = 1.0;                        // times slower by more deviations than this are compressed
+constexpr double kWeights[] = {0.05, 0.3, 1, 3, 8};  // weights to try for a feature: how much its whole range matters
+constexpr double kNoises[] = {1e-3, 1e-2, 1e-1};     // variances to try for the noise of standardised log times
+constexpr int kSweeps = 2;                           // number of passes over all features while weights are fitted
+constexpr size_t kMostFitted = 64;                   // most trials to which weights are fitted
+constexpr size_t kMostTrials = 256;  // the posterior is computed from at most so many trials, the fastest
+constexpr double kApart = 0.5;       // least distance of two different values of an axis
+constexpr size_t kFewValues = 4;     // axes with more values may have alignment as a further feature
+constexpr double kBlame = 2.0;       // deviations added to a failure for each unit of blame() above 1
+constexpr double kTail = 1.0;        // deviations from the median; slower times are compressed
 
-// Returns the distances of the values of an axis. They follow the ranks of the values by size, not their order on the
-// axis.
+// Returns the distances between the values of an axis. They depend on the ranks of the values by size, not on their
+// order on the axis.
 std::vector<double> distances(const Axis& axis) {
   const size_t n = axis.values.size();
   std::vector<size_t> rank(n);
@@ -38,8 +38,8 @@ std::vector<double> distances(const Axis& axis) {
   return out;
 }
 
-// Returns the alignment of each value: how often it can be halved, as a share of the largest such number on the axis.
-// Alignment often matters more than size.
+// Returns the alignment of each value: how often the value can be halved, as a share of the largest such number on the
+// axis. Alignment often matters more than size.
 std::vector<double> alignments(const Axis& axis) {
   std::vector<double> out;
   double most = 1;
@@ -51,8 +51,8 @@ std::vector<double> alignments(const Axis& axis) {
   return out;
 }
 
-// Whether alignment is a feature of an axis: the axis has more than kFewValues values, and of two of them the smaller
-// one is better aligned.
+// Whether alignment is a feature of an axis: the axis has more than kFewValues values, and some value is better aligned
+// than a larger one.
 bool alignment_counts(const Axis& axis) {
   const std::vector<double> of = alignments(axis);
   for (size_t a = 0; a < of.size(); ++a)
@@ -88,7 +88,7 @@ Gaussian::Gaussian(const Space& space, const std::vector<Observed>& trials) {
   (void)factorise(all, exponents_of(all));
 }
 
-// Sets points_ and y_, the standardised logarithms of times, from the trials, fastest first.
+// Sets points_ (fastest first) and y_ (the standardised logarithms of their times) from the trials.
 void Gaussian::take(const std::vector<Observed>& trials) {
   std::vector<const Observed*> order;
   double slowest = 0;
@@ -104,8 +104,8 @@ void Gaussian::take(const std::vector<Observed>& trials) {
     points_.push_back(trial->point);
     y_.push_back(std::log(trial->correct ? trial->ns : slowest));
   }
-  // Times are centred at the median, and their unit (a deviation) is the spread of the faster half, so that the times
-  // of slow points matter little.
+  // Times are centred at the median. Their unit (a deviation) is the spread of the faster half, so that slow points
+  // matter little.
   const double middle = y_[y_.size() / 2];
   double spread = 0;
   for (size_t i = 0; i <= y_.size() / 2; ++i) spread += (middle - y_[i]) * (middle - y_[i]);
@@ -118,7 +118,7 @@ void Gaussian::take(const std::vector<Observed>& trials) {
   best_ = y_[0];
 }
 
-// Fits the weights and the noise to the fastest trials, and to some of the others at even intervals.
+// Fits the weights and the noise to the fastest trials, and to a sample of the others at even intervals.
 void Gaussian::fit_weights() {
   std::vector<size_t> some(points_.size());
   std::iota(some.begin(), some.end(), size_t{0});
@@ -228,7 +228,7 @@ double Gaussian::Belief::improvement(size_t i) const {
 }
 
 void Gaussian::Belief::assume(size_t i) {
-  // The point is assumed to have taken its expected time, so the means do not change.
+  // Means do not change, since the point is assumed to have taken its expected time.
   std::vector<double> row(points_.size());
   const double pivot = std::sqrt(std::max(variance_[i], 0.0) + process_.noise_);
   for (size_t p = 0; p < points_.size(); ++p) {

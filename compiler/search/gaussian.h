@@ -1,5 +1,5 @@
-// A Gaussian process over the points of a space. Given the trials so far, it has an expected time of each point and the
-// uncertainty of that time. Times are logarithms. Each axis has a weight, which is fitted to the trials (automatic
+// A Gaussian process over the points of a space. From the trials so far it predicts the time of each point, and how
+// uncertain that time is. Times are logarithms. Each axis has a weight, which is fitted to the trials (automatic
 // relevance determination, Rasmussen and Williams, 2006, chapter 5) by a deterministic search over a fixed grid.
 #pragma once
 
@@ -11,15 +11,15 @@ namespace wl {
 
 class Gaussian {
  public:
-  // Fits the process to the trials, of which at least one must be correct. A failed trial counts as slow as the slowest
-  // correct one; for a kernel that spilled registers, blame() makes that time longer or shorter.
+  // Fits the process to the trials, of which at least one must be correct. A failed trial gets the time of the slowest
+  // correct one; if its kernel spilled registers, blame() makes that time longer or shorter.
   Gaussian(const Space& space, const std::vector<Observed>& trials);
 
   // The joint posterior distribution of some points, so that a batch can be chosen one point after the other.
   class Belief {
    public:
     Belief(const Gaussian& process, const std::vector<Point>& points);
-    // Returns the expected improvement over the best trial, in the unit of the standardised times (y_).
+    // Returns the expected improvement of point `i` over the best trial, in the unit of the standardised times (y_).
     double improvement(size_t i) const;
     double mean(size_t i) const { return mean_[i]; }
     // Assumes that point `i` was tried and took its expected time. This lowers the uncertainty of its neighbours, so
@@ -30,21 +30,22 @@ class Gaussian {
     const Gaussian& process_;
     const std::vector<Point>& points_;
     std::vector<double> mean_, variance_;
-    std::vector<std::vector<double>> solved_;  // a row for each trial and each assumption, with a column per point
+    std::vector<std::vector<double>> solved_;  // a row for each trial and for each assumed one; a column for each point
   };
 
  private:
   void take(const std::vector<Observed>& trials);
   void fit_weights();
   double distance(size_t part, const Point& a, const Point& b) const;
-  // Returns the weighted distance of two points; their covariance is exp(-exponent).
+  // Returns the weighted distance of two points; the covariance of their times is exp(-exponent).
   double exponent(const Point& a, const Point& b) const;
-  std::vector<double> exponents_of(const std::vector<size_t>& which) const;  // square, filled below the diagonal
-  // Computes factor_ and solution_ for some of the points; returns their log marginal likelihood, up to a constant.
+  std::vector<double> exponents_of(const std::vector<size_t>& which) const;  // a matrix, filled below the diagonal
+  // Computes factor_ and solution_ from some of the points. Returns the log marginal likelihood of their times, up to a
+  // constant.
   double factorise(const std::vector<size_t>& which, const std::vector<double>& exponents);
 
-  std::vector<std::vector<double>> distance_;  // features: a matrix [values x values] of distances from 0 to 1 each
-  std::vector<size_t> axis_, values_;          // the axis of each feature, and the number of values of that axis
+  std::vector<std::vector<double>> distance_;  // of each feature: a matrix [values x values] of distances from 0 to 1
+  std::vector<size_t> axis_, values_;          // of each feature: its axis, and the number of values of that axis
   std::vector<double> weight_;
   double noise_ = 0.01;
   std::vector<Point> points_;

@@ -1,5 +1,5 @@
-// A genetic search whose population is the fastest trials. A child has the value of each axis from one of its two
-// parents, and some axes mutate to another value, mostly a neighbouring one.
+// A genetic search whose population is the fastest trials. For each axis, a child has the value of one of its two
+// parents; some axes mutate to another value, mostly a neighbouring one.
 #include <algorithm>
 
 #include "compiler/search/proposal.h"
@@ -7,10 +7,10 @@
 namespace wl {
 namespace {
 
-constexpr size_t kPopulation = 16;  // size of the population: the fastest correct trials
-constexpr int kTournament = 3;      // trials drawn for one parent; the fastest of them is chosen
-constexpr int kTries = 64;          // most children that are made for each point that is wanted
-constexpr int kFarEvery = 3;        // one mutation in so many may be to any value
+constexpr size_t kPopulation = 16;  // size of the population, which is the fastest correct trials
+constexpr int kTournament = 3;      // number of trials from which a parent is chosen, the fastest of them
+constexpr int kTries = 64;          // most children that are made for each wanted point
+constexpr int kFarEvery = 3;        // of so many mutations, one may lead to any value
 
 }  // namespace
 

@@ -1,6 +1,6 @@
 // The strategy `hill_climb`: best-first hill climbing with restarts. It proposes untried neighbours of the fastest
-// point; neighbours that are one step away along an axis come first. One proposal in kOtherEvery starts from another
-// local optimum of the trials instead, so that a promising random restart is improved although it is not yet as fast as
+// point; neighbours that are one step away along an axis come first. One proposal in kOtherEvery is instead a neighbour
+// of another local optimum of the trials, so that a promising random restart is improved even while it is slower than
 // the best point. One proposal in kRestartEvery is a random restart.
 #include "compiler/search/proposal.h"
 
@@ -8,14 +8,14 @@ namespace wl {
 namespace {
 
 constexpr int kRestartEvery = 8;
-constexpr size_t kOptima = 4;   // local optima, beside the fastest point, from which it climbs
-constexpr int kOtherEvery = 3;  // one step in so many starts from another optimum
+constexpr size_t kOptima = 4;   // local optima, besides the fastest point, whose neighbours are proposed
+constexpr int kOtherEvery = 3;  // of so many proposals, one is a neighbour of another optimum
 
 }  // namespace
 
 void offer_climb(Proposal& proposal, int count) {
   Sequence& random = proposal.random();
-  // Returns the untried neighbours of a trial, the nearest last, since they are taken from the back.
+  // Returns the untried neighbours of a trial, farthest first, since they are taken from the back.
   const auto around = [&](const Observed& from) {
     std::vector<Point> points;
     for (bool steps_only : {false, true}) {

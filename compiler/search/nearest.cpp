@@ -12,13 +12,13 @@
 namespace wl {
 namespace {
 
-constexpr double kWorth = 1.02;      // least gain of a winner that is proposed for another group
-constexpr double kTooUnlike = 12.0;  // greatest distance: for example three other ops and sizes a few doublings apart
+constexpr double kWorth = 1.02;  // a winner with less gain over its default schedule is not proposed for other groups
+constexpr double kTooUnlike = 12.0;  // greatest distance: for example, three other ops and a few doublings of sizes
 constexpr double kSameFamily = 2.0, kOtherGpu = 4.0;
 
 using Knobs = std::vector<std::pair<std::string_view, std::string_view>>;
 
-// Returns the NAME=VALUE words of a plan, which are its target, class and choices.
+// Returns the NAME=VALUE words of a plan: its target, its class and its choices.
 Knobs knobs_of(std::string_view plan) {
   Knobs knobs;
   for (absl::string_view word : absl::StrSplit(absl::string_view(plan.data(), plan.size()), ' ', absl::SkipEmpty())) {
@@ -35,8 +35,8 @@ std::string_view value_of(const Knobs& knobs, std::string_view name) {
   return {};
 }
 
-// Returns the index of the axis value nearest to `text` on a logarithmic scale; 0 if `text` is neither a value's name
-// nor a number.
+// Returns the index of the axis value that is nearest to `text` on a logarithmic scale; 0 if `text` is neither the name
+// of a value nor a number.
 int nearest_value(const Axis& axis, std::string_view text) {
   for (size_t i = 0; i < axis.values.size(); ++i)
     if (spells(axis, axis.values[i], text)) return static_cast<int>(i);
@@ -83,7 +83,7 @@ double unlikeness(const Graph& a, const Graph& b) {
   for (const Node& node : b.nodes) --ops[static_cast<int>(node.op)];
   double sum = 0;
   for (const auto& [op, more] : ops) sum += std::abs(more);
-  // Compares the extents of both groups' largest values, from the innermost on.
+  // The extents of both groups' largest values are compared, from the innermost extent on.
   const auto largest = [](const Graph& graph) {
     const Node* node = nullptr;
     for (const Node& each : graph.nodes)

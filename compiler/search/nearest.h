@@ -1,4 +1,5 @@
-// Winners of similar groups as first candidates of a search. The functions are pure: the known winners are passed in.
+// Winners of similar groups, as the first candidates of a search. The functions are pure: their caller passes the known
+// winners.
 #pragma once
 
 #include <optional>
@@ -18,23 +19,23 @@ struct KnownPlan {
   double gain = 1;  // time of the default schedule divided by the time of this plan
 };
 
-// Returns how unlike two groups are; 0: alike. It is the number of ops that only one of them has, plus the difference
-// of the extents of their largest values, in doublings.
+// Returns how unlike two groups are; 0: they are alike. It is the number of ops that only one of them has, plus the
+// difference between the extents of their largest values, in doublings.
 double unlikeness(const Graph& a, const Graph& b);
 
-// Returns how much further away a winner of another target is than one of the same target, on the scale of
-// unlikeness(): 0 for the same target, 2 for the same family, 4 for GPUs of two families. Returns nullopt for a CPU and
-// a GPU, which say nothing about each other. Targets are named as in plans: "cuda:sm_90a".
+// Returns by how much another target increases the distance of a winner, on the scale of unlikeness(): 0 for the same
+// target, 2 for the same family, 4 for GPUs of two families. Returns nullopt for a CPU and a GPU, since winners of one
+// say nothing about the other. Targets are named as in plans: "cuda:sm_90a".
 std::optional<double> target_distance(std::string_view a, std::string_view b);
 
-// Returns the point that makes the same choices as a plan, whatever target the plan is for. If an axis does not have
-// the plan's value, the point has the nearest value of the axis. Returns nullopt if the plan is of another loop class
-// or has axes that the space lacks, or if the point is not legal.
+// Returns the point of the space that makes the same choices as a plan, even a plan for another target. If an axis does
+// not have the plan's value, the point has the nearest value of the axis. Returns nullopt if the plan is of another
+// loop class or has axes that the space lacks, or if the point is not legal.
 std::optional<Point> translated(const Space& space, std::string_view plan);
 
 // Returns at most `most` distinct points of the space that are translated() from winners of similar groups, nearest
-// first. Plans that are hardly faster than the default schedule are left out, since every search tries the default
-// schedule anyway. Plans for which translated() returns nullopt are left out too.
+// first. Plans that are hardly faster than the default schedule are left out, since every search tries that schedule
+// anyway. Plans for which translated() returns nullopt are also left out.
 std::vector<Point> nearest_winners(const Graph& group, const Space& space, std::span<const KnownPlan> known, int most);
 
 }  // namespace wl

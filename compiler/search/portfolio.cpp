@@ -1,5 +1,5 @@
-// The strategy `portfolio` combines several strategies: it proposes the analytic seeds first, and then one part from
-// hill_climb and three parts from bayes.
+// The strategy `portfolio` combines others: it proposes the analytic seeds first, and after them points of `bayes` and
+// `hill_climb`, three parts to one.
 #include "compiler/search/proposal.h"
 
 namespace wl {

@@ -9,11 +9,11 @@
 namespace wl {
 namespace {
 
-constexpr int kBasin = 2;              // a trial within so many axes of a faster local optimum is not a local optimum
-constexpr int kDraws = 4096;           // random points that are tried before the space is enumerated
+constexpr int kBasin = 2;              // a trial within so many axes of a faster local optimum is no local optimum
+constexpr int kDraws = 4096;           // after so many failed random points, the space is enumerated
 constexpr int kPartDraws = 256;        // random values that are tried for each part of a space
-constexpr int kDrawsEach = 16;         // random points that are tried for each point that is wanted
-constexpr uint64_t kWalk = 500'000;    // most points that are enumerated, including illegal and known ones
+constexpr int kDrawsEach = 16;         // random points that are tried for each wanted point
+constexpr uint64_t kWalk = 500'000;    // most points that are enumerated, with illegal and known ones
 constexpr size_t kMostRare = 100'000;  // most legal new points that an enumeration keeps
 
 }  // namespace
@@ -122,8 +122,8 @@ bool Proposal::offer_random() {
   if (full()) return false;
   for (int draws = 0; draws < kDraws; ++draws)
     if (offer(draw())) return true;
-  // Few points are legal and untried, so they are enumerated and drawn with equal probability. One enumeration serves
-  // all draws of a proposal.
+  // Few points are legal and untried, so they are enumerated, and each is drawn with equal probability. One enumeration
+  // serves all draws of a proposal.
   if (!walked_) {
     walked_ = true;
     space_.enumerate(

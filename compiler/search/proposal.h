@@ -1,5 +1,5 @@
-// Used inside search/ only: the state of one call of propose(). It has the trials, the points that were tried or
-// offered already, a random sequence that depends only on the seed and the number of trials, and the answer so far.
+// The state of one call of propose(): the trials, the points that were tried or offered already, a random sequence that
+// depends only on the seed and the number of trials, and the answer so far. Used in this folder only.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace wl {
 
-// A sequence of random numbers by splitmix64; it depends only on its seed and stream.
+// A sequence of random numbers by splitmix64, which depends only on its seed and stream.
 class Sequence {
  public:
   Sequence(uint64_t seed, uint64_t stream);
@@ -36,7 +36,7 @@ class Proposal {
   bool full() const { return static_cast<int>(points_.size()) >= n_; }
   int missing() const { return n_ - static_cast<int>(points_.size()); }
   bool is_new(const Point& point) const { return !seen_.contains(point); }
-  // Adds a point to the answer, with every axis that does not matter at its first value. Returns false, and adds
+  // Adds a point to the answer; axes that do not matter for the point get their first value. Returns false, and adds
   // nothing, if the point is not legal or not new, or if the answer is full.
   bool offer(const Point& point);
   const std::vector<Point>& points() const { return points_; }
@@ -47,20 +47,21 @@ class Proposal {
   // Returns at most `most` local optima, fastest first. A local optimum is a correct trial that differs from every
   // faster optimum in more than kBasin axes.
   std::vector<const Observed*> optima(size_t most) const;
-  // Returns legal points with another value than `point` on one axis: the values next to it with `steps_only`, all
-  // others without. If such a point is not legal, one other axis is set to its first value if that makes the point
-  // legal, since an axis that does not matter under the new value must be at its first value.
+  // Returns legal points that differ from `point` in the value of one axis: with `steps_only`, those with a value next
+  // to the point's, else those with any other value. If such a point is not legal but becomes legal when one further
+  // axis gets its first value, it is returned so: an axis that does not matter under the new value must have its first
+  // value.
   std::vector<Point> neighbours(const Point& point, bool steps_only) const;
-  // Offers a random legal new point; false when none was found.
+  // Offers a random legal new point. Returns false if none was found.
   bool offer_random();
   // Offers up to `count` random legal new points.
   void offer_randoms(int count);
-  // Returns up to `count` distinct random legal new points without offering them; fewer where legal points are rare.
+  // Returns up to `count` distinct random legal new points without offering them; fewer if legal points are rare.
   std::vector<Point> some_legal(int count);
 
  private:
-  // Returns a random point, which may not be legal. Each part of a space is drawn again until it is legal, up to a
-  // limit.
+  // Returns a random point, which may be illegal. Each part of the space is drawn again until it is legal, but only a
+  // limited number of times.
   Point draw();
 
   const Space& space_;
@@ -68,15 +69,14 @@ class Proposal {
   int n_;
   Sequence random_;
   std::set<Point> seen_;
-  bool walked_ = false;      // whether the space was enumerated for new points
-  std::vector<Point> rare_;  // those of them that were not offered yet, in random order
+  bool walked_ = false;      // whether the space was enumerated to find new points
+  std::vector<Point> rare_;  // enumerated new points that were not offered yet, in random order
   std::vector<Point> points_;
 };
 
 // Returns how much a trial that is not among the good ones speaks against its choices: 1 for a failure or a slow trial.
-// Trials that were rejected because of spilled registers get 0.5 to 3, by the bytes spilled: schedules with a few
-// spills are close to schedules that may be the best, and schedules with whole tiles in device memory are far from
-// them.
+// Trials that were rejected because of spilled registers get 0.5 to 3, depending on the bytes spilled: a schedule with
+// a few spills is close to schedules that may be the best, and one with whole tiles in device memory is far from them.
 double blame(const Observed& trial);
 
 // Returns the number of axes in which two points differ.
@@ -87,7 +87,7 @@ int apart(const Point& a, const Point& b);
 #include "compiler/search/strategies.def"
 #undef WL_STRATEGY
 
-// Parts of strategies, which a strategy can combine. Each one offers at most `count` points.
+// Parts of strategies, from which a strategy can be composed. Each function offers at most `count` points.
 void offer_seeds(Proposal& proposal, int count);
 void offer_ranked(Proposal& proposal, int count);
 void offer_climb(Proposal& proposal, int count);

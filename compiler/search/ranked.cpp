@@ -1,7 +1,7 @@
 // The strategy `ranked` proposes the points that the learned cost model expects to be fastest, out of some hundred
-// candidates: random points, the fastest trials' neighbours, and the seeds and their neighbours where there are too few
-// such trials. Points of a batch differ in at least kRankedApart axes as long as possible, because a model that is
-// wrong about one point is wrong about its neighbours too.
+// candidates: random points and neighbours of the fastest trials. If there are too few such trials, seeds and their
+// neighbours are candidates too. Points of a batch differ in at least kRankedApart axes as long as possible, because a
+// model that is wrong about one point is also wrong about its neighbours.
 #include <algorithm>
 #include <set>
 
@@ -10,10 +10,10 @@
 namespace wl {
 namespace {
 
-constexpr int kRankedRandom = 192;  // random candidates
-constexpr size_t kCentres = 3;      // points whose neighbours are candidates
-constexpr int kRankedApart = 2;     // points of a batch differ in at least so many axes, while there are such points
-constexpr int kRankedExploreEvery = 8;  // one point in so many is random
+constexpr int kRankedRandom = 192;      // random candidates
+constexpr size_t kCentres = 3;          // number of points whose neighbours are candidates
+constexpr int kRankedApart = 2;         // as long as possible, points of a batch differ in so many axes
+constexpr int kRankedExploreEvery = 8;  // of so many points, one is random
 
 }  // namespace
 

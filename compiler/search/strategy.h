@@ -1,6 +1,6 @@
 // Search strategies. A strategy has no state but the trials: propose() is a pure function of the space, the trials so
-// far (in trial order), the number of points that are wanted, and a seed of the random sequence. So it gives the same
-// answer after a restart. To add a strategy, add a file and a row of strategies.def.
+// far (in trial order), the number of wanted points, and the seed of a random sequence. So it gives the same answer
+// after a restart of the coordinator. To add a strategy, add a file and a row of strategies.def.
 #pragma once
 
 #include <span>
@@ -13,23 +13,23 @@
 
 namespace wl {
 
-// A trial as strategies see it.
+// A trial, as far as strategies look at it.
 struct Observed {
   Point point;
   bool correct = false;
-  double ns = 0;        // undisturbed_ns() of the samples; valid if correct
-  CodeFacts code = {};  // set for GPU kernels that compiled, whether they were run or not
+  double ns = 0;        // undisturbed_ns() of the samples; only valid if `correct`
+  CodeFacts code = {};  // set for GPU kernels that compiled, even if they were not run
 };
 
 struct Strategy {
   std::string_view name;
   std::string_view says;
-  // Returns at most n distinct legal points, none of which is among `trials`. There are fewer, or none, when the space
-  // is exhausted.
+  // Returns at most n distinct legal points, none of which is among `trials`. There are fewer, or none, if the space is
+  // exhausted.
   std::vector<Point> (*propose)(const Space& space, const std::vector<Observed>& trials, int n, uint64_t seed);
 };
 std::span<const Strategy> strategies();  // the rows of strategies.def
-// Returns the strategy of this name. The error for an unknown name is InvalidArgument and lists the known ones.
+// Returns the strategy of this name. InvalidArgument, with a list of the known names: there is none.
 absl::StatusOr<const Strategy*> strategy_named(std::string_view name);
 
 }  // namespace wl

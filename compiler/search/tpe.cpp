@@ -1,7 +1,7 @@
 // The strategy `tpe_local`: the tree-structured Parzen estimator (Bergstra et al., 2011) over categorical axes. The
 // values of good trials make one density, the values of all other trials a second one. Candidates are drawn from the
 // first density and from the neighbours of local optima, and the candidate with the largest ratio of the two densities
-// is proposed. A proposed point then counts as a bad one, so that the points of a batch are spread out.
+// is proposed. After that it counts as a bad trial, so that the points of a batch are spread out.
 #include <algorithm>
 #include <cmath>
 
@@ -10,14 +10,14 @@
 namespace wl {
 namespace {
 
-constexpr size_t kTpeStart = 8;       // correct trials that are needed for meaningful densities
-constexpr double kGood = 0.2;         // share of the correct trials, the fastest ones, that are good
-constexpr int kCandidates = 48;       // candidates drawn from the good density for each point that is proposed
-constexpr size_t kLocal = 3;          // local optima whose neighbours are candidates too
-constexpr int kTpeExploreEvery = 10;  // one point in so many is random
-constexpr double kTpePrior = 0.5;     // pseudo-count of every value
+constexpr size_t kTpeStart = 8;       // number of correct trials that are needed for meaningful densities
+constexpr double kGood = 0.2;         // share of the correct trials that count as good: the fastest ones
+constexpr int kCandidates = 48;       // number of candidates drawn from the good density for each proposed point
+constexpr size_t kLocal = 3;          // number of local optima whose neighbours are candidates too
+constexpr int kTpeExploreEvery = 10;  // of so many points, one is random
+constexpr double kTpePrior = 0.5;     // initial count of every value
 
-// A probability of points, as the product of one independent distribution of values for each axis.
+// A probability distribution over points: the product of an independent distribution for each axis.
 class Density {
  public:
   explicit Density(const Space& space) {

@@ -10,57 +10,55 @@ namespace wl {
 namespace {
 
 constexpr int64_t kKb = 1024, kMb = 1024 * 1024;
-constexpr double kLongProduct = 0.25;  // i64 by i32: a product takes three or four of i32, and the sum has a carry
+constexpr double kLongProduct = 0.25;  // i64 by i32: a multiply-add takes three or four products of i32, and a carry
 constexpr uint32_t kAmpere = kF64Functions | kAsyncCopy | kMma16 | kPhases, kHopper = kAmpere | kClusters,
                    kHopperA = kHopper | kWaveGroups, kMi300 = kAsyncCopy | kMfmaF16 | kMfmaBf16;
 
-// Makes the row of a GPU, whose widest load of one thread is 16 bytes. `arithmetic` has the rates of one unit.
+// Makes the row of a GPU on which one thread loads at most 16 bytes at once. `arithmetic` has the rates of one unit.
 constexpr Target gpu_row(std::string_view name, std::string_view family, Gpu gpu, uint32_t features,
                          Arithmetic arithmetic) {
   const double share = gpu.bytes_per_ns / gpu.units;
-  // Models of one generation differ by less than a factor of 2, and no cache is 8 times as fast as the memory behind
-  // it. Times of the simulator mean nothing, since its lanes are fibers of the host.
+  // GPUs of one generation differ by less than a factor of 2, and no cache is 8 times as fast as the memory behind it.
+  // The simulator has no peak, since its times mean nothing: its lanes are fibers of the host.
   const Peak peak = family == "sim" ? Peak{} : Peak{2 * arithmetic.flops_per_ns, 8 * share, 8 * share, 400};
   return {name, family, 4, gpu.lane_registers, true, arithmetic, share, 3 * share, peak, gpu, features};
 }
 
 // Peaks of CPUs at 6 GHz: two multiply-add units (Arm: four), the bytes that loads and stores move in a cycle, and one
-// line of 64 bytes in a cycle from beyond L1. All caches beyond L1 have one rate, because virtual machines do not
+// cache line of 64 bytes in a cycle from beyond L1. All caches beyond L1 have one rate, because virtual machines do not
 // always report the sizes of caches.
 constexpr Peak kAvx512Peak = {400, 1200, 400, 2}, kAvx2Peak = {200, 600, 400, 2}, kNarrowPeak = {200, 600, 400, 2};
 
-// Where the figures come from.
+// Where the figures of the table come from.
 // * CPUs: rates of one multiply-add unit. A multiply-add of i32 takes two or three instructions where one of f32 takes
 //   one: vpmulld is two operations and the addition a third; SSE2 multiplies in 64 bits.
-// * GPUs: data sheets. Integers are from the vendors' throughput tables: an NVIDIA SM multiplies 64 in a cycle, AMD's
-//   units at a quarter of the rate of f32.
-// * Matrix instructions of NVIDIA: dense rates with sums in f32 (bytes: in i32), from the data sheets of A100, RTX
+// * GPUs: data sheets. Rates of integers are from the vendors' throughput tables: an NVIDIA SM multiplies 64 in a
+//   cycle, AMD's units multiply them at a quarter of the rate of f32.
+// * Matrix instructions of NVIDIA: dense rates with sums in f32 (for bytes, in i32), from the data sheets of A100, RTX
 //   3090, 4090 and 5090. The large GPUs from sm_90 on reach their rate only by instructions of four warps (sm_90a);
 //   mma.sync reaches about three fifths of it.
 // * Matrix instructions of AMD: data sheets of MI100, MI210, MI300X, MI355X (full rate only by kMfmaDeep), RX 7900 XTX
-//   and RX 9070 XT. Those of gfx90a flush denormals of f16 to zero, so its row has none for f16.
+//   and RX 9070 XT. Those of gfx90a flush denormals of f16 to zero, so its row has no rate for f16.
 // * MI300X and MI355X: eight dies, each with an L2 of 16 channels of 128 bytes a cycle, and 256 MB of Infinity Cache
-//   between these and memory (AMD CDNA 3 white paper, 2023).
+//   between the L2s and memory (AMD CDNA 3 white paper, 2023).
 constexpr Target kTargets[] = {
-    // name, family, lanes, registers, streaming, {f32 flops/ns, f64, i32, dots of bf16 and i8, matrices of f16, bf16
-    // and i8}, copy, l2, peak
+    // Columns: name, family, lanes, registers, streaming, {f32 flops/ns, f64, i32, dots of bf16 and i8, matrices of
+    // f16, bf16 and i8}, copy, l2, peak
     {"cpu:avx512", "cpu", 16, 32, true, {120, 0.5, 0.33}, 18, 100, kAvx512Peak},
     {"cpu:avx2", "cpu", 8, 16, true, {60, 0.5, 0.33}, 12, 60, kAvx2Peak},
     {"cpu:neon", "cpu", 4, 32, false, {40, 0.5, 0.5}, 12, 40, kNarrowPeak},
     {"cpu:generic", "cpu", 4, 16, false, {20, 0.5, 0.2}, 10, 30, kNarrowPeak},
-    // With dot products of words: of u8 with i8, and of bf16. The instruction for bf16 takes four times as long as a
-    // multiply-add of f32: a 5th generation Xeon begins one in two cycles, but two multiply-adds in each cycle.
+    // CPUs with dot products of words: of u8 with i8, and of bf16. The instruction for bf16 takes four times as long as
+    // a multiply-add of f32: a 5th generation Xeon begins one in two cycles, but two multiply-adds in each cycle.
     {"cpu:avx512_vnni", "cpu", 16, 32, true, {120, 0.5, 0.33, 0, 4}, 18, 100, kAvx512Peak},
     {"cpu:avx512_bf16", "cpu", 16, 32, true, {120, 0.5, 0.33, 0.5, 4}, 18, 100, kAvx512Peak},
-    // With tile registers too (Intel's AMX, from the 4th generation Xeon on). By publications, a core multiplies 16 x
-    // 16
-    // by 16 x 16 words in 16 cycles: 512 multiply-adds of bf16 or 1024 of bytes in a cycle, where vectors do 32 of f32.
-    // Measured for bf16: 15 times the rate of f32.
+    // CPUs that also have tile registers (Intel's AMX, from the 4th generation Xeon on). According to publications, a
+    // core multiplies 16 x 16 by 16 x 16 words in 16 cycles: 512 multiply-adds of bf16, or 1024 of bytes, in a cycle in
+    // which vectors do 32 of f32. A measurement for bf16 gave 15 times the rate of f32.
     {"cpu:amx", "cpu", 16, 32, true, {120, 0.5, 0.33, 0.5, 4, 0, 16, 32}, 18, 100, kAvx512Peak, {}, kTileRegisters},
-    // name, family, {wave, threads of a block and a unit, blocks, registers of a lane and a unit, shared memory of a
-    // block and a unit, units, L2, bytes/ns, banks if not 32, dies, bytes/ns of L2s, cache}, features, {f32 flops/ns,
-    // f64, i32, dots of bf16 and i8,
-    // matrices of f16, bf16, i8 and tf32}
+    // Columns: name, family, {wave, threads of a block and a unit, blocks, registers of a lane and a unit, shared
+    // memory of a block and a unit, units, L2, bytes/ns, banks if not 32, dies, bytes/ns of L2s, cache}, features, {f32
+    // flops/ns, f64, i32, dots of bf16 and i8, matrices of f16, bf16, i8 and tf32}
     gpu_row("cuda:sm_75", "cuda", {32, 1024, 1024, 16, 255, 65536, 64 * kKb, 64 * kKb, 40, 4 * kMb, 320}, kF64Functions,
             {200, 1. / 32, 1}),
     gpu_row("cuda:sm_80", "cuda", {32, 1024, 2048, 32, 255, 65536, 163 * kKb, 164 * kKb, 108, 40 * kMb, 1935}, kAmpere,
@@ -89,15 +87,15 @@ constexpr Target kTargets[] = {
     gpu_row("hip:gfx950", "hip",
             {64, 1024, 2048, 16, 512, 131072, 160 * kKb, 160 * kKb, 256, 4 * kMb, 8000, 64, 8, 39300, 256 * kMb},
             kMi300 | kMfmaDeep, {310, 1, 0.2, 0, 0, 16, 16}),
-    // RDNA: a unit is a workgroup processor of two CUs, since clang and hipRTC spread the waves of a block over both
-    // unless -mcumode is given. HIP's number of multiprocessors also counts workgroup processors.
+    // On RDNA, a unit is a workgroup processor of two CUs, since clang and hipRTC spread the waves of a block over both
+    // CUs unless -mcumode is given. HIP's number of multiprocessors also counts workgroup processors.
     gpu_row("hip:gfx1030", "hip", {32, 1024, 2048, 32, 256, 131072, 64 * kKb, 128 * kKb, 40, 4 * kMb, 512}, kEarlyLoads,
             {520, 1. / 16, 0.2}),
     gpu_row("hip:gfx1100", "hip", {32, 1024, 2048, 32, 256, 196608, 64 * kKb, 128 * kKb, 48, 6 * kMb, 960},
             kEarlyLoads | kWmma, {1180, 1. / 32, 0.1, 0, 0, 2, 2, 2}),
     gpu_row("hip:gfx1201", "hip", {32, 1024, 2048, 32, 256, 196608, 64 * kKb, 128 * kKb, 32, 8 * kMb, 640},
             kEarlyLoads | kWmmaHalves, {1400, 1. / 64, 0.1, 0, 0, 4, 4, 8}),
-    // The simulated GPUs, whose lanes are fibers of the host. Their limits are those of the family's smallest GPU.
+    // The simulated GPUs, whose lanes are fibers of the host. Their limits are those of the smallest GPU of the family.
     gpu_row("sim:cuda", "sim", {32, 1024, 1024, 16, 255, 65536, 64 * kKb, 64 * kKb, 2, 4 * kMb, 1}, kHopperA,
             {200, 0.5, 1, 0, 0, 8, 8, 16, 4}),
     gpu_row("sim:hip", "sim", {64, 1024, 2048, 16, 256, 65536, 64 * kKb, 64 * kKb, 2, 4 * kMb, 1},
@@ -146,8 +144,8 @@ CodeLimits code_limits(const Gpu& gpu) {
 std::vector<int64_t> panel_widths(const Target& target) {
   if (target.is_gpu()) return {};
   // A micro-kernel two vectors wide fills 16 registers, one four vectors wide fills 32. Panels are no wider than a
-  // micro-kernel: if it read only a part of each panel row, these parts would map to a few sets of L1 and evict each
-  // other.
+  // micro-kernel: if a micro-kernel read only part of each row of a panel, these parts would map to a few sets of L1
+  // and evict each other.
   const int64_t lanes = target.lanes;
   if (target.vector_registers < 32) return {2 * lanes, lanes};
   return {4 * lanes, 2 * lanes, 3 * lanes};

@@ -1,6 +1,6 @@
 // Facts about the machines that kernels are compiled for. A Target, a row of kTargets, describes one generation of CPUs
-// or GPUs: limits, vector width, rates. It has every figure about them that the compiler uses. One printer serves all
-// targets; what they spell differently is in the prelude of their family.
+// or GPUs: limits, vector width, rates. Every figure about machines that the compiler uses is in this table. One
+// printer serves all targets; what they spell differently is in the prelude of their family.
 #pragma once
 
 #include <cstdint>
@@ -17,27 +17,27 @@ namespace wl {
 
 inline constexpr int64_t kLineBytes = 64;  // bytes in a cache line of a CPU
 
-// Abilities of a target or its compiler beyond loads, arithmetic and shuffles, which spaces and lowerings test.
+// Abilities of a target or its compiler beyond loads, arithmetic and shuffles. Spaces and lowerings test them.
 enum TargetFeature : uint32_t {
   kAsyncCopy = 1,     // copies from global to shared memory that bypass registers (cp.async, LDS-direct loads)
   kClusters = 2,      // thread blocks that read each other's shared memory
-  kF64Functions = 4,  // the compiler has exp, log, ... of f64
+  kF64Functions = 4,  // the compiler provides f64 functions such as exp and log
   // The compiler moves loads so far ahead that a contraction uses 1.5 times as many registers as are counted.
   kEarlyLoads = 8,
   // A warp multiplies 16x16 by 16x8 elements of 16 bits (mma.sync.m16n8k16), 16x32 by 32x8 bytes, and 16x8 by 8x8
-  // elements of tf32; sums are in f32, of bytes in i32.
+  // elements of tf32. Sums are kept in f32, those of bytes in i32.
   kMma16 = 16,
   kTileRegisters = 32,  // a CPU multiplies matrices in registers of 16 rows of 64 bytes (AMX)
-  // AMD's matrix instructions for 16x16 by 16x16 elements; sums as above. MFMA, for waves of 64, has f16 or bf16
-  // (v_mfma_f32_16x16x16). WMMA, for waves of 32, has both, and bytes (v_wmma_f32_16x16x16); a lane holds a whole row
-  // of a factor (kWmma) or half of one (kWmmaHalves).
+  // AMD's matrix instructions for 16x16 by 16x16 elements. Sums are kept in f32, those of bytes in i32. MFMA, for waves
+  // of 64, multiplies f16 or bf16 (v_mfma_f32_16x16x16). WMMA, for waves of 32, multiplies f16, bf16 and bytes
+  // (v_wmma_f32_16x16x16); a lane holds a whole row of a factor (kWmma) or half a row (kWmmaHalves).
   kMfmaF16 = 64,
   kMfmaBf16 = 128,
   kWmma = 256,
   kWmmaHalves = 512,
   kMfmaDeep = 2048,    // MFMA of 16x32 by 32x16 elements of 16 bits, at twice the rate (v_mfma_f32_16x16x32)
   kWaveGroups = 1024,  // four warps multiply 64x16 by 16xn elements of 16 bits, or bytes, in shared memory (wgmma)
-  kPhases = 4096,      // barrier objects in shared memory, at which copies signal that they are complete (mbarrier)
+  kPhases = 4096,      // barrier objects in shared memory, to which copies signal that they are complete (mbarrier)
 };
 
 // Limits of a GPU; wave 0: the target is not a GPU. A unit is the processor that runs a thread block: an SM, a CU, or
@@ -47,29 +47,30 @@ struct Gpu {
   int wave = 0;  // threads that run in lockstep: the size of a warp or wavefront
   int block_threads = 0, unit_threads = 0, unit_blocks = 0;
   int lane_registers = 0, unit_registers = 0;  // of 32 bits
-  int64_t block_shared = 0, unit_shared = 0;   // bytes; a block's is the most that it can request explicitly
+  int64_t block_shared = 0, unit_shared = 0;   // bytes; block_shared is the most that a block can request explicitly
   int units = 0;
   int64_t l2_bytes = 0;
   double bytes_per_ns = 0;  // of device memory
-  int banks = 32;           // of shared memory, of 4 bytes each
-  // Number of dies, each with its own L2; consecutive blocks run on different dies in turn. The two fields after it
-  // matter only with several dies: the bytes/ns of all L2s together, and the bytes of the cache between L2 and memory.
+  int banks = 32;           // number of banks of shared memory, each 4 bytes wide
+  // Number of dies, each with its own L2; consecutive blocks run on different dies in turn. The next two fields matter
+  // only with several dies: the bytes/ns of all L2s together, and the bytes of the cache between the L2s and memory.
   int dies = 1;
   double l2_bytes_per_ns = 0;
   int64_t cache_bytes = 0;
 };
 
-// Rates of multiply-adds, per CPU thread or per unit of a GPU. They are those of lowered kernels, which compute
-// products of floats narrower than f32 in f32 unless they use matrix instructions or dot products of words.
+// Rates of multiply-adds, per CPU thread or per unit of a GPU. They are those of lowered kernels: unless these use
+// matrix instructions or dot products of words, they compute products of floats narrower than f32 in f32.
 struct Arithmetic {
-  double flops_per_ns = 0;  // of f32; a multiply-add counts as two
-  // The other rates are relative: multiply-adds in the time of one of f32; 0: the target has no such instruction.
+  double flops_per_ns = 0;  // rate of f32 operations; a multiply-add counts as two
+  // The other rates are relative: how many multiply-adds take the time of one of f32; 0: the target has no such
+  // instruction.
   double f64 = 0;
-  double i32 = 0;                                         // also of narrower integers
-  double dot_bf16 = 0, dot_i8 = 0;                        // dot products of words of bf16, and of u8 with i8
-  double matrix_f16 = 0, matrix_bf16 = 0, matrix_i8 = 0;  // matrix instructions: sums in f32; u8 with i8: in i32
-  double matrix_tf32 = 0;                                 // for products of f32 that may be rounded to tf32
-  // Returns the relative rate of products of `a` and `b` whose sums are kept as `sum`, without matrix instructions.
+  double i32 = 0;                   // rate of i32, also valid for narrower integers
+  double dot_bf16 = 0, dot_i8 = 0;  // rates of dot products of words of bf16, and of words of u8 with i8
+  double matrix_f16 = 0, matrix_bf16 = 0, matrix_i8 = 0;  // by matrix instructions, sums in f32; u8 with i8, in i32
+  double matrix_tf32 = 0;  // rate of matrix instructions on f32 that may be rounded to tf32
+  // Returns the relative rate of products of `a` and `b` whose sums have dtype `sum`, without matrix instructions.
   double multiply_adds(DType a, DType b, DType sum) const;
   // Returns the relative rate of dot products of words of `a` and `b`; 0: the target has none.
   double dots(DType a, DType b) const;
@@ -78,14 +79,14 @@ struct Arithmetic {
 };
 
 // Rates that no CPU or GPU of the row exceeds, per CPU thread or unit of a GPU. A measured time that implies a higher
-// rate is treated as an error (floor_ns in compiler/model/roofline.h). All 0: no time is rejected.
+// rate counts as an error (floor_ns in compiler/model/roofline.h). All 0: no time is rejected.
 struct Peak {
-  double flops_per_ns = 0;                           // of f32; a multiply-add counts as two
-  double l1_bytes_per_ns = 0, far_bytes_per_ns = 0;  // far: of all caches beyond L1 and of memory
-  double launch_ns = 0;                              // the shortest time of an empty launch
+  double flops_per_ns = 0;                           // rate of f32 operations; a multiply-add counts as two
+  double l1_bytes_per_ns = 0, far_bytes_per_ns = 0;  // rate of L1; rate of all caches beyond L1 and of memory
+  double launch_ns = 0;                              // shortest time of an empty launch
 };
 
-// Returns the limits that a kernel's compiled code is checked against.
+// Returns the limits against which a kernel's compiled code is checked.
 CodeLimits code_limits(const Gpu& gpu);
 
 struct Target {
@@ -93,8 +94,8 @@ struct Target {
   std::string_view family;  // "cpu", "cuda", "hip", "sim"
   int lanes;                // f32 elements in a vector register of a CPU, or in the widest load of one GPU thread
   int vector_registers;
-  bool streaming_stores;  // non-temporal vector stores exist
-  // Nominal rates, used only to rank: per CPU thread, or per unit of a GPU.
+  bool streaming_stores;  // whether non-temporal vector stores exist
+  // Nominal rates, used only to rank kernels: per CPU thread, or per unit of a GPU.
   Arithmetic arithmetic;
   double copy_bytes_per_ns;
   double l2_bytes_per_ns;
@@ -107,8 +108,8 @@ struct Target {
 std::span<const Target> targets();  // kTargets
 // Returns the row of this name. InvalidArgument, with a suggestion and a list of the rows: there is none.
 absl::StatusOr<const Target*> target_named(std::string_view name);
-// Returns OK for the name of a row and for "cpu", "cuda" and "hip", which stand for the target of whatever device of
-// that family there is; else the error of target_named().
+// Returns OK for the name of a row, and for "cpu", "cuda" and "hip", which stand for the target of any device of that
+// family; else the error of target_named().
 absl::Status check_target(std::string_view name);
 
 // A target and the sizes of the machine that will run the kernels: all that lowering and search may know about it.
@@ -116,24 +117,24 @@ struct Machine {
   const Target* target = nullptr;
   int threads = 1;
   int64_t l1_bytes = 32768, l2_bytes = 1 << 20, l3_bytes = 16 << 20;
-  bool gcc = true, clang = false;    // which compilers the machine has for kernels in C++
+  bool gcc = true, clang = false;    // whether the machine has these compilers for kernels in C++
   const Library* library = nullptr;  // the library that candidates may call; null: none
   int units = 0;                     // units of the GPU; 0: as many as the target's row has
   int multiprocessors() const { return units > 0 ? units : target->gpu.units; }
-  // Returns the number of dies that run blocks in turn. It is less than the row's where a GPU is partitioned into
-  // devices that have some of the units each.
+  // Returns the number of dies that run blocks in turn. It is smaller than the row's on a part of a GPU that was
+  // partitioned into several devices.
   int dies() const;
-  // A reduction is divided among blocks only if each then has at least this many elements: combining the parts takes
-  // another pass.
+  // The least number of elements for each block if a reduction is divided among blocks. With fewer elements, combining
+  // the parts, which takes another pass, would not pay.
   int64_t part_elements = 1024;
   bool operator==(const Machine&) const = default;
 };
-// InvalidArgument: the device's target is not a row.
+// Returns the machine of a device. InvalidArgument: the device's target is not a row.
 absl::StatusOr<Machine> machine_of(const Device& device);
 
-// Returns the widths, in columns, of the panels into which weights of products are packed. The first is that of the
-// widest micro-kernels that reach the peak; the others serve weights whose number of columns it does not divide. Empty
-// for GPUs, whose tiles are wider.
+// Returns the widths, in columns, of the panels into which weights of products are packed. The first width is that of
+// the widest micro-kernels that reach the peak; the others serve weights whose number of columns is no multiple of it.
+// Empty for GPUs, whose tiles are wider.
 std::vector<int64_t> panel_widths(const Target& target);
 
 // Returns the text that precedes a kernel whose vectors have `lanes` elements: the definition of WL_LANES and the

@@ -14,10 +14,11 @@
 namespace wl {
 namespace {
 
-constexpr int kStitchedProducts = 2;   // the most contractions in one kernel, while stitching
-constexpr double kWorthKeeping = 1.3;  // times the cost of the ops alone: by so much the model may be wrong
+constexpr int kStitchedProducts = 2;  // most contractions in one kernel, for groups that would have to be stitched
+// A candidate may take up to this multiple of the time of its ops as separate kernels, since the model may be wrong.
+constexpr double kWorthKeeping = 1.3;
 constexpr uint64_t kConsiderSteps = 2;
-constexpr int64_t kWorthSharing = 16 << 10;  // bytes of an input from which sharing a read pays
+constexpr int64_t kWorthSharing = 16 << 10;  // least bytes of an input whose reads are worth sharing
 
 }  // namespace
 
@@ -115,7 +116,7 @@ bool Candidates::convex(const Ops& ops) const {
 int Candidates::form_of(const Group& group, size_t contract_atoms) {
   Fingerprint key = values_.structure(group);
   key.add(contract_atoms);
-  if (packing_) {  // a group that is not a legal kernel otherwise may be one as a pack
+  if (packing_) {  // a group that is no legal kernel by itself may be legal as a packed group
     if (const auto apart = form_of_.find(key); apart != form_of_.end() && apart->second >= 0) return apart->second;
     key.add(1);
   }

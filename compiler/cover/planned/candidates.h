@@ -1,4 +1,5 @@
-// Collects the candidates for kernels of a graph (pool.h), and prices each once. For this folder only.
+// Collects the candidates for kernels of a graph (pool.h), and computes the price of each once. Used in this folder
+// only.
 #pragma once
 
 #include <map>
@@ -16,26 +17,26 @@ inline constexpr int kMany = 1500;  // a graph with more ops gets fewer candidat
 struct Fusion {
   Ops ops;
   GroupOrigin origin = GroupOrigin::kSingle;
-  int form = -1;      // the Form (pool.h) of its group that stores all values that others need
-  double saving = 0;  // us, compared with one kernel for each of its ops
+  int form = -1;      // index of the Form (pool.h) of its kernel that stores all values that others need
+  double saving = 0;  // us saved by the candidate, compared with one kernel for each of its ops
 };
 
 class Candidates {
  public:
-  // `enumerated` and `work` are those of candidate_pool() (pool.h).
+  // For `enumerated` and `work`, see candidate_pool() (pool.h).
   Candidates(const CoverValues& values, const Machine& machine, int enumerated, Work* work);
 
   int ops() const { return static_cast<int>(before_.size()); }
   const std::vector<int>& before(int op) const { return before_[op]; }
   const std::vector<int>& after(int op) const { return after_[op]; }
-  // For every input of the graph that is large enough for sharing to pay: the ops that read it.
+  // Returns a list for each input of the graph that is so large that sharing its reads pays: the ops that read it.
   const std::vector<std::vector<int>>& input_readers() const { return input_readers_; }
 
-  // The number of the candidate of these ops (ascending), which is made if it does not exist. -1: the ops are too many,
-  // are not convex, are not one legal kernel, or would take much longer than as separate kernels; or the work has
-  // ended.
+  // Returns the number of the candidate of these ops (ascending), which is made if it does not exist. -1: the ops are
+  // too many, are not convex, are not one legal kernel, or would take much longer than as separate kernels; or the work
+  // has ended.
   int consider(Ops ops, GroupOrigin origin);
-  // These ops and all ops on paths between them.
+  // Returns these ops and all ops on paths between them.
   Ops closed(Ops ops) const;
   Ops joined(int a, int b) const { return closed(joined_ops(all_[a].ops, all_[b].ops)); }
   static Ops joined_ops(const Ops& a, const Ops& b);
@@ -46,7 +47,8 @@ class Candidates {
   const std::vector<int>& with(int op) const { return with_[op]; }  // candidates that contain the op
   std::vector<int> best_with(int op, size_t most) const;            // largest saving first
 
-  // The number of the Form that groups of this structure share; -1 when the group is not a legal kernel.
+  // Returns the number of the Form that all groups of this group's structure share; -1: the group is not a legal
+  // kernel.
   int form_of(const Group& group, size_t contract_atoms);
   size_t contract_atoms(const Ops& ops) const;
   std::vector<NodeId> anchors(const Ops& ops) const;
@@ -57,11 +59,11 @@ class Candidates {
   const std::vector<Form>& forms() const { return forms_; }
   int enumerated() const { return enumerated_; }
   Work* work() const { return work_; }
-  // Adds an initial cover, as numbers of candidates; an empty list is none.
+  // Adds an initial cover, as a list of its candidates' numbers; an empty list stands for no cover.
   void add_start(std::vector<int> cover) { starts_.push_back(std::move(cover)); }
   const std::vector<std::vector<int>>& starts() const { return starts_; }
   void stop_stitching() { stitching_ = false; }
-  void start_packing() { packing_ = true; }  // groups with unconnected parts are legal from then on
+  void start_packing() { packing_ = true; }  // after this call, groups with unconnected parts are legal
   int considered() const { return static_cast<int>(known_.size()); }
 
  private:
@@ -77,16 +79,16 @@ class Candidates {
   Work* const work_;
   bool stitching_ = false, packing_ = false;
   std::vector<std::vector<int>> starts_;
-  std::vector<int> index_;  // by node: its number among the anchors
+  std::vector<int> index_;  // of each node: its index among the anchors; -1: it is no anchor
   std::vector<std::vector<int>> before_, after_, input_readers_;
-  std::vector<OpSet> above_, below_;  // by op: all ops that it depends on; all ops that depend on it
+  std::vector<OpSet> above_, below_;  // of each op: all ops that it depends on; all ops that depend on it
   std::vector<size_t> contract_atoms_;
-  std::vector<double> alone_;  // us, by op: a kernel of the op alone
+  std::vector<double> alone_;  // of each op: us of a kernel for the op alone
   std::vector<Fusion> all_;
   std::vector<std::vector<int>> with_;
   std::unordered_map<Ops, int, Hash> known_;
   std::unordered_map<Fingerprint, int, FingerprintHash> form_of_;
-  CoverMemo stitched_;  // answers for the covers of blocks' shares of groups
+  CoverMemo stitched_;  // answers about the covers of slabs (one block's share of a group)
   std::vector<Form> forms_;
 };
 

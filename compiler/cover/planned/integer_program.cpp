@@ -18,11 +18,11 @@ namespace wl {
 namespace {
 
 constexpr double kWhole = 1e-6;
-constexpr int kMostIterations = 200'000;     // the most simplex iterations in one search; they take some seconds
-constexpr uint64_t kFactorSteps = 100;       // steps that the iterations between two factorisations count as
-constexpr int kGoOn = -1, kStopSimplex = 5;  // the answers of a ClpEventHandler
+constexpr int kMostIterations = 200'000;     // most simplex iterations of one search (some seconds)
+constexpr uint64_t kFactorSteps = 100;       // steps of a Work that the iterations between two factorisations count as
+constexpr int kGoOn = -1, kStopSimplex = 5;  // return values of a ClpEventHandler
 
-// Stops the simplex algorithm when the work has ended. The solver copies this object.
+// Stops the simplex algorithm once its Work has ended. The solver copies this object.
 class SimplexListener : public ClpEventHandler {
  public:
   explicit SimplexListener(Work* work) : work_(work) {}
@@ -35,7 +35,7 @@ class SimplexListener : public ClpEventHandler {
   Work* work_;
 };
 
-// Stops the search of the tree when the work has ended, or after too many iterations.
+// Stops the search of the tree once its Work has ended, or after too many simplex iterations.
 class TreeListener : public CbcEventHandler {
  public:
   explicit TreeListener(Work* work) : work_(work) {}
@@ -48,7 +48,8 @@ class TreeListener : public CbcEventHandler {
   Work* work_;
 };
 
-// The choices that are 1 at a point. Sets `whole` to false if a choice is not integral there.
+// Returns the choices (0/1 variables) that are 1 at a point. Sets `whole` to false if one of them is not integral
+// there.
 std::vector<int> chosen_at(const double* point, int choices, bool& whole) {
   std::vector<int> chosen;
   for (int i = 0; i < choices; ++i) {

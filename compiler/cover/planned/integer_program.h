@@ -1,5 +1,5 @@
-// An integer program of rows (constraints) over columns (variables), solved by CBC (https://github.com/coin-or/Cbc). It
-// is independent of covers, and only the .cpp includes the solver.
+// An integer program of rows (constraints) over columns (variables), solved by CBC (https://github.com/coin-or/Cbc).
+// Nothing here knows about covers, and only the .cpp includes the solver.
 #pragma once
 
 #include <limits>
@@ -16,28 +16,28 @@ namespace wl {
 inline constexpr double kNoLimit = std::numeric_limits<double>::infinity();
 
 struct IntegerAnswer {
-  bool any = false;         // a solution was found
-  std::vector<int> chosen;  // choices that are 1, ascending
-  double bound = 0;         // no solution costs less
+  bool any = false;         // whether a solution was found
+  std::vector<int> chosen;  // choices (add_choice) that are 1, ascending
+  double bound = 0;         // no solution costs less than this
 };
 
 struct Relaxed {
-  double bound = 0;           // no solution costs less
-  std::vector<double> price;  // of each row: its dual value
+  double bound = 0;           // no solution costs less than this
+  std::vector<double> price;  // dual value of each row
 };
 
 class IntegerProgram {
  public:
-  int add_choice(double cost);  // a variable that is 0 or 1; choices are added before shares
-  int add_share();              // a variable between 0 and 1, without cost
+  int add_choice(double cost);  // adds a variable that is 0 or 1; all choices must be added before any share
+  int add_share();              // adds a variable between 0 and 1, without cost
   void add_row(const std::vector<std::pair<int, double>>& terms, double low, double high);
   int rows() const { return static_cast<int>(low_.size()); }
 
-  // Searches for a solution that costs less than `known`, the cost of some solution. Deterministic: one thread, and the
-  // limits are numbers of nodes and of the simplex algorithm's iterations, not a time. If the solver fails, or `work`
-  // (may be null) ends, the answer has no solution and the bound 0.
+  // Searches for a solution that costs less than `known`, the cost of a known solution. The result is deterministic:
+  // one thread searches, and its limits are numbers of nodes and of simplex iterations, not a time. If the solver
+  // fails, or if `work` (may be null) ends, the answer has no solution and the bound 0.
   IntegerAnswer solve(double known, int max_nodes, Work* work) const;
-  // The linear relaxation. nullopt: the solver failed, or `work` ended.
+  // Solves the linear relaxation. nullopt: the solver failed, or `work` ended.
   std::optional<Relaxed> relaxed(Work* work) const;
 
  private:

@@ -1,5 +1,5 @@
-// Sources of candidates (sources.def): candidates made of two others by edge merges, unions and siblings, and all
-// connected sets in small parts of the graph.
+// Sources of candidates (sources.def): candidates that are made of two others (edge merges, unions and siblings), and
+// all connected sets of ops in small parts of the graph.
 #include <algorithm>
 #include <bit>
 #include <numeric>
@@ -13,8 +13,8 @@
 namespace wl {
 namespace {
 
-constexpr size_t kUnitedOfEach = 4, kUnitedOfMany = 1;  // candidates at either end of an edge whose unions are tried
-constexpr size_t kPairedReaders = 6;                    // readers of one value that are paired
+constexpr size_t kUnitedOfEach = 4, kUnitedOfMany = 1;  // candidates at each end of an edge whose unions are tried
+constexpr size_t kPairedReaders = 6;  // if a value has at most so many readers, all pairs of them are tried
 constexpr size_t kManyReaders = 64;
 
 struct Merger {
@@ -31,11 +31,12 @@ size_t united(const Candidates& candidates) {
 
 }  // namespace
 
-// Merges candidates along edges, best saving first. The partition that is left at the end is added as an initial cover.
+// Merges candidates along edges, best saving first. The candidates that remain at the end are added as an initial
+// cover.
 void add_merges(Candidates& candidates) {
   const int count = candidates.ops();
   PartGraph graph(count);
-  std::vector<int> part(static_cast<size_t>(count));  // by part: its candidate; -1: merged into another part
+  std::vector<int> part(static_cast<size_t>(count));  // of each part: its candidate; -1: merged into another part
   std::iota(part.begin(), part.end(), 0);
   for (int op = 0; op < count; ++op)
     for (int next : candidates.after(op)) graph.add_edge(op, next);
@@ -99,7 +100,7 @@ void add_siblings(Candidates& candidates) {
 }
 
 void add_all_of_small_parts(Candidates& candidates) {
-  candidates.stop_stitching();  // Stitching all these sets would take too long.
+  candidates.stop_stitching();  // because stitching all these sets would take too long
   std::vector<int> part(static_cast<size_t>(candidates.ops()));
   std::iota(part.begin(), part.end(), 0);
   const auto root = [&](int op) {
@@ -113,7 +114,7 @@ void add_all_of_small_parts(Candidates& candidates) {
   for (int op = 0; op < candidates.ops(); ++op) members[root(op)].push_back(op);
   for (const Ops& all : members) {
     if (all.size() < 2 || static_cast<int>(all.size()) > candidates.enumerated()) continue;
-    std::vector<unsigned> touching(all.size(), 0);  // by op, as bits: the ops that an edge or a shared read joins to it
+    std::vector<unsigned> touching(all.size(), 0);  // of each op, as bits: the ops that share an edge or a read with it
     const auto touch = [&](int a, int b) {
       const auto x = std::find(all.begin(), all.end(), a), y = std::find(all.begin(), all.end(), b);
       if (x == all.end() || y == all.end() || a == b) return;

@@ -1,4 +1,4 @@
-// A set of small numbers as bits: ops of a graph, in the order of CoverValues::anchors().
+// A set of small numbers, kept as bits. They stand for ops of a graph, in the order of CoverValues::anchors().
 #pragma once
 
 #include <bit>

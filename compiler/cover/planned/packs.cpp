@@ -1,7 +1,8 @@
-// Packs: independent kernels of a cover, side by side in one launch. The covers are the best one without packs and, on
-// GPUs and for graphs of at most kMany ops, the pool's initial ones, since the launches that a pack saves may outweigh
-// a choice of slower kernels. A pack has kernels of one level (the longest path of kernels to them) that leave part of
-// the machine idle, or whose launch is a large share of their time; those that read the same value are tried first.
+// Packs: independent kernels of a cover that become one launch, side by side. Packs are made from the best cover
+// without packs. On GPUs and for graphs of at most kMany ops, they are also made from the pool's initial covers, since
+// the launches that a pack saves may outweigh slower kernels. All kernels of a pack have the same level (the longest
+// path of kernels to them), and each leaves part of the machine idle or has a launch that is a large share of its time.
+// Kernels that read the same value are tried first.
 #include <algorithm>
 #include <map>
 #include <set>
@@ -14,19 +15,20 @@
 namespace wl {
 namespace {
 
-constexpr double kFilled = 0.9;      // a kernel that fills less of the machine leaves part of it idle
-constexpr double kNotable = 0.05;    // share of a kernel's time from which its launch is worth saving
+constexpr double kFilled = 0.9;      // a kernel that keeps less of the machine busy leaves part of it idle
+constexpr double kNotable = 0.05;    // a launch that is more than this share of its kernel's time is worth saving
 constexpr size_t kMostTogether = 8;  // the most kernels in one pack
-constexpr size_t kMostCombined = 4;  // up to this many kernels all combinations are tried
+constexpr size_t kMostCombined = 4;  // most kernels of which all combinations are tried
 
 class Packs {
  public:
   Packs(ColumnPool& pool, Candidates& candidates)
       : pool_(pool), candidates_(candidates), rates_(rates_of(candidates.machine())) {}
 
-  // Levels are counted both from the first kernels and from the last, since an early kernel may also run late.
+  // Makes packs of the cover's kernels, by levels counted from the first kernels and by levels counted from the last
+  // ones, since a kernel that can run early may also run late.
   void add(const std::vector<int>& cover) {
-    std::map<int, int> stored_by;  // by op: the column that stores its value
+    std::map<int, int> stored_by;  // of each op: the column that stores its value
     for (int g : cover)
       for (int value : pool_.columns[g].stores) stored_by.emplace(value, g);
     Edges before, after;
@@ -41,7 +43,7 @@ class Packs {
   }
 
  private:
-  using Edges = std::map<int, std::vector<int>>;  // by column of the pool: its neighbours on one side
+  using Edges = std::map<int, std::vector<int>>;  // of each column: the columns that it reads, or that read it
 
   void add(const std::vector<int>& cover, Edges& edges) {
     std::map<int, int> level_of;
@@ -97,7 +99,7 @@ class Packs {
       both.stores = Candidates::joined_ops(both.stores, column.stores);
       both.reads = Candidates::joined_ops(both.reads, column.reads);
     }
-    // Kernels that compute the same op, or that have other ops on a path between them, are not a pack.
+    // Kernels that compute the same op, or that are connected by a path through other ops, cannot be packed.
     if (both.ops.size() != ops || candidates_.closed(both.ops).size() != ops) return;
     if (!known_.insert(both.ops).second) return;
     both.form = candidates_.form_of(pool_.group(both), candidates_.contract_atoms(both.ops));
@@ -112,7 +114,7 @@ class Packs {
 
 }  // namespace
 
-// Adds columns in which some kernels of the best cover, or of an initial cover, are one launch.
+// Adds columns that pack some kernels of the best cover, or of an initial cover, into one launch.
 absl::Status add_packs(ColumnPool& pool, Candidates& candidates) {
   WL_ASSIGN_OR_RETURN(PlannedCover best, solve_cover(pool, form_times(pool, {}), {}, candidates.work()));
   std::erase(best.columns, -1);

@@ -1,6 +1,6 @@
-// Pattern reduction (FusionStitching, pool.h): the best three patterns (candidates) that begin at an op are made from
-// those that begin at its readers. In the mirrored pass, patterns that end at an op are made from those that end at the
-// ops that it reads.
+// Pattern reduction (FusionStitching, pool.h): for every op, keeps the best three patterns (candidates) that begin at
+// the op, made from those that begin at its readers. In the mirrored pass, patterns end at an op and are made from
+// those that end at the ops that it reads.
 #include <algorithm>
 
 #include "compiler/cover/planned/candidates.h"
@@ -9,7 +9,7 @@ namespace wl {
 namespace {
 
 constexpr size_t kKept = 3;
-constexpr size_t kMostNeighbours = 16;  // only the first neighbours are combined
+constexpr size_t kMostNeighbours = 16;  // only so many of an op's neighbours are combined with it
 
 void reduce_patterns(Candidates& candidates, bool mirrored) {
   std::vector<std::vector<int>> best(static_cast<size_t>(candidates.ops()));
@@ -33,7 +33,7 @@ void reduce_patterns(Candidates& candidates, bool mirrored) {
       patterns = std::move(grown);
     }
     best[op] = std::move(patterns);
-    // Each reader is also tried alone, so that one that cannot be combined does not hide the others.
+    // The op alone is always kept, since it may be combined with a producer where its larger patterns cannot be.
     if (std::find(best[op].begin(), best[op].end(), op) == best[op].end()) best[op].push_back(op);
   }
 }

@@ -12,17 +12,17 @@
 namespace wl {
 namespace {
 
-constexpr double kPrior = 2;          // the weight of the model's own price, as a number of measurements
+constexpr double kPrior = 2;          // the model's own price counts as this many measurements
 constexpr double kPriorSpread = 0.3;  // assumed standard deviation of log(measured / modelled time)
-constexpr double kPlausible = 2.5;    // standard deviations by which a time may be below the likely one
+constexpr double kPlausible = 2.5;    // a time may be below the likely time by this many standard deviations
 constexpr size_t kClasses = 6;        // values of LoopClass
 constexpr double kNever = std::numeric_limits<double>::infinity();
-// A kernel that is timed alone finds its values in cache more often than it does within a program. This share of the
-// time that its traffic takes from memory is added to its price. It matters where measured times differ by less than
-// their noise: the cover with less traffic is then chosen.
+// A kernel that is timed alone finds more of its values in cache than it does within a program. So this share of the
+// time for which its bytes occupy memory is added to its price. If the times of covers differ by less than the noise,
+// the cover with less traffic is then chosen.
 constexpr double kUnseenTraffic = 0.1;
 
-// The model's error for the measured kernels of one class: the mean and spread of log(measured / modelled time).
+// The model's error for the measured kernels of one class: mean and spread of log(measured / modelled time).
 class ModelError {
  public:
   void add(double log_ratio) {
@@ -40,8 +40,8 @@ class ModelError {
   double sum_ = 0, squares_ = 0, count_ = 0;
 };
 
-// For each chosen column, in running order, the values that no earlier column stores: a value need not be written
-// twice.
+// Returns, for each chosen column in running order, which of its values no earlier column stores: no value need be
+// written twice.
 std::vector<std::vector<int>> stores_of(const ColumnPool& pool, const std::vector<int>& chosen) {
   std::set<int> stored;
   std::vector<std::vector<int>> out;

@@ -12,15 +12,15 @@
 namespace wl {
 namespace {
 
-constexpr size_t kMostDropped = 4;    // the most stored values that are left out of a candidate, one at a time
-constexpr size_t kDroppedOfMany = 3;  // in a large graph, they are left out only of candidates with so few ops
+constexpr size_t kMostDropped = 4;    // most variants of a candidate that leave out one stored value
+constexpr size_t kDroppedOfMany = 3;  // in large graphs, variants are only made of candidates with at most so many ops
 
 class Columns {
  public:
   explicit Columns(Candidates& candidates) : candidates_(candidates) {}
 
-  // Adds a column that stores all values of the candidate that others need, then variants that do not store some of the
-  // values that others can recompute, which are all but the results of contractions.
+  // Adds a column that stores all values of the candidate that others need. Then adds variants that store fewer of
+  // them: others recompute what is not stored, unless it is the result of a contraction.
   void add(const Fusion& candidate) {
     const std::vector<NodeId> anchors = candidates_.anchors(candidate.ops);
     const Ops all = add(candidate, anchors, candidate.ops);
@@ -33,7 +33,7 @@ class Columns {
       add(candidate, anchors, stored);
     }
     if (free.size() < 3) return;
-    for (size_t i = 0; i < free.size() && i < kMostDropped; ++i) {  // stores only one of those that can be recomputed
+    for (size_t i = 0; i < free.size() && i < kMostDropped; ++i) {  // variants that store only one value of `free`
       Ops stored = kept;
       stored.push_back(free[i]);
       std::sort(stored.begin(), stored.end());
@@ -48,8 +48,8 @@ class Columns {
   }
 
  private:
-  // Adds the column that stores the values of `wanted` that others need, and returns what it stores; nothing when it is
-  // not a legal kernel or computes an op that no stored value needs.
+  // Adds the column that stores the values of `wanted` that others need, and returns what it stores. Adds nothing if
+  // the column is not a legal kernel or computes an op that no stored value needs.
   Ops add(const Fusion& candidate, const std::vector<NodeId>& anchors, const Ops& wanted) {
     const CoverValues& values = candidates_.values();
     const Group group = values.group(anchors, candidates_.anchors(wanted));
@@ -117,8 +117,8 @@ std::string_view name_of(GroupOrigin origin) {
   return kNames[static_cast<int>(origin)];
 }
 
-// Adds the groups of the greedy cover, until one of them is not a candidate. If all are, the greedy cover is an initial
-// cover.
+// Adds the groups of the greedy cover, and stops at a group that is not a candidate. If all groups are candidates, the
+// greedy cover becomes an initial cover.
 void add_greedy_groups(Candidates& candidates) {
   const absl::StatusOr<Cover> cover =
       cover_greedy(candidates.values().graph(), candidates.machine(), {.work = candidates.work()});
@@ -128,7 +128,7 @@ void add_greedy_groups(Candidates& candidates) {
     Ops ops;
     for (NodeId node : group.ops)
       if (candidates.index_of(node) >= 0) ops.push_back(candidates.index_of(node));
-    if (ops.empty()) continue;  // the group only copies an input or constant
+    if (ops.empty()) continue;  // a group without ops only copies an input or constant
     found.push_back(candidates.consider(ops, GroupOrigin::kGreedy));
     if (found.back() < 0) return;
   }

@@ -1,17 +1,17 @@
 // The candidates for kernels of a graph. A *candidate* is a convex set of ops that is one legal kernel. A *column* is a
 // candidate with the values that it stores. Columns that are the same kernel, as in repeated blocks of a model, share a
-// *form*, whose legality and price are computed once. The sources of candidates, in this order:
+// *form*, whose legality and price are computed once. The sources of candidates, in the order in which they are asked:
 //   single   every op alone
 //   greedy   the groups of cover_greedy(), so that the planned cover is never priced above the greedy one
 //   pattern  an op with the best three patterns of each of its readers, readers first (A. Zheng et al.,
-//            "FusionStitching", arXiv 2009.10924), and the mirror image, since one direction alone misses two producers
-//            that meet
-//   merge    two neighbours, best saving first (W. Jung et al., "DeepCuts", PLDI 2021); every group on the way is kept
+//            "FusionStitching", arXiv 2009.10924), and the mirror image, since one direction alone never joins two
+//            producers of one op
+//   merge    two neighbours, best saving first (W. Jung et al., "DeepCuts", PLDI 2021); all groups on the way are kept
 //   union    two candidates at the ends of an edge, with all ops between them
 //   sibling  two candidates that contain readers of one value, with all ops between them
-//   all      every connected set, in parts of the graph of at most kEnumerated ops
-//   pack     kernels of one cover that do not wait for each other, side by side; the covers are the best one over all
-//            other columns and, on GPUs, the initial ones (ColumnPool::starts)
+//   all      every connected set of ops, in parts of the graph of at most kEnumerated ops
+//   pack     kernels of one cover that do not wait for each other, side by side in one launch; the covers are the best
+//            one over all other columns and, on GPUs, the initial ones (ColumnPool::starts)
 // The same graph and machine give the same pool. To add a source, write its file and add a row to sources.def.
 #pragma once
 
@@ -34,7 +34,7 @@ enum class GroupOrigin : uint8_t {
 std::string_view name_of(GroupOrigin origin);
 
 struct PoolColumn {
-  std::vector<int> ops, stores, reads;  // ascending; indices into ColumnPool::values.anchors()
+  std::vector<int> ops, stores, reads;  // ascending indices into ColumnPool::values.anchors()
   int form = 0;
   GroupOrigin origin = GroupOrigin::kSingle;
 };
@@ -42,24 +42,25 @@ struct PoolColumn {
 struct Form {
   LoopClass cls = LoopClass::kMap;
   Cost cost;
-  int ops = 1;       // number of ops (anchors) in it
-  std::string hash;  // graph_hash() of a group's own graph: the key of its measured time
+  int ops = 1;       // number of ops (anchors) of the kernel
+  std::string hash;  // graph_hash() of a group with this form, by which its measured time is found
 };
 
 struct ColumnPool {
-  CoverValues values;  // refers to the graph and the machine that the pool was made for
+  CoverValues values;  // refers to the graph and machine for which the pool was made
   std::vector<PoolColumn> columns;
   std::vector<Form> forms;
-  std::vector<std::vector<int>> starts;  // initial covers, as columns: greedy, edge merges, single ops
-  int considered = 0;                    // sets of ops whose legality was tested
+  std::vector<std::vector<int>> starts;  // initial covers, as lists of columns: greedy, edge merges, single ops
+  int considered = 0;                    // number of sets of ops whose legality was tested
   double memory_bytes_per_ns = 1;        // of the machine
-  // The column as a group of the graph; it stores the values that the column stores.
+  // Returns the column as a group of the graph, which stores the column's values.
   Group group(const PoolColumn& column) const;
 };
 
 inline constexpr int kEnumerated = 10;
 
-// Makes the pool of a graph. `enumerated` replaces kEnumerated, for experiments. `work`: see compiler/cover/cover.h.
+// Makes the pool of a graph. `enumerated`, for experiments, is used instead of kEnumerated. `work`: see
+// compiler/cover/cover.h.
 absl::StatusOr<ColumnPool> candidate_pool(const Graph& graph, const Machine& machine, int enumerated = kEnumerated,
                                           Work* work = nullptr);
 

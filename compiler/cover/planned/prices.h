@@ -1,4 +1,4 @@
-// The prices of kernels when a cover is chosen by measured times.
+// The prices of kernels for choosing a cover by measured times.
 #pragma once
 
 #include <cstdint>
@@ -7,22 +7,22 @@
 
 namespace wl {
 
-// The price of a kernel that was not measured.
+// Which price a kernel without a measured time has.
 enum class Unmeasured : uint8_t {
-  kLikely,  // the model's time, corrected by its error for the class, times `hope`: it may be chosen and measured
-  kBound,   // the model's lower bound: a cover of measured kernels only is then the best over the pool
-  kNever,   // infinite: it is not chosen
+  kLikely,  // the likely time: modelled, corrected by the model's error for the class, and times `hope`
+  kBound,   // the model's lower bound: a cover of measured kernels that is still the cheapest is the best over the pool
+  kNever,   // infinite: the kernel is not chosen
 };
 
-// Limits of `hope`. While the chosen cover has only measured kernels, hope is lowered, down to kLeastHope, since a
-// model is seldom wrong by more.
+// Limits of `hope`, a factor on prices of kernels that were not measured. As long as the chosen cover has only measured
+// kernels, `hope` is lowered, at most to kLeastHope, since a model is seldom wrong by more.
 inline constexpr double kFirstHope = 0.85, kLeastHope = 0.5;
-// How many covers with unmeasured kernels are searched at once. With one cover in a round, a large pool takes many
-// rounds.
+// How many covers with unmeasured kernels are searched at the same time. With one cover at a time, a large pool would
+// take many rounds.
 inline constexpr int kCoversOfARound = 3;
 
 struct CoverPrices {
-  std::map<std::string, double> measured;  // us, by graph_hash() of a group's own graph
+  std::map<std::string, double> measured;  // us; key: graph_hash() of a group's own graph
   Unmeasured otherwise = Unmeasured::kLikely;
   double hope = kFirstHope;
 };

@@ -13,10 +13,11 @@ constexpr int kMaxCutRounds = 100;
 
 struct Cycle {
   std::vector<int> columns;
-  std::set<int> values;  // passed along the cycle
+  std::set<int> values;  // values that are passed along the cycle
 };
 
-// The shortest cycle through column `waiting[from]` among columns that wait for each other; empty when there is none.
+// Returns the shortest cycle through column `waiting[from]` among columns that wait for each other; empty: there is
+// none.
 Cycle shortest_cycle(const CoverProgram& program, const std::vector<int>& waiting, size_t from) {
   const auto passes = [&](size_t a, size_t b, std::set<int>* values) {
     bool any = false;
@@ -53,7 +54,7 @@ Cycle shortest_cycle(const CoverProgram& program, const std::vector<int>& waitin
   return {};
 }
 
-// The columns that break the cycle when they are chosen in addition: set E of a loop row.
+// Returns the columns that break the cycle if they are chosen too: set E of a loop row (program.h).
 std::vector<int> ways_out(const CoverProgram& program, const Cycle& cycle) {
   std::vector<int> out;
   for (size_t g = 0; g < program.columns.size(); ++g) {
@@ -68,13 +69,13 @@ std::vector<int> ways_out(const CoverProgram& program, const Cycle& cycle) {
 
 using Terms = std::vector<std::pair<int, double>>;
 
-// A loop row, over columns of the program.
+// A loop row (program.h), which forbids a cycle, over columns of the program.
 struct LoopRow {
   Terms terms;
   double high = 0;
 };
 
-// A loop row for the shortest cycle through each waiting column, without repetition.
+// Returns a loop row for the shortest cycle through each waiting column, without duplicates.
 std::vector<LoopRow> loop_rows(const CoverProgram& program, const std::vector<int>& waiting) {
   std::vector<LoopRow> rows;
   std::set<std::vector<int>> known;
@@ -91,10 +92,10 @@ std::vector<LoopRow> loop_rows(const CoverProgram& program, const std::vector<in
   return rows;
 }
 
-// The integer program over some of the columns.
+// The integer program of some of the columns.
 struct Rows {
   IntegerProgram rows;
-  std::vector<int> cover, store;  // by op: its rows; -1: none
+  std::vector<int> cover, store;  // of each op: its `cover` row and its `store` row (program.h); -1: none
 };
 
 Rows rows_of(const CoverProgram& program, const std::vector<int>& columns, const std::vector<LoopRow>& loops) {
@@ -136,15 +137,15 @@ Rows rows_of(const CoverProgram& program, const std::vector<int>& columns, const
   return out;
 }
 
-// The bound of the linear relaxation and the reduced cost of each column: a cover with the column costs at least that
-// much more than the bound. Column generation: columns are added while their reduced cost is negative; most never are.
+// The bound of the linear relaxation, and each column's reduced cost: a cover with the column costs at least that much
+// more than the bound. Both are found by column generation: only columns of negative reduced cost are added.
 struct Priced {
   double bound = 0;
   std::vector<double> reduced_cost;
 };
 
-constexpr size_t kAtOnce = 8000;   // up to this many columns are priced together
-constexpr size_t kTakenIn = 4000;  // columns added at a time, when there are more
+constexpr size_t kAtOnce = 8000;   // most columns that are priced together
+constexpr size_t kTakenIn = 4000;  // most columns that one round adds, if there are more than kAtOnce
 constexpr int kMaxPricings = 5;
 
 std::optional<Priced> priced(const CoverProgram& program, const std::vector<int>& start,
@@ -173,10 +174,10 @@ std::optional<Priced> priced(const CoverProgram& program, const std::vector<int>
       double value = loop_price[g];
       for (int op : program.columns[g].ops) value += price(rows.cover[op]);
       for (int stored : program.columns[g].stores) value += price(rows.store[stored]);
-      out.reduced_cost[g] = program.columns[g].micros - value;  // the rows of its reads can only raise it
+      out.reduced_cost[g] = program.columns[g].micros - value;  // `read` rows could only raise the reduced cost
       if (in[g] == 0 && out.reduced_cost[g] < 0) {
         wanted.emplace_back(out.reduced_cost[g], static_cast<int>(g));
-        out.bound += out.reduced_cost[g];  // the column may be in the cover, once
+        out.bound += out.reduced_cost[g];  // since a cover may choose the column (once), at this reduced cost
       }
     }
     if (!best || out.bound > best->bound) best = std::move(out);
@@ -196,7 +197,7 @@ std::vector<int> columns_within(const Priced& prices, const std::vector<int>& st
   return columns;
 }
 
-// Removes columns that nothing needs; a solver that stopped early or rounded may leave some.
+// Removes columns without which the rest is still a cover: a solver that stopped early or rounded may leave some.
 std::vector<int> without_idle(const CoverProgram& program, std::vector<int> chosen) {
   std::stable_sort(chosen.begin(), chosen.end(),
                    [&](int a, int b) { return program.columns[a].micros > program.columns[b].micros; });
@@ -267,8 +268,8 @@ bool is_cover(const CoverProgram& program, const std::vector<int>& chosen) {
 
 namespace {
 
-// Solves the program over some columns and adds loop rows until its solution can run. A better cover goes into
-// `answer`. Returns the bound over these columns.
+// Solves the program over some columns, and adds loop rows until the chosen columns can run in some order. A better
+// cover replaces the one in `answer`. Returns the bound over these columns.
 double improve(const CoverProgram& program, const std::vector<int>& columns, std::vector<LoopRow>& loops, int max_nodes,
                ProgramAnswer& answer, Work* work) {
   for (int round = 0; round < kMaxCutRounds && ended(work).ok(); ++round) {
@@ -303,8 +304,9 @@ ProgramAnswer solve_program(const CoverProgram& program, const std::vector<int>&
   const std::optional<Priced> prices = priced(program, start, loops, work);
   if (!prices) return answer;
   answer.bound = prices->bound;
-  // The first solution uses the columns of little or no reduced cost. A better cover can only have columns whose
-  // reduced cost is within the gap that remains.
+  // The first attempt uses only columns of little or no reduced cost. A column whose reduced cost exceeds the gap
+  // between the cover that was found and the bound cannot be in a better cover, so the second attempt leaves such
+  // columns out.
   const auto gap = [&] { return std::max(0.0, answer.micros - prices->bound); };
   const double slack = 1e-7 * (1 + answer.micros);
   const std::vector<int> few = columns_within(*prices, start, gap() / 20 + slack);
@@ -312,7 +314,7 @@ ProgramAnswer solve_program(const CoverProgram& program, const std::vector<int>&
   const std::vector<int> all = columns_within(*prices, start, gap() + slack);
   if (!std::includes(few.begin(), few.end(), all.begin(), all.end()))
     bound = improve(program, all, loops, max_nodes, answer, work);
-  // No better cover has any of the other columns.
+  // The bound holds for all columns, since those left out cannot be in a better cover.
   answer.bound = std::min(answer.micros, std::max(prices->bound, bound));
   answer.cuts = static_cast<int>(loops.size());
   return answer;

@@ -3,13 +3,13 @@
 // y_v = 1: value v is needed.
 //
 //   min  sum micros_g x_g
-//   cover  sum_{g computes o} x_g >= 1        every op; = 1 where `once`
-//   store  sum_{g stores v} x_g >= y_v        y_v = 1 where `wanted`
-//   read   y_v >= x_g                         every v that g reads
-//   loop   sum_{g in C} x_g <= |C| - 1 + sum_{g in E} x_g      where the chosen columns of C would wait for each other
+//   cover  sum_{g computes o} x_g >= 1        for every op o; = 1 if `once` holds for o
+//   store  sum_{g stores v} x_g >= y_v        for every value v; y_v = 1 if `wanted` holds for v
+//   read   y_v >= x_g                         for every v that g reads
+//   loop   sum_{g in C} x_g <= |C| - 1 + sum_{g in E} x_g      for a cycle C of columns that would wait for each other
 //
-// For integers *cover* follows from the other rows, but it makes the solver fast. *loop* rows are added when a solution
-// violates them: C is a cycle, W are the values passed along it, E are the columns that store one of W and read none.
+// For integers *cover* follows from the other rows, but it makes the solver fast. A *loop* row is added when a solution
+// violates it: W are the values passed along the cycle C, and E are the columns that store one of W and read none.
 #pragma once
 
 #include <vector>
@@ -25,37 +25,37 @@ struct ProgramColumn {
 
 struct CoverProgram {
   int ops = 0;
-  std::vector<char> once, wanted;  // by op: only one column may compute it; its value must be stored
+  std::vector<char> once, wanted;  // of each op: whether only one column may compute it; whether its value is needed
   std::vector<ProgramColumn> columns;
 };
 
 struct ProgramAnswer {
-  std::vector<int> chosen;  // columns, each after those whose values it reads
+  std::vector<int> chosen;  // columns, each of them after those whose values it reads
   double micros = 0;
-  double bound = 0;  // no cover of these columns takes less
+  double bound = 0;  // no cover of these columns takes less than this
   int rows = 0, cuts = 0;
   bool proven() const { return micros <= bound * (1 + 1e-6) + 1e-6; }
 };
 
 double micros_of(const CoverProgram& program, const std::vector<int>& chosen);
 
-// The columns in an order in which they can run. Values that no chosen column stores exist from the start. If some
-// columns wait for each other, the result is empty and `waiting`, if given, receives them.
+// Returns the columns in an order in which they can run. Values that no chosen column stores count as present from the
+// start. If some columns wait for each other, the result is empty and `waiting`, unless null, receives them.
 std::vector<int> runnable_order(const CoverProgram& program, const std::vector<int>& chosen,
                                 std::vector<int>* waiting = nullptr);
 
-// Whether the columns can run in some order, compute every op (exactly once if `once`), and store every value that is
-// wanted or read.
+// Whether the chosen columns can run in some order, compute every op (exactly once where `once` holds), and store every
+// value that is wanted or read.
 bool is_cover(const CoverProgram& program, const std::vector<int>& chosen);
 
-// The best cover found within max_nodes nodes of the search tree; it is never worse than `start`, which must be a
-// cover. The search uses one thread and no clock, so that the same program gives the same answer. If `work` ends first,
-// the answer is the best cover so far.
+// Returns the best cover found within max_nodes nodes of the search tree; it is never worse than `start`, which must be
+// a cover. The search uses one thread and no clock, so that the same program gives the same answer. If `work` ends
+// first, the answer is the best cover found until then.
 ProgramAnswer solve_program(const CoverProgram& program, const std::vector<int>& start, int max_nodes,
                             Work* work = nullptr);
 
-// For programs that are too large to solve. Returns `start` with the bound of the linear relaxation; `worth` receives
-// the columns of `start` and, for each op, the `kept` columns of least reduced cost.
+// For programs that are too large to solve: returns `start` with the bound of the linear relaxation. `worth` receives
+// the columns of `start` and, for each op, the `kept` columns of least reduced cost that compute the op.
 ProgramAnswer price_program(const CoverProgram& program, const std::vector<int>& start, size_t kept,
                             std::vector<int>& worth, Work* work = nullptr);
 

@@ -8,16 +8,16 @@
 namespace wl {
 namespace {
 
-constexpr int kWholeRegion = 400;   // regions of up to this many ops are solved at once
-constexpr int kMaxNodes = 2000;     // the most nodes of a region's search tree
-constexpr size_t kKeptOfEach = 12;  // columns kept for each op of a larger region
+constexpr int kWholeRegion = 400;   // regions with more ops are solved in segments
+constexpr int kMaxNodes = 2000;     // most nodes in the search tree of one region
+constexpr size_t kKeptOfEach = 12;  // of a larger region: columns kept for each op
 
 using Key = std::vector<std::tuple<std::vector<int>, std::vector<int>, std::vector<int>, double>>;
 
-// Some ops of a program, as a program of their own.
+// A region: some ops of a program, as a program of their own.
 struct Region {
   CoverProgram program;
-  std::vector<int> ops, columns;  // by number in this program: the number in the whole one
+  std::vector<int> ops, columns;  // of each op and column of this program: its number in the whole program
 
   int local(int op) const {
     const auto at = std::lower_bound(ops.begin(), ops.end(), op);
@@ -25,7 +25,7 @@ struct Region {
   }
 };
 
-// `wanted`: by op of the whole program, whether its value is needed outside the region.
+// Makes a region. `wanted`: for each op of the whole program, whether its value is needed outside the region.
 Region region_of(const CoverProgram& whole, std::vector<int> ops, std::vector<int> columns,
                  const std::vector<char>& wanted) {
   Region region;
@@ -90,7 +90,7 @@ class Solver {
   }
 
   RegionsAnswer run() {
-    // Regions that can run one by one may wait for each other together; these are then joined into one region.
+    // The covers of two regions can each run alone, but may wait for each other. Such regions are then joined into one.
     for (int round = 0; round < 4; ++round) {
       RegionsAnswer answer = solve();
       std::vector<int> waiting;
@@ -181,15 +181,15 @@ RegionsAnswer solve_regions(const CoverProgram& program, const std::vector<std::
 
 std::vector<int> improve_by_segments(const CoverProgram& program, const std::vector<int>& usable,
                                      std::vector<int> chosen, Work* work) {
-  constexpr size_t kSegment = 80;  // about the number of ops in a segment
+  constexpr size_t kSegment = 80;  // approximate number of ops in a segment
   constexpr int kSegmentNodes = 200;
   constexpr uint64_t kSegmentSteps = 100;
-  std::vector<std::vector<int>> with(static_cast<size_t>(program.ops));  // by op: columns whose first op it is
+  std::vector<std::vector<int>> with(static_cast<size_t>(program.ops));  // of each op: columns whose first op it is
   for (int g : usable) with[program.columns[g].ops[0]].push_back(g);
   chosen = runnable_order(program, chosen);
   for (int pass = 0; pass < 2; ++pass) {
     std::vector<int> result;
-    std::vector<char> there(static_cast<size_t>(program.ops), 0);  // by op: whether its value is stored already
+    std::vector<char> there(static_cast<size_t>(program.ops), 0);  // of each op: whether its value is stored already
     size_t begin = 0;
     while (begin < chosen.size()) {
       const size_t size =

@@ -1,4 +1,4 @@
-// The covers by name: one table (covers.def) that the client, the coordinator and the messages read.
+// The table of covers by name (covers.def), which the client, the coordinator and error messages read.
 #pragma once
 
 #include <functional>
@@ -13,18 +13,18 @@
 
 namespace wl {
 
-// What a cover may be made from.
+// Everything from which a function make_NAME() may make a cover.
 struct CoverRequest {
   const Graph& graph;
   const Machine& machine;
   const Cover& greedy;        // of the graph
-  const CoverPrices& prices;  // prices of kernels, for covers that refine (covers.def)
-  // Returns the pool of the graph's candidate kernels, which is made at the first call.
+  const CoverPrices& prices;  // prices of kernels; used by covers that are made again from measured times
+  // Returns the pool of candidate kernels of the graph; the first call makes it.
   std::function<absl::StatusOr<std::shared_ptr<const ColumnPool>>()> pool;
   Work* work = nullptr;
 };
 
-// How the values between the kernels of a cover are stored: as the graph has them, or with channels innermost
+// How values between the kernels of a cover are stored: in the graph's layout, or with channels innermost
 // (compiler/ir/layout).
 enum class CoverLayout { kOwn, kChannelsLast };
 
@@ -35,11 +35,11 @@ struct CoverRow {
   int64_t most_ops;
   absl::StatusOr<Cover> (*make)(const CoverRequest& request);
 };
-// The cover of that name. InvalidArgument, listing the known names, if there is none.
+// Returns the cover of that name. InvalidArgument, with a list of the known names: there is none.
 absl::StatusOr<const CoverRow*> cover_named(std::string_view name);
-// The names of the covers that `row` is timed whole against; none unless it is judged.
+// Returns the names of the covers that `row` is timed against as a whole; none unless the row is `judged`.
 std::vector<std::string> simpler_covers(const CoverRow& row);
-// ResourceExhausted when the graph has more ops than the cover takes.
+// ResourceExhausted: the graph has more ops than the cover's row allows.
 absl::Status fits_cover(const CoverRow& row, const Graph& graph);
 
 #define WL_COVER(function, name, layout, refines, judged, above_greedy, simpler, most_ops, says) \

@@ -1,5 +1,5 @@
-// Attention as in the ONNX standard. In the contractions, the query heads that share a key head are an axis of their
-// own, so that keys and values are never repeated.
+// The op Attention of the ONNX standard. In its contractions, the query heads that use the same key head are an axis of
+// their own, so that keys and values are never repeated.
 #include "compiler/import/rows/attention.h"
 
 #include <cmath>

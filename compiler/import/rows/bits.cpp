@@ -1,4 +1,4 @@
-// Bit operations on integers, and bitcasts of constants and between integers.
+// Bit operations on integers, and bitcasts, which are supported for constants and between integers.
 #include "compiler/import/rows/rows.h"
 
 namespace wl::onnx_import {
@@ -30,14 +30,14 @@ T bit_shift(Call& c) {
   const T x = c.in(0), count = c.in(1);
   const auto plain = unsigned_of(x.dtype());
   if (!plain) return apply(op, {x, count});
-  // A negative count is a large unsigned number, which shifts out all bits.
+  // As an unsigned number a negative count is large, so all bits are shifted out.
   if (op == Op::shift_left) return cast(apply(op, {cast(x, *plain), cast(count, *plain)}), x.dtype());
   const T negative = apply(Op::lt, {x, 0.0});
   const T rest = cast(apply(op, {cast(select(negative, -x - 1.0, x), *plain), cast(count, *plain)}), x.dtype());
   return select(negative, -rest - 1.0, rest);
 }
 
-// In two's complement ~x is -x - 1 for any width.
+// In two's complement of any width, ~x is -x - 1.
 T bitwise_not(Call& c) {
   return -c.in(0) - 1.0;
 }
@@ -48,7 +48,7 @@ T bit_cast(Call& c) {
   if (size_of(to) != size_of(from)) {
     c.missing("from ", name_of(from), " to ", name_of(to), ": their elements have different sizes");
   }
-  // A cast between integers of one size wraps, which keeps their bits.
+  // A cast between integers of the same size wraps and so keeps the bits.
   if (x == nullptr && !is_float(from) && !is_float(to) && to != DType::b1) return cast(c.in(0), to);
   if (x == nullptr) c.missing("input 0 must be constant, unless integers become others");
   std::vector<double> values;

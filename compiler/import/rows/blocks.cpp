@@ -1,11 +1,12 @@
-// Matrix products with weights that are quantised in blocks along the reduced axis, as language models are shipped.
+// Matrix products with weights that are quantised in blocks along the reduced axis, as those of language models often
+// are.
 #include "compiler/import/rows/rows.h"
 
 namespace wl::onnx_import {
 namespace {
 
-// Returns the first `count` integers along the last axis of `packed`, which holds bytes. The integers have four or
-// eight bits (`bits`).
+// Unpacks `packed`, bytes that hold integers of `bits` (four or eight) bits, and returns the first `count` integers
+// along the last axis.
 T integers(T packed, int64_t bits, int64_t count) {
   const T all = bits == 4 ? packed.call().unpacked(packed, DType::u8) : packed;
   const int64_t axis = all.rank() - 1;
@@ -16,8 +17,8 @@ T integers(T packed, int64_t bits, int64_t count) {
   return slice_axis(all, axis, 0, 1, count);
 }
 
-// Returns the zero points, [n, blocks], of the blocks of each of n columns. Input 3 has them packed like the weights,
-// or unpacked in the type of the scales.
+// Returns the zero points of all blocks of the n columns: [n, blocks]. Input 3 has them packed as the weights are, or
+// unpacked in the dtype of the scales.
 T zero_points(Call& c, int64_t n, int64_t blocks, int64_t bits) {
   const T given = c.in(3);
   if (given.dtype() != DType::u8) return reshape(given, {n, blocks});
@@ -27,8 +28,8 @@ T zero_points(Call& c, int64_t n, int64_t blocks, int64_t bits) {
 
 }  // namespace
 
-// An op of com.microsoft. Its inputs are rows [.., K]; bytes [N, blocks, block * bits / 8]; scales; zero points, which
-// are half of the range if absent; g_idx; and bias [N].
+// MatMulNBits of com.microsoft. Its inputs are rows [.., K]; packed weights [N, blocks, block * bits / 8]; scales; zero
+// points, by default half of the range; g_idx; and bias [N].
 T mat_mul_n_bits(Call& c) {
   const int64_t depth = c.attr("K", 0), n = c.attr("N", 0), bits = c.attr("bits", 4), block = c.attr("block_size", 0);
   if (bits != 4 && bits != 8) c.missing("attribute bits is ", bits, "; 4 and 8 are supported");

@@ -1,6 +1,6 @@
 // Matrix products of all kinds become contract nodes, which are einsums of two operands. Every batch axis becomes a
-// letter of the einsum. An operand that lacks an axis, or has extent 1 where the other has more, goes without the
-// axis's letter, so no operand is ever broadcast.
+// letter of the einsum. An operand does not have the letter of an axis that it lacks, or in which it has extent 1 and
+// the other operand more; so no operand needs to be broadcast.
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -11,14 +11,14 @@
 namespace wl::onnx_import {
 namespace {
 
-constexpr std::string_view kBatchLetters = "abcdefghijlopqrstuvwxyz";  // all letters except k, m and n
+constexpr std::string_view kBatchLetters = "abcdefghijlopqrstuvwxyz";  // all lower-case letters except k, m and n
 
 struct Term {
   T tensor;
   std::string letters;
 };
 
-// Drops the letters for which `term` has extent 1 and another tensor has more.
+// Removes the axes in which `term` has extent 1 and another operand more, with their letters.
 void drop_stretched(Term& term, const std::map<char, int64_t>& extents) {
   std::string letters;
   Shape shape;
@@ -48,7 +48,7 @@ std::map<char, int64_t> extents_of(Call& c, const std::vector<Term>& terms) {
   return extents;
 }
 
-// Sums one operand over the letters that the result lacks, then permutes it.
+// Sums one operand over its letters that the result does not have, then permutes its axes to the order of the result.
 T rearrange(Call& c, const Term& term, const std::string& out) {
   std::vector<int64_t> gone;
   std::string left;
@@ -75,7 +75,7 @@ void need_distinct(Call& c, const std::string& letters) {
   }
 }
 
-// Replaces two axes with the same letter by their diagonal: every (n + 1)st element of the two flattened axes.
+// Replaces two axes with the same letter by their diagonal: of the two axes, flattened, every (n + 1)st element.
 void take_diagonals(Call& c, Term& term) {
   for (size_t i = 0; i < term.letters.size(); ++i) {
     const size_t other = term.letters.find(term.letters[i], i + 1);
@@ -98,12 +98,13 @@ void take_diagonals(Call& c, Term& term) {
     term.letters.erase(other, 1);
     term.letters.erase(i, 1);
     term.letters += letter;
-    i = static_cast<size_t>(-1);  // starts again, since the letter may occur a third time
+    i = static_cast<size_t>(-1);  // the loop starts again, since a third axis may have this letter
   }
 }
 
-// Replaces "..." by one capital letter for each of its `axes` axes. The last axis is always Z and the one before it Y,
-// so that ellipses align at their last axes. No equation in use has these letters.
+// Replaces "..." in a term by capital letters, one for each of its `axes` axes. The last axis is always Z and the one
+// before it Y, so that the ellipses of all terms align at their last axes. The letters in an equation are lower-case in
+// practice.
 std::string expand_ellipsis(Call& c, std::string term, size_t axes) {
   const size_t at = term.find("...");
   if (at == std::string::npos) return term;
@@ -197,12 +198,13 @@ T gemm(Call& c) {
   const double alpha = c.attr_number("alpha", 1), beta = c.attr_number("beta", 1);
   T y = contract(a, b, cat(trans_a ? "km" : "mk", ",", trans_b ? "nk" : "kn", "->mn"));
   const bool has_bias = c.has(2) && beta != 0;
-  // If a factor is not a whole number, integers are multiplied as doubles, and the sum becomes an integer again.
+  // If alpha or beta is not a whole number, integers are multiplied as doubles, and their sum is cast to integers
+  // again.
   const DType dtype = y.dtype();
   const bool in_parts = !is_float(dtype) && (alpha != std::trunc(alpha) || (has_bias && beta != std::trunc(beta)));
   const auto scaled = [&](T x, double by) {
     if (in_parts) x = cast(x, DType::f64);
-    if (by < 0 && !is_float(x.dtype())) return 0.0 - x * -by;  // equals x * by, because integers wrap
+    if (by < 0 && !is_float(x.dtype())) return 0.0 - x * -by;  // 0 - x * -by equals x * by, since integers wrap
     return by == 1 ? x : x * by;
   };
   y = scaled(y, alpha);
@@ -246,7 +248,8 @@ T einsum(Call& c) {
   }
   c.check_shape(shape);
   for (Term& term : terms) drop_stretched(term, extents);
-  // Terms are contracted from the left, two at a time. Each step keeps the letters that are needed later.
+  // Operands are contracted from the left, two at a time. The result of each step keeps the letters that later steps
+  // need.
   Term sum = terms[0];
   for (size_t i = 1; i < terms.size(); ++i) {
     std::string later = out;
@@ -262,7 +265,7 @@ T einsum(Call& c) {
     c.check_shape(kept_shape);
     sum = {contract(sum.tensor, terms[i].tensor, sum.letters + "," + terms[i].letters + "->" + kept), kept};
   }
-  return cast(rearrange(c, sum, out), c.in(0).dtype());  // casts since contract adds up products of bytes as i32
+  return cast(rearrange(c, sum, out), c.in(0).dtype());  // the cast is needed because contract adds up bytes in i32
 }
 
 }  // namespace wl::onnx_import

@@ -9,10 +9,10 @@
 namespace wl::onnx_import {
 namespace {
 
-// How a node's window moves over the spatial axes. All lists have one entry per spatial axis.
+// How a node's window moves over the spatial axes. Each list has one entry per spatial axis.
 struct Sliding {
   std::vector<int64_t> size, stride, dilation, low, high;
-  std::vector<int64_t> extra;  // padding beyond `high` that only ceil_mode needs
+  std::vector<int64_t> extra;  // padding that ceil_mode needs in addition to `high`
   size_t rank() const { return size.size(); }
 };
 
@@ -60,7 +60,7 @@ Sliding sliding_of(Call& c, const Shape& shape, std::vector<int64_t> kernel) {
     const int64_t padded = n + s.low[i] + s.high[i];
     if (c.attr("ceil_mode", 0) != 0 && padded >= reach) {
       int64_t positions = (padded - reach + s.stride[i] - 1) / s.stride[i] + 1;
-      // A window that would start in the padding after the data does not count.
+      // A window does not count if it would start in the padding behind the data.
       if ((positions - 1) * s.stride[i] >= n + s.low[i]) --positions;
       s.extra[i] = std::max<int64_t>((positions - 1) * s.stride[i] + reach - padded, 0);
     }
@@ -85,7 +85,7 @@ bool pointwise(const Sliding& s) {
   return std::all_of(s.size.begin(), s.size.end(), one);
 }
 
-// A 1x1 convolution needs no window: a slice of the padded input and a matrix product are enough.
+// A 1x1 convolution needs no windows, only a strided slice of the padded input, which the weights are multiplied with.
 T stride_only(T x, const Sliding& s) {
   std::vector<int64_t> low(2, 0), high(2, 0);
   low.insert(low.end(), s.low.begin(), s.low.end());
@@ -106,7 +106,7 @@ std::string letters(char first, size_t count) {
   return result;
 }
 
-// x: [batch, channels, spatial...], w: [outputs, channels / groups, taps...] -> [batch, outputs, positions...]
+// Returns the convolution of x, [batch, channels, spatial...], with w, [outputs, channels / groups, taps...].
 T convolve(T x, T w, const Sliding& s, int64_t groups) {
   Call& c = x.call();
   if (s.rank() > 6) c.missing("convolutions over ", s.rank(), " spatial axes are not supported");
@@ -163,14 +163,14 @@ T over_taps(Op op, T windows, const Sliding& s) {
   return reduce(op, windows, axes_from(windows.rank() - static_cast<int64_t>(s.rank()), windows.rank()), false);
 }
 
-// Returns the padding value of a maximum, which is never larger than an element.
+// Returns the padding value for a maximum: a number that is at most as large as any element.
 double lowest(DType dtype) {
   if (is_float(dtype)) return -std::numeric_limits<double>::infinity();
   const bool is_signed = dtype == DType::i8 || dtype == DType::i16 || dtype == DType::i32 || dtype == DType::i64;
   return is_signed ? -std::ldexp(1, 8 * size_of(dtype) - 1) : 0;
 }
 
-// The part of its full result that a transposed convolution keeps, with one entry per spatial axis.
+// Which part of its full result a transposed convolution keeps. There is one entry per spatial axis.
 struct Kept {
   std::vector<int64_t> first, size;
 };
@@ -202,7 +202,7 @@ Kept kept_of(Call& c, const Shape& shape, const Sliding& s) {
   return kept;
 }
 
-// Inserts stride - 1 zeros between the elements of an axis: each gets an axis of its own, which is padded and merged.
+// Inserts stride - 1 zeros after each element along `axis`: elements are padded along a new axis, which is then merged.
 T spaced(T x, int64_t axis, int64_t stride) {
   const int64_t n = x.extent(axis);
   Shape apart = x.shape(), merged = x.shape();
@@ -249,10 +249,10 @@ T conv(Call& c) {
   return with_bias(c, y);
 }
 
-// A transposed convolution is the gradient of a convolution. Outputs whose positions along an axis differ by its stride
-// p have the same taps, so they form p phases, each a convolution of the inputs without stride. One convolution with p
-// times the output channels computes all phases, which are then interleaved. With dilation the taps of a phase are not
-// neighbours, and stride - 1 zeros are inserted between the inputs instead.
+// A transposed convolution is the gradient of a convolution. Outputs whose positions along an axis differ by multiples
+// of its stride p use the same taps. They form one of p phases, which is a convolution without stride. One convolution
+// with p times the output channels computes all phases, which are then interleaved. With dilation, the taps of a phase
+// are not neighbours; stride - 1 zeros are then inserted between the inputs instead.
 T conv_transpose(Call& c) {
   T x = c.in(0);
   const T w = c.in(1);
@@ -293,13 +293,13 @@ T conv_transpose(Call& c) {
   return with_bias(c, y);
 }
 
-// Returns the first element of each window that is not padding. `result` is the shape of the pool's result.
+// Returns the first element of each window, skipping padding. `result` is the shape of the pool's result.
 T first_of_windows(T x, const Sliding& s, const Shape& result) {
   for (size_t i = 0; i < s.rank(); ++i) {
     const auto axis = static_cast<int64_t>(i) + 2;
     const int64_t count = result[i + 2], last = x.extent(axis) - 1;
     std::vector<T> parts;
-    // Windows that begin in the padding are read one by one, and then all others by one slice.
+    // Windows that begin in the padding are read one by one; one slice reads all the others.
     int64_t p = 0;
     for (; p < count && p * s.stride[i] < s.low[i]; ++p) {
       const int64_t before = s.low[i] - p * s.stride[i], step = s.dilation[i];
@@ -311,7 +311,7 @@ T first_of_windows(T x, const Sliding& s, const Shape& result) {
   return x;
 }
 
-// As in the standard's reference, NaN is the maximum of a window that begins with NaN, and is ignored elsewhere.
+// As in the standard's reference, the maximum is NaN if a window begins with NaN; any other NaN is ignored.
 T max_pool(Call& c) {
   const T x = c.in(0);
   const Sliding s = pool_of(c, x);
@@ -326,7 +326,7 @@ T max_pool(Call& c) {
     y = select(first, begins, most);
   }
   if (!c.wants(1)) return y;
-  // Output 1 is the index, in the whole tensor, of the first maximum of each window.
+  // Output 1 is the position of the first maximum of each window, as an index into the whole tensor.
   T number = c.constant(0, DType::i64, x.shape());
   for (const int64_t axis : axes_from(0, x.rank()))
     number = number * static_cast<double>(x.extent(axis)) + c.iota(DType::i64, x.shape(), axis);
@@ -345,7 +345,7 @@ T average_pool(Call& c) {
   const Sliding s = pool_of(c, x);
   const bool count_padding = c.attr("count_include_pad", 0) != 0;
   T y = over_taps(Op::reduce_sum, pool_windows(c, x, s, 0), s);
-  // The number of elements that each window averages is a product over the axes.
+  // The number of elements that are averaged in a window is a product of one factor for each axis.
   for (size_t i = 0; i < s.rank(); ++i) {
     const auto axis = static_cast<int64_t>(i) + 2;
     const int64_t begin = count_padding ? -s.low[i] : 0;
@@ -367,7 +367,7 @@ T average_pool(Call& c) {
 
 namespace {
 
-// Returns the p-norm (sum |x|^p)^(1/p), where `sum` adds up the elements.
+// Returns the p-norm (sum |x|^p)^(1/p). The function `sum` adds up elements.
 template <typename Sum>
 T lp(Call& c, T x, Sum sum) {
   const auto p = static_cast<double>(c.attr("p", 2));

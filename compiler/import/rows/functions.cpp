@@ -1,5 +1,5 @@
-// Functions of one number that are made of other functions. The formulas hold for every number that the function is
-// defined for: no part of a formula overflows, or loses all digits, where the result does not.
+// Functions of one number, written as formulas of other functions. The formulas hold for every number that the function
+// is defined for: where the result neither overflows nor loses all its digits, no part of the formula does.
 #include <cmath>
 #include <numbers>
 
@@ -9,7 +9,7 @@ namespace wl::onnx_import {
 namespace {
 
 constexpr double kLn2 = std::numbers::ln2;
-// For x above this number, x*x + 1 rounds to x*x in every dtype.
+// If x is larger than kLarge, x*x + 1 rounds to x*x in every dtype.
 constexpr double kLarge = 1e9;
 
 T exp(T x) {
@@ -22,8 +22,8 @@ T atan(T x) {
   return apply(Op::atan, {x});
 }
 
-// `grows` is half of exp(|x|), as a product of exp(|x| / 2), since exp overflows before its half does. `falls` is half
-// of exp(-|x|).
+// `grows` is exp(|x|) / 2 and `falls` is exp(-|x|) / 2. Both are computed from exp(|x| / 2), since exp(|x|) may
+// overflow although half of it does not.
 struct Halves {
   T grows, falls;
 };
@@ -43,7 +43,7 @@ T rounded_once(T x, F f) {
 
 T sinh(Call& c) {
   return rounded_once(c.in(0), [](T x) {
-    // With e = exp(x) - 1, sinh(x) is (e + e / (e + 1)) / 2, which loses no digits for small values.
+    // With e = exp(x) - 1, sinh(x) is (e + e / (e + 1)) / 2. This formula loses no digits for small x.
     const T e = apply(Op::expm1, {x});
     const Halves halves = halves_of(x);
     return select(apply(Op::lt, {abs(x), 1.0}), (e + e / (e + 1.0)) * 0.5,
@@ -89,7 +89,7 @@ T atanh(Call& c) {
   return rounded_once(c.in(0), [](T x) { return (log1p(x) - log1p(-x)) * 0.5; });
 }
 
-// log(1 + exp(x)) = max(x, 0) + log(1 + exp(-|x|)) does not overflow.
+// The form max(x, 0) + log(1 + exp(-|x|)) of log(1 + exp(x)) cannot overflow.
 T softplus(T x) {
   return apply(Op::max, {x, 0.0}) + log1p(exp(-abs(x)));
 }

@@ -1,4 +1,4 @@
-// Ops of the domain com.microsoft, which onnxruntime's optimiser and its exporters create by fusing others.
+// Ops of the domain com.microsoft, which onnxruntime's optimiser and its exporters create by fusing other ops.
 #include <algorithm>
 #include <cmath>
 
@@ -33,8 +33,9 @@ T activated(Call& c, T x) {
   c.missing("activation '", name, "' is not supported");
 }
 
-// Adds the mask input `given` to `mask`. Its shape is [batch], the number of keys that each batch shows, or one of
-// [batch, keys], [batch, queries, keys] and [batch, 1, queries or more, keys], where 0 hides a key.
+// Adds the node's mask input `given` to `mask`. If its shape is [batch], it has the number of keys that each batch may
+// use. Otherwise a 0 hides a key, and the shape is [batch, keys], [batch, queries, keys] or [batch, 1, queries or more,
+// keys].
 void apply_mask(Call& c, Mask& mask, T given, int64_t batch, int64_t queries, int64_t keys) {
   if (given.rank() == 1 && given.extent(0) == batch) {
     const T length = reshape(cast(given, DType::i64), {batch, 1, 1, 1});
@@ -102,7 +103,7 @@ T attention_ms(Call& c) {
   if (c.attr("do_rotary", 0) != 0) c.missing("attribute do_rotary is not supported");
   int64_t past = 0;
   if (c.has(4)) {
-    const T before = c.in(4);  // shape: [2, batch, heads, past, size]
+    const T before = c.in(4);  // keys and values of the past: [2, batch, heads, past, size]
     if (before.rank() != 5 || before.extent(0) != 2)
       c.fail("past of shape ", shape_text(before.shape()), " does not fit");
     const Shape s = before.shape();
@@ -127,7 +128,7 @@ T multi_head_attention(Call& c) {
   const int64_t heads = c.attr("num_heads", 0);
   if (heads < 1) c.fail("attribute num_heads is needed");
   T q = c.in(0), k, v;
-  if (!c.has(1)) {  // input 0 then has queries, keys and values: [batch, length, heads, 3, size]
+  if (!c.has(1)) {  // queries, keys and values are packed in input 0: [batch, length, heads, 3, size]
     if (q.rank() != 5 || q.extent(3) != 3) c.fail("a packed input of shape ", shape_text(q.shape()), " does not fit");
     const Shape s = q.shape();
     const T all = q;
@@ -181,8 +182,8 @@ T multi_head_attention(Call& c) {
   return attend(c, q, k, v, mask, default_scale(q), c.has(4) || c.has(5));
 }
 
-// The inputs of the node are query, key, value, past key, past value, seqlens_k, total length, and cosine and sine
-// caches. The past is as long as its tensors. If these are only partly filled, seqlens_k hides the rest.
+// The inputs of the node are query, key, value, past key, past value, seqlens_k, total length, cosine cache and sine
+// cache. If the tensors of the past are only partly filled, seqlens_k hides the rest of them.
 T group_query_attention(Call& c) {
   const int64_t heads = c.attr("num_heads", 0), key_heads = c.attr("kv_num_heads", 0);
   T q = c.in(0), k, v;
@@ -206,7 +207,7 @@ T group_query_attention(Call& c) {
   v = split_heads(v, key_heads);
   const int64_t batch = q.extent(0), queries = q.extent(2);
   const int64_t past = c.has(3) && c.in(3).rank() == 4 ? c.in(3).extent(2) : 0;
-  // The number of keys of each batch before this call.
+  // `before` is the number of keys that each batch has before this call.
   T before = c.constant(static_cast<double>(past), DType::i64, {batch, 1, 1});
   if (c.has(5)) before = reshape(cast(c.in(5), DType::i64), {batch, 1, 1}) + static_cast<double>(1 - queries);
   const T position = reshape(before, {batch, 1}) + c.iota(DType::i64, {1, queries}, 1);
@@ -218,8 +219,8 @@ T group_query_attention(Call& c) {
     k = rotate(k, cosine, sine, 1, interleaved);
   }
   if (past > 0) {
-    // New keys follow the old ones. A cache of fixed length has room for them after its filled part; otherwise they are
-    // appended.
+    // New keys follow the old ones. In a cache of fixed length they are written behind its filled part; otherwise they
+    // are appended to the tensor.
     const double total = c.has(6) && c.literal(6) != nullptr ? c.number(6) : static_cast<double>(past + queries);
     if (total <= static_cast<double>(past)) {
       const auto put = [&](T cache, T fresh) {
@@ -249,8 +250,8 @@ T group_query_attention(Call& c) {
   return attend(c, q, k, v, mask, default_scale(q), true);
 }
 
-// Adds word, segment and position embeddings, then normalises the layer. Output 1 is the sum of the mask of each batch,
-// or 0 if there is no mask.
+// Adds up word, segment and position embeddings and normalises the result. Output 1 is the sum of the mask over each
+// batch, or 0 if there is no mask.
 T embed_layer_norm(Call& c) {
   const T ids = c.in(0);
   const int64_t batch = ids.extent(0), length = ids.extent(1);

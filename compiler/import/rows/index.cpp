@@ -78,8 +78,8 @@ T trilu(Call& c) {
 }
 
 T columns_first(T index, const Shape& shape) {
-  // `before` is the row-major number over the axes before `axis`, `number` the new number over the spatial axes from
-  // `axis` on.
+  // `before` is the row-major index over the axes up to `axis`, and `number` the new index over the spatial axes that
+  // follow.
   T before = index, number;
   double area = 1;
   for (size_t axis = shape.size(); axis-- > 2;) {
@@ -122,8 +122,8 @@ T place_in(T index, int64_t extent, const Literal* known, int64_t from, int64_t 
   check_places(c, known, -extent, extent, from, step);
   if (known != nullptr || count == 0)
     return select(apply(Op::lt, {index, 0.0}), index + static_cast<double>(extent), index);
-  // take_along reports an index that is out of range at run time, so it also looks up the places (positions from the
-  // front) in the list 0, 1, 2, ....
+  // Only take_along can report an index that is out of range when the kernel runs. So the positions (counted from the
+  // front) are looked up in the list 0, 1, 2, ....
   return reshape(take_along(c.iota(DType::i64, {extent}, 0), reshape(index, {count}), 0), index.shape());
 }
 
@@ -166,7 +166,7 @@ T gather_elements(Call& c) {
   }
   const int64_t axis = c.axis(c.attr("axis", 0), x.rank());
   for (int64_t i = 0; i < x.rank(); ++i) {
-    // On other axes the indices may be shorter than the data: the rest of the data is never read.
+    // Along other axes the indices may be shorter than the data, whose remaining elements are never read.
     if (i == axis) continue;
     if (index.extent(i) > x.extent(i)) {
       c.fail("indices of shape ", shape_text(index.shape()), " reach beyond data of shape ", shape_text(x.shape()));
@@ -177,7 +177,7 @@ T gather_elements(Call& c) {
   return take_along(x, index, axis);
 }
 
-// Each tuple of indices becomes one index into the flattened leading axes of the data.
+// Each tuple of indices becomes one index into the leading axes of the data, which are flattened.
 T gather_nd(Call& c) {
   const T x = c.in(0);
   const T index = c.in(1);
@@ -190,7 +190,7 @@ T gather_nd(Call& c) {
   tuples.pop_back();
   int64_t rows = 1;
   T flat = c.constant(0, DType::i64, tuples);
-  // Batch axes count as leading indices: the number of the batch is the first part of the index.
+  // Batch axes count as leading axes of the data: the number of the batch is the first part of an index.
   for (int64_t i = 0; i < shared; ++i) {
     if (tuples[static_cast<size_t>(i)] != x.extent(i)) c.fail("batch axis ", i, " has two extents");
     flat = flat * static_cast<double>(x.extent(i)) + c.iota(DType::i64, tuples, i);
@@ -199,8 +199,8 @@ T gather_nd(Call& c) {
   for (int64_t axis = 0; axis < width; ++axis) {
     const int64_t i = axis + shared;
     const T part = reshape(slice_axis(index, index.rank() - 1, axis, 1, 1), tuples);
-    // The only index of an element (a tuple of one, without batch axes) needs no look-up here, since the gather of the
-    // rows reports it when it is out of range.
+    // A tuple of one index, without batch axes, needs no check here, since the gather of rows below reports an index
+    // that is out of range.
     const T place = width + shared > 1 || c.literal(1) != nullptr
                         ? place_in(part, x.extent(i), c.literal(1), axis, width)
                         : cast(part, DType::i64);

@@ -1,12 +1,12 @@
-// Losses, which exported training graphs contain.
+// Loss functions, which exported training graphs contain.
 #include "compiler/import/rows/rows.h"
 
 namespace wl::onnx_import {
 namespace {
 
 // Returns -log p of the target class at each position, multiplied by the weight of the class and reduced as attribute
-// reduction says. logs, the log probabilities: [batch, classes, ...]; target: [batch, ...]. `weight` is the number of
-// the input that has the class weights.
+// `reduction` says. `logs` are log probabilities: [batch, classes, ...]; target: [batch, ...]. `weight` is the number
+// of the input that has the class weights.
 T picked_loss(Call& c, T logs, T target, int weight) {
   const Shape places = target.shape();
   T index = target, factor;

@@ -1,4 +1,4 @@
-// Elementwise ops that take more than one formula.
+// Elementwise ops whose decomposition takes more than one formula.
 #include <cmath>
 #include <limits>
 
@@ -9,8 +9,8 @@ namespace wl::onnx_import {
 
 namespace {
 
-// Returns operand 1 of a binary op in a shape that broadcasts with operand 0. Until version 6 an attribute could say at
-// which axis of operand 0 the axes of operand 1 begin.
+// Returns operand 1 of a binary op in a shape that broadcasts with operand 0. Up to opset version 6, attribute `axis`
+// may say at which axis of operand 0 the axes of operand 1 begin.
 T second(Call& c) {
   const T x = c.in(0), y = c.in(1);
   if (c.opset() >= 7 || c.attr("broadcast", 0) == 0 || !c.has_attr("axis")) return y;
@@ -43,18 +43,19 @@ bool is_unsigned(DType dtype) {
   return !is_float(dtype) && identity_of(Op::max, dtype) == 0;
 }
 
-// Returns the dtype in which a power is computed before it is rounded, once, to the dtype of the base, as the standard
-// says.
+// Returns the dtype in which a power is computed. The standard says that it is then rounded, once, to the dtype of the
+// base.
 DType dtype_of_power(DType base, DType exponent) {
   if (base == exponent) return base;
   if (is_float(exponent)) {
     if (!is_float(base)) return DType::f64;
     return base == DType::f64 || exponent == DType::f64 ? DType::f64 : DType::f32;
   }
-  // An integer exponent of four bytes or more needs f64, since whether it is even decides the sign of the power of a
-  // negative number.
+  // If the base is negative, the sign of the power depends on whether the exponent is even. An integer exponent of four
+  // bytes or more can only be represented exactly in f64.
   if (is_float(base)) return base == DType::f64 || size_of(exponent) >= 4 ? DType::f64 : DType::f32;
-  // Powers of integers wrap, so their low bits are the same in a wider dtype, where the exponent keeps all of its bits.
+  // Powers of integers wrap. In a dtype that is wide enough for the exponent, their low bits are the same as in the
+  // dtype of the base.
   if (size_of(exponent) <= size_of(base) && is_unsigned(base) == is_unsigned(exponent)) return base;
   return exponent == DType::u64 ? DType::u64 : DType::i64;
 }
@@ -63,8 +64,8 @@ DType dtype_of_power(DType base, DType exponent) {
 
 T power(Call& c) {
   const T x = c.in(0);
-  // Powers of 1, 2 and 3 are computed by products, as every runtime does: pow costs 24 issue slots and may be wrong by
-  // 8 units in the last place.
+  // Powers with exponents 1, 2 and 3 are computed by products, as in every runtime: pow costs 24 issue slots and may be
+  // wrong by 8 units in the last place.
   if (const Literal* exponent = c.literal(1); exponent != nullptr && exponent->is_splat()) {
     const Shape shape = broadcast_shape(c, {x.shape(), exponent->shape});
     const T wide = broadcast_to(x, shape);
@@ -95,21 +96,21 @@ T clip(Call& c) {
 
 T prelu(Call& c) {
   T slope = c.in(1);
-  // Until version 6 a slope of rank 1 had one number per channel.
+  // Up to opset version 6, a slope of rank 1 has one number per channel.
   if (c.opset() < 7 && slope.rank() == 1 && slope.extent(0) != 1) slope = along(slope, 1, c.in(0).rank());
   return select(apply(Op::lt, {c.in(0), 0.0}), c.in(0) * slope, c.in(0));
 }
 
-// Casts to eight-bit floats as attribute saturate asks, and to other dtypes as cast() does. The plain conversion
-// saturates finite numbers but keeps an infinity where the dtype has one, so every other behaviour needs a clamp or a
-// selection before it.
+// Casts to eight-bit floats as attribute `saturate` says, and to other dtypes as cast() does. The op cast saturates
+// finite numbers but keeps infinities if the dtype has them; any other behaviour needs a clamp or a selection before
+// it.
 T cast_saturating(Call& c, T x, DType dtype) {
   if (!saturates(dtype) || !is_float(x.dtype()) || x.dtype() == dtype) return cast(x, dtype);
   const double largest = info(dtype).largest;
   if (x.dtype() == DType::f8e4m3fn || x.dtype() == DType::f8e5m2) x = cast(x, DType::f32);
   if (c.attr("saturate", 1) != 0) return cast(apply(Op::min, {apply(Op::max, {x, -largest}), largest}), dtype);
-  // A number overflows if it exceeds the largest number by more than half a step. A tie goes to the even neighbour,
-  // which for f8e4m3fn is the largest number itself, so that only a tie of f8e5m2 overflows.
+  // A number overflows if it exceeds the largest one by more than half a step. A tie is rounded to the even neighbour.
+  // For f8e4m3fn that is the largest number itself, so ties overflow only for f8e5m2.
   const bool infinite = dtype == DType::f8e5m2;
   const double first = infinite ? 61440 : 464;
   const T over = apply(infinite ? Op::ge : Op::gt, {apply(Op::abs, {x}), first});
@@ -126,7 +127,7 @@ T cast_to(Call& c) {
 }
 
 T cast_like(Call& c) {
-  // A constant stays a constant even if the tensor that gives the dtype is data.
+  // If input 0 is constant, so is the result, even if the tensor that gives the dtype is not.
   const Literal* known = c.literal(0);
   const DType to = c.dtype(1);
   if (known != nullptr && to != DType::b1 && !saturates(to) && !saturates(known->dtype)) {
@@ -149,7 +150,7 @@ T is_inf(Call& c) {
 T dropout(Call& c) {
   const Literal* training = c.has(2) ? c.literal(2) : nullptr;
   if (c.has(2) && training == nullptr) c.missing("input 2, training_mode, must be constant");
-  // A dropout ratio of 0 drops nothing, even in training.
+  // With a ratio of 0, dropout drops nothing, even in training.
   const bool drops = training != nullptr && training->at(0) != 0 && (!c.has(1) || c.number(1) != 0);
   if (drops) c.missing("training_mode: only inference is supported");
   const T x = c.in(0);
@@ -159,8 +160,8 @@ T dropout(Call& c) {
 
 namespace {
 
-// Returns a scale or zero point in a shape that broadcasts with x. `value` has one number or, along attribute axis, one
-// for each slice or, if attribute block_size is given, one for each block.
+// Returns a scale or zero point in a shape that broadcasts with x. `value` has one number, or one for each slice along
+// attribute `axis`, or, if attribute `block_size` is given, one for each block along this axis.
 T per_axis(Call& c, T value, T x) {
   if (const int64_t block = c.attr("block_size", 0); block != 0) {
     const int64_t axis = c.axis(c.attr("axis", 1), x.rank()), n = x.extent(axis);
@@ -194,7 +195,7 @@ T dequantize(Call& c) {
   const T x = c.in(0), scale = c.in(1);
   T centred = cast(x, scale.dtype());
   if (c.has(2)) {
-    // A difference in int32 would be exact. In the float dtype of the scale the difference of two int8 is exact too.
+    // The difference of two int8 is exact in the scale's float dtype, as it would be in int32.
     centred = centred - cast(per_axis(c, c.in(2), x), scale.dtype());
   }
   const T y = centred * per_axis(c, scale, x);

@@ -1,4 +1,4 @@
-// Normalisations: statistics over some axes, then a scale and a shift.
+// Normalisations: statistics are computed over some axes, then the input is scaled and shifted.
 #include <algorithm>
 
 #include "compiler/import/rows/rows.h"
@@ -6,7 +6,7 @@
 namespace wl::onnx_import {
 namespace {
 
-// Returns x in the dtype that statistics are computed in: at least f32, unless the node's stash_type says otherwise.
+// Returns x in the dtype in which statistics are computed: at least f32, unless the node's stash_type is not FLOAT.
 T stash(Call& c, T x) {
   const int64_t type = c.attr("stash_type", 1);
   if (x.dtype() == DType::f64 || type != 1) return x;
@@ -14,7 +14,7 @@ T stash(Call& c, T x) {
 }
 
 struct Centred {
-  T mean, inverse;  // statistics in a shape without the reduced axes
+  T mean, inverse;  // mean and 1 / standard deviation, without the reduced axes
   T normal;         // the normalised input, (x - mean) * inverse
 };
 
@@ -39,7 +39,7 @@ T layer_norm_of(Call& c, T x, int scale, int bias, double epsilon) {
   T y = cast(parts.normal, x.dtype());
   if (c.has(scale)) y = y * c.in(scale);
   if (c.has(bias)) y = y + c.in(bias);
-  // Statistics are outputs of the dtype that stash_type says, whatever dtype they were computed in.
+  // Statistics that are outputs have the dtype that attribute stash_type says, even if they were computed in another.
   const auto statistic = [&](T of) { return cast(kept(of, axes, x.shape()), c.dtype_attr("stash_type", DType::f32)); };
   if (c.wants(1)) c.set(1, statistic(parts.mean));
   if (c.wants(2)) c.set(2, statistic(parts.inverse));
@@ -50,7 +50,7 @@ T rms_norm_of(Call& c, T x, int scale, double epsilon) {
   const auto axes = axes_from(c.axis(c.attr("axis", -1), x.rank()), x.rank());
   const T wide = stash(c, x);
   const T inverse = apply(Op::rsqrt, {mean(wide * wide, axes, false) + epsilon});
-  // The result has the type of the scale, which need not be that of the input.
+  // The result has the dtype of the scale, which may differ from that of the input.
   const T y = cast(wide * stretch(inverse, axes, x.shape()), c.has(scale) ? c.dtype(scale) : x.dtype());
   return c.has(scale) ? y * c.in(scale) : y;
 }
@@ -92,8 +92,8 @@ T batch_norm(Call& c) {
   for (int i = 1; i < c.outputs(); ++i) {
     if (c.wants(i)) c.missing("output ", i, ": statistics of training are not supported");
   }
-  // Factors per channel are combined first, so that one subtraction, one multiplication and one addition remain for
-  // each element. Scale and shift, and mean and variance, may have dtypes of their own.
+  // The factors of a channel are combined first, so that each element needs only one subtraction, one multiplication
+  // and one addition. Scale and shift, and mean and variance, may have other dtypes than the input.
   DType wide = x.dtype();
   for (int i = 1; i < 5; ++i)
     if (c.dtype(i) != wide) wide = wide == DType::f64 || c.dtype(i) == DType::f64 ? DType::f64 : DType::f32;
@@ -115,7 +115,7 @@ T group_norm(Call& c) {
   const T grouped = reshape(stash(c, x), split);
   const auto axes = axes_from(2, grouped.rank());
   T y = cast(centre(grouped, axes, c.attr_number("epsilon", 1e-5)).normal, x.dtype());
-  // Until version 20 scale and bias had one number per group, since version 21 per channel.
+  // Up to opset version 20, scale and bias have one number per group; since version 21, one per channel.
   if (c.opset() < 21) {
     y = y * along(c.in(1), 1, y.rank()) + along(c.in(2), 1, y.rank());
     return reshape(y, x.shape());
@@ -136,7 +136,7 @@ T mean_variance_norm(Call& c) {
   const auto axes = c.axes(c.attr_ints("axes", {0, 2, 3}), x.rank());
   const T centred = x - stretch(mean(x, axes, false), axes, x.shape());
   const T deviation =
-      // The order of operations is that of the standard's function body.
+      // The epsilon is added after the square root, as in the standard's function body.
       apply(Op::sqrt, {mean(centred * centred, axes, false)}) + 1e-9;
   return centred / stretch(deviation, axes, x.shape());
 }
@@ -147,7 +147,7 @@ T lp_norm(Call& c) {
   if (p != 1 && p != 2) c.missing("attribute p = ", p, "; supported are 1 and 2");
   T norm = reduce(Op::reduce_sum, p == 1 ? apply(Op::abs, {x}) : x * x, {axis}, false);
   if (p == 2) norm = apply(Op::sqrt, {norm});
-  const T divisor = select(apply(Op::eq, {norm, 0.0}), 1.0, norm);  // a divisor of 1 keeps a row of zeros zero
+  const T divisor = select(apply(Op::eq, {norm, 0.0}), 1.0, norm);  // in a row of zeros, a divisor of 1 leaves zeros
   return x / stretch(divisor, {axis}, x.shape());
 }
 
@@ -165,7 +165,8 @@ T local_response_norm(Call& c) {
   return x * apply(Op::pow, {base, -c.attr_number("beta", 0.75)});
 }
 
-// Normalises the sum of the inputs, which is also output 3. onnxruntime never fills outputs 1 and 2, the statistics.
+// Normalises the sum of the inputs. This sum is also output 3; outputs 1 and 2, the statistics, are never filled by
+// onnxruntime.
 T skip_layer_norm(Call& c) {
   T x = c.in(0) + c.in(1);
   if (c.has(4)) x = x + c.in(4);

@@ -1,12 +1,12 @@
-// Ops on patches of images, and crops.
+// Ops on patches of images, and ops that crop tensors.
 #include <algorithm>
 
 #include "compiler/import/rows/rows.h"
 
 namespace wl::onnx_import {
 
-// Adds up all patches, each at its position in the image. Each term of the sum is one tap (element of a patch) of all
-// patches.
+// Adds up all patches, each at its position in the image. The sum has a term for each tap (position within a patch),
+// which adds this element of all patches at once.
 T col_to_im(Call& c) {
   const T x = c.in(0);
   const auto image = c.ints(1), block = c.ints(2);

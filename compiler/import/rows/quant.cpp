@@ -1,4 +1,5 @@
-// Quantised arithmetic: integers are centred, computed with in 32 bits or as floats, scaled, rounded and saturated.
+// Quantised arithmetic. Zero points are subtracted from integers, ops compute in 32 bits or in floats, and results are
+// scaled, rounded and saturated.
 #include <algorithm>
 #include <cmath>
 
@@ -25,7 +26,7 @@ T on_matrix(T value, int64_t axis, int64_t rank) {
 }
 
 struct Quantised {
-  T scale, zero;  // zero is no tensor if the zero point is 0
+  T scale, zero;  // `zero` is absent (an empty T) if the zero point is 0
 };
 
 Quantised quantised(Call& c, int scale, int zero) {
@@ -38,8 +39,8 @@ T store(T x, T scale, T zero, DType dtype) {
   if (bits > 16 || is_float(dtype)) x.call().missing("quantising to ", name_of(dtype), " is not supported");
   const double low = is_signed(dtype) ? -std::ldexp(1, bits - 1) : 0;
   const double high = std::ldexp(1, is_signed(dtype) ? bits - 1 : bits) - 1;
-  // After the rounding, the arithmetic is in i32, which is exact. The clamp before it, to twice the range of `dtype`,
-  // loses nothing.
+  // After the rounding, i32 arithmetic is exact. Clamping to twice the range of `dtype` first makes every value fit an
+  // i32 and does not change the result.
   const double most = 2 * (high - low);
   T y = apply(Op::round, {x / cast(scale, x.dtype())});
   y = cast_whole(apply(Op::min, {apply(Op::max, {y, -most}), most}), DType::i32);
@@ -67,13 +68,15 @@ bool is_zero(Call& c, int input) {
   return literal != nullptr && literal->is_splat() && literal->at(0) == 0;
 }
 
-// Returns the zero point of an operand of a matrix product, reshaped by on_matrix(), or no tensor if it is absent or 0.
+// Returns the zero point of an operand of a matrix product, reshaped by on_matrix(). If the zero point is absent or 0,
+// returns an empty T (no tensor).
 T matrix_zero(Call& c, int input, int64_t axis, int64_t rank) {
   return c.has(input) && !is_zero(c, input) ? on_matrix(c.in(input), axis, rank) : T();
 }
 
-// Returns the matrix product of a - a_zero and b - b_zero in i32. The zero points must have shapes that broadcast; no
-// tensor stands for 0. Matrices of bytes are multiplied as they are, and what the zero points add is then subtracted.
+// Returns the matrix product of a - a_zero and b - b_zero in i32. Zero points must have shapes that broadcast; an empty
+// T (no tensor) stands for 0. Matrices of bytes are multiplied as they are, and the contribution of the zero points is
+// then subtracted.
 T integer_matmul(T a, T a_zero, T b, T b_zero) {
   const auto wide = [](T x) { return cast(x, DType::i32); };
   if (!is_byte(a.dtype()) || !is_byte(b.dtype()) || a.rank() < 2 || b.rank() < 2)
@@ -81,7 +84,8 @@ T integer_matmul(T a, T a_zero, T b, T b_zero) {
   if (a_zero.valid()) a_zero = wide(a_zero);
   if (b_zero.valid()) b_zero = wide(b_zero);
   if (a.dtype() == b.dtype()) {
-    // Machines multiply u8 with i8, so one of two operands of the same dtype is shifted by 128, as is its zero point.
+    // Machines multiply u8 with i8. If both operands have the same dtype, 128 is added to or subtracted from the
+    // elements and the zero point of one of them.
     const double by = a.dtype() == DType::u8 ? -128 : 128;
     T &moved = by < 0 ? b : a, &zero = by < 0 ? b_zero : a_zero;
     moved = cast(wide(moved) + by, by < 0 ? DType::i8 : DType::u8);
@@ -103,7 +107,7 @@ DType wide_of(T scale) {
 }  // namespace
 
 T mat_mul_integer(Call& c) {
-  // A zero point is one number, or one per row of A and one per column of B.
+  // A zero point is one number, or has one entry for each row of A or each column of B.
   const auto zero = [&](int operand, int index) {
     if (!c.has(index) || is_zero(c, index)) return T();
     T point = c.in(index);
@@ -154,7 +158,7 @@ T dynamic_quantize(Call& c) {
   return store(x, safe, zero, DType::u8);
 }
 
-// An op of com.microsoft. Its inputs are a, scale and zero point of a, b, scale and zero point of b, and scale and zero
+// An op of com.microsoft. Its inputs are: a, its scale and zero point; b, its scale and zero point; scale and zero
 // point of the result.
 T qlinear_binary(Call& c, Op op) {
   const Quantised qa = quantised(c, 1, 2), qb = quantised(c, 4, 5), qy = quantised(c, 6, 7);
@@ -163,7 +167,7 @@ T qlinear_binary(Call& c, Op op) {
   return store(y, on_axis(qy.scale, 0, 0), qy.zero.valid() ? on_axis(qy.zero, 0, 0) : T(), c.dtype(0));
 }
 
-// An op of com.microsoft. Its inputs are x, scale and zero point of x, and scale and zero point of the result.
+// An op of com.microsoft. Its inputs are: x, its scale and zero point; scale and zero point of the result.
 T qlinear_unary(Call& c, T (*f)(Call&, T)) {
   const Quantised qx = quantised(c, 1, 2), qy = quantised(c, 3, 4);
   const T y = f(c, real(c.in(0), qx, wide_of(qx.scale)));

@@ -1,5 +1,5 @@
-// RNN, GRU and LSTM, unrolled. The products of the weights with the inputs are computed for all steps at once; then one
-// step follows the other.
+// RNN, GRU and LSTM are unrolled. The products of the weights with the inputs are computed for all steps at once; the
+// rest is computed one step after another.
 #include <functional>
 
 #include "compiler/import/rows/rows.h"
@@ -10,7 +10,7 @@ namespace {
 using Function = std::function<T(T)>;
 
 // The activation functions of a node. The call operator returns function `number` of a direction: the one that the node
-// names or, if it names none, the one that defaults[number] names.
+// names for it or, if the node names none, the one called defaults[number].
 class Activations {
  public:
   Activations(Call& c, std::vector<std::string> defaults)
@@ -73,10 +73,11 @@ struct State {
   T hidden, cell;
 };
 
-// The operands of one direction. All gates are in one matrix, and the two biases are added up where that is correct.
+// The operands of one direction. One matrix has the weights of all gates, and the two biases are added up if that is
+// correct.
 struct Direction {
-  T inputs;     // products of inputs and weights, with biases added; shape: [steps, batch, gates * hidden]
-  T recurrent;  // shape: [gates * hidden, hidden]
+  T inputs;     // inputs times weights, plus biases; shape: [steps, batch, gates * hidden]
+  T recurrent;  // weights of the previous step's result; shape: [gates * hidden, hidden]
   T recurrent_bias;
   T peepholes;
   int number;
@@ -99,7 +100,8 @@ T recur(T hidden, T weights) {
   return contract(hidden, weights, "bh,gh->bg");
 }
 
-// Reverses the first `length` steps of each sequence, or all steps if `length` is no tensor. x: [steps, batch, ...].
+// Reverses the first `length` steps of each sequence of x, [steps, batch, ...]. If `length` is absent (an empty T), all
+// steps are reversed.
 T reversed(T x, T length) {
   const int64_t steps = x.extent(0);
   if (!length.valid()) return slice_axis(x, 0, steps - 1, -1, steps);
@@ -109,7 +111,8 @@ T reversed(T x, T length) {
 }
 
 // Unrolls a node and returns its output 0. The inputs of the node are 0 x, 1 W, 2 R, 3 B, 4 sequence_lens, 5 initial_h
-// and, if it has cells, 6 initial_c and 7 P. `split_bias`: the recurrent bias is not added to that of the inputs.
+// and, for nodes with cells, 6 initial_c and 7 P. `split_bias`: the recurrent bias must be kept apart from the bias of
+// the inputs.
 T run(Call& c, int64_t gates, bool cells, bool split_bias, const Step& step) {
   const bool batch_first = c.attr("layout", 0) != 0;
   T x = c.in(0);
@@ -181,7 +184,7 @@ T run(Call& c, int64_t gates, bool cells, bool split_bias, const Step& step) {
   };
   c.set(1, last(last_hidden));
   if (cells) c.set(2, last(last_cell));
-  const T y = concat(outputs, 1);  // shape: [steps, directions, batch, hidden]
+  const T y = concat(outputs, 1);  // results of all steps: [steps, directions, batch, hidden]
   return batch_first ? transpose(y, {2, 0, 1, 3}) : y;
 }
 

@@ -1,4 +1,4 @@
-// Reductions, and ops along one axis that are made of them.
+// Reductions, and ops along one axis that are decomposed into reductions.
 #include <algorithm>
 #include <limits>
 
@@ -22,8 +22,8 @@ Axes axes_of(Call& c, int64_t rank) {
   return {c.axes(*std::move(given), rank), keep};
 }
 
-// Returns the axes that Softmax and similar ops reduce. Before version 13 the input was seen as a matrix whose columns
-// are all axes from `axis` on, and these were reduced. Since then only `axis` is.
+// Returns the axes that Softmax and similar ops reduce. Before opset version 13, these are all axes from `axis` on;
+// since then, only `axis` is reduced.
 std::vector<int64_t> softmax_axes(Call& c, int64_t rank) {
   if (c.opset() >= 13) {
     const int64_t axis = c.axis(c.attr("axis", -1), rank);
@@ -34,7 +34,7 @@ std::vector<int64_t> softmax_axes(Call& c, int64_t rank) {
 }
 
 struct Softmax {
-  T shifted, exps, sum;  // `sum` lacks the reduced axes
+  T shifted, exps, sum;  // `sum` does not have the reduced axes
   std::vector<int64_t> axes;
 };
 
@@ -49,8 +49,8 @@ Softmax softmax_parts(Call& c) {
   return parts;
 }
 
-// Returns the index along `axis` of the largest or smallest element. The axis is kept with extent 1. The index lies
-// within the axis whatever the elements are.
+// Returns the index along `axis` of the largest or smallest element; the result has extent 1 along `axis`. The index
+// lies within the axis for any elements, including NaN.
 T arg_index(T x, Op op, int64_t axis, bool last) {
   const T best = stretch(reduce(op, x, {axis}, false), {axis}, x.shape());
   const T index = x.call().iota(DType::i64, x.shape(), axis), hit = is_extreme(x, best);
@@ -85,7 +85,7 @@ T reduce_log_sum_exp(Call& c, T x) {
   const auto [axes, keep] = axes_of(c, x.rank());
   if (axes.empty()) return x;
   const T max = reduce(Op::reduce_max, x, axes, false);
-  // If all elements are -inf or one is inf, subtracting the maximum would give inf - inf.
+  // If all elements are -inf, or one is inf, the maximum is not subtracted, since inf - inf is NaN.
   const T infinite = apply(Op::eq, {apply(Op::abs, {max}), std::numeric_limits<double>::infinity()});
   const T shift = select(infinite, 0.0, max);
   const T exps = apply(Op::exp, {x - stretch(shift, axes, x.shape())});
@@ -124,8 +124,8 @@ T hardmax(Call& c) {
   if (axes.empty()) return c.constant(1, x.dtype(), shape);
   int64_t rows = 1, row = 1;
   for (int64_t i = 0; i < x.rank(); ++i) (std::count(axes.begin(), axes.end(), i) != 0 ? row : rows) *= x.extent(i);
-  // A single axis stays where it is. Before version 13 there may be several axes; they are the last ones and become
-  // one.
+  // Before opset version 13 there may be several axes. These are the last ones and are merged into one; a single axis
+  // is left in its place.
   int64_t axis = axes[0];
   if (axes.size() > 1) {
     x = reshape(x, {rows, row});

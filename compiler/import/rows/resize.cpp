@@ -1,5 +1,6 @@
-// Resizes one axis at a time. Each output element is a weighted sum of a few input elements with constant weights. The
-// input elements are read by views where their positions are regular, and otherwise by a gather with constant indices.
+// Resizes one axis at a time. Each output element is a weighted sum of a few input elements; the weights are constants.
+// Views read the input elements if their positions are evenly spaced, and a gather with constant indices does
+// otherwise.
 #include <algorithm>
 #include <cmath>
 
@@ -9,7 +10,7 @@ namespace wl::onnx_import {
 namespace {
 
 struct Axis {
-  double scale = 1, low = 0, high = 1;  // low and high are the bounds of the region of tf_crop_and_resize
+  double scale = 1, low = 0, high = 1;  // low, high: the bounds of the region of tf_crop_and_resize
   int64_t size = 0;
 };
 
@@ -19,8 +20,8 @@ struct Manner {
   double cubic = -0.75, outside = 0;
 };
 
-// Output element n is the sum over t of weight[t][n] times input element index[t][n]. If outside[n] is not 0, output
-// element n is a constant (Manner::outside) instead.
+// Output element n is the sum of weight[t][n] times input element index[t][n] over all t. If outside[n] is not 0,
+// output element n is the constant Manner::outside instead.
 struct Taps {
   std::vector<std::vector<int64_t>> index;
   std::vector<std::vector<double>> weight;
@@ -33,8 +34,8 @@ double keys(double x, double a) {
   return x < 2 ? ((a * x - 5 * a) * x + 8 * a) * x - 4 * a : 0;
 }
 
-// Returns the weights of the neighbours of a point that lies `ratio` (0 < ratio <= 1) after the input element before
-// it.
+// Returns the weights of the input elements around a point. The nearest input element before the point is at distance
+// `ratio`, where 0 < ratio <= 1.
 std::vector<double> weights_of(const Manner& how, double ratio, double scale) {
   if (how.mode == "nearest") {
     const bool next = ratio == 1 || how.nearest == "ceil" || (how.nearest == "round_prefer_floor" && ratio > 0.5) ||
@@ -105,7 +106,7 @@ Taps taps_of(Call& c, const Manner& how, const Axis& axis, int64_t input) {
   return taps;
 }
 
-// Returns x[.., index[n], ..] along an axis.
+// Returns x[.., index[n], ..] for all n, where the index is along `axis`.
 T pick(T x, int64_t axis, const std::vector<int64_t>& index, std::string_view name) {
   const auto n = static_cast<int64_t>(index.size());
   const int64_t step = n > 1 ? index[1] - index[0] : 1;
@@ -180,7 +181,7 @@ T resized(Call& c, T x, const std::vector<Axis>& axes, const Manner& how) {
     if (same && axes[i].low == 0 && axes[i].high == 1) continue;
     x = resize_axis(x, static_cast<int64_t>(i), axes[i], how);
   }
-  // Integers are rounded, since a weighted sum that should be whole may just miss a whole number.
+  // Results for integer dtypes are rounded, since a weighted sum that should be a whole number may be slightly less.
   return whole ? cast(apply(Op::round, {x}), dtype) : x;
 }
 

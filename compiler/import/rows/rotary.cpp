@@ -1,4 +1,4 @@
-// Rotary embeddings, and layers of linear attention models, which carry a state from step to step.
+// Rotary embeddings, and layers of linear attention models, which pass on a state from each step to the next.
 #include <cmath>
 
 #include "compiler/import/rows/attention.h"
@@ -37,8 +37,8 @@ T rotate(T x, T cosine, T sine, int64_t head_axis, bool interleaved) {
 
 namespace {
 
-// Fails unless the caches have one column for each pair of elements that the embedding turns, which are all elements of
-// a head or, if the node has attribute rotary_embedding_dim, that many.
+// Fails unless the caches have one column for each pair of elements that the embedding rotates. These are all elements
+// of a head or, if the node has attribute rotary_embedding_dim, that many elements of it.
 void check_columns(Call& c, T cosine, int64_t size) {
   const int64_t part = c.attr("rotary_embedding_dim", 0), turned = part > 0 ? part : size;
   const int64_t columns = cosine.rank() > 0 ? cosine.extent(cosine.rank() - 1) : 0;
@@ -50,7 +50,7 @@ void check_columns(Call& c, T cosine, int64_t size) {
 
 T rotary(Call& c, T x, T cosine, T sine, int64_t heads) {
   const bool interleaved = c.attr("interleaved", 0) != 0;
-  if (x.rank() == 4) {  // shape: [batch, heads, length, size]
+  if (x.rank() == 4) {  // x has the shape [batch, heads, length, size]
     check_columns(c, cosine, x.extent(3));
     return rotate(x, cosine, sine, 1, interleaved);
   }
@@ -74,8 +74,8 @@ T rotary_embedding(Call& c) {
   return rotary(c, c.in(0), cosine, sine, c.attr("num_heads", 0));
 }
 
-// An op of com.microsoft, with the positions as input 1. They may be one number, the position of the first element of a
-// sequence.
+// RotaryEmbedding of com.microsoft. Input 1 has the positions; if it is one number, that is the position of the first
+// element of each sequence.
 T rotary_embedding_ms(Call& c) {
   const T x = c.in(0);
   if (c.attr("is_packed_batching", 0) != 0) c.missing("attribute is_packed_batching is not supported");

@@ -1,12 +1,12 @@
-// The decompositions of ONNX ops that take more than one line. table.cpp maps ONNX ops to these functions. There is one
-// file for each family of ops.
+// The rows of the import table that take more than one line: functions that decompose an ONNX op. table.cpp maps ONNX
+// ops to these functions. Each family of ops has a file.
 #pragma once
 
 #include "compiler/import/call.h"
 
 namespace wl::onnx_import {
 
-constexpr int64_t kMaxSteps = 1024;  // largest number of steps of a loop that is unrolled
+constexpr int64_t kMaxSteps = 1024;  // the most steps for which a loop is unrolled
 
 inline T abs(T x) {
   return apply(Op::abs, {x});
@@ -15,7 +15,7 @@ inline T sqrt(T x) {
   return apply(Op::sqrt, {x});
 }
 
-// The following rows are defined in math.cpp.
+// The functions below are defined in math.cpp.
 T unary(Call& c, Op op);
 T binary(Call& c, Op op);
 T variadic(Call& c, Op op);
@@ -30,7 +30,7 @@ T dropout(Call& c);
 T quantize(Call& c);
 T dequantize(Call& c);
 
-// The following rows are defined in functions.cpp.
+// The functions below are defined in functions.cpp.
 T sinh(Call& c);
 T cosh(Call& c);
 T tan(Call& c);
@@ -43,20 +43,20 @@ T softplus(T x);
 T gelu_erf(T x);
 T gelu_tanh(T x);
 
-// The following rows are defined in reduce.cpp.
-T reduced(Call& c, Op op, T x);  // reads axes, keepdims and noop_with_empty_axes of any version
+// The functions below are defined in reduce.cpp.
+T reduced(Call& c, Op op, T x);  // handles axes, keepdims and noop_with_empty_axes of all opset versions
 T reduce_mean(Call& c);
 T reduce_log_sum_exp(Call& c, T x);
-T in_floats(Call& c, T (*f)(Call& c, T x));  // f(input 0); integers are computed in f64 and cast back
+T in_floats(Call& c, T (*f)(Call& c, T x));  // returns f(input 0), for integers computed in f64 and cast back
 T arg_extreme(Call& c, Op op);
 T softmax(Call& c);
 T log_softmax(Call& c);
 T hardmax(Call& c);
-// Returns whether each element of x is the extreme of its row: equal to `extreme`, the row's maximum or minimum
-// stretched to the shape of x, or NaN. The extreme of a row with a NaN is NaN.
+// Returns for each element of x whether it is the extreme of its row: equal to `extreme`, or NaN. `extreme` is the
+// row's maximum or minimum, broadcast to the shape of x; it is NaN if the row has a NaN.
 T is_extreme(T x, T extreme);
 
-// The following rows are defined in norm.cpp.
+// The functions below are defined in norm.cpp.
 T layer_norm(Call& c);
 T rms_norm(Call& c);
 T batch_norm(Call& c);
@@ -68,28 +68,28 @@ T local_response_norm(Call& c);
 T skip_layer_norm(Call& c);
 T skip_rms_norm(Call& c);
 
-// The following rows are defined in contract.cpp.
+// The functions below are defined in contract.cpp.
 T mat_mul(Call& c);
 T fused_mat_mul(Call& c);
 T gemm(Call& c);
 T einsum(Call& c);
 T matmul(T a, T b);
 
-// The following row is defined in blocks.cpp.
+// The function below is defined in blocks.cpp.
 T mat_mul_n_bits(Call& c);
 
-// The following rows are defined in conv.cpp, except with_bias(), which is in math.cpp.
-T convolution(Call& c, T x, T w);  // uses the node's attributes for padding, strides, dilations and groups
+// The functions below are defined in conv.cpp, except with_bias(), which is in math.cpp.
+T convolution(Call& c, T x, T w);  // takes padding, strides, dilations and groups from the node's attributes
 T conv(Call& c);
 T conv_transpose(Call& c);
-T with_bias(Call& c, T y);  // returns y plus input 2, one number for each channel, or y if there is no input 2
+T with_bias(Call& c, T y);  // returns y plus input 2, which has a number for each channel; y if it is absent
 T max_pool(Call& c);
 T average_pool(Call& c);
 T lp_pool(Call& c);
 T global_pool(Call& c, Op op);
 T global_lp_pool(Call& c);
 
-// The following rows are defined in view.cpp.
+// The functions below are defined in view.cpp.
 T reshape_to(Call& c);
 T flatten(Call& c);
 T squeeze(Call& c);
@@ -104,7 +104,7 @@ T concat_all(Call& c);
 T depth_to_space(Call& c);
 T space_to_depth(Call& c);
 
-// The following rows are defined in index.cpp.
+// The functions below are defined in index.cpp.
 T constant_value(Call& c);
 T constant_of_shape(Call& c);
 T shape_of(Call& c);
@@ -116,35 +116,35 @@ T one_hot(Call& c);
 T gather(Call& c);
 T gather_elements(Call& c);
 T gather_nd(Call& c);
-// Returns the place of each index, which is its position 0, ..., `extent` - 1 along an axis; a negative index counts
-// from the end. An index out of range is an error: while importing if the indices are known, as every `step`-th element
-// of `known` from `from` on, and at run time if `known` is null.
+// Returns the position, 0 to `extent` - 1 along an axis, that each index selects; a negative index counts from the end.
+// An index out of range is an error. If `known` is null, this error is reported when the graph is executed. Otherwise
+// it is reported while importing, for every `step`-th element of `known` from `from` on.
 T place_in(T index, int64_t extent, const Literal* known, int64_t from = 0, int64_t step = 1);
-// Fails if one of the elements `from`, `from` + `step`, ... of `known` is below `least` or not below `extent`. Checks
-// nothing if `known` is null.
+// Fails if one of the elements `from`, `from` + `step`, ... of `known` is not in [`least`, `extent`). Checks nothing if
+// `known` is null.
 void check_places(Call& c, const Literal* known, int64_t least, int64_t extent, int64_t from = 0, int64_t step = 1);
-// Renumbers elements of a tensor [batch, channels, spatial...]: `index` has their row-major numbers, and the result has
-// their numbers in the order in which the first spatial axis moves fastest.
+// Returns the indices of elements of a tensor [batch, channels, spatial...] if its spatial axes were stored in the
+// opposite order, the first one innermost. `index` has the row-major indices of these elements.
 T columns_first(T index, const Shape& shape);
-T gather_axis(T x, T index, int64_t axis);  // returns x[.., index, ..]; the axes of `index` replace `axis`
+T gather_axis(T x, T index, int64_t axis);  // returns x[.., index, ..], where the axes of `index` replace `axis`
 
-// The following rows are defined in bits.cpp.
+// The functions below are defined in bits.cpp.
 T bit_shift(Call& c);
 T bitwise_not(Call& c);
 T bit_cast(Call& c);
 
-// The following rows are defined in loss.cpp.
+// The functions below are defined in loss.cpp.
 T negative_log_likelihood(Call& c);
 T softmax_cross_entropy(Call& c);
 
-// The following rows are defined in attention.cpp and rotary.cpp.
+// The functions below are defined in attention.cpp and rotary.cpp.
 T attention(Call& c);
 T rotary_embedding(Call& c);
 T rotary_embedding_ms(Call& c);
 T linear_attention(Call& c);
 T causal_conv(Call& c);
 
-// The following rows are defined in resize.cpp and sample.cpp.
+// The functions below are defined in resize.cpp and sample.cpp.
 T resize(Call& c);
 T upsample(Call& c);
 T grid_sample(Call& c);
@@ -152,7 +152,7 @@ T affine_grid(Call& c);
 T roi_align(Call& c);
 T deform_conv(Call& c);
 
-// The following rows are defined in scatter.cpp and sort.cpp.
+// The functions below are defined in scatter.cpp and sort.cpp.
 T scatter_elements(Call& c);
 T scatter_nd(Call& c);
 T tensor_scatter(Call& c);
@@ -164,23 +164,23 @@ T compress(Call& c);
 T unique(Call& c);
 T non_max_suppression(Call& c);
 
-// The following rows are defined in recurrent.cpp.
+// The functions below are defined in recurrent.cpp.
 T rnn(Call& c);
 T gru(Call& c);
 T lstm(Call& c);
 
-// The following rows are defined in signal.cpp.
+// The functions below are defined in signal.cpp.
 T dft(Call& c);
 T stft(Call& c);
 T mel_weight_matrix(Call& c);
-T window_of(Call& c, double a0, double a1, double a2);  // returns the window a0 - a1 cos t + a2 cos 2t
+T window_of(Call& c, double a0, double a1, double a2);  // returns the window a0 - a1 cos t + a2 cos 2t of a signal
 T cumulative(Call& c, Op op);
 T determinant(Call& c);
 
-// The following rows are defined in text.cpp.
+// The functions below are defined in text.cpp.
 T count_ngrams(Call& c);
 
-// The following rows are defined in quant.cpp.
+// The functions below are defined in quant.cpp.
 T mat_mul_integer(Call& c);
 T qlinear_mat_mul(Call& c);
 T qlinear_conv(Call& c);
@@ -192,11 +192,11 @@ T qlinear_concat(Call& c);
 T mat_mul_integer_to_float(Call& c);
 T dynamic_quantize_mat_mul(Call& c);
 
-// The following rows are defined in patch.cpp.
+// The functions below are defined in patch.cpp.
 T col_to_im(Call& c);
 T center_crop_pad(Call& c);
 
-// The following rows are defined in fused.cpp.
+// The functions below are defined in fused.cpp.
 T fused_gemm(Call& c);
 T fused_conv(Call& c);
 T bias_split_gelu(Call& c);

@@ -1,4 +1,5 @@
-// Samples images at computed positions: grids, regions, deformed convolutions. A sample is a weighted sum of gathers.
+// Samples images at computed positions: grids, regions, deformed convolutions. A sample is a weighted sum of elements
+// that gathers read.
 #include <algorithm>
 #include <cmath>
 
@@ -17,7 +18,7 @@ T both(T a, T b) {
   return apply(Op::logical_and, {a, b});
 }
 
-// Reflects positions at both borders until they lie between them.
+// Reflects positions at `low` and `high` until they lie between these borders.
 T reflect(T x, double low, double high) {
   const double range = high - low;
   if (!(range > 0)) return x * 0.0 + low;
@@ -30,8 +31,9 @@ struct Sampler {
   std::string mode, padding;  // modes: linear, cubic, nearest; paddings: zeros, border, reflection
   bool align = false;
 
-  // One neighbour of every sample, along one axis or along several joined ones: its index, its weight, and whether it
-  // lies inside the image. A weight that is no tensor is 1; `inside` is no tensor if all neighbours lie inside.
+  // For every sample, one of the elements around it, along one axis or along several axes that were joined: its index,
+  // its weight, and whether it lies inside the image. An empty `weight` stands for 1, and an empty `inside` for
+  // elements that all lie inside.
   struct Tap {
     T index, weight, inside;
   };
@@ -44,7 +46,7 @@ struct Sampler {
     if (padding == "reflection") x = reflect(x, low, high);
     std::vector<Tap> result;
     const T first = mode == "nearest" ? x : floor_of(x);
-    // Neighbours are computed in integers, which are exact.
+    // Indices of elements are computed as integers, in which they are exact.
     const auto add = [&](double offset, T weight) {
       Tap tap{cast(first, DType::i64), weight, {}};
       if (offset != 0) tap.index = tap.index + offset;
@@ -76,8 +78,8 @@ struct Sampler {
     return result;
   }
 
-  // Samples x [batch, channels, extents...] and returns [batch, channels, points]. places[i], [batch, points], has the
-  // positions along spatial axis i in units of elements.
+  // Samples x, [batch, channels, extents...], and returns [batch, channels, points]. places[i], [batch, points], has
+  // the positions along spatial axis i, in units of elements.
   T operator()(T x, const std::vector<T>& places) const {
     Call& c = x.call();
     const Shape shape = x.shape();
@@ -140,7 +142,7 @@ T grid_sample(Call& c) {
   const int64_t points = x.extent(0) == 0 ? 0 : elements(result) / x.extent(0);
   std::vector<T> places;
   for (int64_t i = 0; i < spatial; ++i) {
-    // The grid stores the coordinate of the last axis first.
+    // In the grid, the coordinate of the last axis comes first.
     const T at = reshape(slice_axis(grid, grid.rank() - 1, spatial - 1 - i, 1, 1), {x.extent(0), points});
     const auto n = static_cast<double>(x.extent(i + 2));
     places.push_back(sampler.align ? (at + 1.0) * ((n - 1) / 2) : ((at + 1.0) * n - 1.0) * 0.5);
@@ -182,24 +184,24 @@ T affine_grid(Call& c) {
 namespace {
 
 struct Regions {
-  T x;      // shape: [batch, channels, height, width]
-  T rois;   // shape: [regions, 4]; columns: left, top, right, bottom
-  T batch;  // shape: [regions], dtype i64
+  T x;      // the image: [batch, channels, height, width]
+  T rois;   // the regions: [regions, 4]; columns: left, top, right, bottom
+  T batch;  // for each region, the number of its image in the batch: i64 [regions]
   int64_t height, width;
   double scale;
   bool half;
   bool max;
 };
 
-// Returns the mean or maximum of the rows x columns samples in each bin. Shape: [regions, channels, height, width].
+// Returns the mean or maximum of the `rows` x `columns` samples of each bin: [regions, channels, height, width].
 T align(const Regions& r, int64_t rows, int64_t columns) {
   Call& c = r.x.call();
   const int64_t regions = r.rois.extent(0), channels = r.x.extent(1), h = r.x.extent(2), w = r.x.extent(3);
   struct Line {
     T low, high, fraction, inside;
   };
-  // Returns the sampling positions along one axis, each as its two neighbours and the fraction of the way from the low
-  // to the high one. Shapes: [regions, bins * samples].
+  // Returns the sampling positions along one axis. For each, it returns the elements before and after the position, and
+  // the fraction of the way from the first to the second. Shapes: [regions, bins * samples].
   const auto line = [&](int64_t begin, int64_t bins, int64_t samples, int64_t extent) {
     const auto edge = [&](int64_t column) {
       return reshape(slice_axis(r.rois, 1, column, 1, 1), {regions, 1}) * r.scale - (r.half ? 0.5 : 0.0);

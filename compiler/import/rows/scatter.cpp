@@ -1,6 +1,6 @@
-// Scatters become gathers: each element of the output looks for the update that writes it. The element's position is
-// compared with the index of every update of its row, and the updates that match are reduced. ScatterND with small
-// constant indices and without a reduction compares them while importing.
+// Scatters become gathers: each element of the output looks for the update that writes it. For this, the element's
+// position is compared with the index of every update of its row, and the updates that match are reduced. For ScatterND
+// with small constant indices and without a reduction, positions and indices are compared while importing.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -15,14 +15,14 @@ double extreme(DType dtype, bool low) {
   return round_to(dtype, low ? -0x1p63 : 0x1p64);
 }
 
-// Scatters `updates` into `data` along axis 1. If `reduction` is "none", the last update of an element counts. data and
-// result: [before, n, after]; index: i64 [before, m, after or 1]; updates: [before, m, after].
+// Scatters `updates` into `data` along axis 1. If `reduction` is "none", the last of several updates of an element
+// counts. data and result: [before, n, after]; index: i64 [before, m, after or 1]; updates: [before, m, after].
 T scatter_rows(T data, T index, T updates, const std::string& reduction) {
   Call& c = data.call();
   const Shape shape = data.shape();
   const int64_t m = index.extent(1), n = shape[1];
   if (m == 0) return data;
-  // The shape of `hit` is [before, n, after or 1, m].
+  // `hit` says for each position and update whether they match: [before, n, after or 1, m].
   const T asked = transpose(index, {0, 2, 1});
   const T hit = apply(Op::eq, {c.iota(DType::i64, {1, n, 1, 1}, 1), unsqueeze(asked, {1})});
   if (reduction == "none") {
@@ -43,9 +43,9 @@ T scatter_rows(T data, T index, T updates, const std::string& reduction) {
   return apply(max ? Op::max : Op::min, {data, best});
 }
 
-// Does the work of scatter_rows() for constant indices without a reduction. `last` has the number of the last update of
-// each row, which alone counts, or -1 if the row has no update. `shape`, the shape given to `last`, broadcasts to that
-// of data.
+// Does the same as scatter_rows() for constant indices without a reduction. `last` has the number of the last update of
+// each row, which is the one that counts, or -1 for a row without update. `shape`, in which `last` is used, must
+// broadcast to that of data.
 T scatter_known(T data, T updates, const std::vector<int64_t>& last, const Shape& shape, std::string_view name) {
   Call& c = data.call();
   std::vector<int64_t> index = last;
@@ -61,15 +61,16 @@ T scatter_known(T data, T updates, const std::vector<int64_t>& last, const Shape
 
 constexpr int64_t kKnown = kLiteralBytes / 8;
 
-// Returns scatter(data, updates). Bool is widened to u8, a dtype with arithmetic, and the result is converted back.
+// Returns scatter(data, updates). Arithmetic needs another dtype than bool, so bools are cast to u8 and the result is
+// cast back.
 template <typename Scatter>
 T numeric(T data, T updates, Scatter scatter) {
   if (data.dtype() != DType::b1) return scatter(data, updates);
   return cast(scatter(cast(data, DType::u8), cast(updates, DType::u8)), DType::b1);
 }
 
-// Does what place_in() does, except that no index counts from the end: a negative index is an error. At run time this
-// works by moving the index below the range.
+// Like place_in(), but a negative index is an error instead of counting from the end. If indices are not known,
+// negative ones are moved below the range that place_in() accepts.
 T place_from_front(T index, int64_t extent, const Literal* known) {
   check_places(index.call(), known, 0, extent);
   if (known != nullptr) return index;
@@ -88,7 +89,7 @@ T scatter_elements(Call& c) {
   }
   const int64_t axis = c.axis(c.attr("axis", 0), data.rank()), n = data.extent(axis), m = index.extent(axis);
   index = place_in(index, n, c.literal(1));
-  // Indices may be shorter than the data along other axes. Data beyond them receives no update.
+  // Along other axes the indices may be shorter than the data, whose remaining elements get no update.
   std::vector<int64_t> low(data.shape().size(), 0), high = low;
   int64_t before = 1, after = 1;
   for (int64_t i = 0; i < data.rank(); ++i) {
@@ -152,7 +153,7 @@ T scatter_nd(Call& c) {
   return reshape(result, whole);
 }
 
-// Writes the update into a cache, starting at a position along the axis that is given for each batch.
+// Writes the update into a cache along an axis, starting at a position that each batch gives.
 T tensor_scatter(Call& c) {
   const T cache = c.in(0), update = c.in(1);
   const int64_t axis = c.axis(c.attr("axis", -2), cache.rank()), n = cache.extent(axis);
@@ -205,8 +206,8 @@ T max_unpool(Call& c) {
     area *= shape[i + 2];
   }
   const int64_t planes = shape[0] * shape[1];
-  // Indices number the elements of the whole tensor. The indices of a plane (one channel of one batch) must lie in that
-  // plane.
+  // An index refers to an element of the whole tensor. The indices of a plane (one channel of one batch) must lie in
+  // the plane.
   T local = reshape(index, {planes, points, 1}) - c.iota(DType::i64, {planes, 1, 1}, 0) * static_cast<double>(area);
   if (const Literal* known = c.literal(1); known == nullptr) {
     local = place_from_front(local, area, nullptr);

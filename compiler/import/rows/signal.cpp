@@ -10,15 +10,15 @@
 namespace wl::onnx_import {
 namespace {
 
-// Returns cos or sin of 2 pi i j / n for i < rows, j < columns. The product i j is reduced modulo n while it is an
-// integer.
+// Returns a matrix of cos or sin of 2 pi i j / n for i < rows, j < columns. The product i j is reduced modulo n while
+// it is still an integer, which is exact.
 T angles(Call& c, DType dtype, int64_t rows, int64_t columns, int64_t n, Op op) {
   c.check_shape({rows, columns});
   if (rows * columns <= kLiteralBytes / 8) {
     std::vector<double> values;
     for (int64_t i = 0; i < rows; ++i) {
       for (int64_t j = 0; j < columns; ++j) {
-        // At multiples of a quarter turn the values are exactly 0, 1 or -1.
+        // At multiples of 90 degrees the values are exactly 0, 1 or -1.
         const int64_t turns = i * j % n;
         const double at = 2 * std::numbers::pi * static_cast<double>(turns) / static_cast<double>(n);
         const bool quarter = turns * 4 % n == 0;
@@ -47,7 +47,7 @@ T resize_last(T x, int64_t n) {
 }
 
 struct Complex {
-  T real, imaginary;  // the imaginary part is no tensor if it is zero
+  T real, imaginary;  // `imaginary` is absent (an empty T) if it is zero
 };
 
 T multiply(T x, T matrix) {
@@ -60,8 +60,8 @@ T multiply(T x, T matrix) {
   return reshape(contract(reshape(x, {batch, n}), matrix, "bn,nk->bk"), shape);
 }
 
-// Returns `bins` elements of the Fourier transform of x along the last axis. `sign` is -1 for the forward transform and
-// 1 for the inverse, whose factor 1 / n is left out.
+// Returns the first `bins` elements of the Fourier transform of x along its last axis. `sign` is -1 for the forward
+// transform and 1 for the inverse one, which must still be multiplied by 1 / n.
 Complex transform(Complex x, int64_t n, int64_t bins, int sign) {
   Call& c = x.real.call();
   const T cosine = angles(c, x.real.dtype(), n, bins, n, Op::cos),
@@ -122,8 +122,8 @@ T dft(Call& c) {
     const Complex y = transform(parts, n, n, 1);
     return joined({restore(y.real) * factor, restore(y.imaginary) * factor});
   }
-  // In a one-sided spectrum every bin also stands for its mirror image, except the first one and, if n is even, the
-  // last one.
+  // In a one-sided spectrum every bin also stands for its mirror image. Exceptions are the first bin and, if n is even,
+  // the last one.
   const T bin = c.iota(x.dtype(), {bins}, 0);
   T single = apply(Op::eq, {bin, 0.0});
   if (n % 2 == 0) single = apply(Op::logical_or, {single, apply(Op::eq, {bin, static_cast<double>(n / 2)})});
@@ -205,7 +205,7 @@ T window_of(Call& c, double a0, double a1, double a2) {
   for (int64_t i = 0; i < n; ++i) {
     const double at = static_cast<double>(i) * turn;
     const double value = a0 - a1 * std::cos(at) + a2 * std::cos(2 * at);
-    // For integers the standard computes in f32, where a value that should be 1 is 1, and then truncates.
+    // For integer dtypes the standard computes in f32 and then truncates. In f32 a value that should be 1 is exactly 1.
     values.push_back(round_to(dtype, is_float(dtype) ? value : round_to(DType::f32, value)));
   }
   return c.set_literal(0, make_literal(dtype, {n}, std::move(values)));
@@ -214,7 +214,8 @@ T window_of(Call& c, double a0, double a1, double a2) {
 namespace {
 
 // Returns the inclusive scan of x along `axis` with the reduction `op`. A short axis is scanned by reducing one window
-// for each element. A long axis is split into blocks; each block is scanned in this way, and so are the blocks' totals.
+// for each element. A long axis is split into blocks; each block, and the series of the blocks' totals, is scanned in
+// this way.
 T running(T x, int64_t axis, Op op, double neutral) {
   constexpr int64_t kBlock = 32;
   const int64_t n = x.extent(axis);
@@ -236,7 +237,7 @@ T running(T x, int64_t axis, Op op, double neutral) {
   Shape totals = split;
   totals.erase(totals.begin() + axis + 1);
   const T total = reshape(slice_axis(inside, axis + 1, kBlock - 1, 1, 1), totals);
-  // The scan of the totals is shifted by one, so that each block gets the total of the blocks before it.
+  // The scanned totals are shifted by one block, so that each block gets the total of all blocks before it.
   std::vector<int64_t> shift(totals.size(), 0), none = shift;
   shift[static_cast<size_t>(axis)] = 1;
   const T before = pad(slice_axis(running(total, axis, op, neutral), axis, 0, 1, blocks - 1), shift, none, neutral);
@@ -264,8 +265,8 @@ T cumulative(Call& c, Op op) {
   return flip(running(x, axis, op, neutral));
 }
 
-// Computes a determinant by Householder reflections, unrolled. Each reflection reduces the first column to one number
-// and has determinant -1. No pivot is chosen by size, so the graph does not depend on data.
+// Computes a determinant by unrolled Householder reflections. Each reflection has determinant -1 and makes all elements
+// of the first column zero except one. No pivots are chosen, so the graph does not depend on the matrix's elements.
 T determinant(Call& c) {
   T x = c.in(0);
   const int64_t rank = x.rank(), n = rank < 2 ? -1 : x.extent(rank - 1);

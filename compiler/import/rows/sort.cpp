@@ -1,5 +1,5 @@
-// Ops that order or select elements. TopK is made of comparisons. An input whose values decide a shape must be
-// constant, and what it decides is computed while importing.
+// Ops that sort or select elements. TopK consists of comparisons. If the values of an input decide the shape of a
+// result, the input must be constant, and the result is computed while importing.
 #include <algorithm>
 #include <cmath>
 #include <numeric>
@@ -9,13 +9,13 @@
 namespace wl::onnx_import {
 namespace {
 
-// The ops that order elements take NaN to be above all numbers, as NumPy does.
+// Ops that sort elements treat NaN as larger than all numbers, as NumPy does.
 T is_nan(T x) {
   return apply(Op::ne, {x, x});
 }
 
-// Returns for each element how many elements of its row (the elements along `axis`) precede it in the sorted order.
-// Compares all pairs.
+// Returns for each element how many elements of its row (the elements along `axis`) precede it in the sorted order. All
+// pairs of elements are compared.
 T rank_of(T x, int64_t axis, bool largest) {
   Call& c = x.call();
   const int64_t n = x.extent(axis);
@@ -39,14 +39,15 @@ T rank_of(T x, int64_t axis, bool largest) {
   return reduce(Op::reduce_sum, cast(apply(Op::logical_or, {better, same}), DType::i64), {x.rank()}, false);
 }
 
-// Returns the indices of the k best elements, which are selected one after the other, each by a reduction over the
-// remaining ones. Suits a small k.
+// Returns the indices of the k best elements. They are selected one after another, each by a reduction over the
+// elements that are left, which is fast enough for small k.
 T choose_in_turn(T x, int64_t axis, int64_t k, bool largest) {
   Call& c = x.call();
   const auto n = static_cast<double>(x.extent(axis));
   T number = c.iota(DType::i64, x.shape(), axis), taken;
   const bool nan_last = is_float(x.dtype()) && !largest;
-  if (nan_last) {  // replaces NaN by infinities whose numbers come after the numbers of all other elements
+  // Replaces NaN by infinity, and numbers such elements after all others, so that they come last.
+  if (nan_last) {
     const T nan = is_nan(x);
     number = select(nan, number + n, number);
     x = select(nan, HUGE_VAL, x);
@@ -92,7 +93,7 @@ T top_k(Call& c) {
   if (k <= 16 && n > 64) {
     index = choose_in_turn(x, axis, k, largest);
   } else {
-    // Element r of the result is the one that r elements precede.
+    // Element r of the result is the element that r others precede.
     auto perm = axes_from(0, x.rank());
     perm.erase(perm.begin() + axis);
     perm.push_back(axis);
@@ -166,7 +167,7 @@ T compress(Call& c) {
 }
 
 T unique(Call& c) {
-  // A slice that is alone is distinct whatever its values, so these need not be constant.
+  // If there is only one slice, it is distinct for any values, so these need not be constant.
   const T data = c.in(0);
   const int64_t slices =
       c.has_attr("axis") ? data.extent(c.axis(c.attr("axis", 0), data.rank())) : elements(data.shape());
@@ -200,7 +201,7 @@ T unique(Call& c) {
   std::vector<int64_t> order(static_cast<size_t>(count));
   std::iota(order.begin(), order.end(), 0);
   std::stable_sort(order.begin(), order.end(), [&](int64_t a, int64_t b) { return compare(a, b) < 0; });
-  // Groups of equal slices. Each group begins with its first occurrence, since the sort is stable.
+  // Each entry of `groups` has equal slices. It begins with the first occurrence, since the sort is stable.
   std::vector<std::vector<int64_t>> groups;
   for (const int64_t slice : order) {
     if (groups.empty() || compare(groups.back()[0], slice) != 0) groups.emplace_back();

@@ -1,18 +1,20 @@
-// Ops on tokenised text: counts of n-grams of numbers.
+// Ops on tokenised text: they count n-grams of tokens, which are numbers.
 #include <algorithm>
 
 #include "compiler/import/rows/rows.h"
 
 namespace wl::onnx_import {
 
-// Counts how often each n-gram of a pool occurs, with its elements adjacent or up to a limit of other elements between
-// them. pool_int64s has the n-grams of 1, 2, ... elements; ngram_counts says where each length begins.
+// Counts how often each n-gram of a pool occurs in the input, with its elements adjacent or with up to a limit of other
+// elements between them. Attribute pool_int64s has the n-grams, sorted by length; ngram_counts says where each length
+// begins.
 namespace {
 
 constexpr size_t kMostOfAColumn = 16;
 
 // Returns which n-grams are added up in each column of the result: element [k][column] is the number of the column's
-// k-th n-gram, or -1 if it has none. columns[i] is the column of n-gram i, `width` the number of columns.
+// k-th n-gram, or -1 if the column has fewer. columns[i] is the column of n-gram i, and `width` is the number of
+// columns.
 std::vector<std::vector<int64_t>> sources_of(Call& c, const std::vector<int64_t>& columns, int64_t width,
                                              bool weighted) {
   std::vector<std::vector<int64_t>> sources;
@@ -49,7 +51,7 @@ T count_ngrams(Call& c) {
   const int64_t last = x.rank() - 1, length = x.extent(last);
   Shape rows = x.shape();
   rows.pop_back();
-  std::vector<T> counts;  // shapes: [rows..., n-grams of one length]
+  std::vector<T> counts;  // for each length n, counts of shape [rows..., n-grams of this length]
   int64_t done = 0;
   for (int64_t n = 1; n <= static_cast<int64_t>(begins.size()); ++n) {
     const auto size = static_cast<int64_t>(pool.size());
@@ -66,7 +68,7 @@ T count_ngrams(Call& c) {
     const T wanted = c.literal_tensor(pooled, cat(":grams", n));
     for (int64_t skip = 0; n >= least && n <= most && skip <= (n == 1 ? 0 : skips); ++skip) {
       if ((n - 1) * (skip + 1) >= length) continue;
-      const T places = window(cast(x, DType::i64), {last}, {n, 1, skip + 1});  // shape: [rows..., places, n]
+      const T places = window(cast(x, DType::i64), {last}, {n, 1, skip + 1});  // windows of n: [rows..., places, n]
       const T same = apply(Op::eq, {unsqueeze(places, {last + 1}), wanted});
       sum = sum +
             reduce(Op::reduce_sum, cast(reduce(Op::reduce_min, same, {last + 2}, false), DType::i64), {last}, false);
@@ -91,7 +93,7 @@ T count_ngrams(Call& c) {
     }
     const T part = gather_axis(grams, c.literal_tensor(int_literal({width}, sources[k]), cat(":columns", k)), last);
     if (k == 0) {
-      count = part;  // a column without n-gram gets the factor 0 below
+      count = part;  // a factor of 0 is applied below to columns without an n-gram
     } else {
       count = count + part * c.literal_tensor(make_literal(DType::i64, {width}, there), cat(":there", k));
     }

@@ -1,4 +1,4 @@
-// Ops that move elements without computing.
+// Ops that move elements and compute nothing.
 #include <algorithm>
 
 #include "compiler/import/rows/rows.h"
@@ -6,7 +6,7 @@
 namespace wl::onnx_import {
 namespace {
 
-// A slice start:end:step along one axis, with bounds clamped as NumPy does.
+// A slice start:end:step along one axis, whose bounds are clamped as in NumPy.
 struct Range {
   int64_t start, step, count;
 };
@@ -133,7 +133,7 @@ T split(Call& c) {
   const int64_t count = c.outputs();
   if (count < 1) c.fail("the node has no outputs, expected one for every part");
   if (!sizes) {
-    // Parts are equal, except that a remainder makes the last one smaller (allowed since version 18).
+    // All parts have the same extent, except that the last one may be smaller, which is allowed since opset version 18.
     if (c.attr("num_outputs", count) != count)
       c.fail("num_outputs is ", c.attr("num_outputs", 0), ", outputs are ", count);
     if (c.opset() < 18 && n % count != 0) c.fail("extent ", n, " does not split into ", count, " equal parts");
@@ -299,7 +299,7 @@ T space_to_depth(Call& c) {
   const T apart =
       transpose(reshape(x, {n, channels, h / b, b, w / b, b}),
                 column_row ? std::vector<int64_t>{0, 1, 3, 5, 2, 4} : std::vector<int64_t>{0, 3, 5, 1, 2, 4});
-  // An empty tensor fits any b, and b * b could overflow, so the extents are checked first.
+  // For an empty tensor, any b passes the checks so far, and b * b could overflow; so the extents are checked first.
   c.check_shape({std::max<int64_t>(channels, 1), b, b});
   return reshape(apart, {n, channels * b * b, h / b, w / b});
 }

@@ -33,8 +33,8 @@ class Composer {
     return invalid("there is no buffer ", buffer);
   }
 
-  // Returns the fill of an input buffer, which the first kernel that reads the buffer has. Groups keep the fills of
-  // integer inputs (compiler/domain/group.h).
+  // Returns the fill of an input buffer: that of the input in the first kernel that reads the buffer. Groups keep the
+  // fills of integer inputs (compiler/domain/group.h).
   Fill fill_of(int buffer) const {
     for (const Step& step : result_.steps) {
       const auto at = std::find(step.arguments.begin(), step.arguments.end(), buffer) - step.arguments.begin();
@@ -54,7 +54,7 @@ class Composer {
     return builder_.status();
   }
 
-  // Gives the output the shape of its buffer, since the kernel that stores it may use another shape.
+  // Adds a graph output in the shape of its buffer; the kernel that stores the value may use another shape.
   absl::Status add_output(const Binding& output) {
     WL_RETURN_IF_ERROR(check(output.buffer));
     const NodeId stored = value_[output.buffer];
@@ -70,7 +70,7 @@ class Composer {
     return absl::OkStatus();
   }
 
-  // Returns the node reshaped to `shape`; InvalidArgument if the dtype or the number of elements differs.
+  // Returns node `id` reshaped to `shape`; InvalidArgument if its dtype or number of elements is another.
   absl::StatusOr<NodeId> as(NodeId id, DType dtype, const Shape& shape) {
     const Node& node = builder_.node(id);
     if (node.dtype != dtype || elements(node.shape) != elements(shape))
@@ -78,8 +78,8 @@ class Composer {
     return node.shape == shape ? id : builder_.reshape(id, shape);
   }
 
-  // Adds a reshape of a launch. A reshape of a reshape becomes one reshape, and a reshape to the shape that its operand
-  // has becomes the operand. The launch's inputs `from` are not looked through.
+  // Adds a reshape that a launch computes. Reshapes of a reshape become one reshape, and a reshape to its operand's own
+  // shape becomes the operand. This looks no further than the launch's inputs, `from`.
   NodeId reshaped(Node reshape, const std::vector<NodeId>& from) {
     NodeId& of = reshape.operands[0];
     while (builder_.node(of).op == Op::reshape && std::find(from.begin(), from.end(), of) == from.end())
@@ -87,7 +87,7 @@ class Composer {
     return builder_.node(of).shape == reshape.shape ? of : builder_.add_node(std::move(reshape));
   }
 
-  // Adds the nodes of a group's graph, and returns their new numbers by old number. `from`: the values of its inputs.
+  // Adds the nodes of a group's graph; `from` has the values of its inputs. Returns the new number of each node.
   absl::StatusOr<std::vector<NodeId>> add_all(const Graph& graph, const std::vector<NodeId>& from) {
     std::vector<NodeId> renamed(graph.nodes.size(), -1);
     size_t input = 0;
@@ -134,8 +134,8 @@ class Composer {
     return absl::OkStatus();
   }
 
-  // Returns the nodes that the nodes of `stores` need, themselves included, up to inputs and the values `from` that the
-  // launch reads.
+  // Returns the nodes from which the launch computes the nodes `stores`, these included. Inputs of the graph and the
+  // values `from`, which the launch reads, end the search.
   std::vector<NodeId> needed_by(const std::vector<NodeId>& stores, const std::vector<NodeId>& from) const {
     std::set<NodeId> seen;
     std::vector<NodeId> todo = stores;
@@ -150,7 +150,8 @@ class Composer {
     return {seen.begin(), seen.end()};
   }
 
-  // Builds the result. Nodes that no output needs are left out, as Builder::finish() does; `now` has the new numbers.
+  // Returns the result without the nodes that no output needs, which Builder::finish() drops; `now` maps numbers of
+  // nodes before this step to those after it.
   absl::StatusOr<Composition> finish() {
     std::vector<char> live(builder_.size(), 0);
     for (const NodeId output : outputs_) live[output] = 1;
@@ -178,11 +179,11 @@ class Composer {
 
   const JobResult& result_;
   Builder builder_;
-  std::vector<Graph> graphs_;  // one for each group of the result
-  std::vector<NodeId> value_;  // by buffer: the node whose value it holds; -1: none yet
-  std::vector<int> writer_;    // by buffer: the launch that stores it; -1: none
+  std::vector<Graph> graphs_;  // graph of each group of the result
+  std::vector<NodeId> value_;  // for each buffer, the node whose value it holds; -1: none yet
+  std::vector<int> writer_;    // for each buffer, the launch that stores it; -1: none
   std::vector<NodeId> outputs_;
-  std::vector<Composition::Launch> launches_;  // with the builder's numbers of nodes
+  std::vector<Composition::Launch> launches_;  // launches so far, with the builder's numbers of nodes
 };
 
 }  // namespace

@@ -10,7 +10,7 @@
 namespace wl {
 namespace {
 
-using Order = std::vector<int64_t>;  // axis i of the stored value is axis order[i] of the original one
+using Order = std::vector<int64_t>;  // the stored value's axis i is axis order[i] of the value in the given graph
 
 Order identity(size_t rank) {
   Order order(rank);
@@ -24,7 +24,7 @@ Order inverse(const Order& order) {
   return inverse;
 }
 
-// Permutes a list with an entry for each axis of a value, so that it has the entries in the order of the stored axes.
+// Permutes a list that has an entry for each axis of a value into the order of the stored axes.
 std::vector<int64_t> stored_list(const std::vector<int64_t>& list, const Order& order) {
   std::vector<int64_t> out;
   for (const int64_t axis : order) out.push_back(list[static_cast<size_t>(axis)]);
@@ -35,9 +35,9 @@ bool has(const std::string& letters, char letter) {
   return letters.find(letter) != std::string::npos;
 }
 
-// Whether a contraction multiplies an image (operand 0) with weights (operand 1, an input seen through views), as the
-// importer writes convolutions: the last axis of the result is not one of the weights, and another axis of it is. The
-// axes that the weights share with the result count as channels.
+// Whether a contraction has the form that the importer gives to convolutions: an image (operand 0) is multiplied with
+// weights (operand 1, an input seen through views). The last axis of the result is not one of the weights' axes, but
+// another one is. The axes that weights and result have in common count as channels.
 bool is_convolution(const Graph& graph, const Node& node, const Einsum& einsum) {
   NodeId weights = node.operands[1];
   while (class_of(graph.nodes[static_cast<size_t>(weights)].op) == OpClass::kView)
@@ -67,7 +67,7 @@ class ChannelsLast {
   const Order& order_of(NodeId id) const { return stored_[static_cast<size_t>(id)].order; }
   Order own(NodeId id) const { return identity(node(id).shape.size()); }
   bool is_own(const Order& order) const { return std::is_sorted(order.begin(), order.end()); }
-  // Whether the value can be built in any order of axes at no cost.
+  // Whether the value can be built with its axes in any order at no cost.
   bool is_free(NodeId id) const {
     const Op op = node(id).op;
     return op == Op::constant || op == Op::iota || op == Op::broadcast;
@@ -94,20 +94,20 @@ class ChannelsLast {
     return {to_.add_node(std::move(same)), own(id)};
   }
 
-  // Whether axis i of the result is axis i of every operand.
+  // Whether axis i of the op's result is axis i of each of its operands.
   static bool keeps_axes(Op op) {
     return class_of(op) == OpClass::kElementwise || op == Op::concat || op == Op::slice || op == Op::pad;
   }
 
-  // Returns the order of the first operand that is stored in another order than the original one, except operands that
-  // can be built in any order; the original order if there is none.
+  // Returns the order of the first operand whose axes are not stored in the original order. Operands that can be built
+  // in any order do not count. Returns the original order if there is no such operand.
   Order order_among(const std::vector<NodeId>& operands) const {
     for (const NodeId operand : operands)
       if (!is_free(operand) && !is_own(order_of(operand))) return order_of(operand);
     return own(operands[0]);
   }
 
-  // Builds the node in another order of axes. It must be an op of keeps_axes().
+  // Builds the node, whose op must satisfy keeps_axes(), with its axes in `order`.
   NodeId made(const Node& n, const Order& order) {
     Node out = n;
     for (NodeId& operand : out.operands) operand = in(operand, order);
@@ -120,7 +120,7 @@ class ChannelsLast {
     return to_.add_node(std::move(out));
   }
 
-  // Returns the value with its axes in `order`, transposed if it is stored in another.
+  // Returns the value with its axes in `order`. It is transposed if it is stored in another order.
   NodeId in(NodeId id, const Order& order) {
     const Node& n = node(id);
     const Stored stored = stored_[static_cast<size_t>(id)];
@@ -139,8 +139,8 @@ class ChannelsLast {
     return to_.transpose(stored.id, stored_list(inverse(stored.order), order));
   }
 
-  // A contraction reads its operands in the orders in which they are stored. The result of a convolution is stored with
-  // its pixels first, then its channels.
+  // A contraction reads each operand in the order in which it is stored. The result of a convolution is stored with the
+  // axes of its pixels first and those of its channels last.
   Stored contract(const Node& n) {
     const Einsum einsum = parse_einsum(n.text).value();
     const bool turns = is_convolution(graph_, n, einsum);
@@ -173,7 +173,7 @@ class ChannelsLast {
     return {to_.reduce(n.op, stored_[static_cast<size_t>(n.operands[0])].id, axes), result};
   }
 
-  // Taps (the axes within a window) stay the last axes, whatever the order of the others.
+  // The axes of taps (the elements within a window) stay the last axes in any order of the other axes.
   Stored window(const Node& n, const Order& order) {
     const Order at = inverse(order);
     Node out = n;
@@ -190,7 +190,7 @@ class ChannelsLast {
     return {to_.add_node(std::move(out)), result};
   }
 
-  // Neighbouring axes of a reshape's operand, and those of its result that they become, with equally many elements.
+  // Neighbouring axes `from` of a reshape's operand and the axes `to` of its result that hold the same elements.
   struct Piece {
     std::vector<int64_t> from, to;
   };
@@ -234,7 +234,7 @@ class ChannelsLast {
 
   const Graph& graph_;
   Builder to_;
-  std::vector<Stored> stored_;  // by node: the node that holds its value, and the order of its axes
+  std::vector<Stored> stored_;  // for each node: the new node that stores its value, and the order of its axes
 };
 
 }  // namespace

@@ -1,5 +1,5 @@
-// Rules for quantised integers. Products multiply the bytes themselves, instead of the floats that they stand for.
-// Bytes that are dequantised and quantised again with the same scale and zero point stay as they are.
+// Rules for quantised integers. Products multiply the bytes themselves, instead of the floats that the bytes stand for.
+// Bytes that are dequantised and then quantised with the same scale and zero point are left as they were.
 #include <algorithm>
 #include <cmath>
 
@@ -8,18 +8,18 @@
 namespace wl::rule {
 namespace {
 
-// The most summed terms for which neither the sums nor what zero points add to them overflow an i32, since
-// 2^15 * 255 * 255 < 2^31.
+// The largest number of terms in a sum for which neither the sum nor the terms that zero points add to it can overflow
+// an i32: 2^15 * 255 * 255 < 2^31.
 constexpr int64_t kDeepest = int64_t{1} << 15;
 
-// A value that is scale * (bytes - zero), seen through views, as ONNX's DequantizeLinear computes it.
+// A value scale * (bytes - zero), as ONNX's DequantizeLinear computes it, possibly seen through views.
 struct Dequantised {
-  NodeId bytes = -1;  // the bytes, to which `views` are applied, the innermost first
+  NodeId bytes = -1;  // the bytes before `views` are applied, the innermost view first
   std::vector<NodeId> views;
   double zero = 0, scale = 1;
-  NodeId scales = -1;  // a further factor for each position along `axes`; -1: there is none
+  NodeId scales = -1;  // one more factor for each position along `axes`; -1: there is none
   std::vector<int64_t> axes;
-  bool leaf = false;  // whether the bytes are an input of the graph, as weights are
+  bool leaf = false;  // whether the bytes are an input of the graph, as those of weights are
 };
 
 bool is_moderate(double scale) {
@@ -30,7 +30,7 @@ bool is_scaled(DType dtype) {
   return dtype == DType::f32 || dtype == DType::f64;
 }
 
-// Returns the axis of a view along which all slices along `axis` of its operand follow each other in their order; -1 if
+// Returns the axis of a view along which it has all slices that its operand has along `axis`, in the same order; -1 if
 // there is none.
 int64_t axis_of_view(const Builder& to, const Node& view, int64_t axis) {
   const Shape& from = to.node(view.operands[0]).shape;
@@ -57,9 +57,9 @@ int64_t axis_of_view(const Builder& to, const Node& view, int64_t axis) {
   }
 }
 
-// Finds the factor among the operands of a product and puts it into `out`. A factor is a constant, or a broadcast of
-// fewer values, which go to `out.scales`. Returns the other operand; -1 if there is no such factor, if `out` has one
-// already, or if a view of `out` mixes the axes of the factor with others.
+// Finds a factor among the operands of a product, puts it into `out` and returns the other operand. A factor is a
+// constant, or a broadcast of fewer values, which become `out.scales`. Returns -1 if there is no such factor, if `out`
+// has one already, or if a view of `out` mixes the axes of the factor with others.
 NodeId take_factor(const Builder& to, const Node& product, Dequantised& out) {
   if (out.scales >= 0 || out.scale != 1) return -1;
   for (const int side : {1, 0}) {
@@ -83,10 +83,10 @@ NodeId take_factor(const Builder& to, const Node& product, Dequantised& out) {
   return -1;
 }
 
-// Returns how the value `id` was dequantised from bytes; nullopt if it was not.
+// Returns how the value `id` was computed by dequantising bytes; nullopt if it was not.
 std::optional<Dequantised> dequantised(const Builder& to, NodeId id) {
   Dequantised out;
-  bool moved = false;  // whether a zero point has been found
+  bool moved = false;  // whether the zero point has been found
   for (;;) {
     const Node& node = to.node(id);
     switch (node.op) {
@@ -136,7 +136,7 @@ class Product {
   Product(Builder& to, const Node& node, Einsum einsum) : to_(to), node_(node), einsum_(std::move(einsum)) {}
 
   // Whether at least one letter is summed, each summed letter is in both operands, no operand has a letter twice, and
-  // there are at most kDeepest summed terms. Finds the summed axes.
+  // at most kDeepest terms are summed. Sets summed_.
   bool is_plain() {
     const auto has = [](const std::string& list, char letter) { return list.find(letter) != std::string::npos; };
     for (int side = 0; side < 2; ++side) {
@@ -175,16 +175,18 @@ class Product {
  private:
   const std::string& letters(int side) const { return side == 0 ? einsum_.a : einsum_.b; }
 
-  // Whether no axis along which the operand's factors differ is summed, so that they can multiply the result instead.
+  // Whether the operand's factors differ only along axes that are not summed, so that the result can be multiplied with
+  // the factors instead.
   bool axes_stay(int side, const Dequantised& operand) const {
     return std::none_of(operand.axes.begin(), operand.axes.end(), [&](int64_t axis) {
       return std::binary_search(summed_[side].begin(), summed_[side].end(), axis);
     });
   }
 
-  // Machines multiply u8 with i8. If both operands have the same dtype, one of them, with its zero point, is moved by
-  // 128 into the other dtype. `price` estimates the work: a zero point that is not 0 needs sums of the other operand,
-  // which are known before the run if that is a weight.
+  // Machines multiply u8 with i8. If both operands have the same dtype, 128 is added to or subtracted from the bytes
+  // and the zero point of one of them, which makes its dtype the other one. `price` estimates the work for either
+  // choice: if an operand's zero point is not 0, sums of the other operand are needed, which are known in advance if
+  // that is a weight.
   void move_one() {
     const double by = to_.node(operand_[0].bytes).dtype == DType::u8 ? -128 : 128;
     const auto price = [&](int moved) {
@@ -217,8 +219,8 @@ class Product {
 
   NodeId sums(int side, NodeId bytes) { return to_.reduce(Op::reduce_sum, to_.cast(bytes, DType::i32), summed_[side]); }
 
-  // Broadcasts values, one for each position along the letters that the operand `side` shares with the result, to the
-  // result's shape.
+  // Broadcasts `values` to the result's shape. They have one entry for each position along the letters that the result
+  // has in common with operand `side`.
   NodeId along(int side, NodeId values) {
     std::vector<int64_t> axes;
     for (const char letter : letters(side))
@@ -253,14 +255,14 @@ class Product {
   const Node& node_;
   Einsum einsum_;
   int64_t depth_ = 1;
-  std::vector<int64_t> summed_[2];  // for each operand, its axes that are summed
+  std::vector<int64_t> summed_[2];  // for each operand: those of its axes that are summed
   Dequantised operand_[2];
 };
 
 }  // namespace
 
 // The sum of (a - za) (b - zb) over k terms is sum a b - za sum b - zb (sum a - k za). Padding around an image, which
-// is 0 as a float, has the value of the zero point as a byte.
+// is 0 as a float, becomes the zero point as a byte.
 Result byte_products(Builder& to, const Node& node) {
   if (node.op != Op::contract || (!is_scaled(node.dtype) && node.dtype != DType::i32)) return std::nullopt;
   const Node &a = to.node(node.operands[0]), &b = to.node(node.operands[1]);
@@ -271,14 +273,14 @@ Result byte_products(Builder& to, const Node& node) {
   return product.is_plain() ? product.run() : std::nullopt;
 }
 
-// The float (x - zero) * scale / scale is so near to the integer x - zero that it is rounded to it, so x stays as it
-// is.
+// The float (x - zero) * scale / scale is so near to the integer x - zero that rounding gives this integer again, so x
+// is unchanged.
 Result requantise(Builder& to, const Node& node) {
   if (node.op != Op::cast || !is_byte(node.dtype)) return std::nullopt;
   const double low = node.dtype == DType::i8 ? -128 : 0, high = low + 255;
   NodeId at = node.operands[0];
-  // If `at` is this op with a constant as second operand, moves `at` to its first operand and returns the constant.
-  // Otherwise returns `otherwise`.
+  // If node `at` is an `op` whose second operand is a constant, sets `at` to its first operand and returns the
+  // constant. Otherwise returns `otherwise`.
   const auto step = [&](Op op, double otherwise) {
     const Node& x = to.node(at);
     if (x.op != op || to.node(x.operands[1]).op != Op::constant) return otherwise;

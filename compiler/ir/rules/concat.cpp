@@ -1,6 +1,6 @@
-// Moves elementwise work on the operands of a concat past the concat. The work is then done where the concatenated
-// value is read, so that no intermediate is stored. A kernel reads pads and concats of stored values through guards
-// (conditions that a coordinate lies within its extent), but it cannot do so for values that it computes itself
+// Moves elementwise work on the operands of a concat behind the concat. The work is then done where the concatenated
+// value is read, so that its operands need not be stored. A kernel reads pads and concats of stored values through
+// guards (conditions that a coordinate lies within its extent), but cannot do so for values that it computes itself
 // (docs/design/kernels.md#guarded-access).
 #include <algorithm>
 #include <limits>
@@ -11,16 +11,17 @@
 namespace wl::rule {
 namespace {
 
-// After the move every part is computed at all positions of the concatenated value. These limits bound the added work.
-constexpr int kMaxWork = 8;  // most elementwise work that may move, in issue slots per element
+// After the move, every part is computed at all positions of the concatenated value. These two limits bound the work
+// that this adds.
+constexpr int kMaxWork = 8;  // the most elementwise work that is moved, in issue slots per element
 constexpr size_t kMaxConcatParts = 4;
 
 bool is_view(const Node& node) {
   return class_of(node.op) == OpClass::kView;
 }
 
-// Returns the value behind a chain of views. Sets `cut` if one of them is a slice, pad, concat or window, for which a
-// kernel needs that value in memory.
+// Returns the value behind a chain of views. Sets `cut` if one of the views is a slice, pad, concat or window: a kernel
+// can apply these only to a value in memory.
 NodeId behind(const Builder& to, NodeId id, bool* cut) {
   for (; is_view(to.node(id)); id = to.node(id).operands[0]) {
     const Op op = to.node(id).op;
@@ -29,8 +30,8 @@ NodeId behind(const Builder& to, NodeId id, bool* cut) {
   return id;
 }
 
-// A part of the concat: several neighbouring operands that are read unchanged, or one operand that elementwise ops
-// compute (work = true).
+// A part of the concat: either neighbouring operands that are read unchanged, or one operand that elementwise ops
+// compute (`work` is true).
 struct Part {
   std::vector<NodeId> operands = {};
   bool work = false;
@@ -47,8 +48,8 @@ class Rewrite {
       works.push_back(is_work(operand));
       bases.push_back(behind(to, operand, &cut));
     }
-    // The value behind an operand that is read unchanged is stored in any case, so it counts as in memory for the
-    // others.
+    // An operand that is read unchanged must be stored anyway, so for other operands the value behind it counts as in
+    // memory.
     const std::vector<char> alone = works;
     keep_plain(works, bases);
     for (size_t i = 0; i < works.size(); ++i) {
@@ -134,7 +135,8 @@ class Rewrite {
     return to_.add_node(std::move(node));
   }
 
-  // Returns the value `id`, seen through `views` (the innermost last), padded to the shape of the concatenated value.
+  // Returns the value `id` with `views` applied to it (the last entry first), padded to the shape of the concatenated
+  // value.
   NodeId widened(NodeId id, std::vector<NodeId> views) {
     Node node = to_.node(id);
     if (node.op == Op::constant) return to_.constant(node.value, node.dtype, shape_);
@@ -161,7 +163,7 @@ class Rewrite {
   std::vector<Part> parts_;
   std::set<NodeId> in_memory_;
   int cost_ = 0;
-  int64_t low_ = 0, high_ = 0;  // padding along the axis before and after the part that is being built
+  int64_t low_ = 0, high_ = 0;  // padding along the axis before and after the part that build() is at
 };
 
 }  // namespace

@@ -1,4 +1,4 @@
-// The functions that apply the rewrite rules of kRules.
+// The functions that apply the rewrite rules in the table kRules.
 #pragma once
 
 #include <optional>
@@ -58,8 +58,8 @@ Result byte_products(Builder& to, const Node& node);
 Result requantise(Builder& to, const Node& node);
 
 // Whether the operands of a float node show that none of its values is a denormal, so that the reciprocal of every
-// value that is not 0 is finite. For a denormal y, x * (1/y) overflows, where x / y may be any number. Looks at a
-// bounded number of nodes.
+// value except 0 is finite. For a denormal y, x * (1/y) overflows although x / y may be a finite number. The number of
+// nodes that are looked at is bounded.
 bool has_finite_reciprocal(const Builder& to, NodeId id);
 
 }  // namespace wl::rule

@@ -1,5 +1,5 @@
-// Rules that move views and constant factors past arithmetic: outwards, where they cancel against other views and
-// factors, or, for views, into the letters of a contraction.
+// Rules that move views and constant factors through arithmetic: towards the outputs, where they may cancel against
+// other views and factors, or, for views, into the letters of a contraction.
 #include <algorithm>
 #include <cmath>
 #include <numeric>
@@ -9,14 +9,14 @@
 namespace wl::rule {
 namespace {
 
-// Whether the range of the dtype is so wide that a factor of 2^8 in an intermediate result does not matter
+// Whether the dtype's range is so wide that a factor of 2^8 in an intermediate result may be ignored
 // (docs/numerics.md).
 bool has_wide_range(DType dtype) {
   return dtype == DType::f32 || dtype == DType::f64 || dtype == DType::bf16;
 }
 
-// Returns the constant factor of a product, which the rule commute has made the last operand; null if `product` is not
-// the product of a value and a constant.
+// Returns the constant factor of a product, which is the last operand because of the rule commute. Returns null if
+// `product` is not the product of a constant and a value that is no constant.
 const Node* scale_of(const Builder& to, NodeId product) {
   const Node& node = to.node(product);
   if (node.op != Op::mul || to.node(node.operands[1]).op != Op::constant) return nullptr;
@@ -28,7 +28,7 @@ bool is_moderate(double scale, int exponent) {
   return magnitude >= std::ldexp(1, -exponent) && magnitude <= std::ldexp(1, exponent);
 }
 
-// Returns the value behind a chain of reshapes and transposes.
+// Returns the value to which a chain of reshapes and transposes is applied.
 const Node& behind_views(const Builder& to, NodeId id) {
   while (to.node(id).op == Op::reshape || to.node(id).op == Op::transpose) id = to.node(id).operands[0];
   return to.node(id);
@@ -56,7 +56,7 @@ Result hoist_view(Builder& to, const Node& node) {
   if (first < 0) return std::nullopt;
   Node view = to.node(first);
   const Shape from = to.node(view.operands[0]).shape;
-  if (without_units(from) != from) return std::nullopt;  // its operand has axes of extent 1, which the view may remove
+  if (without_units(from) != from) return std::nullopt;  // the operand has axes of extent 1, which the view may drop
   Node inner{.op = node.op, .dtype = node.dtype};
   for (NodeId operand : node.operands) {
     const Node x = to.node(operand);
@@ -76,15 +76,15 @@ Result reduce_transpose(Builder& to, const Node& node) {
     (goes ? axes : left).push_back(moved.ints[i]);
   }
   std::sort(axes.begin(), axes.end());
-  std::vector<int64_t> perm;  // permutation of the axes that are not reduced
+  std::vector<int64_t> perm;  // how the axes that are not reduced are permuted
   for (int64_t axis : left)
     perm.push_back(std::count_if(left.begin(), left.end(), [&](int64_t other) { return other < axis; }));
   const NodeId x = to.reduce(node.op, moved.operands[0], axes);
   return std::is_sorted(perm.begin(), perm.end()) ? x : to.transpose(x, perm);
 }
 
-// Reads the operand of a transpose with other letters instead. Applies only to operands that are stored already, since
-// a value that a kernel computes can be stored in any order at no cost.
+// Lets a contraction read the operand of a transpose, with permuted letters. This applies only if that operand is
+// stored anyway, since a value that a kernel computes can be stored in any order at no cost.
 Result contract_transpose(Builder& to, const Node& node) {
   if (node.op != Op::contract) return std::nullopt;
   const absl::StatusOr<Einsum> einsum = parse_einsum(node.text);
@@ -104,9 +104,9 @@ Result contract_transpose(Builder& to, const Node& node) {
                      node.tf32);
 }
 
-// Transposes operands that a kernel computes so that their letters have a fixed order: batch letters, rows, summed
-// letters for the left operand, and batch letters, summed letters, columns for the right one. Within a kind, letters
-// have the order of the result, and summed letters the order of the left operand.
+// Transposes the operands that a kernel computes, so that their letters have a fixed order. Left operand: batch
+// letters, rows, summed letters. Right operand: batch letters, summed letters, columns. Letters of one kind are in the
+// order of the result; summed letters are in the order of the left operand.
 Result contract_order(Builder& to, const Node& node) {
   if (node.op != Op::contract) return std::nullopt;
   const absl::StatusOr<Einsum> einsum = parse_einsum(node.text);
@@ -119,7 +119,7 @@ Result contract_order(Builder& to, const Node& node) {
     const OpClass behind = class_of(behind_views(to, operands[k]).op);
     if (behind == OpClass::kLeaf || behind == OpClass::kView) continue;
     const std::string &mine = letters[k], &other = k == 0 ? einsum->b : einsum->a;
-    std::string ordered[2][2];  // indices: is a letter in the result; is it in the other operand too
+    std::string ordered[2][2];  // indices: is the letter in the result; is it in the other operand
     for (char c : out + einsum->a + einsum->b) {
       std::string& list = ordered[in(out, c)][in(other, c)];
       if (in(mine, c) && !in(list, c)) list += c;
@@ -136,9 +136,9 @@ Result contract_order(Builder& to, const Node& node) {
   return to.contract(operands[0], operands[1], cat(letters[0], ",", letters[1], "->", out), node.dtype, node.tf32);
 }
 
-// Renames the letters of a contraction by their role: batch letters to b.., rows m.., columns n.., summed letters of
-// both operands k.., summed letters of a single operand a, A, B and so on. Within a role, names follow the order of the
-// letters in the result, or in the left operand if they are summed.
+// Renames the letters of a contraction by their role: batch letters become b, c.., rows m.., columns n.., letters that
+// are summed in both operands k.., and letters that are summed in one operand only a, A, B and so on. Letters of one
+// role are numbered in the order of the result, summed ones in the order of the left operand.
 Result contract_letters(Builder& to, const Node& node) {
   if (node.op != Op::contract) return std::nullopt;
   const absl::StatusOr<Einsum> einsum = parse_einsum(node.text);
@@ -163,8 +163,9 @@ Result contract_letters(Builder& to, const Node& node) {
   return to.contract(node.operands[0], node.operands[1], text, node.dtype, node.tf32);
 }
 
-// Moves a factor of 1 or more, a power of two, out of a product. A factor below 1 stays inside, since a product without
-// it could overflow where the result does not; it goes to the operand with the higher number.
+// Moves a constant factor out of a product if it is a power of two and at least 1. A factor below 1 stays inside,
+// because without it the product could overflow where the result does not; it is moved to the operand with the higher
+// number.
 Result scale_product(Builder& to, const Node& node) {
   if (node.op != Op::mul || !has_wide_range(node.dtype)) return std::nullopt;
   const auto moves = [](const Node& scale) { return is_power_of_two(scale.value) && is_moderate(scale.value, 4); };

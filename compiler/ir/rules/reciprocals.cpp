@@ -21,12 +21,12 @@ class Divisors {
   bool are_normal(NodeId id) {
     if (++looked_at_ > kMostNodes) return false;
     const Node& at = to_.node(id);
-    if (!is_float(at.dtype)) return true;  // whole numbers, which a cast turns into floats
+    if (!is_float(at.dtype)) return true;  // an integer that a cast turns into a float is normal
     const auto operand_is = [&](size_t k) { return are_normal(at.operands[k]); };
     switch (at.op) {
       case Op::constant:
         return at.value == 0 || std::fabs(at.value) >= least_normal(at.dtype);
-      case Op::sqrt:  // the root of the least denormal is a normal number
+      case Op::sqrt:  // the root of the smallest denormal is a normal number
         return size_of(at.dtype) > 2 || at.dtype == DType::bf16;
       case Op::cast: {
         const DType from = to_.node(at.operands[0]).dtype;
@@ -62,15 +62,15 @@ class Divisors {
     return id;
   }
 
-  // Whether both sides of a select are normal. It is select(c, 1, sum) in a softmax that may have empty rows; where c
-  // is false, the sum is a sum of powers.
+  // Whether both results that a select may have are normal numbers. In a softmax with rows that may be empty it is
+  // select(c, 1, sum); where c is false, `sum` must be a sum as in is_sum_of_powers().
   bool is_normal_select(const Node& at) {
     return are_normal(at.operands[1]) &&
            (is_sum_of_powers(to_.node(at.operands[2]), at.operands[0]) || are_normal(at.operands[2]));
   }
 
-  // Whether `sum` is the sum of exp(x - max(x)) over the axes of the maximum, which is at least 1 or NaN. `not_so`: the
-  // condition under which a select may replace the maximum by another value, or -1 if nothing may replace it.
+  // Whether `sum` is the sum of exp(x - max(x)) over the axes of the maximum; such a sum is at least 1 or NaN. `not_so`
+  // is the condition under which a select may replace the maximum by another value; -1: nothing may replace it.
   bool is_sum_of_powers(const Node& sum, NodeId not_so) const {
     if (sum.op != Op::reduce_sum) return false;
     const Node& exp = to_.node(without_casts(sum.operands[0]));
@@ -83,7 +83,7 @@ class Divisors {
     if (to_.node(most).op == Op::select && to_.node(most).operands[0] == not_so) most = to_.node(most).operands[2];
     const Node& maximum = to_.node(without_casts(most));
     if (maximum.op != Op::reduce_max || maximum.operands[0] != difference.operands[0]) return false;
-    // Checks that the maximum of its own row is subtracted from each element.
+    // From each element, the maximum of the element's own row must be subtracted.
     std::vector<int64_t> kept;
     for (int64_t axis = 0; axis < static_cast<int64_t>(wide.shape.size()); ++axis) {
       if (std::find(sum.ints.begin(), sum.ints.end(), axis) == sum.ints.end()) kept.push_back(axis);

@@ -63,26 +63,28 @@ constexpr Rule kRules[] = {
      rule::concat_elementwise},
 };
 
-// These limits are not meant to be reached. If one is, the graph built so far is right, but not simplified to the end.
+// Limits of the work, which are not meant to be reached. When one is reached, the graph built so far is right, but not
+// fully simplified.
 constexpr int kMaxRounds = 100;
 constexpr uint64_t kNodeSteps = 2;
 constexpr int64_t kMaxStepsPerNode = 1000;
 
-// One walk over the old graph's nodes, in order, that builds the new graph. A node that a rule builds is simplified at
-// once, so that a view moves through a long chain in one round. An explicit stack replaces recursion, since a chain may
-// be as long as the graph.
+// One walk over the old graph's nodes in order, which builds the new graph. A node that a rule builds is simplified at
+// once, so that a view moves through a long chain in one round. There is an explicit stack instead of recursion, since
+// a chain may be as long as the graph.
 class Round {
  public:
   Round(const std::vector<const Rule*>& rules, int64_t nodes, std::set<std::string, std::less<>>* fired)
       : rules_(rules), fuel_(kMaxStepsPerNode * (nodes + 1)), fired_(fired) {}
 
-  // Simplifies one node of the old graph and returns its number in the new one. `tied`: the entry of tied_nodes().
+  // Simplifies one node of the old graph and returns its number in the new graph. `tied` is the node's entry of
+  // tied_nodes().
   NodeId settle(Node node, bool tied) {
     tied_ = tied;
     std::optional<NodeId> done = step(std::move(node));
     while (!stack_.empty()) {
       Frame& top = stack_.back();
-      if (done) {  // the frame's node `next` has been simplified, and `done` is its number
+      if (done) {  // node `top.next` is simplified: it has become node `done`
         if (*done != top.next) became_[top.next] = *done;
         ++top.next;
       }
@@ -100,8 +102,8 @@ class Round {
   bool changed() const { return changed_; }
 
  private:
-  // One application of a rule: of the nodes that it built, [next, last) are still to be simplified. `result` is the
-  // replacement that it returned.
+  // One application of a rule. Of the nodes that the rule built, those in [next, last) must still be simplified.
+  // `result` is the replacement that the rule returned.
   struct Frame {
     NodeId next, last, result;
   };
@@ -111,7 +113,8 @@ class Round {
     return id;
   }
 
-  // Returns the node's number if no rule applies; otherwise applies one rule, pushes its frame and returns nullopt.
+  // Applies a rule to the node, pushes a frame for it and returns nullopt. If no rule applies, returns the node's
+  // number.
   std::optional<NodeId> step(Node node) {
     for (NodeId& operand : node.operands) operand = resolve(operand);
     const NodeId first = to_.size();
@@ -137,8 +140,7 @@ class Round {
   std::set<std::string, std::less<>>* fired_;
   Builder to_;
   std::vector<Frame> stack_;
-  std::unordered_map<NodeId, NodeId> became_;  // nodes that rules built and other rules replaced, with their
-                                               // replacement
+  std::unordered_map<NodeId, NodeId> became_;  // replacements of nodes that rules built
   bool changed_ = false, tied_ = false;
 };
 
@@ -147,8 +149,8 @@ bool rounds_to_integer(const Graph& graph, const Node& node) {
          (node.op == Op::cast && !is_float(node.dtype) && is_float(graph.nodes[node.operands[0]].dtype));
 }
 
-// Marks, for every node that an output needs, whether its value is rounded to an integer, by itself or after views,
-// products, quotients, negations, minima, maxima and selections.
+// Marks every node that an output needs and whose value is rounded to an integer: directly, or after views, products,
+// quotients, negations, minima, maxima and selections.
 std::vector<char> tied_nodes(const Graph& graph) {
   std::vector<char> live(graph.nodes.size(), 0), tied(graph.nodes.size(), 0);
   for (const Output& output : graph.outputs) live[output.node] = 1;
@@ -198,7 +200,7 @@ absl::StatusOr<Graph> simplify(const Graph& graph, const std::set<std::string, s
 }
 
 absl::StatusOr<Graph> with_byte_products(const Graph& graph) {
-  // The other rules show byte-products which values are constant.
+  // The rule byte-products needs the other rules of this list, which show which values are constant.
   const std::set<std::string, std::less<>> wanted = {"commute",       "add-zero",      "cast-same",    "fold-constants",
                                                      "view-constant", "identity-view", "byte-products"};
   std::set<std::string, std::less<>> disabled, fired;

@@ -1,6 +1,6 @@
-// Rules that remove extents of 1 from every op, so that [1,512,768], [512,768] and the results of keepdims become the
-// same graph. The op works on the other axes, a reshape after it adds the extents of 1 again, and such reshapes cancel
-// one another.
+// Rules that remove axes of extent 1 from every op, so that [1,512,768], [512,768] and the results of keepdims become
+// the same graph. The op works on the other axes, and a reshape after it inserts the axes of extent 1 again.
+// Neighbouring reshapes of this kind cancel.
 #include <algorithm>
 
 #include "compiler/ir/rules/internal.h"
@@ -19,7 +19,7 @@ NodeId squeezed(Builder& to, NodeId x) {
   return node.op == Op::constant ? to.constant(node.value, node.dtype, shape) : to.reshape(x, shape);
 }
 
-// Returns for every axis its number among the kept axes, or -1 if it is not kept.
+// Returns for every axis its number if only kept axes are counted; -1 if it is not kept.
 std::vector<int64_t> numbers_of(const std::vector<char>& kept) {
   std::vector<int64_t> numbers;
   int64_t next = 0;
@@ -36,8 +36,8 @@ std::vector<T> kept_of(const std::vector<T>& list, const std::vector<char>& kept
   return result;
 }
 
-// Removes the axes that are not kept from the shapes of the node and of all its operands, and reshapes the result to
-// the node's old shape.
+// Removes the axes that are not kept from the node and from all its operands, and reshapes the result to the node's old
+// shape.
 NodeId without_axes(Builder& to, Node node, const std::vector<char>& kept) {
   for (NodeId& operand : node.operands) {
     const Node x = to.node(operand);
@@ -49,7 +49,8 @@ NodeId without_axes(Builder& to, Node node, const std::vector<char>& kept) {
   return to.reshape(to.add_node(std::move(node)), whole);
 }
 
-// Returns for every axis whether it is kept: it is not if it has extent 1 both in the node and in its first operand.
+// Returns for every axis whether it is kept. Axes whose extent is 1 in both the node and its first operand are not
+// kept.
 std::vector<char> idle_axes_out(const Builder& to, const Node& node) {
   std::vector<char> kept;
   const Shape& from = to.node(node.operands[0]).shape;

@@ -1,5 +1,5 @@
-// Rules for views and gathers (take_along). They make views fewer, and move views and gathers closer to the inputs and
-// to smaller tensors.
+// Rules for views and gathers (take_along). They reduce the number of views, and move views and gathers closer to the
+// inputs and to smaller tensors.
 #include <algorithm>
 
 #include "compiler/ir/index_map.h"
@@ -9,14 +9,14 @@
 namespace wl::rule {
 namespace {
 
-// Returns operand 0 of `node` if `node` is an `outer` and that operand an `inner`; otherwise null.
+// Returns operand 0 of `node` if the op of `node` is `outer` and that of the operand is `inner`; otherwise null.
 const Node* operand_of(const Builder& to, const Node& node, Op outer, Op inner) {
   if (node.op != outer || to.node(node.operands[0]).op != inner) return nullptr;
   return &to.node(node.operands[0]);
 }
 
-// Whether all indices of the take_along lie inside its axis, so that it never reports an error. An index outside is an
-// error even where every index would take the same element.
+// Whether all indices of the take_along lie inside its axis, so that it never reports an error. An index outside the
+// axis must be reported even if every index would select the same value.
 bool tells_of_nothing(const Builder& to, const Node& take) {
   return takes_inside([&to](NodeId id) -> const Node& { return to.node(id); }, take);
 }
@@ -60,7 +60,8 @@ std::optional<NodeId> slice_slice(Builder& to, const Node& node) {
   std::vector<int64_t> starts(node.ints.size()), steps(node.ints.size());
   for (size_t i = 0; i < starts.size(); ++i) {
     starts[i] = inner->ints[i] + node.ints[i] * inner->ints2[i];
-    // The step of an axis with one element has no effect, and the product of two large steps could overflow.
+    // The step along an axis of extent 1 has no effect and is set to 1, since the product of two large steps could
+    // overflow.
     steps[i] = node.shape[i] == 1 ? 1 : node.ints2[i] * inner->ints2[i];
   }
   return to.slice(inner->operands[0], starts, steps, node.shape);
@@ -78,9 +79,9 @@ std::optional<NodeId> view_constant(Builder& to, const Node& node) {
   return to.constant(first.value, first.dtype, node.shape);
 }
 
-// Splits the shapes before and after the reshape into the shortest runs of axes with equal products. The rule applies
-// if each run has either only axes of the broadcast's operand x or only axes that it repeats. Extents of 1 that the
-// reshape adds are added by a reshape after the new broadcast (rules/units.cpp).
+// Splits the shapes before and after the reshape into the shortest groups of neighbouring axes with equal products. The
+// rule applies if each group has either only axes of the broadcast's operand or only axes along which the broadcast
+// repeats it. Axes of extent 1 that the reshape adds are added by a reshape after the new broadcast (rules/units.cpp).
 std::optional<NodeId> reshape_broadcast(Builder& to, const Node& node) {
   const Node* wide = operand_of(to, node, Op::reshape, Op::broadcast);
   if (wide == nullptr || elements(node.shape) == 0) return std::nullopt;
@@ -125,13 +126,14 @@ std::optional<NodeId> broadcast_reshape(Builder& to, const Node& node) {
   return to.broadcast(x, node.shape, dims);
 }
 
-// Whether the elements of a table (operand 0 of a take_along) are the same for every index along the axis.
+// Whether the elements of a table (operand 0 of a take_along) are equal along the whole axis, so that the index does
+// not matter.
 static bool same_anywhere(const Node& table, int64_t axis) {
   const bool repeated = table.op == Op::broadcast && !std::binary_search(table.ints.begin(), table.ints.end(), axis);
   return repeated || table.op == Op::constant || table.shape[static_cast<size_t>(axis)] == 1;
 }
 
-// Returns the result of a take_along from a table for which same_anywhere() holds.
+// Returns the result of a take_along without its index. same_anywhere() must hold for the table.
 static NodeId taken_anywhere(Builder& to, NodeId table, const Node& take) {
   const Node whole = to.node(table);
   const int64_t axis = take.ints[0];
@@ -147,8 +149,8 @@ static NodeId taken_anywhere(Builder& to, NodeId table, const Node& take) {
   return to.broadcast(whole.operands[0], take.shape, std::vector<int64_t>(whole.ints));
 }
 
-// Takes from each operand of the elementwise op instead. If no operand needs the index, the new nodes would not report
-// an index outside its axis, so the rule then applies only if there is none.
+// Applies the take_along to the operands of the elementwise op instead of to its result. If no operand needs the index,
+// the new nodes cannot report an index outside its axis. The rule then applies only if there can be no such index.
 std::optional<NodeId> take_elementwise(Builder& to, const Node& node) {
   if (node.op != Op::take_along) return std::nullopt;
   const Node whole = to.node(node.operands[0]);

@@ -1,5 +1,5 @@
-// Recognises a window that is written as slices: a concat of slices of one value whose starts form a grid, each shifted
-// by one step of the grid more than the one before.
+// Recognises a window that is written as slices: a concat of slices of one value, where the start of each slice is the
+// next point of a grid.
 #include <algorithm>
 #include <functional>
 #include <numeric>
@@ -9,7 +9,8 @@
 namespace wl::rule {
 namespace {
 
-// Returns the slice that an operand of the concat is, or that a reshape adds axes of extent 1 to; otherwise null.
+// Returns the operand of the concat if it is a slice, or the slice to which it adds axes of extent 1 by a reshape;
+// otherwise null.
 const Node* slice_behind(const Builder& to, NodeId id) {
   const Node* node = &to.node(id);
   if (node->op == Op::reshape) {
@@ -21,18 +22,19 @@ const Node* slice_behind(const Builder& to, NodeId id) {
 }
 
 struct Taps {
-  // for each axis of the windows: the axis, the number of taps along it, the dilation; the first axis changes slowest
+  // For each axis of the windows: its number, the number of taps along it, and their dilation. Along the first axis,
+  // the taps change slowest.
   std::vector<int64_t> axes, sizes, dilations;
 };
 
-// Slice i begins at starts[i]. Returns the windows that the slices form; nullopt unless the starts are a grid of at
-// least two points, in row-major order.
+// Returns the windows that slices with these starts form; nullopt unless the starts are a grid of at least two points,
+// in row-major order.
 std::optional<Taps> taps_of(const std::vector<std::vector<int64_t>>& starts) {
   Taps taps;
   int64_t period = static_cast<int64_t>(starts.size());
   for (size_t axis = 0; axis < starts[0].size(); ++axis) {
-    // `rest` counts the starts for which the coordinate along the axis stays the same, `size` its values before it
-    // repeats.
+    // `rest` is the number of starts after which the coordinate along the axis first changes, and `size` the number of
+    // values that it takes before they repeat.
     int64_t rest = 1, size = 1;
     const auto at = [&](int64_t i) { return starts[i][axis]; };
     while (rest < period && at(rest) == at(0)) ++rest;
@@ -84,13 +86,13 @@ std::optional<NodeId> concat_window(Builder& to, const Node& node) {
   Shape whole = slice.shape;
   for (size_t t = 0; t < taps->axes.size(); ++t) {
     const int64_t along = taps->axes[t];
-    // A window pays only where neighbouring positions share elements.
+    // A window pays only where the slices of neighbouring positions share elements.
     if (whole[along] == 1 || steps[along] < 1) return std::nullopt;
     window.ints2.insert(window.ints2.end(), {taps->sizes[t], steps[along], taps->dilations[t]});
     whole[along] = (whole[along] - 1) * steps[along] + (taps->sizes[t] - 1) * taps->dilations[t] + 1;
     steps[along] = 1;
   }
-  // The windows' axes replace the axis of the concat.
+  // The axes of the windows take the place of the axis of the concat.
   size_t before = 0;
   const int64_t outside = product(node.shape.begin(), node.shape.begin() + axis);
   while (product(slice.shape.begin(), slice.shape.begin() + static_cast<int64_t>(before)) != outside) {

@@ -12,8 +12,9 @@ namespace wl {
 
 namespace {
 
-// Whether doubles can hold the node's values. The values of weights are kept in doubles, which hold integers of 64 bits
-// only where these are small, so of ops with such results only views and gathers count.
+// Whether doubles can hold the node's values when they are computed in advance. Values computed from weights are kept
+// in doubles, which hold only small integers of 64 bits exactly, so nodes of these dtypes count only if they are views
+// or gathers.
 bool fits_double(const Node& node) {
   const bool wide = node.dtype == DType::i64 || node.dtype == DType::u64;
   return !wide || class_of(node.op) == OpClass::kView || class_of(node.op) == OpClass::kGather;
@@ -42,21 +43,21 @@ std::vector<bool> precomputable_values(const Graph& graph, const std::vector<std
 
 namespace {
 
-// Factors of a tensor: one for each position along `axes`.
+// Factors that a tensor is multiplied with, one for each position along `axes`.
 struct Factor {
-  NodeId values;              // node of the graph being built; its shape is the extents of `axes`
-  std::vector<int64_t> axes;  // axes in ascending order
+  NodeId values;              // a node of the graph being built, whose shape is the extents of `axes`
+  std::vector<int64_t> axes;  // axes of the tensor in ascending order
 };
 
-constexpr int kDeepest = 16;  // most adds and views between a factor and its product
+constexpr int kDeepest = 16;  // the most adds and views that may lie between a product and its factor
 
-// A sum of a product and values, one for each slice of the product.
+// The sum of a product (a contract) and `values`, one of which is added to each slice of the product.
 struct Sum {
   NodeId product, values;
   NodeId shown = -1;  // the values broadcast to the product's shape
 };
 
-// Moves factors into weights while copying a graph.
+// Copies a graph and moves factors into weights meanwhile.
 class FactorMover {
  public:
   FactorMover(const Graph& graph, const std::vector<std::string>& weights)
@@ -93,12 +94,12 @@ class FactorMover {
     return std::nullopt;
   }
 
-  // Builds the value of `id` times the factor so that it takes no more operations at run time than `id` does, and
-  // returns its node; nullopt if that is impossible.
+  // Builds `id` times the factor in such a way that an execution needs no more operations than for `id` alone, and
+  // returns the new node; nullopt if that is impossible.
   std::optional<NodeId> times(NodeId id, const Factor& factor, int depth = 0) {
     const Node& node = graph_.nodes[id];
     if (precomputable_[id]) {
-      // The factor multiplies the operand of the broadcast, so that the value that is stored is small.
+      // The operand of the broadcast is multiplied with the factor, so that the value to be stored is small.
       if (node.op == Op::broadcast && node.ints == factor.axes)
         return to_.broadcast(to_.mul(copy_[node.operands[0]], factor.values), node.shape, node.ints);
       return to_.mul(copy_[id], to_.broadcast(factor.values, node.shape, factor.axes));
@@ -131,8 +132,8 @@ class FactorMover {
     }
   }
 
-  // Builds left + right or left - right. If one operand is known before the run and the other is a sum in sums_, whose
-  // product lost its factor, both sums per slice become one.
+  // Builds left + right or left - right. One operand may be precomputable and the other an entry of sums_, whose
+  // product lost its factor. What both add to a slice of the product is then added up in advance.
   NodeId sum(Op op, NodeId left, NodeId right, bool precomputable_left) {
     if (precomputable_left && op == Op::add) std::swap(left, right);
     const Node addend = to_.node(right);
@@ -158,8 +159,8 @@ class FactorMover {
     return std::nullopt;
   }
 
-  // Multiplies the factor into an operand that is known before the run and has all axes of the factor. A weight that
-  // every run converts from a narrower dtype (narrow.h) is left as it is, so the factor cannot move into it.
+  // Multiplies the factor into an operand of the product that is precomputable and has all axes of the factor. A weight
+  // that every execution converts from a narrower dtype (narrow.h) stays as it is, so no factor moves into it.
   std::optional<NodeId> into_operand(const Node& node, const Factor& factor) {
     const auto einsum = parse_einsum(node.text);
     if (!einsum.ok()) return std::nullopt;
@@ -183,20 +184,21 @@ class FactorMover {
     return std::nullopt;
   }
 
-  // Returns the factor `values`, whose axis i is for axis axes[i], transposed so that `axes` ascend.
+  // Returns a factor with the given values, transposed so that `axes` ascend. Axis i of `values` belongs to axis
+  // axes[i].
   Factor sorted(NodeId values, std::vector<int64_t> axes) {
     values = to_.in_order(values, axes);
     return {values, std::move(axes)};
   }
 
-  // Returns the factor as it applies to the operand of a reshape from `before` to `after`, if its axes are made of
-  // whole axes of that operand; otherwise nullopt.
+  // Returns the factor in terms of the axes of a reshape's operand; `before` is the operand's shape and `after` that of
+  // the result. Returns nullopt unless the factor's axes consist of whole axes of the operand.
   std::optional<Factor> through_reshape(const Shape& before, const Shape& after, const Factor& factor) {
     std::vector<int64_t> axes;
     Shape extents;
     size_t i = 0, j = 0;
     while (i < before.size() || j < after.size()) {
-      // Finds the shortest runs of axes of the two shapes that have equally many elements.
+      // Finds the shortest groups of neighbouring axes of the two shapes that have the same number of elements.
       const size_t first = i, own = j;
       int64_t left = 1, right = 1;
       do {
@@ -226,8 +228,8 @@ class FactorMover {
   const Graph& graph_;
   const std::vector<bool> precomputable_;
   std::vector<int> uses_;
-  std::vector<NodeId> copy_;    // by old number: the new number of every node copied so far
-  std::map<NodeId, Sum> sums_;  // by node of the graph being built: sums whose product lost a factor
+  std::vector<NodeId> copy_;    // for each old node copied so far: its new number
+  std::map<NodeId, Sum> sums_;  // for nodes being built: sums whose product lost a factor
   Builder to_;
 };
 

@@ -16,11 +16,12 @@
 namespace wl {
 namespace {
 
-// A value that is at least this many times as large as the weights it is computed from is not stored in panels. Padding
-// the taps of a transposed convolution stays below this limit.
+// A value that is at least kTooLarge times as large as the weights it is computed from is not stored in panels. Padding
+// the taps of a transposed convolution makes a value larger, but less than so many times.
 constexpr int64_t kTooLarge = 2;
 
-// Cuts a graph into the values that are computed before the first run and those that every run computes.
+// Cuts a graph into values that are computed once, before the first execution, and values that every execution
+// computes.
 class Cutter {
  public:
   Cutter(const Graph& graph, const std::vector<std::string>& weights, const std::vector<int64_t>& panels)
@@ -56,8 +57,8 @@ class Cutter {
   }
 
  private:
-  // How a product reads its operand `side` in panels. `stored` is the value that is stored in panels: the operand, or a
-  // narrower weight that every run widens.
+  // How a product reads its operand `side` in panels. `stored` is the value that is stored in panels: the operand
+  // itself, or a narrower weight that every execution widens to it.
   struct InPanels {
     int side;
     WeightPanels panels;
@@ -96,8 +97,8 @@ class Cutter {
 
   void read_in_run(NodeId id) { (pays(id) ? cut_ : run_time_)[id] = true; }
 
-  // Returns which operand (0 or 1) a product that every run computes reads in panels, and adds it to in_panels_; -1 if
-  // neither.
+  // Returns the number of the operand that a product, computed by every execution, reads in panels, and adds the
+  // product to in_panels_. Returns -1 if it reads neither operand in panels.
   int side_in_panels(NodeId id) {
     const Node& node = graph_.nodes[id];
     if (panels_.empty() || node.op != Op::contract) return -1;
@@ -119,8 +120,8 @@ class Cutter {
     return -1;
   }
 
-  // Whether all readers of the weight are products that read it in these panels (readers that are folded do not count),
-  // and nothing else reads a value that the weight is a view of.
+  // Whether everything that reads the weight is a product that reads it in these panels (folded readers do not count),
+  // and each value that the weight is a view of is read only for the weight.
   bool only_in(const WeightPanels& panels, NodeId weight) const {
     for (const NodeId user : users_[weight]) {
       if (is_folded(user)) continue;
@@ -137,14 +138,14 @@ class Cutter {
     return true;
   }
 
-  // Whether no run computes the value, because it is folded or everything computed from it is.
+  // Whether no execution computes the value, because it is folded or everything computed from it is folded.
   bool is_folded(NodeId id) const {
     if (id < 0 || !precomputable_[id]) return false;
     return pays(id) || std::all_of(users_[id].begin(), users_[id].end(), [&](NodeId user) { return is_folded(user); });
   }
 
-  // Whether a value is worth storing: it is precomputable, no leaf or view, and no larger than the weights it is
-  // computed from.
+  // Whether a value is worth storing: it must be precomputable, neither a leaf nor a view, and no larger than the
+  // weights it is computed from.
   bool pays(NodeId id) const {
     const OpClass cls = class_of(graph_.nodes[id].op);
     return precomputable_[id] && cls != OpClass::kLeaf && cls != OpClass::kView && graph_.bytes(id) <= read_[id];
@@ -152,7 +153,8 @@ class Cutter {
 
   absl::StatusOr<NodeId> product_of_panels(const Node& node, const InPanels& in) {
     const NodeId weight = node.operands[in.side];
-    // All products that read the weight read it in these panels, so the first one makes it and the others share it.
+    // Every product that reads the weight reads it in these panels, so the first one creates the panels and the others
+    // use them.
     if (copy_[weight] < 0) {
       Node split = {.op = Op::reshape, .shape = in.panels.split};
       Node order = {.op = Op::transpose, .ints = in.panels.order};
@@ -164,8 +166,8 @@ class Cutter {
     return to_.reshape(to_.contract(operands[0], operands[1], in.panels.einsum, node.dtype, node.tf32), node.shape);
   }
 
-  // Builds the value `id` with `views` (reshapes and transposes, in the order in which they apply) applied to it. The
-  // weight `stored`, which it is computed from, is stored with the views applied.
+  // Builds the value `id` with `views` applied to it: reshapes and transposes, in the order in which they apply. The
+  // weight `stored`, from which the value is computed, is stored with the same views applied.
   absl::StatusOr<NodeId> viewed(NodeId id, NodeId stored, std::vector<Node> views) {
     const Node& node = graph_.nodes[id];
     if (id == stored) return read_folded(id, views);
@@ -188,7 +190,7 @@ class Cutter {
     return value;
   }
 
-  // Adds the folded weight for value `id` with the views applied, and returns the input that reads it.
+  // Adds a folded weight for value `id` with `views` applied, and returns the input that holds it in every execution.
   absl::StatusOr<NodeId> read_folded(NodeId id, const std::vector<Node>& views) {
     WL_ASSIGN_OR_RETURN(FoldedWeight folded, fold(id, views));
     WL_ASSIGN_OR_RETURN(Fill fill, fill_of(folded, graph_.nodes[largest_[id]].fill));
@@ -199,9 +201,10 @@ class Cutter {
     return input;
   }
 
-  // Returns the folded weight that computes the value `id` with the views applied. Views, if any, are those of panels.
+  // Returns the folded weight that computes value `id` with `views` applied. The views are those that make panels, if
+  // any.
   absl::StatusOr<FoldedWeight> fold(NodeId id, const std::vector<Node>& views) {
-    std::map<NodeId, NodeId> number;  // by number in the old graph: the number in the new one
+    std::map<NodeId, NodeId> number;  // numbers in the new graph of nodes of the old one
     std::vector<NodeId> open = {id};
     while (!open.empty()) {
       const NodeId at = open.back();
@@ -230,8 +233,8 @@ class Cutter {
     return folded;
   }
 
-  // Returns the fill of a folded weight: its values themselves if all its operands are literals, otherwise random
-  // numbers as `otherwise` says.
+  // Returns the fill of a folded weight: its values if all its operands are literals, otherwise random numbers as in
+  // `otherwise`.
   static absl::StatusOr<Fill> fill_of(const FoldedWeight& folded, Fill otherwise) {
     const Graph& from = folded.from;
     for (NodeId input : from.inputs()) {
@@ -251,21 +254,21 @@ class Cutter {
   const Graph& graph_;
   const std::vector<int64_t>& panels_;  // the widths that panels may have, in columns
   const std::vector<bool> precomputable_;
-  std::map<NodeId, InPanels> in_panels_;    // by product: its operand in panels
-  std::vector<std::vector<NodeId>> users_;  // by value: the nodes that read it; -1 for an output
-  std::vector<int64_t> read_;               // by precomputable value: the bytes of the weights it reads
-  std::vector<NodeId> largest_;             // by precomputable value: the largest weight that it reads
-  std::vector<bool> run_time_, cut_;        // values that every run computes; values that are stored
+  std::map<NodeId, InPanels> in_panels_;    // for products: which operand is read in panels
+  std::vector<std::vector<NodeId>> users_;  // for each value: the nodes that read it; -1 stands for an output
+  std::vector<int64_t> read_;               // for precomputable values: bytes of the weights read for it
+  std::vector<NodeId> largest_;             // for precomputable values: the largest weight read for it
+  std::vector<bool> run_time_, cut_;        // values that every execution computes; values that are stored
   std::set<std::string> names_;             // names of all inputs
-  Builder to_;                              // the graph that every run computes
-  std::vector<NodeId> copy_;                // by old number: the number in `to_`, or -1
+  Builder to_;                              // the graph that every execution computes
+  std::vector<NodeId> copy_;                // for each old node: its number in `to_`, or -1
   WeightFolding result_;
 };
 
 }  // namespace
 
 absl::Status write_value(const FoldedWeight& weight, const InputReader& operands, char* value) {
-  constexpr int64_t kElements = 1 << 16;  // elements of the weight computed at a time
+  constexpr int64_t kElements = 1 << 16;  // how many elements of the weight are computed at a time
   const NodeId result = weight.from.outputs[0].node;
   const Node& node = weight.from.nodes[result];
   const int64_t count = elements(node.shape);
@@ -285,7 +288,7 @@ absl::Status write_value(const FoldedWeight& weight, const InputReader& operands
 absl::StatusOr<WeightFolding> fold_weights(const Graph& graph, const std::vector<std::string>& weights,
                                            const std::vector<int64_t>& panels) {
   if (weights.empty()) return WeightFolding{graph, weights, {}};
-  // Byte products come first: only then is it known which values of the weights, such as their sums, they need.
+  // Byte products are made first, because only they show which values computed from weights they need, such as sums.
   WL_ASSIGN_OR_RETURN(const Graph bytes, with_byte_products(graph));
   WL_ASSIGN_OR_RETURN(const Graph moved, with_factors_in_weights(bytes, weights));
   return Cutter(moved, weights, panels).run();

@@ -1,4 +1,4 @@
-// Folded weights that only have the elements of one weight in another order. Their bytes are moved, not computed.
+// Folded weights that consist of the elements of one weight in another order. Their bytes are moved, not computed.
 #include <cstring>
 
 #include "compiler/ir/index_map.h"
@@ -7,8 +7,8 @@
 namespace wl {
 namespace {
 
-// Returns the transposes between the output of a graph and its input, the one nearest to the output first. Reshapes are
-// skipped, since they move nothing. Returns nullopt if there are other ops.
+// Returns the transposes between a graph's input and its output, starting with the one nearest to the output. Reshapes
+// are skipped, since they move nothing. Returns nullopt if there are other ops.
 std::optional<std::vector<const Node*>> moves_of(const Graph& graph) {
   std::vector<const Node*> moves;
   const Node* node = &graph.nodes[graph.outputs[0].node];
@@ -17,7 +17,7 @@ std::optional<std::vector<const Node*>> moves_of(const Graph& graph) {
   return node->op == Op::input ? std::optional(std::move(moves)) : std::nullopt;
 }
 
-// Returns the map from each element of a transpose to the element of its operand that it is.
+// Returns the map from the elements of a transpose to the same elements of its operand.
 IndexMap map_of(const Graph& graph, const Node& transpose) {
   const std::vector<int64_t> strides = row_major_strides(graph.nodes[transpose.operands[0]].shape);
   std::vector<int64_t> moved;
@@ -25,8 +25,8 @@ IndexMap map_of(const Graph& graph, const Node& transpose) {
   return IndexMap(transpose.shape, moved, 0);
 }
 
-// Copies elements of kSize bytes from `bytes` to `out`. The maps, applied one after the other, take the number of each
-// element of the output to its number in the operand. With `back`, the elements are copied in the other direction.
+// Copies elements of kSize bytes from `bytes` to `out`. The maps, applied one after another, turn an element's index in
+// the output into its index in the operand. If `back` is set, the elements are copied in the opposite direction.
 template <size_t kSize>
 void move(std::string_view bytes, const std::vector<IndexMap>& maps, bool back, char* out) {
   std::vector<IndexCursor> cursors(maps.begin(), maps.end());
@@ -38,7 +38,7 @@ void move(std::string_view bytes, const std::vector<IndexMap>& maps, bool back, 
   }
 }
 
-// Chooses the element size. `moves`: the transposes, as moves_of() returns them.
+// Calls move() with the size of the graph's elements. `moves` are the transposes that moves_of() returns.
 void move(const Graph& graph, const std::vector<const Node*>& moves, std::string_view bytes, bool back, char* out) {
   std::vector<IndexMap> maps;
   maps.reserve(moves.size());

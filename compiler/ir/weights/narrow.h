@@ -1,4 +1,4 @@
-// Finds weights of a narrow dtype that a product reads in a wider one. Internal to fold_weights.
+// Finds weights of a narrow dtype that a product reads in a wider dtype. Only fold_weights() uses this header.
 #pragma once
 
 #include <functional>
@@ -10,14 +10,14 @@
 namespace wl {
 
 struct Widened {
-  NodeId narrow;               // the narrow weight: an input with as many elements as the product reads
-  std::vector<NodeId> beside;  // broadcasts that the conversion reads too: scales, zero points
+  NodeId narrow;               // the narrow weight: an input with as many elements as the product's operand
+  std::vector<NodeId> beside;  // broadcasts that the conversion also reads: scales, zero points
 };
 
-// Returns how the value `id` is computed from one smaller weight by reshapes, transposes and so little elementwise work
-// (at most kCheapWork) that a kernel may repeat it for every tile. Returns nullopt if it is not, or if something else
-// reads a value on the way. `precomputable`: see precomputable_values(); `is_sole`: whether one node alone reads a
-// value in every run.
+// Returns how the value `id` is computed from one smaller weight, if this takes only reshapes, transposes and so little
+// elementwise work (at most kCheapWork) that a kernel may repeat it for every tile. Otherwise, or if something else
+// reads a value on the way, returns nullopt. `precomputable` is as in precomputable_values(); `is_sole` says whether
+// only one node reads a value in every execution.
 std::optional<Widened> widened(const Graph& graph, const std::vector<bool>& precomputable, NodeId id,
                                const std::function<bool(NodeId)>& is_sole);
 

@@ -5,14 +5,14 @@
 namespace wl {
 namespace {
 
-constexpr int64_t kLeastColumns = 8;  // fewer do not fill a vector
+constexpr int64_t kLeastColumns = 8;  // the fewest columns that fill a vector
 
 bool has(const std::string& letters, char letter) {
   return letters.find(letter) != std::string::npos;
 }
 
-// Returns the number of columns in a panel: the first of `widths` that divides `columns`, or else all columns; 0 if
-// there are too few for panels.
+// Returns the number of columns in a panel: the first entry of `widths` that divides `columns`, or all columns if none
+// does; 0 if there are too few columns for panels.
 int64_t panel_columns(int64_t columns, const std::vector<int64_t>& widths) {
   if (columns < kLeastColumns) return 0;
   for (const int64_t width : widths)
@@ -26,16 +26,16 @@ char unused_letter(const Einsum& einsum, char after = 'a' - 1) {
   return 0;
 }
 
-// Returns the last letter of the result that the weight alone has (the columns of a product, the filters of a
-// convolution), or 0.
+// Returns the last of the result's letters that only the weight has, and not the other operand (the columns of a
+// product, the filters of a convolution); 0 if there is none.
 char column_of(const Einsum& einsum, const std::string& weight, const std::string& other) {
   for (size_t i = einsum.out.size(); i-- > 0;)
     if (has(weight, einsum.out[i]) && !has(other, einsum.out[i])) return einsum.out[i];
   return 0;
 }
 
-// Splits the axis of `letter` into words (panels.h) of `word` elements. The new axis behind it, over the elements of a
-// word, has the letter `element`.
+// Splits the axis of `letter` into words (panels.h) of `word` elements. A new axis is inserted after it, whose letter
+// is `element` and whose coordinate is the position in a word.
 void split_words(std::string& letters, Shape& shape, char letter, char element, int word) {
   const size_t axis = letters.find(letter);
   letters.insert(axis + 1, 1, element);
@@ -43,16 +43,16 @@ void split_words(std::string& letters, Shape& shape, char letter, char element, 
   shape.insert(shape.begin() + static_cast<std::ptrdiff_t>(axis) + 1, word);
 }
 
-// Returns the letters of the weight other than `column`: first those that are not summed, then a '.' in the place of
-// the panels' letter, then those that are summed, in the order in which the other operand has them. Returns nullopt if
-// the weight cannot be put into panels.
+// Returns the letters of the weight except `column`: those that are not summed, then a '.' in the place of the panels'
+// letter, then those that are summed, in the other operand's order. Returns nullopt if the weight cannot be put into
+// panels.
 std::optional<std::string> rows_of(const Einsum& einsum, const std::string& weight, const std::string& other,
                                    char column) {
   std::string outer, summed;
   for (const char letter : weight) {
     if (std::count(weight.begin(), weight.end(), letter) > 1) return std::nullopt;
     if (letter == column || !has(einsum.out, letter)) continue;
-    if (has(other, letter)) return std::nullopt;  // a batch of products
+    if (has(other, letter)) return std::nullopt;  // weights that differ within a batch have no panels
     outer += letter;
   }
   for (const char letter : other)
@@ -61,8 +61,8 @@ std::optional<std::string> rows_of(const Einsum& einsum, const std::string& weig
   return outer + "." + summed;
 }
 
-// Whether the product has only one row of results. Such a product waits for its weight's loads and is computed like a
-// reduction, which does not use words.
+// Whether the product has only one row of results. The time of such a product is that of loading its weight, and it is
+// computed like a reduction, which does not use words.
 bool has_one_row(const Einsum& einsum, const std::string& other, const Shape& shape) {
   for (size_t axis = 0; axis < other.size(); ++axis)
     if (has(einsum.out, other[axis]) && shape[axis] > 1) return false;
@@ -85,8 +85,8 @@ std::optional<WeightPanels> panels_of(const Graph& graph, const Node& product, i
   if (!rows || width == 0) return std::nullopt;
 
   const size_t first = rows->find('.') + 1;
-  // `deepest` is the summed letter whose neighbouring elements share a word. In a convolution it is the channels, the
-  // first summed letter, since windows slide along the letters that are summed after them.
+  // `deepest` is the summed letter along which a word holds neighbouring elements. In a convolution it stands for the
+  // channels, which are the first summed letter; the letters after it are those of the windows.
   const char deepest = einsum->out.back() == column ? rows->back() : (*rows)[first];
   std::string split = weight, reads = *rows + column, out = einsum->out;
   std::string reads_other = other;

@@ -1,5 +1,5 @@
-// Asynchronous copies that the interpreter has started and that have not arrived. Their destinations hold NaN until
-// somebody has waited for them, by groups of a team or by phases.
+// The asynchronous copies that an interpreted kernel has started and that have not arrived. Their destinations hold NaN
+// until a team has waited for the copies, either for their commit group or for a phase.
 #pragma once
 
 #include <limits>
@@ -29,7 +29,8 @@ class PendingCopies {
       groups.erase(groups.begin());
     }
   }
-  // The team's open group arrives at a phase. Everything that arrived there is in place once the phase is waited for.
+  // Lets the copies in the team's open group arrive at a phase. Their values reach their destinations when a team
+  // awaits that phase.
   void arrive(size_t team, BufferId phases, int64_t element) {
     Group& open = groups_[team].back();
     Group& there = arrived_[{phases, element}];
@@ -43,13 +44,13 @@ class PendingCopies {
   }
 
  private:
-  using Group = std::vector<std::pair<Number*, Number>>;  // elements of shared buffers, and their new values
+  using Group = std::vector<std::pair<Number*, Number>>;  // pairs (element of a shared buffer, its new value)
 
   static void land(const Group& group) {
     for (const auto& [to, value] : group) *to = value;
   }
 
-  std::vector<std::vector<Group>> groups_;  // by team; the last group is still open
+  std::vector<std::vector<Group>> groups_;  // for each team, its commit groups; the last group is still open
   std::map<std::pair<BufferId, int64_t>, Group> arrived_;
 };
 

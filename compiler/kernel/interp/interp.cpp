@@ -25,7 +25,7 @@ class Interpreter {
     work_ = empty(Level::kWork);
     for (const Pass& pass : kernel_.passes())
       for (int64_t first = 0; first < kernel_.grid; first += std::max<int64_t>(kernel_.cluster, pass.last)) {
-        first_ = first + (pass.last == 0 ? 0 : first / pass.last * 5 % pass.last);  // any of them may arrive last
+        first_ = first + (pass.last == 0 ? 0 : first / pass.last * 5 % pass.last);  // any of these blocks may be last
         scratch_.assign(kernel_.cluster, empty(Level::kShared));
         cluster_ = empty(Level::kCluster);
         std::vector<int> teams(static_cast<size_t>(std::max(1, kernel_.teams)) * kernel_.cluster);
@@ -38,7 +38,7 @@ class Interpreter {
   }
 
  private:
-  // The buffers of a level, with nothing (NaN) stored in them; the buffers of other levels are empty.
+  // Returns new buffers: those of `level` hold NaN, as nothing was stored yet; those of other levels are empty.
   std::vector<std::vector<Number>> empty(Level level) const {
     std::vector<std::vector<Number>> out;
     for (const KernelBuffer& b : kernel_.buffers)
@@ -46,7 +46,7 @@ class Interpreter {
     return out;
   }
 
-  using Index = std::span<const int64_t>;  // coordinates, one for each axis
+  using Index = std::span<const int64_t>;  // an element's coordinates, one per axis
 
   // Calls visit(coordinates, position) for every position of the tile that is within its bound.
   template <typename Visit>
@@ -109,7 +109,7 @@ class Interpreter {
     return scratch_values_.back();
   }
 
-  // What instructions do, in the team that runs. Rows of instrs.def name these functions in the column `meaning`.
+  // The functions that execute an instruction for the current team. instrs.def names them in the column `meaning`.
 
   absl::Status nothing(const Instr&) { return absl::OkStatus(); }
 
@@ -148,7 +148,7 @@ class Interpreter {
     return absl::OkStatus();
   }
 
-  // Folds within each thread, for each element of its vectors.
+  // Folds the elements within each thread, separately for each position in a vector.
   absl::Status fold(const Instr& instr) {
     const TilePlaces &from = tiles_.places(instr.args[0]), &to = tiles_.places(instr.result);
     const std::vector<Number> input = tile(instr.args[0]);
@@ -220,7 +220,7 @@ class Interpreter {
     });
   }
 
-  // Uses whole tiles, since lanes multiply elements that other lanes of their wave hold.
+  // Reads whole tiles, because a matrix product multiplies elements that other lanes of the wave hold.
   absl::Status mma(const Instr& instr) {
     const MatrixInfo& row = info(instr.matrix);
     const int64_t words = kernel_.tiles[instr.args[0]].layout.shape[1];
@@ -242,7 +242,7 @@ class Interpreter {
     for (int64_t at = 0; at < to.size(); ++at) {
       const int64_t thread = to.thread_of(at), number = to.register_of(at);
       bool seen = false;
-      for (int64_t lane = lanes;; lane = (lane - 1) & lanes) {  // every subset of the bits, the highest first
+      for (int64_t lane = lanes;; lane = (lane - 1) & lanes) {  // all subsets of the bits of `lanes`
         for (int64_t v = 0; v < from.vector(); ++v) {
           const Number one = input[from.at(thread ^ lane, number, v)];
           result[at] = seen ? combine(instr.combine, kernel_.tiles[instr.result].dtype, result[at], one) : one;
@@ -336,7 +336,7 @@ class Interpreter {
     tiles_.be(static_cast<size_t>(team));
   }
 
-  // Each instruction runs for one team after the other. With the barriers in place any other order gives the same.
+  // Runs each instruction for one team after another. If the barriers are right, any other order has the same result.
   absl::Status body(std::span<const Instr> instrs, const std::vector<int>& teams) {
     for (const Instr& instr : instrs) {
       if (instr.op == InstrOp::kLoop) {
@@ -370,13 +370,13 @@ class Interpreter {
   const Kernel& kernel_;
   std::vector<std::vector<Number>>& globals_;
   VarValues vars_;
-  std::vector<std::vector<std::vector<Number>>> scratch_;  // by block of the cluster
+  std::vector<std::vector<std::vector<Number>>> scratch_;  // scratch buffers of each block of the cluster
   std::vector<std::vector<Number>> cluster_, work_;
-  int64_t first_ = 0;                                    // the first block that runs
-  std::map<const Instr*, std::vector<int64_t>> packed_;  // by pack instruction: packed_positions()
+  int64_t first_ = 0;                                    // number of the first block that is being run
+  std::map<const Instr*, std::vector<int64_t>> packed_;  // packed_positions() of each pack instruction
   TeamTiles tiles_;
   PendingCopies copies_{1};
-  int now_ = 0;  // the team that runs
+  int now_ = 0;  // number of the current team
   std::vector<Number> scratch_values_;
 };
 

@@ -1,5 +1,5 @@
-// Single values as the interpreter computes them: floats in double, rounded as a register of the dtype would round
-// them, integers by their bits.
+// Scalar operations of the interpreter. Floats are computed in double and rounded as a register of the dtype would
+// round them; integers are computed on their bits.
 #pragma once
 
 #include <cstdint>

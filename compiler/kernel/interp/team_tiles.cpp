@@ -9,7 +9,7 @@ namespace {
 
 constexpr Number kNothing = std::numeric_limits<Number>::quiet_NaN();
 
-// The number of an element in row-major order; -1 where it lies beyond the shape.
+// Returns the index of an element in row-major order; -1 if the element lies outside the shape.
 int64_t number_in(const std::vector<int64_t>& shape, std::span<const int64_t> index) {
   int64_t number = 0;
   for (size_t axis = 0; axis < shape.size(); ++axis) {

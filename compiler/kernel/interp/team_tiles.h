@@ -21,10 +21,10 @@ class TeamTiles {
   void be(size_t team) { now_ = team; }
 
   const TilePlaces& places(TileId id) const { return places_[id]; }
-  // The values of a tile by position (tile_places.h); NaN where none was assigned.
+  // The values of a tile, one per position (tile_places.h); NaN where nothing was assigned.
   std::vector<Number>& tile(TileId id);
-  // The value that the thread at position `at` of tile `by` holds of the element of tile `id` that belongs there.
-  // Aborts where the thread does not hold that element, which verify() rules out.
+  // For position `at` of tile `by`: returns the value that the position's thread holds of the corresponding element of
+  // tile `id`. Aborts if the thread does not hold that element, which verify() rules out.
   Number held(TileId id, TileId by, int64_t at);
   // The elements of a tile in row-major order, whichever thread holds them.
   std::vector<Number> whole(TileId id);
@@ -34,8 +34,8 @@ class TeamTiles {
  private:
   const Kernel& kernel_;
   std::vector<TilePlaces> places_;                                       // by tile
-  std::vector<std::vector<std::vector<Number>>> values_;                 // by team, tile and position
-  std::map<std::pair<TileId, TileId>, std::vector<int64_t>> positions_;  // by two tiles: positions_in()
+  std::vector<std::vector<std::vector<Number>>> values_;                 // values, indexed by team, tile and position
+  std::map<std::pair<TileId, TileId>, std::vector<int64_t>> positions_;  // cached positions_in() of two tiles
   size_t now_ = 0;
 };
 

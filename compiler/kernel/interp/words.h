@@ -1,4 +1,4 @@
-// Words as the interpreter represents them: u32 that hold narrow elements (compiler/base/dtype.h).
+// Words in the interpreter: u32 values that narrow elements are packed into (compiler/base/dtype.h).
 #pragma once
 
 #include <cmath>
@@ -10,8 +10,8 @@
 
 namespace wl {
 
-// word_of: the word of these elements; elements that are missing are zero. element_of: one element of a word. It is NaN
-// for a word that nothing was stored to, as elements of fresh buffers are.
+// word_of: packs elements into a word; missing elements are zero. element_of: unpacks one element of a word. The
+// element is NaN if nothing was stored to the word, because fresh buffers consist of NaN.
 inline Number word_of(DType dtype, const std::vector<Number>& elements) {
   uint32_t word = 0;
   for (size_t i = 0; i < elements.size(); ++i)
@@ -24,13 +24,13 @@ inline Number element_of(DType dtype, Number word, int index) {
   return load_element(dtype, &bits, static_cast<uint64_t>(index));
 }
 
-// The factor that a matrix instruction takes from a word: an element, of f32 only the bits that tf32 has.
+// The factor that a matrix instruction reads from a word: one element; of an f32 element only the bits that tf32 keeps.
 inline Number factor_of(DType dtype, Number word, int index) {
   if (dtype != DType::f32 || std::isnan(word)) return element_of(dtype, word, index);
   return element_of(dtype, static_cast<uint32_t>(word) & 0xffffe000u, index);
 }
 
-// Adds the products of the corresponding elements of two words to `to`.
+// Adds to `to` the products of the corresponding elements of two words.
 inline void add_products(DType a_element, Number a, DType b_element, Number b, DType sum, Number& to) {
   for (int i = 0; i < elements_of_word(a_element); ++i)
     to = combine(Op::add, sum, to, factor_of(a_element, a, i) * factor_of(b_element, b, i));

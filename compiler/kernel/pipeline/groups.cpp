@@ -15,7 +15,7 @@ bool reads_ring(const Instr& instr, std::span<const Pipeline::Ring> rings) {
                      [&](const Pipeline::Ring& r) { return r.buffer == instr.slice.buffer; });
 }
 
-// Whether an instruction computes a tile from tiles alone.
+// Whether an instruction computes a tile from other tiles, without accessing memory.
 bool is_pure(const Instr& instr) {
   const InstrInfo& row = info(instr.op);
   return row.result == InstrResult::kDefines && !row.accesses_memory() && row.order == Order::kNoOrder &&
@@ -35,7 +35,7 @@ bool meet(const Groups::Group& a, const Groups::Group& b) {
 
 absl::Status split(const Kernel& kernel, const std::vector<Instr>& body, std::span<const Pipeline::Ring> rings,
                    std::vector<Groups::Group>& groups) {
-  std::set<TileId> known;  // tiles that the reads of the group have computed
+  std::set<TileId> known;  // tiles that the reads of the current group have computed
   for (const Instr& instr : body) {
     const bool from_reads =
         is_pure(instr) && !instr.args.empty() &&
@@ -58,7 +58,7 @@ absl::Status split(const Kernel& kernel, const std::vector<Instr>& body, std::sp
   return absl::OkStatus();
 }
 
-// Gives the reads of a group tiles of their own.
+// Renames the tiles that a group's reads define to new tiles, in its reads and its uses.
 void rename(Rewrite& rewrite, Groups::Group& group, std::map<TileId, TileId>& own) {
   for (TileId tile : tiles_of(group))
     if (!own.contains(tile)) own[tile] = rewrite.like(tile, tile);
@@ -99,8 +99,8 @@ absl::StatusOr<Groups> groups_of(const Kernel& kernel, Rewrite& rewrite, const s
   }
   WL_RETURN_IF_ERROR(split(kernel, loop ? uses[0].body : uses, rings, out.groups));
   const size_t n = out.groups.size();
-  // The reads of the first group run while the last group is used. So two sets of tiles are enough only if the number
-  // of groups is even.
+  // The first group is read while the last group is used. If neighbouring groups use the same tiles, two alternating
+  // sets of tiles are therefore enough only for an even number of groups.
   bool same = false;
   for (size_t g = 0; g < n; ++g) same = same || meet(out.groups[g], out.groups[(g + 1) % n]);
   if (n < 2 || (same && n % 2 != 0))

@@ -15,17 +15,17 @@ struct Groups {
     std::vector<Instr> reads, uses;
   };
   std::vector<Group> groups;
-  Instr inner;        // the loop around the groups, without its body, if there is one
-  int64_t turns = 1;  // iterations of that loop; a turn is one of them
+  Instr inner;        // the loop around the groups, if there is one; its body is left out
+  int64_t turns = 1;  // number of iterations of `inner`; a turn is one iteration
 
-  // The reads of one group, or its uses, in the iteration `turn` of the inner loop.
+  // Returns the reads or the uses of one group in iteration `turn` of the loop `inner`.
   std::vector<Instr> reads(Rewrite& rewrite, size_t group, const Affine& turn) const;
   std::vector<Instr> uses(Rewrite& rewrite, size_t group, const Affine& turn) const;
 };
 
-// Splits instructions into groups that follow one another, or that a single loop contains. Where neighbouring groups
-// use the same tiles, every second group gets new tiles of its own. Invalid, without new tiles, where the instructions
-// are not such groups.
+// Splits instructions into groups that follow one another, possibly inside a single loop. Where neighbouring groups use
+// the same tiles, every second group gets new tiles. Returns an Invalid error, without having added tiles, if the
+// instructions do not form such groups.
 absl::StatusOr<Groups> groups_of(const Kernel& kernel, Rewrite& rewrite, const std::vector<Instr>& uses,
                                  std::span<const Pipeline::Ring> rings);
 

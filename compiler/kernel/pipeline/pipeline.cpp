@@ -15,13 +15,13 @@
 namespace wl {
 namespace {
 
-constexpr int64_t kAnyTrips = int64_t{1} << 40;  // more than any loop has
+constexpr int64_t kAnyTrips = int64_t{1} << 40;  // more iterations than any loop has
 
 void append(std::vector<Instr>& to, std::vector<Instr> from) {
   to.insert(to.end(), std::make_move_iterator(from.begin()), std::make_move_iterator(from.end()));
 }
 
-// The number of a loop's iterations, where it is fixed.
+// The number of a loop's iterations; nullopt if it is not constant.
 std::optional<int64_t> known_trips(const Instr& loop) {
   int64_t trips = kAnyTrips;
   for (const Affine& one : loop.trips) {
@@ -54,7 +54,7 @@ class Pipeliner {
     std::vector<Instr> whole = first_iterations();
     if (carries()) append(whole, first_reads());
     whole.push_back(steady_loop());
-    // With two stages, the reads that are carried into the next iteration have waited for all copies.
+    // With two stages, the reads carried into the next iteration have already waited for all copies.
     if (!parts_.copies.empty() && (!carries() || stages_ > 2)) whole.push_back(wait_instr(0));
     const auto place = around_->erase(around_->begin() + static_cast<int64_t>(at_));
     around_->insert(place, std::make_move_iterator(whole.begin()), std::make_move_iterator(whole.end()));
@@ -74,7 +74,7 @@ class Pipeliner {
     return false;
   }
 
-  // Whether a loop uses the rings; there may be other loops with the same variable.
+  // Whether a loop body uses the ring buffers; other loops may have the same variable.
   bool uses_rings(const std::vector<Instr>& body) const {
     bool uses = false;
     each_instr(body, [&](const Instr& instr) {
@@ -83,8 +83,8 @@ class Pipeliner {
     return uses;
   }
 
-  // Checks that no instruction outside the loop reads what the loop leaves in a buffer. Instructions in front of the
-  // loop count as behind it, too, since a loop around both may run again.
+  // Checks that no instruction outside the loop reads what the loop leaves in a buffer. Instructions before the loop
+  // are checked as well, because a loop around both may run them again after it.
   absl::Status check_outside() const {
     std::vector<const Instr*> before, after;
     bool passed = false;
@@ -121,7 +121,7 @@ class Pipeliner {
     return absl::OkStatus();
   }
 
-  // Gives every buffer a slot for each stage, and moves the buffers that lie behind it.
+  // Turns every buffer into a ring with one slot per stage, and moves the buffers behind it further back.
   void make_rings() {
     if (stages_ == 1) return;
     for (const Pipeline::Ring& ring : how_.rings) {
@@ -153,7 +153,7 @@ class Pipeliner {
     return instrs;
   }
 
-  // The slot of an iteration.
+  // The ring slot that an iteration uses.
   Affine slot_of(const char* name, const Affine& iteration) {
     if (stages_ == 1) return fixed(0);
     return rewrite_.derived(name, {iteration}, 1, stages_, how_.loop);
@@ -165,7 +165,7 @@ class Pipeliner {
     return in_slot(std::move(out), slot);
   }
 
-  // The copies of an iteration. Where the loop does not have this iteration, they write zeros.
+  // The asynchronous copies of an iteration. If the loop does not have this iteration, the copies write zeros.
   std::vector<Instr> copies(const Affine& iteration, const Affine& slot) {
     std::vector<Instr> out = moved(parts_.copies, iteration, slot);
     const bool has = trips_ && iteration.terms.empty() && iteration.base < *trips_;
@@ -183,9 +183,9 @@ class Pipeliner {
     return out;
   }
 
-  // The producers of the first stages - 1 iterations, in front of the loop and with tiles of their own, as far as the
-  // loop has these iterations. Reads that run ahead may read the slot of an iteration that the loop does not have; such
-  // a slot gets what the last iteration produces.
+  // The producers of the first stages - 1 iterations, placed before the loop with tiles of their own; they run only if
+  // the loop has these iterations. Reads that run ahead may, however, read the slot of an iteration that the loop does
+  // not have; such a slot is filled with what the last iteration produces.
   std::vector<Instr> first_iterations() {
     std::vector<Instr> out;
     for (int64_t i = 0; i + 1 < stages_; ++i) {
@@ -201,14 +201,14 @@ class Pipeliner {
     return out;
   }
 
-  // The given iteration, or the loop's last one if that comes before it.
+  // Returns `iteration`, or the loop's last iteration if that is the earlier one.
   Affine or_last(const Affine& iteration, const char* name) {
     std::vector<Affine> of = {iteration};
     for (const Affine& trips : loop_.trips) of.push_back(sum(trips, fixed(-1)));
     return rewrite_.derived(name, std::move(of), 1, 0, how_.loop);
   }
 
-  // The instructions, which run only if the loop has this iteration.
+  // Makes instructions conditional: they run only if the loop has this iteration.
   std::vector<Instr> where_there_is(int64_t iteration, std::vector<Instr> instrs) {
     if (instrs.empty() || trips_) return instrs;
     Instr maybe;
@@ -240,18 +240,18 @@ class Pipeliner {
     return instrs;
   }
 
-  // The loop itself: an iteration fills the slot of the one that comes stages - 1 later, and uses its own slot.
+  // The pipelined loop: each iteration uses its own slot and fills the slot of the iteration stages - 1 later.
   Instr steady_loop() {
     const Affine now = affine(how_.loop), later = affine(how_.loop, 1, stages_ - 1);
     const bool copies_any = !parts_.copies.empty(), loads_any = !parts_.stores.empty();
-    // Behind the last iteration the last one is loaded again, and nothing uses its values.
+    // Beyond the end of the loop, the values of the last iteration are loaded again and not used.
     const Affine next = loads_any ? or_last(later, "next") : later;
     const Affine slot = slot_of("slot", now), next_slot = slot_of("next_slot", later);
     const int pending = static_cast<int>(stages_) - (parts_.own ? 1 : 2);
     const bool waits = copies_any && !carries();
     std::vector<Instr> body;
     if (waits && !parts_.own) body.push_back(wait_instr(pending));
-    // If the uses end with a wait for products, the copies are started before it, while the products are computed.
+    // If the uses end with a wait for matrix products, the copies start before that wait, so that both overlap.
     const bool beside = copies_any && !parts_.uses.empty() && parts_.uses.back().op == InstrOp::kMmaWait;
     if (copies_any && !beside) append(body, copies(later, next_slot));
     if (waits && parts_.own) body.push_back(wait_instr(pending));
@@ -273,8 +273,8 @@ class Pipeliner {
     return loop;
   }
 
-  // The loop where copiers copy: they fill a slot and arrive at its phase in `filled`; the teams use the slot and
-  // arrive at its phase in `used`.
+  // The pipelined loop of a kernel with copier threads. The copiers fill a slot and arrive at its phase in `filled`;
+  // the teams use the slot and arrive at its phase in `used`.
   absl::Status alongside() {
     if (!parts_.stores.empty() || parts_.copies.empty() || !trips_ || stages_ < 2 || how_.registers > 1)
       return invalid("kernel ", kernel_.name,
@@ -305,7 +305,7 @@ class Pipeliner {
     return absl::OkStatus();
   }
 
-  // A buffer of phases, one for every slot, behind all other scratch.
+  // Adds a buffer with one phase for every slot, behind all other scratch.
   BufferId phases(const char* name, int arrivals) {
     KernelBuffer buffer{name, DType::i64, {stages_}, Level::kShared};
     buffer.byte_offset = (kernel_.scratch_bytes() + 63) / 64 * 64;
@@ -325,16 +325,16 @@ class Pipeliner {
     std::vector<Instr> out;
     if (!parts_.copies.empty()) out.push_back(wait_instr(static_cast<int>(stages_) - 2));
     std::vector<Instr> first = reads(0, fixed(0), fixed(0));
-    if (!trips_)  // a loop without iterations has stored nothing
+    if (!trips_)  // if the loop has no iterations, nothing was stored to read
       for (const Instr& read : first) out.push_back(fill_instr(read.result, 0));
     append(out, where_there_is(0, std::move(first)));
     return out;
   }
 
-  // The uses of an iteration, with the reads of every group in front of the uses of the group before it. A turn is an
-  // iteration of the inner loop around the groups, if there is one. The last turn stands behind this loop, since its
-  // last reads are those of the next iteration, from another slot. Before these reads, `stores` must be done and copies
-  // must have arrived.
+  // The uses of an iteration, with the reads of every group placed before the uses of the preceding group. If the
+  // groups are in an inner loop, a turn is one of its iterations. The last turn is placed after the inner loop, because
+  // its last reads belong to the next iteration of the outer loop and so to another slot. Before these reads, `stores`
+  // must be done and copies must have arrived.
   std::vector<Instr> uses_ahead(const Affine& slot, std::vector<Instr> stores) {
     std::vector<Instr> out;
     const auto turn = [&](const Affine& at, std::vector<Instr> after) {
@@ -371,8 +371,8 @@ class Pipeliner {
   std::optional<int64_t> trips_;
   int64_t stages_ = 1;
   Producers parts_;
-  std::optional<Groups> groups_;       // of the uses, where their reads run ahead, too
-  std::map<BufferId, int64_t> slots_;  // by buffer of a ring: elements of a slot
+  std::optional<Groups> groups_;       // the groups of the uses, if register reads run ahead as well
+  std::map<BufferId, int64_t> slots_;  // number of elements per slot of each ring buffer
 };
 
 }  // namespace

@@ -49,21 +49,21 @@ namespace wl {
 struct Pipeline {
   struct Ring {
     BufferId buffer = -1;  // a buffer in shared memory that every iteration fills
-    bool copied = false;   // whether asynchronous copies fill it
-    bool boxes = false;    // whether copiers copy it as boxes of a matrix (kernel/shared_factors.h)
+    bool copied = false;   // whether asynchronous copies fill the buffer
+    bool boxes = false;    // whether copier threads fill the buffer with boxes of a matrix (kernel/shared_factors.h)
   };
   // The variable of the loop whose iterations are to overlap. Of several loops with this variable, the one that uses
   // the buffers is meant.
   VarId loop = -1;
   std::vector<Ring> rings;
-  int64_t stages = 1;      // iterations under way at once; cut to the loop's iterations
-  int64_t registers = 1;   // sets of tiles that the buffers are read into: 1, or 2 that are used alternately
-  bool alongside = false;  // whether the kernel's copiers run the copies
-  Affine before = {};      // with copiers, inside another loop: iterations of `loop` in earlier ones of that loop
+  int64_t stages = 1;      // how many iterations are under way at once; at most those that the loop has
+  int64_t registers = 1;   // how many sets of tiles the buffers are read into: 1, or 2 used alternately
+  bool alongside = false;  // whether the kernel's copier threads run the copies
+  Affine before = {};      // with copiers and an outer loop: iterations of `loop` that earlier outer iterations ran
 };
 
-// Pipelines the loop as `how` says. Invalid, with the kernel unchanged, where the loop does not allow it; the message
-// says why. The loop's variable and those before it keep their numbers.
+// Pipelines the loop as `how` says. If the loop does not allow it, returns an Invalid error that says why, and leaves
+// the kernel unchanged. The loop's variable and those with lower numbers keep their numbers.
 absl::Status pipeline(Kernel& kernel, const Pipeline& how);
 
 }  // namespace wl

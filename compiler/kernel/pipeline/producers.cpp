@@ -49,7 +49,7 @@ class Parts {
       }
       needed.insert(instr.args.begin(), instr.args.end());
     }
-    // Tiles that are still needed here must come from before the loop.
+    // Tiles still needed at the start of the body must be defined before the loop.
     absl::Status status;
     each_instr(body, [&](const Instr& instr) {
       if (instr.result >= 0 && needed.contains(instr.result)) status = refuse(instr, "a value of an earlier iteration");
@@ -111,7 +111,7 @@ class Parts {
         out_.own = out_.own && !info(reader.op).is_indexed() && accesses_own(kernel_, loop_.body[i], reader);
   }
 
-  // How often producers read a tile.
+  // How many times the producers read a tile.
   int64_t readers(TileId tile) const {
     int64_t n = 0;
     for (size_t i = 0; i < loop_.body.size(); ++i)
@@ -120,7 +120,7 @@ class Parts {
   }
 
   absl::Status divide() {
-    std::set<const Instr*> joined;  // loads and stores that a copy replaces
+    std::set<const Instr*> joined;  // loads and stores that asynchronous copies replace
     for (size_t i = 0; i < loop_.body.size(); ++i) {
       const Instr& store = loop_.body[i];
       if (!in_[i] || !fills(store) || !ring_of(store.slice.buffer)->copied) continue;
@@ -150,7 +150,7 @@ class Parts {
   const Kernel& kernel_;
   const Instr& loop_;
   const Pipeline& how_;
-  std::vector<bool> in_;  // by instruction of the body: whether it is a producer
+  std::vector<bool> in_;  // for each instruction of the body: whether it is a producer
   std::set<BufferId> read_;
   Producers out_;
 };

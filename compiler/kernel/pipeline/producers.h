@@ -10,13 +10,13 @@ namespace wl {
 
 struct Producers {
   std::vector<Instr> copies;         // asynchronous copies
-  std::vector<Instr> loads, stores;  // through registers: all producers up to the stores, and the stores
-  std::vector<Instr> uses;           // the rest of the body
+  std::vector<Instr> loads, stores;  // producers that go through registers: what is before the stores, and the stores
+  std::vector<Instr> uses;           // the instructions that are no producers
   std::set<TileId> tiles;            // tiles that only the producers use
-  bool own = true;                   // whether every thread reads only what it filled itself
+  bool own = true;                   // whether every thread reads only buffer elements that it filled itself
 };
 
-// Divides the body of a loop. Invalid where its producers cannot run ahead of the rest.
+// Divides the body of a loop. Returns an Invalid error if the producers cannot run ahead of the other instructions.
 absl::StatusOr<Producers> producers_of(const Kernel& kernel, const Instr& loop, const Pipeline& how);
 
 }  // namespace wl

@@ -1,6 +1,6 @@
-// Copies instructions of a loop's body for another iteration. New variables and tiles get their numbers at the end, so
-// that numbers grow along the text: a variable comes behind those that it derives from, a tile in front of the one it
-// is made for.
+// Copies instructions of a loop's body for another iteration. New variables and tiles are renumbered at the end, so
+// that numbers increase along the text: a new variable is numbered after the variables that it derives from, a new tile
+// before the tile for which it was added.
 #pragma once
 
 #include <map>
@@ -12,7 +12,7 @@
 
 namespace wl {
 
-// The loop variable to replace, and the expression that takes its place.
+// The iteration to move instructions to: the loop variable, and the expression that replaces it.
 struct Iteration {
   VarId var = -1;
   Affine at;
@@ -30,8 +30,8 @@ class Rewrite {
   VarId loop_var(std::string name, VarId beside);
   // A new tile like another one, to be numbered in front of tile `before`.
   TileId like(TileId tile, TileId before);
-  // The expression, tile or instruction at another iteration. Derived variables that depend on the loop's variable are
-  // replaced by new ones, which are numbered beside them.
+  // Returns the expression, tile or instruction as of another iteration. Derived variables that depend on the loop's
+  // variable are replaced by new ones, which are numbered beside the old ones.
   Affine moved(const Affine& from, const Iteration& to);
   Tile moved(Tile tile, const Iteration& to);
   Instr moved(Instr instr, const Iteration& to);
@@ -40,8 +40,8 @@ class Rewrite {
 
  private:
   Kernel& kernel_;
-  std::vector<bool> needed_;   // by variable: whether anything needed it at the start
-  std::vector<VarId> beside_;  // by variable: itself, or the variable that it is numbered behind
+  std::vector<bool> needed_;   // for each variable of the original kernel: whether it was needed
+  std::vector<VarId> beside_;  // for each variable: itself, or the variable after which it is numbered
   std::map<TileId, TileId> in_front_of_;
 };
 

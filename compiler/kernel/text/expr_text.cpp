@@ -11,9 +11,10 @@ namespace {
 
 constexpr int kMaxNesting = 24;
 constexpr size_t kMaxNodes = 100'000;
-constexpr std::string_view kRounded = "rounded";  // stands before the name of an op
+constexpr std::string_view kRounded = "rounded";  // text before the name of an op that may be less exact
 
-// The dtype that a node has unless its text says otherwise. `before`: an expression that has the nodes before it.
+// The dtype that a node has unless its text states another one. `before`: an expression that contains all nodes before
+// this one.
 DType usual_type(const ExprNode& node, const Expr& before, const Kernel& kernel, const std::vector<TileId>& args) {
   if (node.kind == ExprNode::Kind::kArg) return kernel.tiles[args[node.arg]].dtype;
   if (node.kind == ExprNode::Kind::kConstant) return DType::f32;
@@ -21,7 +22,8 @@ DType usual_type(const ExprNode& node, const Expr& before, const Kernel& kernel,
   return before[node.operands[node.op == Op::select ? 1 : 0]].dtype;
 }
 
-// Whether leaves can name tiles, and the arguments follow from that: each tile is one argument, in order of first use.
+// Whether the list of arguments follows from the tiles that the leaves name: each tile is one argument, in order of
+// first use.
 bool args_are_implied(const Instr& map) {
   std::vector<TileId> met;
   for (const ExprNode& node : map.expr) {
@@ -33,7 +35,8 @@ bool args_are_implied(const Instr& map) {
   return met == map.args;
 }
 
-// Whether the expression can be printed. verify() demands the same, but its messages print kernels not verified yet.
+// Whether the expression can be printed. verify() checks the same, but its messages print kernels that are not
+// verified.
 bool well_formed(const Kernel& kernel, const Instr& map) {
   for (TileId arg : map.args)
     if (arg < 0 || arg >= static_cast<TileId>(kernel.tiles.size())) return false;
@@ -72,8 +75,8 @@ class ExprPrinter {
     std::string text;
   };
 
-  // Prints with the present names. Nodes wait on a stack for their user, as in postfix notation. Returns false where
-  // some more nodes need names.
+  // Prints the expression with the names chosen so far. Nodes without a name wait on a stack for the node that uses
+  // them, as in postfix notation. Returns false if more nodes need names.
   bool try_print() {
     out_.clear();
     std::vector<Part> stack;
@@ -101,7 +104,8 @@ class ExprPrinter {
       stack.resize(stack.size() - inside.size());
       if (part.depth > kMaxNesting && i + 1 < static_cast<int>(map_.expr.size())) name(i);
       if (named_[i]) {
-        // Nodes that wait on the stack would get their numbers after this one, so they need names, too.
+        // Nodes that wait on the stack would be numbered after this one when the text is read, so they need names as
+        // well.
         for (const Part& waiting : stack) name(waiting.node);
         append(&out_, "$", i, " = ", part.text, "; ");
       } else {
@@ -234,7 +238,7 @@ class ExprReader {
     return absl::OkStatus();
   }
 
-  // Reads the name of an elementwise op; null where there is none. Words such as inf are numbers.
+  // Reads the name of an elementwise op. Returns null if there is none, as for the number `inf`.
   const OpInfo* take_op() {
     TextCursor ahead = in_;
     const std::string_view name = ahead.word();

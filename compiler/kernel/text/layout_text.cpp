@@ -13,7 +13,7 @@ constexpr std::string_view kKinds = "vlur";
 constexpr int kMaxAxes = 16, kMaxBits = 48;
 constexpr int64_t kMaxExtent = int64_t{1} << 40;
 
-// The number of a base among those of its kind.
+// The index of a base among the bases of its kind (v, l, u or r).
 int number_of(const Layout& layout, size_t base) {
   return static_cast<int>(std::count_if(layout.bases.begin(), layout.bases.begin() + static_cast<int64_t>(base),
                                         [&](const Layout::Base& b) { return b.kind == layout.bases[base].kind; }));

@@ -6,7 +6,7 @@
 namespace wl {
 namespace {
 
-// For each kind, `print` gives the operand's text, "" where it is optional and absent, and `read` reads it.
+// The text of each kind of operand: `print` returns it ("" if the operand is optional and absent), `read` parses it.
 template <Operand kind>
 struct TextOf;
 

@@ -1,5 +1,5 @@
-// The text of each kind of operand. To add a kind: a row of instrs.def, one in operand_text.cpp, and a check in the
-// verifier.
+// The text of each kind of operand. To add a kind, add a row to instrs.def, its text to operand_text.cpp, and a check
+// to the verifier.
 #pragma once
 
 #include <string>
@@ -8,9 +8,9 @@
 
 namespace wl {
 
-// The text behind an instruction's name, with its leading blank.
+// Returns the text of an instruction's operands, which follows its name, with a leading blank.
 std::string operands_text(const Kernel& kernel, const Instr& instr);
-// Reads that text into `instr`, whose op is known.
+// Parses the text of an instruction's operands into `instr`, whose op is already set.
 absl::Status read_operands(ValueReader& reader, Instr& instr);
 
 }  // namespace wl

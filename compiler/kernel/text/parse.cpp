@@ -1,4 +1,4 @@
-// Reads kernels line by line; loops nest by recursion to a fixed depth.
+// Parses kernels line by line; loops are parsed by recursion to a limited depth.
 #include <algorithm>
 #include <map>
 
@@ -11,13 +11,13 @@ namespace {
 
 constexpr int kMaxDepth = 32;
 constexpr int64_t kMaxWeight = 1000;
-constexpr int64_t kMostSwizzled = 20;  // the most bits that a number of a swizzle or of its panels may count
+constexpr int64_t kMostSwizzled = 20;  // upper limit of each number in a swizzle, which counts bits
 constexpr int kMostArrivals = 1 << 16;
 
 class KernelParser {
  public:
   explicit KernelParser(std::string_view text) : rest_(text) {
-    // Limits the numbers of tiles, so that tables have no more entries than the text has lines.
+    // Limits the numbers that tiles may have, so that no table has more entries than the text has lines.
     read_.most = static_cast<int>(std::min<int64_t>(std::count(text.begin(), text.end(), '\n') + 1, 1'000'000));
     kernel_.vars.push_back({Var::Kind::kBlock, "block", {}, 1, 0});
   }
@@ -193,8 +193,8 @@ class KernelParser {
     WL_RETURN_IF_ERROR(read_.read_minimum(var.of));
     if (in_.take("/")) WL_RETURN_IF_ERROR(in_.integer(var.div, 2, kAnyHigh));
     if (in_.take("%")) WL_RETURN_IF_ERROR(in_.integer(var.mod, 1, kAnyHigh));
-    // Evaluating a variable evaluates all that it derives from. Their number is limited, so that no text can make that
-    // explode.
+    // Evaluating a derived variable evaluates all variables that it derives from. Their number is limited, so that no
+    // text can make the evaluation take exponential time.
     int64_t weight = 1;
     for (const Affine& a : var.of)
       for (const auto& [source, coefficient] : a.terms) weight += weight_[source];
@@ -229,7 +229,7 @@ class KernelParser {
 
   std::string_view rest_;
   int line_number_ = 0;
-  std::map<VarId, int64_t> weight_;  // by derived variable: how many variables its value takes
+  std::map<VarId, int64_t> weight_;  // for each derived variable: how many variables its evaluation visits
   ValueReader read_;
   TextCursor& in_ = read_.in;
   Kernel& kernel_ = read_.kernel;

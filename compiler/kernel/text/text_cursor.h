@@ -43,7 +43,7 @@ class TextCursor {
     skip_space();
     return line_.empty() ? '\0' : line_[0];
   }
-  // The rest of the line, and a way to skip a part of it.
+  // rest: the rest of the line. skip: skips the first n characters of the rest.
   std::string_view rest() const { return line_; }
   void skip(size_t n) { line_.remove_prefix(n); }
 

@@ -7,7 +7,7 @@ namespace wl {
 std::string text_of(const Kernel& kernel, VarId var) {
   if (var == 0) return "block";
   if (var == 1 && kernel.wave > 0) return "team";
-  const bool known = var > 0 && var < static_cast<VarId>(kernel.vars.size());  // messages of verify() may show others
+  const bool known = var > 0 && var < static_cast<VarId>(kernel.vars.size());  // verify() may print unknown variables
   return cat(known ? kernel.vars[var].name : "?", "#", var);
 }
 

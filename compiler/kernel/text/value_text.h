@@ -18,12 +18,12 @@ std::string text_of(const Kernel& kernel, const Tile& tile);  // the tile's type
 std::string minimum_text(const Kernel& kernel, const std::vector<Affine>& of);
 std::string guards_text(const Kernel& kernel, const std::vector<SliceGuard>& guards);
 
-// Reads what these functions print, at the cursor `in`. `kernel` holds what earlier lines declared.
+// Parses what these functions print, from the cursor `in` on. `kernel` holds what earlier lines declared.
 struct ValueReader {
   TextCursor in{""};
   Kernel kernel;
   int most = 0;                      // the greatest number that a tile may have
-  std::vector<bool> typed = {};      // by tile: whether its type is known
+  std::vector<bool> typed = {};      // for each tile: whether its type is known
   std::vector<TileId> forward = {};  // tiles that a later line must define
 
   absl::Status read_dtype(DType& value);
@@ -33,8 +33,8 @@ struct ValueReader {
   absl::Status read_minimum(std::vector<Affine>& of);
   absl::Status read_slice(Slice& value);
   absl::Status read_guards(std::vector<SliceGuard>& guards);
-  absl::Status read_tile(TileId& id);  // a tile whose type is known
-  absl::Status read_type(TileId id);   // the type of a tile, which is then known
+  absl::Status read_tile(TileId& id);  // reads a tile whose type is known already
+  absl::Status read_type(TileId id);   // reads and stores the type of a tile
 };
 
 inline constexpr int64_t kMaxCount = int64_t{1} << 40;

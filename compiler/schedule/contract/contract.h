@@ -12,8 +12,8 @@
 namespace wl {
 
 Space space_contract(const Graph& group, const Domain& domain, const Machine& machine);
-// The space on GPUs: a thread block computes a tile of rows x columns of the result, and each of its threads a register
-// tile of it.
+// The search space on GPUs: a thread block computes a tile of rows x columns of the result, and each thread of the
+// block computes a part of the tile in registers.
 Space space_gpu_contract(const Graph& group, const Domain& domain, const Machine& machine);
 // Whether several blocks can share K as the schedule says: K divides into `reduction_blocks` parts of equally many
 // whole steps, and no product may be left out (compiler/domain/masks.h). Always true for one part.
@@ -27,7 +27,8 @@ int64_t contract_threads(const Schedule& schedule);
 // along the loop around it, and along the loop around that one.
 inline constexpr std::array<Choice, 3> kRowLoops = {kTileRows, kRowRuns, kRowPlanes};
 inline constexpr std::array<Choice, 3> kColumnLoops = {kTileColumns, kColumnRuns, kColumnPlanes};
-// The extent of a tile under three such choices, and the number of tiles along loops of these extents, innermost first.
+// Returns the extent of a tile, and the number of tiles along loops of the given extents (innermost first), under three
+// choices such as kRowLoops.
 int64_t tile_of(const Schedule& schedule, const std::array<Choice, 3>& choices);
 int64_t tiles_along(const Schedule& schedule, const std::array<int64_t, 3>& extents,
                     const std::array<Choice, 3>& choices);
@@ -36,7 +37,7 @@ int64_t tiles_along(const Schedule& schedule, const std::array<int64_t, 3>& exte
 struct ProductLoops {
   std::array<int64_t, 3> rows = {1, 1, 1}, columns = {1, 1, 1};
   int64_t outer = 1, depth = 1;
-  // The numbers of tiles under a schedule.
+  // Return the number of tiles along the rows, or along the columns, under a schedule.
   int64_t row_tiles(const Schedule& schedule) const;
   int64_t column_tiles(const Schedule& schedule) const;
   // The number of tiles along the innermost loop of the rows, which raster_rows must divide.
@@ -45,15 +46,15 @@ struct ProductLoops {
 };
 ProductLoops product_loops(const Domain& domain);
 // Returns the loop of K that a GPU kernel divides into steps; the other loops of K run around it. It is the loop of at
-// least `vector` elements along which the most reads of operands are contiguous or, where there is none, the longest
-// loop. -1: K has no loops.
+// least `vector` elements along which the most reads of operands are contiguous or, if there is none, the longest loop.
+// Returns -1 if K has no loops.
 AtomId step_loop(const Domain& domain, int64_t vector);
-// The thread blocks that run at once on the GPU: min_blocks for each multiprocessor. 0: the schedule leaves their
-// number to the compiler.
+// Returns how many thread blocks run at once on the GPU: min_blocks on each multiprocessor. Returns 0 if the schedule
+// leaves that number to the compiler.
 int64_t blocks_at_once(const Schedule& schedule, const Machine& machine);
-// The last round of persistent blocks, where it has fewer tiles than there are blocks: the number of its tiles, each of
-// which `parts` blocks share. No tiles: blocks are not persistent, all blocks have equally many tiles, or one block
-// computes each tile.
+// The last round of persistent blocks (which compute tile after tile), if it has fewer tiles than there are blocks: the
+// number of its tiles, each of which `parts` blocks share. `tiles` is 0 if blocks are not persistent, if all blocks
+// have equally many tiles, or if one block computes each tile.
 struct SharedRound {
   int64_t tiles = 0, parts = 1;
 };
@@ -63,7 +64,7 @@ SharedRound shared_round(const Schedule& schedule, int64_t tiles, const Machine&
 // ignores both arguments: the instruction determines the size of elements.
 int64_t contract_registers(const Schedule& schedule, int64_t words);
 int64_t contract_shared(const Schedule& schedule, int64_t bytes);
-// The matrix instruction that a schedule chooses; nullopt: it chooses none.
+// The matrix instruction that a schedule chooses; nullopt if it chooses none.
 std::optional<MatrixOp> matrix_of(const Schedule& schedule);
 // The matrix instructions that can multiply the operands of a contraction on a machine, the fastest first. An
 // instruction is left out if the contraction's rows, columns or depth fill at most half of its fragment (a wave's part
@@ -72,19 +73,19 @@ std::vector<MatrixOp> matrices_for(const Graph& group, const Domain& domain, con
 // The rate of multiply-adds of a matrix instruction, as a multiple of the rate of f32 multiply-adds on lanes (without
 // matrix instructions).
 double matrix_rate(MatrixOp matrix, const Target& target);
-// The rows and columns of the tile of a wave, or of a group of waves that multiply together, each of whose threads has
+// The size of the tile that a wave, or a group of waves that multiply together, computes if each thread holds
 // thread_rows x thread_columns sums.
 struct WaveTile {
   int64_t rows = 1, columns = 1;
 };
 WaveTile wave_tile(MatrixOp matrix, int64_t thread_rows, int64_t thread_columns);
-// The words of both factors that a thread of such a wave loads for one step of the instruction along k. If the
-// instruction reads shared memory itself, they are the thread's share of the words that it reads.
+// The words of both factors that a thread loads for one step of a matrix instruction along k, if it holds thread_rows x
+// thread_columns sums. If the instruction reads shared memory itself, these are the thread's share of the words read.
 int64_t matrix_words(MatrixOp matrix, int64_t thread_rows, int64_t thread_columns);
-// The distance in elements between rows of `extent` elements in shared memory. `along_k`: whether a row runs along k.
-// Rows are padded so that the lanes of a wave load a fragment's words from different banks: by 16 bytes, which is
-// enough for eight rows of 16 bytes, or by 32 bytes for rows across k of 4-byte elements, of which four rows of eight
-// words are read at once. Rows for instructions that read shared memory themselves have no padding.
+// The distance in elements between rows of `extent` elements in shared memory; `along_k` says whether rows run along k.
+// Rows are padded so that the lanes of a wave load a fragment's words from different banks. 16 bytes of padding are
+// enough for eight rows of 16 bytes. Rows across k with 4-byte elements are padded by 32 bytes, because four rows of
+// eight words are read at once. Rows are not padded for instructions that read shared memory themselves.
 int64_t matrix_pitch(MatrixOp matrix, int64_t extent, bool along_k);
 // An upper bound of the bytes of shared memory that the buffers of both operands take, in all pipeline stages.
 int64_t matrix_shared(MatrixOp matrix, const Schedule& schedule);
@@ -92,20 +93,21 @@ int64_t matrix_shared(MatrixOp matrix, const Schedule& schedule);
 // its operands in shared memory.
 DType lanes_dtype(const Graph& group, const Domain& domain);
 
-// A contraction as a stage of a stitched block whose values are resident: they stay in registers from one stage to the
-// next (compiler/schedule/resident/resident.h).
+// How a contraction is computed as a stage of a stitched block whose values are resident: they stay in registers from
+// one stage to the next (compiler/schedule/resident/resident.h).
 struct GpuResident {
   MatrixOp matrix = {};
-  int rows_axis = 0;  // the axis of the tiles of sums that the rows run along: 0 or 1
-  int operand = 0;    // number of the operand that moves along the rows; it is the one that is resident
-  int waves = 1;      // waves that divide the rows among themselves
+  int rows_axis = 0;  // which axis of a tile of sums the rows run along: 0 or 1
+  int operand = 0;    // number of the resident operand, which is the one that varies along the rows
+  int waves = 1;      // number of waves that divide the rows among themselves
 };
-// The layout of the block's sums of `rows` x `columns`. InvalidArgument where the waves do not divide them into whole
+// Returns the layout of a block's `rows` x `columns` sums; InvalidArgument if the waves cannot divide them into whole
 // fragments.
 absl::StatusOr<Layout> resident_tile_layout(const GpuResident& resident, int64_t rows, int64_t columns);
-// The layout of the words of the resident operand, which has `rows` rows, for one step of the instruction along k.
+// The layout of the resident operand's words, in `rows` rows, for one step of the matrix instruction along k.
 Layout resident_words(const GpuResident& resident, int64_t rows);
-// Lowers such a contraction. The kernel stores its outputs from tiles in the layout of resident_tile_layout().
+// Lowers a contraction whose values are resident. The kernel stores its outputs from tiles in the layout of
+// resident_tile_layout().
 absl::StatusOr<Kernel> lower_gpu_resident(const Graph& group, const Domain& domain, const Machine& machine,
                                           const GpuResident& resident);
 

@@ -7,8 +7,8 @@
 namespace wl {
 namespace {
 
-// A condition as a function of a loop's iteration: it holds at some point of iteration i if `at` + stride * i >= 0.
-// `at` is never less than -lack.
+// A condition as a function of a loop's iteration number i: it holds at some point of iteration i if and only if `at` +
+// stride * i >= 0. `at` is never less than -lack.
 struct Along {
   Affine at;
   int64_t stride = 0, lack = 0;
@@ -33,7 +33,7 @@ Along along(const Condition& condition, const Domain& domain, const TileBox& box
 Affine end_of(const Along& row, KernelBuilder& out) {
   const int64_t stride = -row.stride;
   if (stride == 1) return sum(fixed(1), row.at);
-  const int64_t before = quotient_up(row.lack, stride);  // shifts `at` up: a derived variable divides no negative value
+  const int64_t before = quotient_up(row.lack, stride);  // shifts `at`, as derived variables divide no negative value
   const Affine shifted = sum(fixed(stride * (before + 1)), row.at);
   return sum(fixed(-before), affine(out.derived("end", {shifted}, stride)));
 }
@@ -64,7 +64,7 @@ Iterations iterations_within(const Region& region, const Domain& domain, const T
   for (const Condition& condition : region) {
     const Along row = along(condition, domain, box, atom, step);
     if (row.stride == 0) {
-      iterations.trips.push_back(sum(fixed(count), row.at, count));  // no iterations where `at` is negative
+      iterations.trips.push_back(sum(fixed(count), row.at, count));  // a negative `at` gives no iterations
     } else if (row.stride < 0) {
       iterations.trips.push_back(end_of(row, out));
     } else {

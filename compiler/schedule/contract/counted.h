@@ -20,8 +20,8 @@ struct TileBox {
   std::vector<int64_t> more;
 };
 
-// The iterations of a loop that run. The first one has number `first`; how many there are is the least of
-// `trips`, or 0 where that is negative.
+// The iterations of a loop that are executed. The first one has number `first`; their number is the least of `trips`,
+// or 0 if that is negative.
 struct Iterations {
   Affine first;
   std::vector<Affine> trips;

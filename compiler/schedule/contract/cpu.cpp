@@ -9,8 +9,8 @@
 namespace wl {
 namespace {
 
-// Returns the image that is copied: that of the right operand or, where that slides over none and nothing is turned,
-// that of the left one.
+// Returns the image that is copied: the one that the right operand slides over or, if there is none and rows and
+// columns are not exchanged (turn_tiles), the one that the left operand slides over.
 std::optional<Image> copied_image(const Domain& domain, const Schedule& schedule) {
   if (schedule[kCopyImage] == kCopyTaps) return std::nullopt;
   const bool along_rows = schedule[kCopyImage] == kCopyWhole;
@@ -18,7 +18,8 @@ std::optional<Image> copied_image(const Domain& domain, const Schedule& schedule
   return image || schedule[kTurnTiles] != 0 ? image : row_image(domain, along_rows);
 }
 
-// Whether B is packed: the schedule demands it, B cannot be read in place, or its columns are not contiguous.
+// Whether the right operand B is packed: the schedule demands it, B cannot be read in place, or B's columns are not
+// contiguous.
 bool packs_right(const Graph& group, const Domain& domain, const std::optional<Dot>& dot, const Schedule& schedule,
                  int lanes) {
   if (schedule[kPackB] != 0) return true;
@@ -27,8 +28,8 @@ bool packs_right(const Graph& group, const Domain& domain, const std::optional<D
   return !right || (lanes > 1 && right->access.strides[domain.n.back()] != 1);
 }
 
-// Returns the loops over an image's rows and pixels as one loop of columns, where B is packed row by row. nullopt: B is
-// not packed, has no such loops, or lies in panels, whose layout keeps the two loops apart.
+// Merges the loops over an image's rows and pixels into one loop of columns, if B is packed row by row. Returns nullopt
+// if B is not packed, has no such loops, or is stored in panels, whose layout keeps the two loops apart.
 std::optional<MergedColumns> packed_columns(const Graph& group, const Domain& domain, const std::optional<Dot>& dot,
                                             const Schedule& schedule, int lanes) {
   if (domain.n.empty() || !packs_right(group, domain, dot, schedule, lanes)) return std::nullopt;
@@ -131,7 +132,7 @@ void CpuContract::prepare_operands() {
   }
   if (image_) allocate_image();
   if (merged_) {
-    // Rows whose distance is a multiple of 4096 bytes would share cache sets.
+    // Rows whose distance is a multiple of 4096 bytes would share cache sets, so they are padded.
     pitch_ = columns_per_block_;
     if (pitch_ * size_of(packed_dtype(b_)) % 4096 == 0) pitch_ += lanes_;
     b_.buffer = out_.shared("b_rows", packed_dtype(b_), {depth(), pitch_});
@@ -161,7 +162,7 @@ void CpuContract::prepare_columns() {
       nc == 0 || height_ >= 0 ? panels_per_task_ : std::min(panels_per_task_, std::max<int64_t>(1, nc / nr_));
   if (height_ >= 0) prepare_image_rows();
   if (columns_are_pixels()) {
-    split_panels(image_ ? (image_rows_per_block_ - 1) * row_pitch_ + image_width_  // the last row has no halo
+    split_panels(image_ ? (image_rows_per_block_ - 1) * row_pitch_ + image_width_  // no halo follows the last row
                         : image_rows_per_block_ * image_width_);
     return;
   }
@@ -184,8 +185,8 @@ void CpuContract::prepare_image_rows() {
   if (rows_are_pixels()) outer_rows_per_block_ = image_rows_per_block_;
 }
 
-// Splits `columns` columns of a block evenly into panels, as rows are split into tiles, so that no panel has an empty
-// vector.
+// Splits `columns` columns of a block into panels of almost equal width, as rows are split into tiles, so that no panel
+// has an empty vector.
 void CpuContract::split_panels(int64_t columns) {
   const int64_t vectors = (columns + lanes_ - 1) / lanes_;
   panels_per_block_ = (columns + nr_ - 1) / nr_;
@@ -196,14 +197,14 @@ void CpuContract::split_panels(int64_t columns) {
   columns_per_block_ = vectors * lanes_;
 }
 
-// Whether one block has all columns and reads them where they lie, so that panels may begin at any vector.
+// Whether one block has all columns and reads them in place, without a copy, so that panels may begin at any vector.
 bool CpuContract::splits_whole_row() const {
   return panels_ == panels_per_column_atom_ && panels_ == panels_per_block_ && !merged_ && !tiles_ &&
          (turned_ || !image_) && !packs_right(group_, domain_, dot_, schedule_, lanes_);
 }
 
-// Splits all columns evenly into panels. If the last vector is not full, the last panel is a group of its own, so that
-// the others need no bound.
+// Splits all columns evenly into panels. If the last vector is only partly filled, the last panel becomes a group of
+// its own, so that the other panels need no bound.
 void CpuContract::split_whole_row() {
   split_panels(columns_total_);
   Panels& last = panel_groups_.back();
@@ -212,7 +213,7 @@ void CpuContract::split_whole_row() {
   panel_groups_.push_back({last.width, last.first_column + last.count * last.width, 1});
 }
 
-// Whether the epilogue takes more than 8 issue slots for each element: it would then need registers that the
+// Whether the epilogue takes more than 8 issue slots for each element. Such an epilogue would need registers that the
 // accumulators occupy.
 bool CpuContract::heavy_epilogue() const {
   int cost = 0;

@@ -16,7 +16,7 @@
 // are neighbours is read as it is. With the choice `matrix` an iteration takes several words of each operand and
 // multiplies tiles in tile registers (tiles.h); the sums then go through scratch, from which the epilogue reads them
 // row by row. With `widen` nothing is multiplied as words: packed elements are f32, and rows of words that lie in
-// memory, as in panels of weights, are read in place and taken apart in registers.
+// memory, as in panels of weights, are read in place and unpacked in registers.
 //
 // Where B is a window that slides over an image (compiler/domain/image.h), packing copies every tap (position in the
 // window) separately. With copy_image a block's part of the image is copied once instead, with its padding, as planes
@@ -28,13 +28,13 @@
 // row of the image. If the image has its channels innermost in memory, so has the copy, and a step to the next pixel
 // passes over all channels.
 //
-// With turn_tiles, rows and columns exchange roles, so the pixels are rows: a tile has neighbouring pixels of one row
-// of the image by vectors along the axis that the other operand is contiguous along, and no lane is empty whatever the
-// width of the image. The tile goes through scratch and is transposed in registers, one vector of columns at a time,
-// before the epilogue.
+// With turn_tiles, rows and columns exchange roles, so the pixels are rows. A tile then consists of neighbouring pixels
+// of one image row times vectors along the axis that the other operand is contiguous along, so no lane is empty,
+// whatever the width of the image. The tile goes through scratch and is transposed in registers, one vector of columns
+// at a time, before the epilogue.
 //
-// Where conditions on indices say which products count (compiler/domain/masks.h), the loop over k of a tile, and the
-// packing of an operand, begin with the first product that counts and end with the last one.
+// Where conditions on indices say which products can change an output (compiler/domain/masks.h), the loop over k of a
+// tile, and the packing of an operand, begin with the first such product and end with the last one.
 #pragma once
 
 #include <functional>
@@ -62,18 +62,18 @@ class CpuContract {
 
  private:
   struct Side {        // one operand of the contraction
-    int position = 0;  // number of the operand
+    int position = 0;  // index of the operand in the contraction
     bool packed = false;
-    BufferId buffer = -1;   // of the packed copy
-    bool direct = false;    // an input read as it is
-    bool computed = false;  // not packed; the micro-kernel does elementwise work on what it reads
-    bool words = false;     // with dot_: the elements of a word are neighbours in memory
-    Access access;          // direct: to the operand; computed: to the input that varies along k
+    BufferId buffer = -1;   // buffer of the packed copy
+    bool direct = false;    // the operand is an unchanged input
+    bool computed = false;  // not packed; the micro-kernel applies elementwise work to what it reads
+    bool words = false;     // with dot_: the elements of each word are neighbours in memory
+    Access access;          // direct: access to the operand; computed: to the input that varies along k
   };
-  struct Rows {                                              // tiles of equal height
-    int64_t height = 0, step = 0, first_row = 0, count = 0;  // step: rows from one tile to the next
+  struct Rows {                                              // a group of row tiles of equal height
+    int64_t height = 0, step = 0, first_row = 0, count = 0;  // step: distance between tiles, in rows
   };
-  struct Panels {  // of equal width
+  struct Panels {  // a group of column panels of equal width
     int64_t width = 0, first_column = 0, count = 0;
   };
 
@@ -100,7 +100,7 @@ class CpuContract {
   std::vector<Affine> columns_left() const;
   void emit_k_blocks(const Place& place);
   // Emits one block of k: packing, then every tile. `resume`: the accumulators begin with the partial results in
-  // `partial_`, else with zero. `last`: this is the last block of k, so the epilogue follows.
+  // `partial_`, otherwise with zero. `last`: this is the last block of k, so the epilogue follows.
   void emit_block(const Place& place, int64_t k_extent, bool resume, bool last);
   void emit_tiles(const Place& place, int64_t k_extent, bool resume, bool last);
   // A tile of rows: `at` has the index of its first element along every atom, `row` is its first row among all rows of
@@ -115,20 +115,21 @@ class CpuContract {
                   bool last);
   void emit_k_loop(const RowTile& row_tile, const Panels& panels, const Place& place, int64_t k_extent, bool last,
                    TileId accumulator);
-  // Multiplies each element of the words in `b` by the left operand's packed element (widen). `turns`: the iteration
-  // number of each loop over k.
+  // Multiplies each element of the words in `b` by the packed f32 element of the left operand (choice widen). `turns`:
+  // the iteration number of each loop over k.
   void multiply_parts(const RowTile& row_tile, const std::vector<Affine>& turns, TileId b, TileId accumulator);
   // Emits the loops over k of a tile in tile registers (`tiles_`). `accumulator` has the layout of tile_layout().
   void multiply_tiles(const RowTile& row_tile, const Panels& panels, const Place& place, int64_t k_extent,
                       TileId accumulator);
   Layout tile_layout(int64_t height, int64_t width) const;
-  // Whether conditions of a region limit loop number `k` over K; and the iterations of that loop with products that
-  // count, for a tile of `rows` x `columns` at a place.
+  // has_masks: whether conditions of a region limit loop number `k` over K. iterations_that_count: the iterations of
+  // that loop with products that can change an output, for a tile of `rows` x `columns` that begins at `place`.
   bool has_masks(const Region& region, size_t k) const;
   Iterations iterations_that_count(const Region& region, size_t k, const Place& place, int64_t rows, int64_t columns,
                                    int64_t k_extent);
   Iterations packed_iterations(const Place& place, AtomId along, int64_t width, int64_t k_extent);
-  // Reads a row of a panel of the right operand, at a place. `turns`: the iteration number of each loop over k.
+  // Reads one row of a panel of the right operand at the loop indices `at`. `turns`: the iteration number of each loop
+  // over k.
   TileId read_right(const RowTile& row_tile, const Panels& panels, const Place& at, const std::vector<Affine>& turns,
                     bool last);
   TileId compute_right(const RowTile& row_tile, const Panels& panels, const Place& at, bool last);
@@ -141,8 +142,8 @@ class CpuContract {
   }
   // The dtype of the tiles into which micro-kernels read an operand.
   DType read_dtype(const Side& side) const { return side.packed || dot_ ? packed_dtype(side) : operand_dtype(side); }
-  // A part of a tile that is stored: the place of its first element, and `width` neighbouring columns, from column
-  // `from` of the tile on, of which only those inside `bound` (as in TileExpr) exist.
+  // A part of a tile to be stored: the place of its first element, and `width` neighbouring columns, from column `from`
+  // of the tile on. Only the columns inside `bound` (as in TileExpr) exist.
   struct Stored {
     Place at;
     Affine from;
@@ -154,8 +155,8 @@ class CpuContract {
   void emit_stores(const Rows& rows, Stored part, TileId accumulator);
   void emit_turned(const Rows& rows, const Panels& panels, const Place& place);
   void emit_turned_vector(int64_t height, int64_t columns, const Affine& first, Place place);
-  // Computes the outputs from `value`, which holds the sums of `height` x `width` elements at a place, and stores them.
-  // `layout`: as in TileExpr.
+  // Computes the outputs from `value`, which holds the sums of `height` x `width` elements from `at` on, and stores
+  // them. `layout`: as in TileExpr.
   void store_results(const Place& at, int64_t height, int64_t width, std::vector<std::vector<Affine>> bound,
                      TileId value, std::function<Layout(const std::vector<bool>&)> layout = nullptr);
   void pack(const Side& side, const Domain& domain, const Place& place, int64_t k_extent, AtomId along, int64_t width,
@@ -166,26 +167,26 @@ class CpuContract {
                   const std::vector<std::vector<Affine>>& bound);
   void each_word(VarId var, int64_t elements, const std::function<void(const Affine&, int64_t)>& body);
   void store_words(const Side& side, const TileExpr& first, int64_t elements, Affine offset, int64_t pitch);
-  // The elements along its atom that one iteration (turn) of loop number `k` takes, and the number of iterations that
-  // cover `extent` elements.
+  // step_of: the elements along its atom that one iteration of loop number `k` takes. turns_of: the number of
+  // iterations that cover `extent` elements.
   int64_t step_of(size_t k) const { return dot_ && dot_->k_atom == k_atoms_[k] ? dot_->group : 1; }
   int64_t turns_of(size_t k, int64_t extent) const { return (extent + step_of(k) - 1) / step_of(k); }
   // The words that one iteration of loop number `k` of a micro-kernel takes.
   int64_t words_of_turn(size_t k) const { return tiles_ && tiles_->atom == k_atoms_[k] ? tiles_->words : 1; }
   int64_t turns_of(size_t k) const { return turns_of(k, domain_.atoms[k_atoms_[k]].extent); }
-  int64_t depth() const { return k_atoms_.empty() ? 1 : turns_of(0, k_block_) * k_inner_; }  // iterations of a k block
+  int64_t depth() const { return k_atoms_.empty() ? 1 : turns_of(0, k_block_) * k_inner_; }  // iterations in a k block
   bool widens() const { return dot_ && dot_->widened; }
   int64_t left_depth() const { return widens() ? depth() * dot_->group : depth(); }
   DType packed_dtype(const Side& side) const { return dot_ && !(widens() && &side == &a_) ? DType::u32 : dtype_; }
   // The distance in elements between neighbouring rows or columns of a packed operand.
   int64_t element_pitch(const Side& side) const { return tiles_ && &side == &a_ ? depth() : 1; }
-  // Whether a sliver of an operand (cpu_pack.cpp) is packed in squares, which are transposed in registers; and the code
-  // that does so.
+  // packs_squares: whether a sliver of an operand (cpu_pack.cpp) is packed in squares that are transposed in registers.
+  // pack_squares: emits that packing.
   bool packs_squares(const Side& side, AtomId along, int64_t depth, int64_t width, int lanes) const;
   void pack_squares(const Side& side, const Place& at, AtomId along, int64_t depth, int64_t width, int lanes,
                     const Affine& offset, int64_t pitch);
-  // Computes an operand at the place of `expr` and stores it to its packed copy, from element `offset` on. `pitch`:
-  // elements of the copy between indices along the tile's first axis.
+  // Computes an operand at the place of `expr` and stores it to the operand's packed copy, from element `offset` on.
+  // `pitch`: the distance in the copy between indices along the tile's first axis, in elements.
   void store_packed(const Side& side, TileExpr expr, Affine offset, int64_t pitch);
   void store_tile(const Side& side, TileId value, Affine offset, int64_t pitch);
   void split_panels(int64_t columns);
@@ -196,13 +197,13 @@ class CpuContract {
   void place_panel(const Panels& panels, Place& place, int64_t behind = 0);
   std::vector<std::vector<Affine>> column_bound(const Panels& panels, const Place& place) const;
   bool heavy_epilogue() const;
-  // Whether an image's pixels are rows of the contraction: with turn_tiles, or where the left operand's image is
+  // Whether an image's pixels are the contraction's rows. They are with turn_tiles, and if the left operand's image is
   // copied.
   bool rows_are_pixels() const { return turned_.has_value() || slides_on_rows_; }
   bool columns_are_pixels() const { return height_ >= 0 && !rows_are_pixels(); }
   Side& image_side() { return rows_are_pixels() ? a_ : b_; }
   int64_t turns_in_image(size_t k) const;
-  // The rows of a block's partial results, in all iterations of the loop around the last row atom.
+  // The number of rows of a block's partial results, over all iterations of the loop around the last row atom.
   int64_t partial_rows() const { return (tiles_ ? row_tiles_ * mr_ : rows_per_task_) * outer_rows_per_block_; }
   void fail(absl::Status status) {
     if (status_.ok()) status_ = std::move(status);
@@ -212,48 +213,48 @@ class CpuContract {
   std::optional<Domain> turned_;  // with turn_tiles: the domain with rows and columns exchanged
   const Domain& whole_;
   std::optional<Image> image_;      // with copy_image: the image that is copied
-  bool slides_on_rows_ = false;     // image_ is the left operand's, and nothing is turned
-  std::optional<Dot> dot_;          // where products are of words
-  std::optional<TileSteps> tiles_;  // with matrix
+  bool slides_on_rows_ = false;     // image_ is the left operand's, and turn_tiles is off
+  std::optional<Dot> dot_;          // how words are multiplied, if they are
+  std::optional<TileSteps> tiles_;  // with the choice `matrix`
   std::optional<MergedColumns> merged_;
-  std::optional<Guard> zeros_;  // with skip_padding: holds where a row of the image is not padding
-  const Domain& domain_;        // with merged_ the domain in which columns are pixels, else whole_
-  Region counted_;              // where products count; other ones are left out
+  std::optional<Guard> zeros_;  // with skip_padding: says that a row of the image is no padding
+  const Domain& domain_;        // the domain with pixels as columns if merged_ is set, else whole_
+  Region counted_;              // conditions for products that can change an output
   const Schedule& schedule_;
   const Machine& machine_;
   KernelBuilder out_;
   absl::Status status_;
-  DType dtype_ = DType::f32;  // of the accumulators and of packed operands
+  DType dtype_ = DType::f32;  // dtype of the accumulators and of packed operands
   int lanes_ = 1;
-  AtomId row_atom_ = -1, column_atom_ = -1;  // the last m and n atom; -1: there is none
+  AtomId row_atom_ = -1, column_atom_ = -1;  // the last m atom and the last n atom; -1: there is none
   std::vector<AtomId> k_atoms_;
   int64_t rows_total_ = 1, columns_total_ = 1;
   int64_t mr_ = 1, nr_ = 1;  // the most rows and columns of a tile
   int64_t row_tasks_ = 1, column_tasks_ = 1, rows_per_task_ = 1;
-  // The loop around the last row atom. It runs inside a task, so that all its iterations share one copy of the right
-  // operand, or of the image. -1: there is none.
+  // The loop around the last row atom; -1: there is none. This loop runs inside a task, so that all its iterations
+  // share one copy of the right operand, or of the image.
   AtomId outer_row_atom_ = -1;
   int64_t outer_rows_ = 1, outer_rows_per_task_ = 1, outer_rows_per_block_ = 1, row_tiles_ = 1;
   Affine first_outer_row_;
   VarId outer_row_var_ = -1;
   int64_t panels_per_column_atom_ = 1, panels_ = 1, panels_per_task_ = 1, panels_per_block_ = 1;
-  int64_t k_block_ = 1, k_blocks_ = 1;  // elements in a block of k, and number of blocks, along k_atoms_[0]
+  int64_t k_block_ = 1, k_blocks_ = 1;  // elements per block of k, and number of blocks, along k_atoms_[0]
   int64_t k_inner_ = 1;                 // iterations of the loops over the other k atoms
-  // The atoms of an image's rows and of the pixels of a row; -1: there are none. They are set with merged_, and with
-  // image_ or turned_ where the image has rows. A task computes some rows of the image, in blocks of some rows each,
-  // and a block packs or copies its part of the image.
+  // The atoms of an image's rows and of the pixels of a row; -1: there are none. They are set if merged_ is set, and if
+  // the image of image_ or turned_ has rows. A task computes some rows of the image, in blocks of several rows, and a
+  // block packs or copies its part of the image.
   AtomId height_ = -1, width_ = -1;
-  // Distances in a copied image: from one position of a row to the next, from one row to the next and, for each k atom,
-  // from one plane to the next.
+  // Distances in a copied image, in elements: from one position of a row to the next, from one row to the next and, for
+  // each k atom, from one plane to the next.
   int64_t position_pitch_ = 1, row_pitch_ = 1;
   std::vector<int64_t> plane_pitches_;
   int64_t image_width_ = 1, image_height_ = 1, image_rows_per_task_ = 1, image_rows_per_block_ = 1;
   Affine first_image_row_;
   VarId image_row_var_ = -1;
-  int64_t pitch_ = 1;  // elements of a packed B from one k to the next
+  int64_t pitch_ = 1;  // distance in a packed B from one k to the next, in elements
   std::vector<Rows> row_groups_;
-  std::vector<Panels> panel_groups_;  // of a block; several groups where its columns are split evenly
-  int64_t columns_per_block_ = 1;     // in all panels of a block
+  std::vector<Panels> panel_groups_;  // groups of a block's panels: several if columns are split evenly
+  int64_t columns_per_block_ = 1;     // number of columns in all panels of a block
   Side a_, b_;
   BufferId partial_ = -1, spill_ = -1;
   bool heavy_ = false;  // heavy_epilogue()

@@ -1,4 +1,4 @@
-// Products that a contraction on a CPU leaves out because they change no output, and elements of packed operands that
+// Leaves out the products of a contraction on a CPU that change no output, and the elements of packed operands that
 // only such products read.
 #include <algorithm>
 #include <utility>
@@ -7,9 +7,9 @@
 
 namespace wl {
 
-// Finds the conditions for products that count. Conditions on the indices of pixels are dropped where an image is
-// packed with merged columns, and all conditions where it is copied, since both read it at other indices. Tile
-// registers compute all products.
+// Finds the conditions under which a product can change an output. If an image is copied, all conditions are dropped,
+// and if an image is packed with merged columns, those on the indices of pixels, because the image is then read at
+// other indices. Tile registers compute all products, so they have no conditions.
 void CpuContract::prepare_counted() {
   if (image_ || tiles_ || k_atoms_.empty()) return;
   counted_ = counted_products(group_, whole_);
@@ -35,11 +35,11 @@ Iterations CpuContract::iterations_that_count(const Region& region, size_t k, co
                            out_);
 }
 
-// Returns the elements along the innermost k atom that some tile reads and that are therefore packed, for `width` rows
-// or columns from a place on. Without trips, all elements are packed.
+// Returns the range of elements along the innermost k atom that some tile reads and that are therefore packed, for
+// `width` rows or columns from `place` on. A range without trips means all elements.
 Iterations CpuContract::packed_iterations(const Place& place, AtomId along, int64_t width, int64_t k_extent) {
   const size_t last = k_atoms_.size() - 1;
-  if (dot_) return {};  // one word may hold elements that count and elements that do not
+  if (dot_) return {};  // a word may mix elements that are needed with others
   if (counted_.empty() || along < 0 || (last == 0 ? k_extent : domain_.atoms[k_atoms_[last]].extent) == 1) return {};
   const std::vector<AtomId>& others = along == row_atom_ ? domain_.n : domain_.m;
   Region region = counted_;

@@ -1,5 +1,5 @@
-// Contractions on CPUs that use words of narrow elements (dot.h): which words, how they are packed, and how they are
-// taken apart.
+// Contractions on CPUs that multiply words of narrow elements (dot.h): how words are chosen, packed, and unpacked in
+// registers.
 #include <algorithm>
 
 #include "compiler/schedule/contract/cpu.h"
@@ -20,7 +20,7 @@ std::optional<Dot> dot_of(const Graph& group, const Domain& domain, const Machin
     const int64_t least = copied ? dot.group / 2 + 1 : dot.group;
     if (domain.atoms[atom].extent < least || (!joined && !has_rows_of_words(domain, dot))) continue;
     if (copied && copied->is_tap(atom)) continue;
-    int words = 0;  // score of operands read unpacked; the left one counts twice: packing few rows does not pay
+    int words = 0;  // score: operands that need no packing; left ones count twice, as packing few rows is costly
     for (const int side : {0, 1})
       if (has_words(domain, domain.operands[domain.contract][side], dot))
         words += side == domain.right_operand() ? 1 : 2;
@@ -31,7 +31,7 @@ std::optional<Dot> dot_of(const Graph& group, const Domain& domain, const Machin
   return most >= 0 ? std::optional(best) : std::nullopt;
 }
 
-// Whether the right operand's words are read in place: those of neighbouring columns are neighbours in memory.
+// Whether the right operand's words are read in place: words of neighbouring columns must be neighbours in memory.
 bool has_rows_of_words(const Domain& domain, const Dot& dot) {
   const Domain::Operand& right = domain.operands[domain.contract][domain.right_operand()];
   return has_words(domain, right, dot) && !domain.n.empty() && right.access.strides[domain.n.back()] == dot.group;
@@ -46,7 +46,7 @@ void CpuContract::pack_words(const Side& side, const Domain& domain, const Place
                              int64_t width, int lanes, Affine offset, int64_t pitch,
                              const std::vector<std::vector<Affine>>& bound) {
   Place at = place;
-  size_t along_words = 0;  // number of the loop over dot_->k_atom, along which words are made
+  size_t along_words = 0;  // number of the loop over dot_->k_atom, whose elements form words
   int64_t stride = pitch, word_stride = pitch;
   for (size_t i = k_atoms_.size(); i-- > 0;) {
     if (k_atoms_[i] == dot_->k_atom) {
@@ -72,7 +72,7 @@ void CpuContract::pack_words(const Side& side, const Domain& domain, const Place
 void CpuContract::multiply_parts(const RowTile& row_tile, const std::vector<Affine>& turns, TileId b,
                                  TileId accumulator) {
   for (int part = 0; part < dot_->group; ++part) {
-    Affine element;  // index along k of the element, within the packed tile
+    Affine element;  // position of the element along k within the packed tile
     for (size_t i = 0; i < k_atoms_.size(); ++i) {
       const Affine turn = sum(fixed(k_atoms_[i] == dot_->k_atom ? part : 0), turns[i], step_of(i));
       element = sum(turn, element, i == 0 ? 1 : domain_.atoms[k_atoms_[i]].extent);
@@ -89,8 +89,8 @@ void CpuContract::multiply_parts(const RowTile& row_tile, const std::vector<Affi
   }
 }
 
-// Calls the body for the words that hold `elements` elements: once inside a loop over the full words, and once for a
-// last word that is not full. The body gets the word's number and the number of its elements.
+// Calls the body for the words that hold `elements` elements: inside a loop over the full words, and once more for a
+// last, partly filled word. The body gets the word's number and the number of elements in the word.
 void CpuContract::each_word(VarId var, int64_t elements, const std::function<void(const Affine&, int64_t)>& body) {
   const int64_t whole = elements / dot_->group, rest = elements % dot_->group;
   if (whole > 0) {

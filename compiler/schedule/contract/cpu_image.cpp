@@ -1,5 +1,5 @@
-// Contractions on CPUs that copy an image to scratch and read an operand, a window that slides over the image, from the
-// copy.
+// Contractions on CPUs that copy an image to scratch. The operand that is a window sliding over the image is read from
+// the copy.
 #include <algorithm>
 #include <utility>
 
@@ -7,8 +7,8 @@
 
 namespace wl {
 
-// Sets the atoms of the image's rows and pixels. Where pixels are columns, the columns include the halo between two
-// rows of the copy.
+// Sets the atoms of the image's rows and pixels. If pixels are columns, the columns include the halo (padding) between
+// two rows of the copy.
 void CpuContract::prepare_image() {
   const Slide& width = image_->width;
   height_ = image_->height.output;
@@ -19,8 +19,8 @@ void CpuContract::prepare_image() {
   columns_total_ = (image_->height.outputs - 1) * row_pitch_ + width.outputs;
 }
 
-// Returns the extent of the copy along k atom number `k`: the planes of a tap, or the channels of another atom, in
-// words where products are of words.
+// Returns the extent of the copied image along k atom number `k`: the number of planes for a tap, of channels for
+// another atom. Words are counted instead of elements if words are multiplied.
 int64_t CpuContract::turns_in_image(size_t k) const {
   if (k == 0 && !image_->is_tap(k_atoms_[0])) return turns_of(0, k_block_);
   return turns_of(k, image_->domain.atoms[k_atoms_[k]].extent);
@@ -44,7 +44,7 @@ void CpuContract::allocate_image() {
   if (image_->channel >= 0) {
     put([&](AtomId atom) { return atom == image_->channel; });
     put([&](AtomId atom) { return !image_->is_tap(atom); });
-    // Pixels whose distance is a multiple of 512 bytes would share few cache sets.
+    // Pixels whose distance is a multiple of 512 bytes would share few cache sets, so they are padded.
     if (pitch * size_of(packed_dtype(image_side())) % 512 == 0) pitch += line;
   }
   position_pitch_ = pitch;
@@ -55,7 +55,7 @@ void CpuContract::allocate_image() {
   if (pitch * size_of(packed_dtype(image_side())) % 4096 == 0) pitch += line;
   const int64_t plane = pitch;
   put([](AtomId) { return true; });
-  // The last panel may read beyond the last plane, so the buffer is longer by as much.
+  // The last panel may read beyond the last plane, so the buffer is extended accordingly.
   const int64_t reach =
       rows_are_pixels() ? 0 : columns + (height_ >= 0 ? image_->height.halo() * row_pitch_ : 0) + halo;
   image_side().buffer = out_.shared(rows_are_pixels() ? "a_image" : "b_image", packed_dtype(image_side()),
@@ -82,15 +82,15 @@ void CpuContract::open_planes(const Place& place, int64_t k_extent, Place& at, A
     if (!is_inner(k_atoms_[i])) offset = sum(offset, affine(k_vars_[i], plane_pitches_[i]));
 }
 
-// Copies the part of the image that this block reads, and applies the elementwise work on it. One tile is a plane or,
-// where channels are innermost, a row.
+// Copies the part of the image that this block reads, with the elementwise work on it done. Each copied tile is a plane
+// or, if channels are innermost in memory, a row.
 void CpuContract::copy_image(const Place& place, int64_t k_extent) {
   const Domain& domain = image_->domain;
   Place at;
   Affine offset;
   open_planes(place, k_extent, at, offset);
   const AtomId width = image_->width.output, channel = image_->channel;
-  std::vector<Affine> left;  // bounds of the rows that the image still has, or positions without rows
+  std::vector<Affine> left;  // bounds of the rows left in the image, or of its positions if it has no rows
   int64_t rows = 1;
   at[width] = height_ >= 0 ? fixed(0) : rows_are_pixels() ? first_row_ : sum(fixed(0), first_panel_, nr_);
   if (height_ >= 0) {
@@ -134,7 +134,8 @@ void CpuContract::copy_image(const Place& place, int64_t k_extent) {
     if (!is_inner(atom)) out_.close_loop();
 }
 
-// Opens a loop over the taps that lie inside the image for a row of outputs; returns the tap of an iteration.
+// Opens a loop over the taps (positions in the window) that lie inside the image for a row of outputs. Returns the tap
+// of the current iteration.
 Affine CpuContract::open_taps(VarId var, const Place& place) {
   const int64_t step = zeros_->strides[image_->height.tap], taps = image_->height.taps;
   const Affine row = sum(fixed(0), place[height_], zeros_->strides[height_]);
@@ -149,8 +150,8 @@ Affine CpuContract::open_taps(VarId var, const Place& place) {
   return sum(std::move(first), affine(var));
 }
 
-// Returns the offset in the copy, in elements, at which the first pixel's elements lie for one iteration of the loops
-// over k. `turns`: the iteration number of each loop.
+// Returns the offset in the copied image, in elements, from which one iteration of the loops over k reads the elements
+// of the first pixel. `turns`: the iteration number of each loop.
 Affine CpuContract::tap_in_image(const std::vector<Affine>& turns) {
   Affine out;
   for (size_t i = k_atoms_.size(); i-- > 0;) {
@@ -174,8 +175,8 @@ Affine CpuContract::tap_in_image(const std::vector<Affine>& turns) {
   return out;
 }
 
-// Opens a loop over the rows of the image that a panel has pixels of, and returns the panel's part of a row, without
-// the columns in the halo between two rows.
+// Opens a loop over the image rows that contain pixels of a panel. Returns the panel's part of a row, without the halo
+// columns between two rows.
 CpuContract::Stored CpuContract::open_image_row(const Panels& panels, const Place& place) {
   const int64_t width = image_->width.outputs;
   const Affine begin = column_of(panels);

@@ -7,7 +7,7 @@
 
 namespace wl {
 
-// Packs `width` rows or columns of an operand, a sliver, and applies the elementwise work on the operand. In the copy,
+// Packs a sliver (`width` rows or columns) of an operand, with the elementwise work on the operand done. In the copy,
 // the loops over k are outermost.
 void CpuContract::pack(const Side& side, const Domain& domain, const Place& place, int64_t k_extent, AtomId along,
                        int64_t width, int lanes, Affine offset, int64_t pitch, std::vector<std::vector<Affine>> bound) {
@@ -43,12 +43,12 @@ void CpuContract::pack(const Side& side, const Domain& domain, const Place& plac
 
 // Whether a sliver is packed in squares that are loaded in vectors along k and transposed in registers, which takes a
 // fraction of the time of loading every vector element by element. The operand must be contiguous along k and not along
-// `along`. Its depth must be whole vectors, and its width must be whole vectors, or less than one of which at least a
-// quarter is full.
+// `along`. The depth must be a multiple of the vector width. The width must be so too, or be less than one vector but
+// at least a quarter of it.
 bool CpuContract::packs_squares(const Side& side, AtomId along, int64_t depth, int64_t width, int lanes) const {
   if (k_atoms_.empty() || along < 0 || lanes <= 1 || !side.direct) return false;
   const DType dtype = operand_dtype(side);
-  if (size_of(dtype) != 4 && !(is_float(dtype) && size_of(dtype) < 4)) return false;  // not 4 bytes in registers
+  if (size_of(dtype) != 4 && !(is_float(dtype) && size_of(dtype) < 4)) return false;  // not of 4 bytes in registers
   const std::vector<int64_t>& strides = side.access.strides;
   const bool wide = width % lanes == 0 || (width < lanes && 4 * width >= lanes);
   return strides[k_atoms_.back()] == 1 && strides[along] > 1 && depth % lanes == 0 && wide;

@@ -1,12 +1,12 @@
-// How the micro-kernel of a contraction on a CPU reads its right operand (B), and what it prefetches of it.
+// How the micro-kernel of a contraction on a CPU reads its right operand (B), and how it prefetches B.
 #include <utility>
 
 #include "compiler/schedule/contract/cpu.h"
 
 namespace wl {
 
-// Returns the number of an iteration among all iterations of the loops over k in a packed block. `turns`: its number in
-// each loop.
+// Returns the number of an iteration among all iterations of the loops over k in a packed block. `turns`: the iteration
+// number in each loop.
 Affine CpuContract::turn_in_block(const std::vector<Affine>& turns) const {
   Affine out;
   for (size_t i = 0; i < k_atoms_.size(); ++i) out = sum(turns[i], out, i == 0 ? 1 : turns_of(i));
@@ -37,13 +37,14 @@ TileId CpuContract::read_right(const RowTile& row_tile, const Panels& panels, co
   }
   if (schedule_[kPrefetch] > 0 && !b_.packed && !k_atoms_.empty()) {
     fetch_next(row_tile, panels, at, last);
-    fetch_ahead(b, from);  // beside the load of `b`, so that both share a loop over vectors
+    fetch_ahead(b, from);  // placed next to the load of `b`, so that both share one loop over vectors
   }
   read(b_, b, std::move(from));
   return b;
 }
 
-// Computes a row of a panel of the right operand from what lies in memory. Each tile of rows computes it again.
+// Computes a row of a panel of the right operand from inputs in memory, without a packed copy. This is repeated for
+// each tile of rows.
 TileId CpuContract::compute_right(const RowTile& row_tile, const Panels& panels, const Place& at, bool last) {
   TileExpr expr{group_, domain_, out_, at, {{-1, 1}, {column_atom_, panels.width}}, lanes_, column_bound(panels, at)};
   const absl::StatusOr<TileId> value = expr.operand(domain_.contract, b_.position);
@@ -70,7 +71,7 @@ void CpuContract::fetch_ahead(TileId b, const Slice& from) {
   const int64_t line = kLineBytes / size_of(group_.nodes[b_.access.input].dtype);
   const bool rows_of_lines = tile.layout.vector_axis() == 1 && ahead.strides[1] == 1 && tile.layout.lanes() < line;
   if (!rows_of_lines) return void(out_.push(prefetch_instr(b, std::move(ahead), 1)));
-  // A cache line holds several vectors, and one prefetch brings the whole line.
+  // A cache line holds several vectors, and one prefetch fetches the whole cache line.
   ahead.strides[1] = line;
   const int64_t lines = (tile.layout.shape[1] + line - 1) / line;
   out_.push(prefetch_instr(out_.tile(tile.dtype, {tile.layout.shape[0], lines}, -1, 1), std::move(ahead), 1));

@@ -1,5 +1,5 @@
-// The rows of a contraction on a CPU: how they are divided, the loops over them, and how a turned contraction stores
-// its tiles.
+// The rows of a contraction on a CPU: how they are divided, the loops over them, and how tiles with exchanged rows and
+// columns (turn_tiles) are stored.
 #include <algorithm>
 
 #include "compiler/schedule/contract/cpu.h"
@@ -25,15 +25,15 @@ absl::Status CpuContract::prepare_rows() {
   row_tiles_ = (rows_per_task_ + mr_ - 1) / mr_;
   const int64_t base = rows_per_task_ / row_tiles_, more = rows_per_task_ % row_tiles_;
   if (more > 0) row_groups_.push_back({base + 1, base + 1, 0, more});
-  // Tiles in tile registers all have the same height, so those of the second group begin one row earlier and compute
-  // the last row of the tile before again.
+  // Tiles in tile registers must all have the same height. The tiles of the second group would be one row shorter, so
+  // they begin one row earlier and compute the last row of the preceding tile again.
   const int64_t again = tiles_ && more > 0 ? 1 : 0;
   row_groups_.push_back({base + again, base, more * (base + 1) - again, row_tiles_ - more});
   mr_ = row_groups_[0].height;
   return absl::OkStatus();
 }
 
-// Returns the trip counts of the loop around the last row atom in this block; the loop runs the least of them.
+// Returns the trip counts, in this block, of the loop around the last row atom; the least of them is taken.
 std::vector<Affine> CpuContract::outer_rows_left() const {
   if (rows_are_pixels()) return image_rows_left();
   std::vector<Affine> rows = {fixed(outer_rows_per_task_)};
@@ -41,8 +41,7 @@ std::vector<Affine> CpuContract::outer_rows_left() const {
   return rows;
 }
 
-// Opens the loops over the tiles of a block's rows, one for each height of tile, and calls the body inside each of
-// them.
+// Opens loops over the tiles of a block's rows, one loop for each height of tiles, and calls the body inside each loop.
 void CpuContract::each_row_tile(const Place& place, const std::function<void(const RowTile&)>& body) {
   const bool loops = outer_row_atom_ >= 0;
   Place at = place;
@@ -80,8 +79,8 @@ void CpuContract::emit_turned(const Rows& rows, const Panels& panels, const Plac
   if (rest > 0) emit_turned_vector(rows.height, rest, fixed(full * lanes_), place);
 }
 
-// Does this part of emit_turned() for `columns` neighbouring columns, at most one vector, of which `first` is the first
-// in the tile.
+// Does the work of emit_turned() for `columns` neighbouring columns, at most one vector of them; `first` is the index
+// of the first of them in the tile.
 void CpuContract::emit_turned_vector(int64_t height, int64_t columns, const Affine& first, Place place) {
   place[column_atom_] = sum(std::move(place[column_atom_]), first);
   Slice slice;

@@ -10,8 +10,8 @@ namespace {
 
 // The largest scratch of a thread, in bytes: larger packed panels cost more time than they save.
 constexpr int64_t kScratchLimit = 64 << 20;
-// The least distance of a prefetch where must_prefetch() holds, in rows of a panel: computing with fewer rows takes
-// less time than memory takes to deliver one.
+// The least prefetch distance, in rows of a panel, where must_prefetch() holds: computing with fewer rows takes less
+// time than memory needs to deliver one row.
 constexpr int64_t kShortestFetch = 64;
 // The most rows of a micro-kernel in vector registers; values of `mr` above this are for tile registers.
 constexpr int64_t kMostVectorRows = 14;
@@ -21,7 +21,7 @@ int64_t vectors_of(const Extents& e, const Machine& machine) {
   return std::max<int64_t>(1, (e.columns + lanes - 1) / lanes);
 }
 
-// Returns the elements in the copied image of a block with `columns` output pixels and `depth` elements of K.
+// Returns the number of elements in the copied image of a block with `columns` output pixels and `depth` elements of K.
 int64_t image_elements(const Slides& image, int64_t columns, int64_t depth) {
   const Slide &width = image.width, &height = image.height;
   const int64_t taps = width.taps * height.taps, planes = width.planes * height.planes;
@@ -30,13 +30,14 @@ int64_t image_elements(const Slides& image, int64_t columns, int64_t depth) {
   return (depth + taps - 1) / taps * planes * row * (rows + height.halo());
 }
 
-// Whether the contraction's rows are pixels of an image that nc splits into blocks. An image of the left operand has
-// such rows only where it is copied (`copied`).
+// Whether the contraction's rows are pixels of an image, which the choice nc then splits into blocks. For the left
+// operand's image this requires that the image is copied (`copied`).
 bool blocks_have_rows(const Extents& e, bool copied) {
   return (e.turned && e.image) || (e.left_image && copied && e.once->height.output >= 0);
 }
 
-// Returns the extent that nc may split: that of the rows where they are pixels of an image, else that of the columns.
+// Returns the extent that the choice nc may split: that of the rows if they are pixels of an image, otherwise that of
+// the columns.
 int64_t split_extent(const Extents& e, bool copied = true) {
   return blocks_have_rows(e, copied) ? e.rows * e.outer_rows : e.columns * e.outer_columns;
 }
@@ -47,8 +48,9 @@ bool divides_rows(const Extents& e, int64_t tasks) {
   return e.rows % tasks == 0 && e.rows / tasks >= 4;
 }
 
-// Whether tiles may be `nv` vectors wide. With several panels in memory, nv must divide the vectors of one. The vectors
-// of a single panel are split evenly, so a value of nv that would give the same tiles as a smaller one is not legal.
+// Whether tiles may be `nv` vectors wide. If the right operand is stored in several panels, nv must divide the number
+// of vectors in one. The vectors of a single panel are split evenly among tiles, so a value of nv that gives the same
+// tiles as a smaller one is not legal.
 bool fits_columns(const Extents& e, int64_t nv, const Machine& machine) {
   const int64_t vectors = vectors_of(e, machine), tiles = (vectors + nv - 1) / nv;
   if (!e.panels) return nv <= vectors;
@@ -59,14 +61,14 @@ int64_t right_bytes(const Extents& e) {
   return e.columns * e.outer_columns * e.depth * e.right_size;
 }
 
-// Whether the right operand must be prefetched: it lies in memory in several panels, as weights do, and does not fit
-// the L1 cache. The search cannot measure the gain: in a program of many kernels the weight comes from memory, but a
-// search runs one kernel again and again and finds it in a cache.
+// Whether the right operand must be prefetched: it is stored in several panels, as weights are, and does not fit the L1
+// cache. The search cannot measure the gain, because it runs one kernel again and again and finds the weight in a
+// cache, but in a program of many kernels the weight comes from memory.
 bool must_prefetch(const Extents& e, const Machine& machine) {
   return e.panels && e.outer_columns > 1 && e.depth > kShortestFetch && right_bytes(e) > machine.l1_bytes;
 }
 
-// Returns the elements in a thread's scratch for packed operands, the copied image and partial results.
+// Returns the number of elements in a thread's scratch for packed operands, the copied image and partial results.
 int64_t scratch_of(const Schedule& s, const Extents& e) {
   const auto share = [](int64_t all, int64_t tasks) { return (all + tasks - 1) / tasks; };
   const int64_t kc = s[kKc] == 0 ? e.depth : s[kKc];
@@ -81,8 +83,8 @@ int64_t scratch_of(const Schedule& s, const Extents& e) {
   return kc < e.depth ? elements + rows * columns : elements;
 }
 
-// Whether a schedule for tile registers is legal: a tile of sums consists of whole registers, or of a part of one if
-// there are no more rows, and tile registers can load unpacked operands from memory.
+// Whether a schedule for tile registers is legal. A tile of sums must consist of whole registers, or of a part of one
+// if there are no more rows, and tile registers must be able to load operands that are not packed.
 bool legal_in_tiles(const Schedule& s, const Extents& e, const Machine& machine) {
   const bool reads_right = s[kPackB] == 0 && e.right_words;
   return e.tiles && !e.turned && s[kCopyImage] == kCopyTaps && s[kMr] % kTileRegisterRows == 0 &&
@@ -90,8 +92,8 @@ bool legal_in_tiles(const Schedule& s, const Extents& e, const Machine& machine)
          (s[kPackA] != 0 || e.left_tiles) && (!reads_right || e.columns % (s[kNv] * machine.target->lanes) == 0);
 }
 
-// Whether a schedule for vector registers is legal: the accumulators of a micro-kernel fit the registers together with
-// one row of B and one element of A, and there are enough of them.
+// Whether a schedule for vector registers is legal. The accumulators of a micro-kernel must fit the registers together
+// with one row of B and one element of A, and there must be enough accumulators to hide the latency of multiply-adds.
 bool legal_in_vectors(const Schedule& s, const Extents& e, const Machine& machine) {
   const int64_t registers = machine.target->vector_registers, vectors = vectors_of(e, machine);
   const int64_t mr = std::min(s[kMr], e.rows), nv = s[kNv];
@@ -101,9 +103,9 @@ bool legal_in_vectors(const Schedule& s, const Extents& e, const Machine& machin
   return mr * nv >= registers / 2 || mr * 2 > e.rows || mr >= 14 || nv * 2 > vectors;
 }
 
-// Whether the choices of packing and copying are legal for words: `widen` excludes a copied image and a packed right
-// operand, and without a copied image an operand without words in memory must be packed. legal_contract() has the rules
-// for turned operands.
+// Whether the choices of packing and copying are legal with words. `widen` excludes a copied image and a packed right
+// operand. Without a copied image, an operand whose words are not in memory must be packed. The rules for exchanged
+// rows and columns are in legal_contract().
 bool legal_with_words(const Schedule& s, const Extents& e) {
   if (!e.dot || s[kCopyImage]) return !e.dot || !e.widened;
   if (e.widened && s[kPackB]) return false;
@@ -122,12 +124,13 @@ bool legal_contract(const Schedule& s, const Extents& e, const Machine& machine)
   if (e.turned && s[kPackB]) return false;
   if (e.turned || e.left_image) {
     if (s[kCopyImage] && s[kPackA]) return false;
-    if (!(e.direct && e.left_words) && !s[kCopyImage] && !s[kPackA]) return false;  // the kernel would pack it anyway
-    // Columns that do not fill their tiles must be one row that is read in place; it can be split evenly into tiles.
+    if (!(e.direct && e.left_words) && !s[kCopyImage] && !s[kPackA]) return false;  // the kernel packs A in any case
+    // If the number of columns is no multiple of the tile's width, the operand must be a single row that is read in
+    // place, because only such a row can be cut into tiles of equal size.
     const bool one_row = s[kColumnTasks] == 1 && e.outer_columns == 1 && e.in_place;
     if (e.turned && !one_row && e.columns % (nv * machine.target->lanes) != 0) return false;
   } else if (s[kCopyImage] && !s[kPackB]) {
-    return false;  // the kernel would be the same as with pack_b
+    return false;  // pack_b would give the same kernel
   }
   if (s[kPrefetch] != 0 && (s[kPackB] || !e.in_place || s[kPrefetch] >= e.depth)) return false;
   if (!s[kPackB] && s[kPrefetch] < kShortestFetch && must_prefetch(e, machine)) return false;
@@ -137,7 +140,7 @@ bool legal_contract(const Schedule& s, const Extents& e, const Machine& machine)
   return tasks * e.outer >= s[kThreads];
 }
 
-// Returns the legal points among `points`, each of them once.
+// Returns the legal points among `points`, without duplicates.
 std::vector<Point> legal_ones(const Space& space, const std::vector<Point>& points) {
   std::vector<Point> kept;
   for (const Point& point : points)
@@ -150,21 +153,21 @@ void add_seeds_of(Space& space, const Extents& e, const Machine& machine) {
   const int64_t threads = machine.threads;
   const auto first = [&](Choice choice, int64_t wanted) { return largest_up_to(values_of(space, choice), wanted); };
   const auto vectors = [&](int64_t wanted) {
-    int64_t most = 1;  // the axis may have values that are only for other ways
+    int64_t most = 1;  // the axis may also have values that only other ways use
     for (const int64_t nv : values_of(space, kNv))
       if (nv <= wanted && nv > most && fits_columns(e, nv, machine)) most = nv;
     return most;
   };
-  const bool many = e.outer >= threads;  // batch elements occupy all threads
+  const bool many = e.outer >= threads;  // batch elements alone occupy all threads
   const int64_t column_tasks = many ? 1 : first(kColumnTasks, threads);
   const int64_t row_tasks = many || column_tasks >= threads ? 1 : first(kRowTasks, threads);
-  // Elementwise work on B in place is repeated for every tile of rows, so B stays unpacked only if rows are few.
+  // Elementwise work on B in place is repeated for every tile of rows, so B is left unpacked only if rows are few.
   const bool few = e.rows <= 32 && e.right_words;
   const int64_t pack_b = few || e.turned || (e.panels && !e.computed) ? 0 : 1;
   // In a program of many kernels, an operand larger than the L2 cache comes from memory, so seeds prefetch it.
   const bool is_large = right_bytes(e) > machine.l2_bytes;
   const bool copies = e.once && !(e.left_image && e.direct);
-  const bool left = e.turned || e.left_image;  // a copied image is the left operand's
+  const bool left = e.turned || e.left_image;  // if an image is copied, it is the left operand's
   const bool ahead = pack_b == 0 && (must_prefetch(e, machine) || (e.in_place && (left || !e.once) && is_large));
   const int64_t prefetch = ahead ? first(kPrefetch, kShortestFetch) : 0;
   for (const auto& [mr, nv] : {std::pair<int64_t, int64_t>{kMostTileRows, 2},
@@ -185,7 +188,7 @@ void add_seeds_of(Space& space, const Extents& e, const Machine& machine) {
       const bool in_tiles = mr > kMostVectorRows;
       if (in_tiles && !e.tiles) continue;
       if (!left && mr == 8 && nv == 2) continue;
-      if (e.turned && nv == 3 && vectors(nv) < nv) continue;  // tiles of two vectors may have more rows
+      if (e.turned && nv == 3 && vectors(nv) < nv) continue;  // skipped: tiles of two vectors may have more rows
       if (kc == 0 ? e.depth > 1536 : e.depth <= 1024) continue;
       // A packed or copied image should stay in the L2 cache.
       const int64_t depth = std::min(e.depth, int64_t{1024});
@@ -218,8 +221,8 @@ void add_seeds_of(Space& space, const Extents& e, const Machine& machine) {
     }
 }
 
-// Returns the share of lanes that compute columns of the result, where the columns are those of one atom or of a copied
-// image; the other lanes compute a halo or nothing.
+// Returns the share of vector lanes that compute columns of the result; the other lanes compute a halo or nothing. The
+// columns are those of one atom or of a copied image.
 double used_lanes(const Extents& e, const Machine& machine) {
   const int64_t lanes = machine.target->lanes;
   int64_t used = e.columns, all = e.columns;
@@ -230,9 +233,9 @@ double used_lanes(const Extents& e, const Machine& machine) {
   return static_cast<double>(used) / static_cast<double>((all + lanes - 1) / lanes * lanes);
 }
 
-// Sets at most eight seeds: two from each way to compute the contraction in turn, then the next two from each. Without
-// legal seeds, the first legal point is the seed. Of a way and the same way turned, the one that uses more lanes comes
-// first.
+// Sets at most eight seeds, taking two from each way to compute the contraction in turn, then the next two from each.
+// If no seed is legal, the first legal point is the seed. Of two ways that differ only in turn_tiles, the one that uses
+// more lanes comes first.
 void add_contract_seeds(Space& space, const std::vector<Extents>& ways, const Machine& machine) {
   std::vector<std::vector<Point>> found;
   for (size_t i = 0; i < ways.size(); ++i) {
@@ -263,7 +266,7 @@ Space space_contract(const Graph& group, const Domain& domain, const Machine& ma
   const bool parallel = machine.threads > 1;
   const auto any = [&](const auto& admits) { return std::any_of(ways.begin(), ways.end(), admits); };
   const Extents& e = ways[0];
-  int64_t covers = 1;  // the value of mr before; the first mr that covers a row of an image is a value too
+  int64_t covers = 1;  // the value of mr before the current one; mr may exceed the rows of an image once
   Space space;
   space.kind = "contract";
   space.axes = {

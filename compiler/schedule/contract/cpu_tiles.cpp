@@ -1,7 +1,7 @@
 // Contractions on CPUs in tile registers: the steps along k, and the micro-kernel. All micro-kernels of a kernel have
-// the same shape, so that the registers are configured once. Steps have a number of words that divides the depth, so
-// that no shorter step is left over. Where tiles do not divide the rows, some tiles begin with the last row of the tile
-// before and compute it again.
+// the same shape, so that the registers are configured only once. The number of words per step divides the depth, so
+// that no shorter step is left over. If tiles do not divide the rows, some tiles begin with the last row of the
+// preceding tile and compute that row again.
 #include <algorithm>
 
 #include "compiler/base/log2.h"
@@ -52,7 +52,7 @@ absl::Status CpuContract::prepare_tiles() {
   if (!tiles_ || tiles_->matrix != matrix_of(schedule_) || other)
     return invalid("the operands or the tile do not fit the matrix instruction ",
                    value_text(kMatrix, schedule_[kMatrix]));
-  // The words of a step are to be neighbours in packed copies, so their atom becomes the innermost one.
+  // The words of a step must be neighbours in packed copies, so their atom is made the innermost one.
   const auto deep = std::find(k_atoms_.begin(), k_atoms_.end(), tiles_->atom);
   for (auto atom = deep + 1; atom < k_atoms_.end(); ++atom)
     if (turns_of(static_cast<size_t>(atom - k_atoms_.begin())) > 1) {

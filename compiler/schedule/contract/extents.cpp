@@ -9,8 +9,8 @@
 namespace wl {
 namespace {
 
-// The most columns of a panel that a turned contraction reads in place, a part at a time: a row of f32 of the panel is
-// then at most a page of memory (4 KiB).
+// The most columns of a panel that a contraction with exchanged rows and columns (turn_tiles) reads in place, a part at
+// a time. A row of f32 of such a panel is at most one page of memory (4 KiB).
 constexpr int64_t kWidestPanel = 1024;
 
 std::optional<Slides> slides_of(const std::optional<Image>& image) {
@@ -48,12 +48,12 @@ Extents extents_of(const Graph& group, const Domain& original, bool turn, bool w
   out.rows_once = slides_of(column_image(original, false));
   std::optional<Image> image = column_image(original, true);
   if (!image && !turn && !out.dot) {
-    image = row_image(original, true);  // only as a whole copy: its pixels are rows, so no lane is spent on a halo
+    image = row_image(original, true);  // copied as a whole only: its pixels are rows, so no lane computes a halo
     out.left_image = image.has_value();
   }
   out.once = slides_of(image);
   out.zeros = (turn || out.left_image) && image && zeros_around(original, *image);
-  // Without taps along a row of the image, both kinds of copy are the same.
+  // Without taps along a row of the image, kCopyRows and kCopyWhole would copy the same.
   if (out.once && out.once->width.tap < 0) out.rows_once.reset();
   const auto extent = [&](AtomId a) { return domain.atoms[a].extent; };
   if (!domain.m.empty()) out.rows = extent(domain.m.back());
@@ -66,9 +66,9 @@ Extents extents_of(const Graph& group, const Domain& original, bool turn, bool w
   return out;
 }
 
-// Returns the values that `widen` may have, the faster one first. It may be true for floats (bf16) that could be
-// multiplied as words, as they are or turned; it must be true where the machine does not multiply words of these
-// dtypes.
+// Returns the values that `widen` may have, the faster one first. True is possible for floats (bf16) that could be
+// multiplied as words, with or without exchanged rows and columns. True is the only value if the machine does not
+// multiply words of these dtypes.
 std::vector<bool> widths_of(const Graph& group, const Domain& domain, const Machine& machine) {
   const Node& product = group.nodes[domain.contract];
   const DType a = group.nodes[product.operands[0]].dtype, b = group.nodes[product.operands[1]].dtype;

@@ -14,7 +14,7 @@
 namespace wl {
 namespace {
 
-// Appends the n bit numbers from `first` on, and advances `first` by n.
+// Appends n bit numbers, counting from `first`, and advances `first` by n.
 void take_bits(std::vector<int>& bits, int& first, int n) {
   for (; n > 0; --n) bits.push_back(first++);
 }
@@ -70,7 +70,7 @@ absl::Status GpuContract::prepare() {
   const int64_t parts = schedule_[kReductionBlocks];
   if (parts > 1 && !divides_k(group_, domain_, schedule_))
     return invalid("the depth K does not divide into ", parts, " parts with equal numbers of steps of ", step_);
-  stages_ = std::max<int64_t>(1, std::min(stages_, outer_ * whole_ / parts));  // more stages would never be in flight
+  stages_ = std::max<int64_t>(1, std::min(stages_, outer_ * whole_ / parts));  // more stages would have no steps
   prepare_side(rows_, "a");
   prepare_side(columns_, "b");
   if (parts > 1) last_ = out_.shared("last", DType::u32, {1});
@@ -120,7 +120,7 @@ absl::Status GpuContract::choose_threads() {
                    " x ", columns_each_, " elements and vectors of ", vector_);
   set_threads(count);
   const Kernel& kernel = out_.kernel();
-  // The threads of a wave cover about a square of the tile, so that a wave reads few elements of both operands.
+  // The threads of a wave cover an almost square part of the tile, so that a wave reads few elements of both operands.
   const int lanes = log2_floor(std::min<int64_t>(kernel.wave, count)), rows = log2_floor(down),
             columns = log2_floor(across);
   const int wide = std::min(columns, std::max(lanes - rows, 3));
@@ -144,8 +144,9 @@ void GpuContract::prepare_side(Side& side, const char* name) {
   side.aligned = aligned_along(domain_, reads_of(domain_, domain_.contract, side.position),
                                side.along_k ? k_atom_ : side.atom, vector_);
   const bool in_memory = matrix_ && multiplies_in_memory(*matrix_);
-  // Words of several elements can be loaded from rows that run across k only if the elements have 16 bits, and either a
-  // wave holds whole blocks of words, which its lanes exchange, or the instruction reads shared memory itself.
+  // Words of several elements can be loaded from rows that run across k only if the elements have 16 bits and one more
+  // condition holds: a wave holds whole blocks of words, whose elements its lanes exchange, or the instruction reads
+  // shared memory itself.
   const Layout& words = &side == &rows_ ? fragments_.a : fragments_.b;
   const bool words_across =
       elements_of_word(side.dtype) == 1 || (size_of(side.dtype) == 2 && (in_memory || holds_blocks(words)));
@@ -153,8 +154,8 @@ void GpuContract::prepare_side(Side& side, const char* name) {
   side.async = schedule_[kAsyncCopies] != 0 && stages_ > 1 &&
                copied_operand(group_, domain_, side.position, side.dtype) != nullptr &&
                (size_of(side.dtype) >= 4 || (side.along_k == side.k_inner && copies_vectors(side)));
-  // Without a matrix instruction, elements of one k lie in neighbouring banks. An operand that is read along k is
-  // stored across them, so its rows are padded.
+  // Without a matrix instruction, elements of the same k lie in neighbouring banks. An operand that is read along k is
+  // stored across the banks, so its rows are padded.
   side.pitch = matrix_ ? matrix_pitch(*matrix_, side.k_inner ? step_ : side.tile, side.k_inner)
                        : side.tile + (side.along_k ? vector_ : 0);
   side.name = name;

@@ -5,11 +5,11 @@
 // their elementwise work, are stored to shared memory with k outermost, and are multiplied. The pass of
 // compiler/kernel/pipeline lets the loads run ahead of the products. The epilogue is computed on the accumulators.
 //
-// With row_runs and row_planes the rows of a tile are several runs along the last m atom, from several iterations of
-// the loops around it. Pixels of images need this: they are three loops (images, rows, pixels of a row), and a row may
-// have few pixels. With column_runs and column_planes the columns of a tile are runs in the same way. Tiles that are
-// loaded and stored then have an axis for each of these loops; in shared memory, and where they are multiplied, they
-// have two axes.
+// With row_runs and row_planes the rows of a tile are several runs (ranges of neighbours) along the last m atom, from
+// several iterations of the loops around it. Pixels of images need this: they are three loops (images, rows, pixels of
+// a row), and a row may have few pixels. With column_runs and column_planes the columns of a tile are runs in the same
+// way. Tiles that are loaded and stored then have an axis for each of these loops; in shared memory, and where they are
+// multiplied, they have two axes.
 //
 // With a matrix instruction the accumulators are its fragments of sums, repeated over the registers of a wave and over
 // waves. Shared memory holds narrow elements; its innermost axis is the one that the operand is read along or, where
@@ -31,8 +31,8 @@
 // With copying_waves the block has this many waves besides those that compute; they copy both operands to shared memory
 // (kernel.h, copiers).
 //
-// Where conditions on indices say which products count (compiler/domain/masks.h), a block computes the steps from the
-// first one that counts for its tile to the last.
+// Where conditions on indices say which products can change an output (compiler/domain/masks.h), a block computes only
+// the steps from the first to the last that can change its tile.
 #pragma once
 
 #include <array>
@@ -60,23 +60,23 @@ class GpuContract {
   absl::StatusOr<Kernel> run();
 
  private:
-  struct Side {  // one operand
+  struct Side {  // one operand of the contraction
     int position = 0;
-    const char* name = "";         // of its buffer
-    DType dtype = DType::f32;      // in shared memory
+    const char* name = "";         // name of the buffer
+    DType dtype = DType::f32;      // dtype in shared memory
     AtomId atom = -1;              // last loop of the rows or columns; -1: there is a single row or column
-    int64_t extent = 1, tile = 1;  // extent: of the atom; tile: all rows or columns of a tile
-    std::vector<TileLoop> loops;   // loops that a tile extends along: those around `atom`, then `atom`
-    std::vector<Affine> first;     // first index of the tile along each loop
+    int64_t extent = 1, tile = 1;  // extent of `atom`; all rows or columns of a tile
+    std::vector<TileLoop> loops;   // loops along which a tile extends: those around `atom`, then `atom`
+    std::vector<Affine> first;     // first index of the tile along each of `loops`
     int64_t width() const { return loops.back().extent; }
     bool is_split() const { return loops.size() > 1; }
-    bool along_k = false;  // neighbouring lanes read it along k, else along `atom`
-    bool aligned = false;  // vectors along the axis that it is read along are aligned in memory
-    bool async = false;    // asynchronous copies bring it to shared memory, without registers
-    bool boxes = false;    // copying waves copy it as boxes of a matrix (tma)
+    bool along_k = false;  // whether neighbouring lanes read along k, not along `atom`
+    bool aligned = false;  // whether vectors along the axis that lanes read along are aligned
+    bool async = false;    // whether asynchronous copies fill the buffer, without registers
+    bool boxes = false;    // whether copying waves fill the buffer with boxes of a matrix (tma)
     BufferId buffer = -1;
-    bool k_inner = false;  // k is innermost in shared memory, else rows or columns are
-    int64_t pitch = 1;     // elements from one k to the next; k_inner: from one row or column
+    bool k_inner = false;  // whether k is innermost in shared memory, not rows or columns
+    int64_t pitch = 1;     // elements from one k to the next; if k_inner, from one row or column
   };
 
   absl::Status prepare();
@@ -90,28 +90,28 @@ class GpuContract {
   void prepare_side(Side& side, const char* name);
   void give_buffer(Side& side);
   bool copies_vectors(const Side& side) const;
-  // Adds guards to a load or store, so that it leaves out elements of a tile beyond the ends of the side's loops. These
-  // loops are the axes of the access from number `axis` on.
+  // Adds guards to a load or store, so that it leaves out elements of a tile beyond the ends of the operand's loops.
+  // These loops are the axes of the access from number `axis` on.
   void guard_end(const Side& side, size_t axis, Instr& access) const;
   void guard_loop(const Side& side, size_t loop, size_t axis, Instr& access) const;
   // Adds the guards of guard_end() for all loops but the last.
   void guard_around(const Side& side, size_t axis, Instr& access) const;
   int64_t extent_along(AtomId atom) const { return atom < 0 ? 1 : domain_.atoms[atom].extent; }
-  // Emits all work of a block: its tiles, one round after the other.
+  // Emits all work of a block: one tile after the other, in rounds.
   void emit_rounds();
-  // Emits all work of one tile, or of a part of it along K. `number`: the tile's number or, with several `parts`, its
-  // product with `parts` plus the part's number.
+  // Emits all work of one tile, or of a part of it along K. `number`: the tile's number or, if several `parts` share
+  // the tile, its product with `parts` plus the part's number.
   void emit_tile(const Affine& number, int64_t parts);
   void place_tile(const Affine& number);
   // Returns the number of this block among `blocks` blocks. With tiles_by_die the blocks on one die of the GPU have
   // successive numbers.
   Affine place_of_block(int64_t blocks);
-  // Where only some blocks share tiles (part_blocks_): opens a section that only these blocks run.
+  // Opens a section that only the blocks that share tiles run, if only some blocks do (part_blocks_).
   void open_part();
   absl::Status pipeline_rounds(Kernel& kernel) const;
-  int threads() const { return kernel_threads_; }  // those that compute
-  // Whether copying waves can copy both operands: both are copied asynchronously, K is several whole steps that all
-  // count, and no blocks share K except in a last round.
+  int threads() const { return kernel_threads_; }  // computing threads
+  // Whether copying waves can copy both operands. Both must be copied asynchronously, K must consist of several whole
+  // steps that are all needed, and blocks may share K only in a last round.
   bool copies_alongside() const;
   void set_threads(int64_t count);
   // Computes the tile of the operand that waves hold in registers: all its rows and all of K.
@@ -125,30 +125,30 @@ class GpuContract {
     return resident_ && &side == (resident_->rows_axis == 0 ? &rows_ : &columns_);
   }
 
-  // Returns the layout of the accumulators, or of one of their axes. Each thread has `vector_` neighbouring columns and
-  // as many rows, repeated, or, with a matrix instruction, the elements that its fragment gives it.
+  // Returns the layout of the accumulators, or of one of their axes. With a matrix instruction, each thread has the
+  // elements that the instruction's fragment gives it; otherwise `vector_` neighbouring columns and rows, repeated.
   Layout grid_layout(bool rows, bool columns, char row_kind = 'r') const;
   // Returns the layout in which a step's part of an operand is loaded: vectors, then threads, lie along the axis that
   // the operand is read along.
   Layout fetch_layout(const Side& side, const std::vector<bool>& moves, bool vectors = true) const;
-  // The expressions of the epilogue, over tiles whose axes are the loops of the rows and then those of the columns; and
-  // the layout of such tiles.
+  // result_expr: the expressions of the epilogue, over tiles whose axes are the loops of the rows and then those of the
+  // columns. result_layout: the layout of such tiles.
   TileExpr result_expr();
   Layout result_layout(const std::vector<bool>& moves) const;
 
-  // Returns the place of step number `step` along K. `inside`: the number of steps along k_atom_; `first`: the index
-  // along k_atom_ at which the first of them begins.
+  // Returns the loop indices (place) of step number `step` along K. `inside`: the number of steps along k_atom_;
+  // `first`: the index along k_atom_ at which the first of them begins.
   Place k_place(const Affine& step, int64_t inside, int64_t first);
-  // Returns `of` / div % mod; mod 0: without the remainder.
+  // Returns (`of` / div) % mod; with mod 0, the quotient itself.
   Affine digit_of(const std::string& name, const Affine& of, int64_t div, int64_t mod);
-  // Brings both operands' parts of a step to shared memory. `masked`: K may end inside the step.
+  // Moves the parts of both operands for one step to shared memory. `masked`: K may end inside the step.
   void fill(const Place& at, bool masked);
-  // Returns the loops that a step's part of an operand extends along. If the operand is read along k, k is the last of
-  // them, else the first.
+  // Returns the loops that an operand's part for one step extends along. k is the last of them if the operand is read
+  // along k, otherwise the first.
   std::vector<TileLoop> fetched_loops(const Side& side) const;
   TileId fetch_copied(const Side& side, const Place& at);
   TileId fetch_side(const Side& side, const Place& at, bool masked);
-  // Returns the tile with zeros for all k beyond the end of K. The tile begins at k = `first`.
+  // Replaces the elements of a tile beyond the end of K by zeros. The tile begins at k = `first`.
   TileId cut_off(const Side& side, TileId tile, const Affine& first);
   TileId stored(const Side& side, TileId tile);
   Slice place_of(const Side& side) const;
@@ -175,32 +175,32 @@ class GpuContract {
   const Machine& machine_;
   KernelBuilder out_;
   absl::Status status_;
-  DType dtype_ = DType::f32;  // of the accumulators
+  DType dtype_ = DType::f32;  // dtype of the accumulators
   std::optional<MatrixOp> matrix_;
   std::optional<GpuResident> resident_;
   TileId resident_tile_ = -1;
-  std::vector<BufferId> parts_of_k_;      // shared buffers of the operand that is not resident, by part of K
-  NodeId total_ = -1;                     // find_total(): the accumulators end as its value; -1: as the contraction's
-  int kernel_threads_ = 1, copiers_ = 0;  // threads that compute, and that copy, for the tile being emitted
-  Fragments fragments_;                   // with a matrix instruction: the block's sums, and both factors of one `mma`
+  std::vector<BufferId> parts_of_k_;      // shared buffers of the operand that is not resident, one per part of K
+  NodeId total_ = -1;                     // find_total(): the value that the accumulators end with; -1: the contraction
+  int kernel_threads_ = 1, copiers_ = 0;  // computing and copying threads for the current tile
+  Fragments fragments_;                   // layouts of the block's sums, and of both factors of one `mma`
   Side rows_, columns_;
   int64_t rows_each_ = 1, columns_each_ = 1, vector_ = 1, stages_ = 1, register_stages_ = 1, unroll_ = 1;
-  std::vector<int> row_bits_, column_bits_;  // bits of a thread's number that give its register tile's place
+  std::vector<int> row_bits_, column_bits_;  // bits of a thread's number that say where its register tile is
   AtomId k_atom_ = -1;
   std::vector<AtomId> k_outer_;
-  int64_t k_extent_ = 1, step_ = 1, whole_ = 0, outer_ = 1;  // whole_: full steps along k_atom_
-  int64_t parts_ = 1;                                        // blocks that share a tile; each has a part of K
-  Affine part_;                                              // number of this block's part
-  int64_t part_blocks_ = 0;                                  // how many blocks share tiles; 0: all or none
-  BufferId last_ = -1;                                       // shared flag: this block arrived last and joins the parts
-  VarId steps_ = -1;  // variable of the loop over steps, which is pipelined; -1: at most one whole step
-  VarId turn_ = -1;   // variable of the open loop over a block's tiles; -1: none is open
-  // A loop over steps, which is pipelined, and the shared buffers that it reads. steps -1: there is no loop.
+  int64_t k_extent_ = 1, step_ = 1, whole_ = 0, outer_ = 1;  // whole_: number of full steps along k_atom_
+  int64_t parts_ = 1;        // number of blocks that share a tile, each with a part of K
+  Affine part_;              // number of this block's part
+  int64_t part_blocks_ = 0;  // number of blocks that share tiles; 0: all or none
+  BufferId last_ = -1;       // shared flag: this block arrived last, so it joins the parts
+  VarId steps_ = -1;         // variable of the loop over steps, which is pipelined; -1: at most one whole step
+  VarId turn_ = -1;          // variable of the open loop over a block's tiles; -1: none is open
+  // A pipelined loop over steps, and the shared buffers that it reads. `steps` is -1 if there is no loop.
   struct Round {
     VarId steps = -1;
     BufferId rows = -1, columns = -1;
-    bool alongside = false;  // the copying waves run the copies
-    Affine before;           // steps of this block's earlier tiles
+    bool alongside = false;  // whether copying waves run the copies
+    Affine before;           // number of steps of this block's earlier tiles
   };
   std::vector<Round> rounds_;
   Place block_;

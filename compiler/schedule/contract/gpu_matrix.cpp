@@ -9,9 +9,9 @@
 namespace wl {
 namespace {
 
-constexpr int64_t kBankRow = 16;     // bytes of padding: rows of n * 32 bytes then begin at different banks
-constexpr int64_t kBankWords = 32;   // bytes of padding where four rows of eight words are read at once
-constexpr int64_t kShortestRun = 8;  // the fewest columns of a run: the least value of tile_columns
+constexpr int64_t kBankRow = 16;     // bytes of padding of rows of n * 32 bytes, so that they begin at different banks
+constexpr int64_t kBankWords = 32;   // bytes of padding if four rows of eight words are read at once
+constexpr int64_t kShortestRun = 8;  // the fewest neighbouring columns of a tile: the least value of tile_columns
 
 }  // namespace
 
@@ -26,7 +26,7 @@ std::vector<MatrixOp> matrices_for(const Graph& group, const Domain& domain, con
   const int right = domain.right_operand();
   if (dtype(0) == DType::f32 && !product.tf32) return {};
   const ProductLoops loops = product_loops(domain);
-  // A tile may extend along the loops around the last one, but each of its runs has at least kShortestRun columns.
+  // A tile may extend along the loops around the last one, but has at least kShortestRun neighbouring columns.
   const auto all = [](const std::array<int64_t, 3>& extents) { return extents[0] * extents[1] * extents[2]; };
   std::vector<MatrixOp> out = matrices_for(dtype(1 - right), dtype(right), machine.target->features);
   std::erase_if(out, [&](MatrixOp op) {
@@ -43,10 +43,10 @@ std::vector<MatrixOp> matrices_for(const Graph& group, const Domain& domain, con
 double matrix_rate(MatrixOp matrix, const Target& target) {
   const MatrixInfo& row = info(matrix);
   const double rate = target.arithmetic.matrices(row.left, row.right);
-  // Where the target has groups of waves that multiply together, its row has their rate. A wave alone reaches three
-  // fifths of it (measured on an H200: bench/README.md).
+  // If the target has groups of waves that multiply together, its row states their rate. A single wave reaches three
+  // fifths of that rate (measured on an H200: bench/README.md).
   const bool slower = (target.features & kWaveGroups) != 0 && !multiplies_in_memory(matrix);
-  // Where the target has instructions of twice the depth, the others have half the rate.
+  // If the target has instructions of twice the depth, the other instructions have half the rate.
   const bool shallow = (target.features & kMfmaDeep) != 0 && row.feature != kMfmaDeep;
   return shallow ? 0.5 * rate : slower ? 0.6 * rate : rate;
 }
@@ -77,7 +77,7 @@ int64_t matrix_pitch(MatrixOp matrix, int64_t extent, bool along_k) {
 
 int64_t matrix_shared(MatrixOp matrix, const Schedule& s) {
   const auto size = [&](int64_t tile) {
-    const int64_t step = s[kStepK];  // either the step or the tile is innermost in memory
+    const int64_t step = s[kStepK];  // either the step or the tile is innermost in shared memory
     return std::max(tile * matrix_pitch(matrix, step, true), step * matrix_pitch(matrix, tile, false));
   };
   return s[kStages] * (size(rows_of_tile(s)) + size(columns_of_tile(s))) * size_of(info(matrix).left);

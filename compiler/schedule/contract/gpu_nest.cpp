@@ -39,8 +39,8 @@ void GpuContract::fill(const Place& at, bool masked) {
   for (const auto& [side, tile] : tiles) out_.push(store_instr(stored(*side, tile), place_of(*side), false));
 }
 
-// Returns the tile in the layout in which it is stored to shared memory. Vectors along rows or columns must be stored
-// element by element to a swizzled buffer with k innermost.
+// Returns the tile in the layout in which it is stored to shared memory. Vectors along rows or columns are split into
+// elements if the buffer is swizzled with k innermost, because they must then be stored element by element.
 TileId GpuContract::stored(const Side& side, TileId tile) {
   const Layout& loaded = out_.kernel().tiles[tile].layout;
   if (side.along_k == side.k_inner || loaded.lanes() == 1 || out_.kernel().buffers[side.buffer].swizzle == Swizzle())
@@ -81,8 +81,8 @@ TileId GpuContract::fetch_side(const Side& side, const Place& at, bool masked) {
     tile = out_.like(*value, side.dtype);
     out_.push(copy_instr(tile, *value, side.dtype));
   }
-  // Guarded loads give zeros beyond the end of K, but elementwise work may change them, or the operand may not move
-  // along k_atom_. Matrix instructions multiply whole fragments, so they need zeros there.
+  // Guarded loads return zeros beyond the end of K, but elementwise work may change the zeros, and the operand may not
+  // vary along k_atom_ at all. Matrix instructions multiply whole fragments, so such elements are set to zero.
   const Domain::Operand& operand = domain_.operands[domain_.contract][side.position];
   const bool zeros = operand.is_direct() && k_atom_ >= 0 && operand.access.strides[k_atom_] != 0;
   return matrix_ && masked && !zeros ? cut_off(side, tile, at[k_atom_]) : tile;
@@ -92,7 +92,7 @@ Slice GpuContract::place_of(const Side& side) const {
   Slice to;
   to.buffer = side.buffer;
   const int64_t own = side.k_inner ? side.pitch : 1, k = side.k_inner ? 1 : side.pitch;
-  int64_t stride = own;  // the runs of a tile follow one another
+  int64_t stride = own;  // the row or column ranges of a tile are stored one after another
   for (auto loop = side.loops.rbegin(); loop != side.loops.rend(); ++loop) {
     to.strides.insert(to.strides.begin(), stride);
     stride *= loop->extent;
@@ -103,8 +103,8 @@ Slice GpuContract::place_of(const Side& side) const {
 
 TileId GpuContract::fetch_copied(const Side& side, const Place& at) {
   const Access& access = *copied_operand(group_, domain_, side.position, side.dtype);
-  // An operand that is stored along another axis than it is read along, or has no whole vectors, is copied element by
-  // element.
+  // An operand is copied element by element if it is stored along another axis than it is read along, or if it has no
+  // whole vectors.
   const bool vectors = side.along_k == side.k_inner && copies_vectors(side);
   std::vector<AtomId> axes;
   for (const TileLoop& loop : fetched_loops(side)) axes.push_back(loop.atom);
@@ -150,8 +150,8 @@ void GpuContract::compute(int64_t depth) {
   if (var >= 0) out_.close_loop();
 }
 
-// Returns the whole steps along K, of `total`, from the first that counts for some element of the block's tile to the
-// last.
+// Returns the range of whole steps along K, out of `total`, from the first to the last that can change an element of
+// the block's tile.
 Iterations GpuContract::steps_that_count(int64_t total) {
   const Region region = outer_ == 1 && k_atom_ >= 0 ? counted_products(group_, domain_) : Region();
   TileBox box{block_, std::vector<int64_t>(domain_.atoms.size(), 0)};

@@ -10,8 +10,8 @@
 namespace wl {
 namespace {
 
-// Whether K divides into `parts` parts of equally many whole steps. `loop`: the extent of the loop that is walked in
-// steps of `step` elements; `depth`: the elements of K in all.
+// Whether K divides into `parts` parts of equally many whole steps. `loop`: the extent of the loop that is divided into
+// steps of `step` elements. `depth`: the number of elements of K in all its loops.
 bool divides(int64_t parts, int64_t step, int64_t loop, int64_t depth) {
   return loop % step == 0 && depth / step % parts == 0;
 }
@@ -22,7 +22,7 @@ bool legal_on_lanes(const Schedule& s) {
   return s[kStepK] <= kMostLanesStep && s[kUnrollK] <= s[kStepK];
 }
 
-// Whether waves with whole fragments form a grid over the tile, and choices that mean nothing with the matrix
+// Whether waves that compute whole fragments form a grid over the tile, and choices without effect under the matrix
 // instruction have their first values.
 bool legal_with(MatrixOp matrix, const Schedule& s, int64_t unroll) {
   const MatrixInfo& row = info(matrix);
@@ -36,9 +36,9 @@ bool legal_with(MatrixOp matrix, const Schedule& s, int64_t unroll) {
   return s[kStepK] % row.k == 0 && s[kStepK] / row.k >= s[kRegisterStages] && s[kUnrollK] == unroll;
 }
 
-// Whether blocks may share tiles as the schedule says: the parts have equally many steps, and each shared tile has a
-// counter of 4 bytes in the workspace. Persistent blocks share only the tiles of the last round, all parts of which
-// must run at once.
+// Whether blocks may share tiles as the schedule says. The parts must have equally many steps, and there must be a
+// counter of 4 bytes in the workspace for each shared tile. Persistent blocks share only the tiles of the last round,
+// all of whose parts must run at once.
 bool legal_shares(const Schedule& s, const Machine& machine, const GpuProduct& product) {
   const int64_t parts = s[kReductionBlocks];
   if (parts == 1) return true;
@@ -110,7 +110,7 @@ bool is_legal_on_gpu(const Schedule& s, const Machine& machine, const GpuProduct
   const bool early = (machine.target->features & kEarlyLoads) != 0;
   const std::optional<MatrixOp> chosen = matrix_of(s);
   if (rows_of_tile(s) > kMostTile || rows_of_tile(s) < kLeastTile || columns_of_tile(s) > kMostTile) return false;
-  // A vector along a row must be within one run of columns.
+  // A vector along a row must not extend over several ranges of columns.
   if (columns_of_tile(s) > s[kTileColumns] && s[kTileColumns] < s[kVector]) return false;
   if (!(chosen ? legal_with(*chosen, s, unroll) : legal_on_lanes(s))) return false;
   const bool async = s[kAsyncCopies] != 0;
@@ -132,8 +132,9 @@ bool is_legal_on_gpu(const Schedule& s, const Machine& machine, const GpuProduct
   const int64_t registers = contract_registers(s, product.bytes / 4);
   const int64_t taken = early ? registers * 3 / 2 : registers;
   if (registers > std::min(gpu.lane_registers, 232) || taken * threads > gpu.unit_registers) return false;
-  // min_blocks blocks must fit a multiprocessor together where tiles are large, since they would otherwise spill
-  // registers or not run at once, and where blocks are persistent, since some would otherwise wait for others to end.
+  // min_blocks blocks must fit on a multiprocessor together in two cases: if tiles are large, because blocks would
+  // otherwise spill registers or not run at once, and if blocks are persistent, because some would otherwise wait for
+  // others to end.
   const bool large = chosen && multiplies_in_memory(*chosen);
   if (large && s[kMinBlocks] * taken * threads > gpu.unit_registers) return false;
   return (!large && s[kPersistent] == 0) || s[kMinBlocks] * contract_shared(s, product.bytes) <= gpu.unit_shared;

@@ -11,20 +11,20 @@ namespace wl {
 
 // The most elements of K in a step without matrix instructions, and the most bytes of a vector with them.
 inline constexpr int64_t kMostLanesStep = 32, kMatrixVector = 16;
-// The fewest rows or columns of a tile, those of a large tile, and the most.
+// The fewest rows or columns of a tile, the rows or columns of a large tile, and the most of any tile.
 inline constexpr int64_t kLeastTile = 8, kLargeTile = 128, kMostTile = 256;
 
 // A schedule whose tile has kLargeTile rows and columns.
 Schedule large_tile();
 
 struct GpuProduct : ProductLoops {
-  int64_t bytes = 4;                           // of an element in shared memory, without a matrix instruction
-  bool copies = false, copies_matrix = false;  // an operand can be copied asynchronously: for lanes, for matrix
-  bool copies_both = false;                    // both operands can be, for a matrix instruction
+  int64_t bytes = 4;                           // bytes of an element in shared memory, without a matrix instruction
+  bool copies = false, copies_matrix = false;  // some operand can be copied asynchronously, without and with matrix
+  bool copies_both = false;                    // both operands can be copied, for a matrix instruction
   bool boxes = false;                          // copies_both, and tiles of an operand are boxes of a matrix (tma)
-  bool few_tiles = false;                      // there are fewer large tiles than units in the target's row
-  int64_t all_depth = 1;                       // elements of K in all its loops
-  std::map<int64_t, int64_t> step_loops;       // by value of kVector, the extent of the loop walked in steps
+  bool few_tiles = false;                      // there are fewer large tiles than multiprocessors in the target's row
+  int64_t all_depth = 1;                       // number of elements of K in all its loops
+  std::map<int64_t, int64_t> step_loops;       // for each value of kVector: extent of the loop that is cut into steps
 };
 
 GpuProduct gpu_product_of(const Graph& group, const Domain& domain, const Machine& machine,
@@ -34,11 +34,10 @@ GpuProduct gpu_product_of(const Graph& group, const Domain& domain, const Machin
 // it (compiler/kernel/shared_factors.h). `side`: the number of the operand.
 bool is_matrix_of(const Graph& group, const Domain& domain, int side);
 
-// Whether blocks may share K at all: it has a loop, and every product counts, so that equal numbers of steps are equal
-// work.
+// Whether blocks may share K at all: K has a loop, and every product counts, so that equally many steps are equal work.
 bool may_share_k(const Graph& group, const Domain& domain);
 // Whether a schedule is legal, as far as can be told without lowering it: the machine has what the schedule needs, and
-// the combination of its choices means something. `unroll`: the value that k_unroll must have where it means nothing.
+// the combination of its choices makes sense. `unroll`: the value that k_unroll must have where it has no effect.
 bool is_legal_on_gpu(const Schedule& schedule, const Machine& machine, const GpuProduct& product, int64_t unroll);
 
 }  // namespace wl

@@ -14,9 +14,9 @@ namespace {
 
 constexpr int64_t kCopyBytes = 16;  // bytes of a vector that is copied to shared memory
 
-// Returns how a fragment of `each` elements along an axis is repeated to cover `extent` elements with `waves` waves, of
-// which every `own` share one fragment. nullopt: there are fewer waves than share a fragment, or the number of
-// fragments of a wave is not whole or no power of two.
+// Returns how a fragment of `each` elements along an axis is repeated to cover `extent` elements with `waves` waves,
+// where every `own` waves share one fragment. Returns nullopt if there are fewer waves than share a fragment, or if the
+// number of fragments per wave is no integer power of two.
 std::optional<Repeats> repeats_in(int64_t extent, int64_t each, int64_t waves, int64_t own) {
   const int64_t all = each * (waves / own);
   if (waves < own || extent % all != 0 || !std::has_single_bit(static_cast<uint64_t>(extent / all)))
@@ -101,8 +101,8 @@ absl::Status GpuContract::choose_resident() {
   return absl::OkStatus();
 }
 
-// Multiplies all of K. An instruction that reads shared memory itself takes K in parts of 128 bytes (64 elements of 16
-// bits), each of which has a buffer.
+// Multiplies all of K. An instruction that reads shared memory itself processes K in parts of 128 bytes (64 elements of
+// 16 bits), each of which has its own buffer.
 void GpuContract::multiply_resident() {
   Side& other = resident_->rows_axis == 0 ? columns_ : rows_;
   for (int64_t part = 0; part < whole_; ++part) {

@@ -24,7 +24,7 @@ void GpuContract::emit_rounds() {
                 most = blocks_at_once(schedule_, machine_);
   if (resident_ || schedule_[kPersistent] == 0 || tiles <= most) {
     out_.kernel().grid = tiles * parts;
-    emit_tile(parts > 1 ? affine(kBlockVar) : place_of_block(tiles), parts);  // the pass needs neighbouring blocks
+    emit_tile(parts > 1 ? affine(kBlockVar) : place_of_block(tiles), parts);  // only neighbours can share a tile
     return;
   }
   out_.kernel().grid = most;
@@ -37,7 +37,7 @@ void GpuContract::emit_rounds() {
   out_.close_loop();
   turn_ = -1;
   if (shared.tiles == 0) return;
-  copiers_ = 0;  // the computing waves copy in a round that some blocks do not have
+  copiers_ = 0;  // in a round that some blocks do not have, the computing waves copy
   for (Side* side : {&rows_, &columns_}) give_buffer(*side);
   part_blocks_ = shared.tiles * shared.parts;
   open_part();
@@ -55,7 +55,7 @@ Affine GpuContract::place_of_block(int64_t blocks) {
   const Affine die = affine(out_.derived("die", {affine(kBlockVar)}, 1, dies)),
                on_die = affine(out_.derived("on_die", {affine(kBlockVar)}, dies));
   Affine place = sum(on_die, die, blocks / dies);
-  // The first dies have one block more than the other dies.
+  // The first dies have one block more than the others.
   if (blocks % dies != 0) place = sum(place, affine(out_.derived("longer", {die, fixed(blocks % dies)})));
   return place;
 }
@@ -87,8 +87,9 @@ void GpuContract::place_tile(const Affine& number) {
     inside *= extent;
     return out;
   };
-  part_ = digit("part", parts_);  // innermost, so that neighbouring blocks share a tile
-  // From the innermost loop outwards: raster_rows tiles of rows, all tiles of columns, and the remaining tiles of rows.
+  part_ = digit("part", parts_);  // the innermost digit, so that neighbouring blocks share a tile
+  // The order of tiles, from the innermost loop outwards: raster_rows tiles of rows, all tiles of columns, and the
+  // remaining tiles of rows.
   const int64_t raster = schedule_[kRasterRows];
   const Affine raster_row = digit("raster_row", raster);
   const auto tiles = [&](Side& side, const std::string& name) {
@@ -115,8 +116,8 @@ void GpuContract::place_tile(const Affine& number) {
         block_[a] = digit(domain_.atoms[a].name, domain_.atoms[a].extent);
 }
 
-// Stores the sums of this block's part, and lets the last block to arrive go on with the sums of all parts of the tile.
-// It adds them in the order of the blocks, so that the result does not depend on which block is the last.
+// Stores the sums of this block's part of a tile. Only the last block to arrive goes on, with the sums of all parts. It
+// adds them in the order of the blocks, so that the result does not depend on which block is the last.
 void GpuContract::join_parts() {
   const int64_t size = rows_.tile * columns_.tile, blocks = part_blocks_ > 0 ? part_blocks_ : out_.kernel().grid;
   Slice mine;
@@ -143,11 +144,11 @@ void GpuContract::join_parts() {
   accumulator_ = total;
 }
 
-// Pipelines the loops of all rounds. It starts with the last one, because pipelining a loop renumbers the variables
-// behind the loop's. Rounds run one after the other, so their buffers get the same places in shared memory.
+// Pipelines the loops of all rounds, the last loop first, because pipelining renumbers the variables behind the loop's.
+// Rounds run one after the other, so their buffers get the same places in shared memory.
 absl::Status GpuContract::pipeline_rounds(Kernel& kernel) const {
   for (auto round = rounds_.rbegin(); round != rounds_.rend(); ++round) {
-    if (round->steps < 0) continue;  // no loop over steps
+    if (round->steps < 0) continue;  // the round has no loop over steps
     const auto ring = [](BufferId buffer, const Side& side) { return Pipeline::Ring{buffer, side.async, side.boxes}; };
     Pipeline how{round->steps, {ring(round->rows, rows_), ring(round->columns, columns_)}, stages_, register_stages_};
     how.alongside = round->alongside;

@@ -1,6 +1,6 @@
-// The space of contractions on GPUs. A block computes a tile of tile_rows x tile_columns (times runs and planes), and
-// each of its threads thread_rows x thread_columns of it, so these choices give the number of threads. With a matrix
-// instruction they also give the tile of a wave.
+// The search space of contractions on GPUs. A block computes a tile of tile_rows x tile_columns (times the choices of
+// runs and planes), and each thread of the block thread_rows x thread_columns of it, so these choices determine the
+// number of threads. With a matrix instruction they also determine the tile of a wave.
 #include <algorithm>
 #include <bit>
 
@@ -13,11 +13,11 @@ namespace wl {
 namespace {
 
 constexpr size_t kMostSeeds = 6, kMatrixSeeds = 3;
-constexpr int64_t kMatrixStep = 128;                 // bytes of K in one step of the seeds
+constexpr int64_t kMatrixStep = 128;                 // bytes along K in one step of the seeds
 constexpr int64_t kOtherRegisters = 40;              // registers for addresses, loop counters and loads in flight
-constexpr int64_t kMostParts = 32, kMostSteps = 32;  // blocks that share K; runs of a tile along an outer loop
-constexpr int64_t kMostLastParts = 8;                // blocks that share K, where only a last round is shared
-constexpr int64_t kPartProducts = 8;                 // work for an element of K, relative to an element of a reduction
+constexpr int64_t kMostParts = 32, kMostSteps = 32;  // most blocks that share K; most ranges of a tile on an outer loop
+constexpr int64_t kMostLastParts = 8;                // most blocks that share K if only a last round is shared
+constexpr int64_t kPartProducts = 8;  // work per element of K, in units of the work per element of a reduction
 
 // Returns the least power of two that is at least n.
 int64_t at_least(int64_t n) {
@@ -32,9 +32,9 @@ std::vector<int64_t> up_to(int64_t most) {
   return tiles;
 }
 
-// Returns the values of a choice of runs or planes: how many iterations of a loop around the last one a tile has.
-// `last`, `around`: the extents of these loops. There are several values only where large tiles do not divide the last
-// loop, so that tiles along it alone would be partly empty.
+// Returns the values of a choice of runs or planes, which says over how many iterations of the loop around the last one
+// a tile extends. `last`, `around`: the extents of these loops. There are several values only if large tiles do not
+// divide the last loop, so that tiles along this loop alone would be partly empty.
 std::vector<int64_t> steps_around(int64_t last, int64_t around) {
   std::vector<int64_t> steps = {1};
   if (last % kLargeTile == 0) return steps;
@@ -42,7 +42,7 @@ std::vector<int64_t> steps_around(int64_t last, int64_t around) {
   return steps;
 }
 
-// Returns, for each extent that a tile may have along the rows, or columns: the choices that give this extent with the
+// For each extent that a tile may have along the rows (or columns), returns the choices that give this extent with the
 // fewest tiles.
 std::vector<Chosen> fullest(const Space& space, const std::array<int64_t, 3>& extents,
                             const std::array<Choice, 3>& choices) {
@@ -51,7 +51,7 @@ std::vector<Chosen> fullest(const Space& space, const std::array<int64_t, 3>& ex
     const Axis* const axis = axis_of(space.axes, choices[i]);
     values[i] = axis == nullptr ? std::vector<int64_t>{1} : axis->values;
   }
-  std::map<int64_t, std::pair<int64_t, Chosen>> best;  // by the tile's extent: number of tiles, choices
+  std::map<int64_t, std::pair<int64_t, Chosen>> best;  // for each extent of a tile: number of tiles, choices
   std::vector<int64_t> order;
   for (const int64_t last : values[0])
     for (const int64_t around : values[1])
@@ -87,18 +87,18 @@ double cost_of(const Schedule& s, const Machine& machine, const GpuProduct& prod
   const int64_t units = std::max(1, gpu.units);
   const int64_t waves = (blocks + units - 1) / units;  // rounds of one block on each unit (multiprocessor)
   const auto rows_each = static_cast<double>(s[kThreadRows]), columns_each = static_cast<double>(s[kThreadColumns]);
-  // Costs of each outer product (one k of a tile): multiplications, reads from shared memory, reads from device memory.
+  // Costs per outer product (one k of a tile): multiplications, reads from shared memory, reads from device memory.
   double products = static_cast<double>(tile_rows) * static_cast<double>(tile_columns);
   double near = products * (1 / rows_each + 1 / columns_each);
   double far = static_cast<double>(tile_rows + tile_columns) * 8;
   if (const std::optional<MatrixOp> matrix = matrix_of(s)) {
     const MatrixInfo& row = info(*matrix);
     near = static_cast<double>(threads * matrix_words(*matrix, s[kThreadRows], s[kThreadColumns])) /
-           static_cast<double>(row.k) * 4;  // a unit multiplies for four times as many lanes as it loads for
+           static_cast<double>(row.k) * 4;  // per cycle, four times as many lanes multiply as load
     far *= static_cast<double>(size_of(row.left)) / static_cast<double>(product.bytes);
     products /= matrix_rate(*matrix, *machine.target);
   }
-  // Fewer than 256 threads on a unit do not hide memory latency.
+  // Fewer than 256 threads on a multiprocessor cannot hide memory latency.
   const int64_t running = std::min(together, (blocks + units - 1) / units) * threads;
   const double hidden = std::min(1.0, static_cast<double>(running) / 256);
   // Each part's sums are written to the workspace once, and one block reads the sums of all parts.
@@ -108,8 +108,8 @@ double cost_of(const Schedule& s, const Machine& machine, const GpuProduct& prod
   return static_cast<double>(waves) * ((products + near + far) / static_cast<double>(parts) + joined) / hidden *
          (s[kStages] > 1 ? 1 : 1.2);
 }
-// Returns the value of raster_rows (tiles of rows that neighbouring blocks have) with which the blocks that run at once
-// read least in all: their tiles together are then about a square.
+// Returns the value of raster_rows (the tiles of rows that neighbouring blocks cover) with which the blocks that run at
+// once read the least in all, because their tiles together form about a square.
 int64_t raster_of(const Schedule& s, const Machine& machine, const GpuProduct& product,
                   const std::vector<int64_t>& values) {
   const int64_t all = std::max(1, machine.multiprocessors()) * std::max<int64_t>(1, s[kMinBlocks]);
@@ -126,8 +126,8 @@ int64_t raster_of(const Schedule& s, const Machine& machine, const GpuProduct& p
   return best;
 }
 
-// Adds the `most` legal points of least cost_of() as seeds, among the points with `choices`, with k_step from `steps`
-// and thread_columns from `widths`, and with any tile of a block and any thread_rows.
+// Adds seeds: the `most` legal points of least cost_of() among the points that have the values `choices`, a k_step from
+// `steps` and a thread_columns from `widths`. The tile of a block and thread_rows may have any values.
 void add_ranked(Space& space, const Machine& machine, const GpuProduct& product, size_t most, const Chosen& choices,
                 const std::vector<int64_t>& steps, const std::vector<int64_t>& widths) {
   std::vector<std::pair<double, Point>> ranked;
@@ -184,7 +184,7 @@ void add_matrix_seeds(Space& space, const Machine& machine, const GpuProduct& pr
       add_ranked(space, machine, product, 1, with, {step}, {64, 32, 16});
     };
     if (!product.few_tiles) add_copying(1);
-    // Without copying waves only the block's own copies run beside its products, so a second block on the
+    // Without copying waves, only a block's own copies overlap with its products, so a second block on the
     // multiprocessor helps.
     for (const int64_t blocks : {2, 1}) {
       Chosen with = choices;
@@ -197,8 +197,8 @@ void add_matrix_seeds(Space& space, const Machine& machine, const GpuProduct& pr
   }
   choices.emplace_back(kMinBlocks, 1);
   const int64_t step = std::min(kMatrixStep / size_of(info(matrix).left), at_least(product.depth));
-  // An H200 multiplies faster if the next fragments are read while the last ones are multiplied (bench/README.md), but
-  // with few registers to spare the compiler may spill, so these seeds come second.
+  // An H200 multiplies faster if the next fragments are loaded while the previous ones are multiplied
+  // (bench/README.md). If registers are scarce, however, the compiler may spill, so these seeds come second.
   for (const int64_t sets : {1, 2}) {
     Chosen with = choices;
     with.emplace_back(kRegisterStages, sets);
@@ -207,7 +207,7 @@ void add_matrix_seeds(Space& space, const Machine& machine, const GpuProduct& pr
   }
 }
 
-// An axis that means something only where an axis before it, `on`, is not at its first value. Both are indices into
+// An axis that has an effect only if an earlier axis, `on`, is not at its first value. Both are indices into
 // Space::axes.
 struct Meaning {
   size_t axis = 0, on = 0;
@@ -234,7 +234,7 @@ void add_lanes_seeds(Space& space, const Machine& machine, const GpuProduct& pro
     Schedule with = space.schedule(space.seeds[first]);
     with.set(kAsyncCopies, 1);
     with.set(kStages, stages);
-    with.set(kMinBlocks, 1);  // without min_blocks the compiler limits registers more, and spills
+    with.set(kMinBlocks, 1);  // without min_blocks the compiler limits registers further and spills
     space.seeds.push_back(point_of(space, with));
   }
 }
@@ -296,7 +296,7 @@ Space space_gpu_contract(const Graph& group, const Domain& domain, const Machine
     for (size_t i = 1; i < choices->size(); ++i)
       if (std::vector<int64_t> values = steps_around((*extents)[0], (*extents)[i]); values.size() > 1)
         space.axes.emplace_back((*choices)[i], std::move(values));
-  // Runs of rows may be shorter than a vector, since rows may be loaded along K.
+  // A tile may have fewer neighbouring rows than a vector has elements, because rows may be loaded along K.
   if (axis_of(space.axes, kRowRuns) != nullptr)
     for (const int64_t rows : {4, 2, 1}) space.axes[0].values.push_back(rows);
   if (matrix) {

@@ -11,8 +11,9 @@ class Work {
  public:
   Work(const Graph& group, const Domain& domain) : group_(group), domain_(domain) {}
 
-  // Returns the access to the first input that varies along K and is contiguous along the columns. nullopt: there is
-  // none, the operand cannot be computed from rows of vectors, or that takes more than kCheapWork for an element.
+  // Returns the access to the first input that varies along K and is contiguous along the columns. Returns nullopt if
+  // there is none, if the operand cannot be computed from rows of vectors, or if that takes more than kCheapWork per
+  // element.
   std::optional<Access> run(NodeId root) {
     visit(root);
     return possible_ && work_ <= kCheapWork ? deep_ : std::nullopt;

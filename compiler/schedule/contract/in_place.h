@@ -1,4 +1,4 @@
-// How a micro-kernel on a CPU reads the right operand of a contraction where it lies in memory, without a packed copy.
+// How a micro-kernel on a CPU reads the right operand of a contraction in place, that is, without a packed copy.
 #pragma once
 
 #include <optional>
@@ -12,8 +12,8 @@ namespace wl {
 inline constexpr int64_t kMostVectors = 4;
 
 struct InPlace {
-  Access access;          // of the input that varies along K
-  bool computed = false;  // elementwise work follows the read, and is repeated for every tile of rows
+  Access access;          // access to the input that varies along K
+  bool computed = false;  // whether elementwise work follows the read; it is repeated for every tile of rows
 };
 
 // Returns how the right operand of a domain's contraction can be read in place; nullopt if it cannot. It must be an
@@ -22,8 +22,8 @@ struct InPlace {
 // by column.
 std::optional<InPlace> right_in_place(const Graph& group, const Domain& domain);
 
-// Whether the right operand already lies in memory as packed panels: the columns of a row, at most `widest`, are
-// neighbours, and the next row follows. Where products are of words (`dot`), a row consists of words.
+// Whether the right operand is already stored as packed panels: the columns of a row, at most `widest`, are neighbours
+// in memory, and the next row follows. If words are multiplied (`dot`), a row consists of words.
 bool is_in_panels(const Graph& group, const Domain& domain, const std::optional<Dot>& dot, int64_t widest);
 
 }  // namespace wl

@@ -9,7 +9,7 @@
 
 namespace wl {
 
-// The steps of such a contraction along k.
+// The steps along k of a contraction in tile registers.
 struct TileSteps {
   MatrixOp matrix = {};
   AtomId atom = -1;   // the atom (loop) along which the words of a step lie

@@ -6,7 +6,7 @@
 namespace wl {
 namespace {
 
-// The reads that move along the vector atom (the loop that vector lanes run along). Reads by an index are left out.
+// Returns the reads that vary along the vectorised axis. Gathers are left out.
 std::vector<const Access*> reads_of(const Domain& domain) {
   std::vector<const Access*> reads;
   const auto add = [&](const Access& access) {
@@ -25,14 +25,14 @@ std::vector<const Access*> reads_of(const Domain& domain) {
 AtomId register_rows_atom(const Domain& domain) {
   if (domain.cls != LoopClass::kColumns || domain.vector < 0) return -1;
   std::vector<const Access*> reads = reads_of(domain);
-  std::erase_if(reads, [&](const Access* access) {  // those that lie outside of the reduced loops
+  std::erase_if(reads, [&](const Access* access) {  // drops the reads outside of the reduced loops
     return std::none_of(domain.reduced.begin(), domain.reduced.end(), [&](AtomId a) { return access->moves_along(a); });
   });
   AtomId best = -1;
   std::pair<size_t, size_t> most = {0, 0};
   for (AtomId atom : domain.parallel) {
     if (atom == domain.vector || domain.atoms[atom].extent < 2) continue;
-    // The number of reads that stay the same along this loop, and of other reads whose guards all do.
+    // The number of reads that stay the same along this loop, and of other reads all of whose guards stay the same.
     std::pair<size_t, size_t> stay = {0, 0};
     for (const Access* access : reads) {
       const auto rests = [&](const Guard& guard) { return guard.strides[atom] == 0; };
@@ -58,7 +58,8 @@ void add_register_rows(Space& space, const Domain& domain) {
   if (axis.values.size() > 1) space.axes.push_back(std::move(axis));
 }
 
-// A tile takes registers for its accumulators, for one row of values that all its rows share, and for two temporaries.
+// A tile needs registers for its accumulators, for one row of values that all rows of the tile share, and for two
+// temporaries.
 bool fits_registers(const Schedule& schedule, const Machine& machine) {
   const int64_t height = schedule[kRegisterRows], tile = schedule[kTileVectors];
   return height == 1 || height * tile + tile + 2 <= machine.target->vector_registers;

@@ -14,17 +14,17 @@
 
 namespace wl {
 
-// The loop along which the rows of a tile are neighbours; -1 where the group is no column reduction, or where all reads
-// and their guards move along every loop.
+// Returns the loop along which the rows of a tile are neighbours; -1 if the group is no column reduction, or if all
+// reads and their guards vary along every loop.
 AtomId register_rows_atom(const Domain& domain);
-// Adds the axis register_rows where there is such a loop. Its values are 1 and divisors of the loop's extent.
+// Adds the axis register_rows if register_rows_atom() finds a loop. Its values are 1 and divisors of the loop's extent.
 void add_register_rows(Space& space, const Domain& domain);
 // Whether a tile of register rows fits into the vector registers under this schedule.
 bool fits_registers(const Schedule& schedule, const Machine& machine);
 
-// The loop of a map whose iterations walk cache blocks: the one whose iterations all read the same values of more than
-// half of the L2 cache, the most of all loops; -1: there is none. If there is one and `bytes` is not null, *bytes
-// becomes the size of these values.
+// Returns the loop of a map whose iterations walk cache blocks; -1 if there is none. All iterations of this loop read
+// the same values, which take more than half of the L2 cache; of several such loops the one with the most bytes is
+// taken. If there is one and `bytes` is not null, *bytes becomes the size of these values.
 AtomId cache_block_atom(const Graph& group, const Domain& domain, const Machine& machine, int64_t* bytes = nullptr);
 // The number of rows in one iteration of the loop over `atom`, where a row is a tile of `tile` elements.
 int64_t rows_within(const Domain& domain, AtomId atom, int64_t tile);

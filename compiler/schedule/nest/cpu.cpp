@@ -28,8 +28,8 @@ void CpuRows::combine_elements(NodeId reduce, Op, TileId partial, TileId result,
   code.post.push_back(copy_instr(result, partial, group_.nodes[reduce].dtype));
 }
 
-// With pipelined rows, a phase that is n phases after the one that computes a result reads the result of n iterations
-// ago, which is that of its own row.
+// With pipelined rows, iterations of the loop overlap: a phase that is n phases after the one that computes a result
+// reads the result of n iterations ago, which belongs to the phase's own row.
 TileId CpuRows::result_in(int phase, NodeId reduce) {
   const int age = pipelined_ ? phase - (phases_.level[reduce] - 1) : 0;
   return age == 0 ? results_.at(reduce) : older_.at(reduce)[static_cast<size_t>(age - 1)];
@@ -147,8 +147,8 @@ bool CpuRows::moves_with_row(const Access& access) const {
 
 // Prefetches the inputs that phase 0 loads and that move with the row: some rows ahead or, where a row is walked in
 // chunks, some chunks ahead. The prefetches are in phase 0 or, with the choice prefetch_last_phase, in the last phase,
-// which waits least for memory. In the last phase of a row in chunks they stand before its last load, so that they are
-// in the last walk over the chunk.
+// which waits least for memory. In the last phase of a row in chunks, the prefetches stand before the phase's last
+// load, so that they are in the last walk over the chunk.
 void CpuRows::prefetch(PhaseCode& code) {
   const int64_t distance = schedule_[kPrefetch];
   const bool in_last_phase = schedule_[kPrefetchLastPhase] != 0;

@@ -1,5 +1,5 @@
-// The lowering of loop nests for CPUs: a block, which one thread runs, owns a range of rows or a part of one, and walks
-// it once for every phase.
+// The lowering of loop nests for CPUs: a block, which one thread runs, owns a range of rows, or a part of one row, and
+// walks each row once for every phase.
 #pragma once
 
 #include <map>
@@ -41,7 +41,7 @@ class CpuRows : public RowLowering {
   void prefetch(PhaseCode& code);
   bool moves_with_row(const Access& access) const;
 
-  VarId row_var_ = -1;  // of the loop over a block's rows; -1: a block has a part of one row
+  VarId row_var_ = -1;  // variable of the loop over a block's rows; -1: a block has a part of one row
   bool pipelined_ = false;
   // With pipelined rows: the tiles with the results that each reduction had one iteration ago, two ago, and so on.
   std::map<NodeId, std::vector<TileId>> older_;

@@ -1,6 +1,6 @@
-// Where the rows of a loop nest lie. An atom is one loop of the group; the vector atom is the one that vector lanes run
-// along. A *row* is one point of the parallel atoms and, where the vector atom is parallel, one tile along that atom. A
-// block owns a range of rows, or, where a row has several *parts*, a share of one row.
+// Where the rows of a loop nest lie. An atom is one loop of the group; the vectorised axis is the atom that vector
+// lanes run along. A *row* is one point of the parallel atoms and, where the vectorised axis is parallel, one tile
+// along that atom. A block owns a range of rows, or, where a row has several *parts*, a share of one row.
 #pragma once
 
 #include <vector>
@@ -11,10 +11,10 @@
 
 namespace wl {
 
-// Where the code of one phase works, as index expressions: `atom` has one for every atom but the vector atom.
+// Where the code of one phase works, as index expressions: `atom` has one for every atom but the vectorised axis.
 struct RowPlace {
   std::vector<Affine> atom;
-  Affine vector_base;  // first element along the vector atom
+  Affine vector_base;  // index of the first element along the vectorised axis
   Affine row;          // number of the row, which may lie beyond the last row
   Affine ring;         // number of the row within its block; it selects a slot of a row buffer
 };
@@ -23,8 +23,8 @@ struct RowPlace {
 // or GPUs sets lanes, tiles and shares before it asks for the first RowPlace.
 class RowGeometry {
  public:
-  // lanes: elements along the vector atom that one instruction handles (on a GPU, all threads of a team together).
-  // tile: elements of a row where the vector atom is parallel. `out` makes the variables, and must outlive the
+  // lanes: elements along the vectorised axis that one instruction handles (on a GPU, all threads of a team together).
+  // tile: elements of a row where the vectorised axis is parallel. `out` makes the variables, and must outlive the
   // geometry.
   RowGeometry(const Graph& group, const Domain& domain, const Schedule& schedule, const Machine& machine, int lanes,
               int64_t tile, KernelBuilder& out);
@@ -32,55 +32,55 @@ class RowGeometry {
   int lanes() const { return lanes_; }
   int64_t vector_extent() const { return vector_extent_; }
   bool vector_reduced() const { return vector_reduced_; }
-  int64_t tile() const { return tile_; }  // elements along the vector atom that are computed as one tile
-  int64_t vector_tiles() const { return vector_tiles_; }  // tiles along a parallel vector atom; each is a row
-  int64_t row_extent() const { return row_extent_; }      // elements along the vector atom that a block has of a row
+  int64_t tile() const { return tile_; }  // elements along the vectorised axis that are computed as one tile
+  int64_t vector_tiles() const { return vector_tiles_; }  // tiles along a parallel vectorised axis; each is a row
+  int64_t row_extent() const { return row_extent_; }  // elements along the vectorised axis that a block has of a row
   int64_t rows() const { return rows_; }
   int64_t register_rows() const { return register_rows_; }
-  AtomId register_rows_atom() const { return register_rows_atom_; }  // -1: a tile has one row
+  AtomId register_rows_atom() const { return register_rows_atom_; }  // -1: a tile has one row only
   const std::vector<AtomId>& row_atoms() const { return row_atoms_; }
   const std::vector<AtomId>& outer_reduced() const { return outer_reduced_; }
   const std::vector<VarId>& outer_vars() const { return outer_vars_; }
-  VarId tile_var() const { return tile_var_; }  // of the loop over the tiles of a row; -1: there is none
-  int64_t parts() const { return parts_; }      // blocks that share a row
-  const Affine& part() const { return part_; }  // number of this block among them
-  int64_t share() const { return share_; }      // iterations of the shared loop that each of them has
+  VarId tile_var() const { return tile_var_; }  // variable of the loop over a row's tiles; -1: none
+  int64_t parts() const { return parts_; }      // number of blocks that share a row
+  const Affine& part() const { return part_; }  // number of this block among those of its row
+  int64_t share() const { return share_; }      // iterations of the shared loop per block
   bool shares_vector() const { return parts_ > 1 && part_atom_ == domain_.vector; }
-  int row_teams() const { return row_teams_; }  // teams of a block that share a row
+  int row_teams() const { return row_teams_; }  // number of teams of a block that share a row
 
   // Makes the variables of the loops over outer_reduced().
   void add_outer_loops();
   // Distributes the iterations of the outermost reduced loop over `teams` teams.
   void share_outermost(int teams);
-  // Lets the blocks of a row share one of its loops; a share along the vector atom is a multiple of `step`.
+  // Lets the blocks of a row share one of its loops; a share along the vectorised axis is a multiple of `step`.
   void share_row(int64_t step);
   void set_tile(int64_t tile) { tile_ = tile; }
   void set_tile_var(VarId var) { tile_var_ = var; }
   void set_row_extent(int64_t extent) { row_extent_ = extent; }
 
   // For a value that varies along these atoms: whether it exists only inside a phase's loops (inner), has several lanes
-  // along the vector atom (wide), and differs between the rows of a tile (across_rows).
+  // along the vectorised axis (wide), and differs between the rows of a tile (across_rows).
   bool inner(const std::vector<AtomId>& varies) const;
   bool wide(const std::vector<AtomId>& varies) const;
   bool across_rows(const std::vector<AtomId>& varies) const;
-  // The atoms that an access moves along.
+  // Returns the atoms (loops of the group) along which an access varies.
   std::vector<AtomId> atoms_of(const Access& access) const;
 
   // The number of the first row of a block that owns `rows` rows, or a share of them.
   Affine row_of_block(int64_t rows);
-  // Which indices are clamped if a row lies beyond the last one. CPUs clamp all, so that the place is that of the last
-  // row. On GPUs a team without a row stores nothing, so only the outermost index, which alone can leave its range, is
-  // clamped.
+  // Says which indices are clamped if a row lies beyond the last one. CPUs clamp all, so that the last row is computed
+  // again. On GPUs a team without a row stores nothing, so only the outermost index is clamped, the only one that can
+  // leave its range.
   enum class Clamp { kEveryIndex, kOutermostIndex };
-  // The place of the row with this number. `limits`: upper bounds that the number is clamped to.
+  // Returns the loop indices (place) of the row with this number. `limits`: upper bounds that the number is clamped to.
   RowPlace place_of(const Affine& row, const std::vector<Affine>& limits = {}, Clamp clamp = Clamp::kOutermostIndex);
-  // The bound of tiles along the vector atom at a place; empty where the tile size divides the atom's extent.
+  // The bound of tiles along the vectorised axis at `place`; empty if the tile size divides the axis's extent.
   std::vector<std::vector<Affine>> bound_at(const RowPlace& place) const;
   // The trip counts of the loop over outer_reduced()[loop], and of the loop over the tiles of a row.
   std::vector<Affine> outer_trips(size_t loop);
   std::vector<Affine> tile_trips() const;
 
-  // The index offset + sum of strides * atoms at a place, and the memory that a tile accesses there.
+  // index_of: the value offset + sum of strides * atoms at `place`. slice_of: the memory that a tile accesses there.
   Affine index_of(int64_t offset, const std::vector<int64_t>& strides, const RowPlace& place) const;
   Slice slice_of(BufferId buffer, const Access& access, const RowPlace& place, bool is_wide) const;
 
@@ -90,9 +90,9 @@ class RowGeometry {
 
   const Domain& domain_;
   KernelBuilder& out_;
-  std::vector<AtomId> row_atoms_;      // parallel atoms other than the vector atom
-  std::vector<AtomId> outer_reduced_;  // reduced atoms other than the vector atom
-  std::vector<VarId> outer_vars_;      // of the loops over outer_reduced_
+  std::vector<AtomId> row_atoms_;      // parallel atoms other than the vectorised axis
+  std::vector<AtomId> outer_reduced_;  // reduced atoms other than the vectorised axis
+  std::vector<VarId> outer_vars_;      // variables of the loops over outer_reduced_
   std::vector<Affine> outer_index_;    // index along each atom of outer_reduced_
   int lanes_ = 1;
   bool vector_reduced_ = false;

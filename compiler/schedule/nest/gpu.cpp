@@ -13,9 +13,8 @@
 namespace wl {
 namespace {
 
-// Adds a guard to all stores to global memory, because a team whose row number lies beyond the last row computes
-// another row, which it must not store. `but_bounded`: bounded tiles get no guard, since they are empty beyond the last
-// row.
+// Adds a guard to all stores to global memory. A team whose row number lies beyond the last row computes another row
+// again, and must not store it. `but_bounded`: bounded tiles get no guard, since they are empty beyond the last row.
 void guard_stores(const Kernel& kernel, std::vector<Instr>& body, const SliceGuard& guard, bool but_bounded) {
   for (Instr& instr : body) {
     guard_stores(kernel, instr.body, guard, but_bounded);
@@ -76,9 +75,9 @@ absl::Status GpuRows::divide_rows() {
   return absl::OkStatus();
 }
 
-// The number of persistent blocks: as many as the machine runs at once. Where possible it is rounded down so that a
-// block computes the same tile of the vector atom in every iteration; loads that move with the tile but not with the
-// row are then the same in every iteration.
+// The number of persistent blocks: as many as the machine runs at once. If possible, this number is rounded down so
+// that a block computes the same tile along the vectorised axis in every iteration. Loads that depend on the tile but
+// not on the row are then the same in every iteration.
 int64_t GpuRows::persistent_blocks() const {
   const int64_t most = std::min(blocks_of_rows_, schedule_[kMinBlocks] * machine_.multiprocessors());
   const int64_t step = at_.vector_tiles() / std::gcd(at_.vector_tiles(), block_rows_);
@@ -168,8 +167,8 @@ TileId GpuRows::new_tile(DType dtype, bool is_wide, bool) {
   return out_.team_tile(dtype, {1, 1}, -1, 1);
 }
 
-// A team that keeps its row in registers finds there the values of earlier phases, unless a new pass (sweep over the
-// grid) begins between the phases.
+// If a team keeps its row in registers, the next phase finds the values of earlier phases there, unless a new pass
+// (sweep over the grid) begins between the phases.
 PhaseCode GpuRows::begin_phase() {
   if (in_registers_ && (at_.parts() == 1 || cluster_)) return std::move(carried_);
   return {};

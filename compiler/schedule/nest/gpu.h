@@ -1,6 +1,6 @@
-// The lowering of loop nests for GPUs: a team of threads owns a row, or a tile of the vector atom (the loop that vector
-// lanes run along). The team keeps its row in registers over all phases, or walks the row in tiles once for each phase.
-// In the second case, values of an earlier phase that a later one needs are computed again or kept in shared memory.
+// The lowering of loop nests for GPUs: a team of threads owns a row, or a tile along the vectorised axis. The team
+// keeps its row in registers over all phases, or walks the row in tiles once for each phase. In the second case, values
+// of an earlier phase that a later one needs are computed again or kept in shared memory.
 #pragma once
 
 #include <map>
@@ -40,7 +40,7 @@ class GpuRows : public RowLowering {
   Instr end_of_phase() override;
   bool keeps_registers() const override { return cluster_; }
 
-  // The steps of run().
+  // The following functions are the steps of run().
   absl::Status divide_rows();
   absl::Status store_row();
   void share_rows();
@@ -52,9 +52,9 @@ class GpuRows : public RowLowering {
 
   void combine_row_teams(NodeId reduce, Op combine, TileId partial, TileId result, PhaseCode& code);
 
-  int vector_ = 1;  // elements of one thread that one instruction handles
+  int vector_ = 1;  // number of elements of a thread that one instruction handles
   bool cluster_ = false;
-  bool in_registers_ = false;  // a team keeps its row in registers over all phases
+  bool in_registers_ = false;  // whether a team keeps its row in registers over all phases
   PhaseCode carried_;          // if in_registers_: the tiles of earlier phases
   // Buffers in shared memory through which the teams of a row exchange results.
   std::map<std::pair<NodeId, DType>, BufferId> exchanged_;
@@ -62,17 +62,19 @@ class GpuRows : public RowLowering {
   // The number of a team's row, and upper bounds of that number where some teams lie beyond the last row.
   Affine row_;
   std::vector<Affine> limits_;
-  // The rows that a block computes at the same time, and the number of blocks if no row were in parts.
+  // The number of rows that a block computes at the same time, and the number of blocks if no row were divided into
+  // parts.
   int64_t rows_at_once_ = 1, blocks_of_rows_ = 1;
-  bool rows_end_early_ = false;  // rows are tiles of the vector atom alone: a row beyond the last one is empty
+  bool rows_end_early_ = false;  // a row is only a tile along the vectorised axis: those beyond the last are empty
 
-  // Persistent blocks. row_var_ is the variable of the loop over the rows of a team; -1: a team has one row.
+  // The state of persistent blocks. row_var_: the variable of the loop over the rows of a team; -1: a team has one row.
   bool persistent_ = false;
   VarId row_var_ = -1;
-  int64_t rows_ahead_ = 0;  // rows that are copied to shared memory while one is computed
+  int64_t rows_ahead_ = 0;  // number of rows copied to shared memory ahead of the current row
   // Where a row is walked in tiles: how many tiles are copied ahead.
   int64_t tiles_ahead_ = 0;
-  // The buffers in shared memory that are filled ahead, by phase; with rows_ahead_ all of them are at phase 0.
+  // The buffers in shared memory that are filled ahead, for each phase. With rows_ahead_ all of them are listed for
+  // phase 0.
   std::map<int, std::vector<Pipeline::Ring>> copied_;
 };
 

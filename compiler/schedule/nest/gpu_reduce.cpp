@@ -75,8 +75,9 @@ void GpuRows::combine_row_teams(NodeId reduce, Op combine, TileId partial, TileI
   }
 }
 
-// Each thread subtracts the largest value that it has seen so far. When that value grows, the thread multiplies its sum
-// by exp(before - now). After the row, the sum is multiplied by exp(largest of the thread - largest of the row).
+// Computes sums of exponentials in one walk. Each thread subtracts the largest value that it has seen so far. When that
+// value grows, the thread multiplies its sum by exp(before - now). After the row, the sum is multiplied by exp(largest
+// of the thread - largest of the row).
 void GpuRows::fold_online(NodeId largest, PhaseCode& code) {
   const DType dtype = group_.nodes[largest].dtype;
   const TileId value = folded_value(largest, dtype, code);
@@ -94,8 +95,9 @@ void GpuRows::fold_online(NodeId largest, PhaseCode& code) {
     const TileId term = make_tile(dtype, true);
     code.inner.push_back(times_power(term, std::nullopt, value, own, true, dtype));
     code.inner.push_back(fold_instr(partial, term, Op::add));
-    // This comes after the reduction of the row's maximum, which all threads need. Where the maximum is infinite the
-    // sum is NaN, as it would be in two walks; where a row is in parts, the combination of the parts makes it NaN.
+    // The sum is scaled after the reduction of the row's maximum, because all threads need that maximum. If it is
+    // infinite, the sum becomes NaN, as it would in two walks; if a row is in parts, the combination of the parts makes
+    // it NaN.
     PhaseCode last;
     combine_lanes(sum, Op::add, scaled, results_.at(sum), last);
     code.post.push_back(times_power(scaled, partial, own, row, at_.parts() > 1, dtype));
@@ -113,7 +115,7 @@ TileId GpuRows::part_tile(DType dtype, int64_t width) {
   return out_.tile({dtype, team_layout({1, width}, 1, 1, part_lanes(), part_lanes()), {}});
 }
 
-// The shared memory of a cluster has one element for each [part, row of the block, column].
+// In a cluster, partial results lie in shared memory, one element for each [part, row of the block, column].
 RowLowering::PartialSpace GpuRows::partial_space(NodeId reduce, int64_t width, const RowPlace& place) {
   if (!cluster_) return RowLowering::partial_space(reduce, width, place);
   const auto [buffer, is_new] = partials_.try_emplace(reduce, -1);

@@ -1,8 +1,7 @@
 // The lowering of loop nests without a contraction: maps, row reductions and column reductions, all from one scheme.
 // The work on a row is divided into *phases*: a phase ends where a reduction's result is first needed. A phase is a
-// nest of loops over the outer reduced atoms (an atom is one loop of the group) around one walk along the vector atom
-// (the loop that vector lanes run along). A row is thus read from memory in phase 0, and found in a cache, a row buffer
-// or registers in later phases.
+// nest of loops over the outer reduced atoms (an atom is one loop of the group) around one walk along the vectorised
+// axis. A row is thus read from memory in phase 0, and found in a cache, a row buffer or registers in later phases.
 #pragma once
 
 #include <map>
@@ -22,14 +21,14 @@ namespace wl {
 struct PhaseCode {
   int phase = 0;
   RowPlace place;
-  std::vector<Instr> fills, pre;  // before the phase's loops
-  std::vector<Instr> narrow;      // inside the loops, but constant along the vector atom
-  std::vector<Instr> inner;       // inside the loops, along the vector atom
+  std::vector<Instr> fills, pre;  // instructions before the phase's loops
+  std::vector<Instr> narrow;      // instructions inside the loops that are constant along the vectorised axis
+  std::vector<Instr> inner;       // instructions inside the loops, along the vectorised axis
   std::vector<Instr> exchange;    // after the loops: stores of values that other threads of the block reduce further
   std::vector<Instr> post;        // after `exchange`
   std::vector<Instr> partials;    // with several parts: stores of this block's partial results
   std::vector<Instr> next_pass;   // with several parts: instructions that need the results of all parts
-  // The tiles that hold values already: of nodes, of loads, and of pads and concats.
+  // The tiles that exist already: for nodes, for loads, and for pads and concats.
   std::map<NodeId, TileId> tiles;
   std::vector<std::pair<Access, TileId>> loads;
   std::vector<std::pair<std::vector<Piece>, TileId>> joined;
@@ -45,20 +44,21 @@ class RowLowering {
   RowLowering& operator=(const RowLowering&) = delete;
 
  protected:
-  // Numbers of elements along the vector atom. `lanes`: what one instruction handles (on a GPU, in all threads of a
-  // team together); `tile`: what one row has where the vector atom is parallel.
+  // Numbers of elements along the vectorised axis. `lanes`: those that one instruction handles (on a GPU, in all
+  // threads of a team together). `tile`: those of one row if the vectorised axis is parallel.
   struct Widths {
     int lanes;
     int64_t tile;
   };
-  // Where the partial results of a reduction lie: the buffer, and the steps in it from row to row and part to part.
+  // Where the partial results of a reduction lie: the buffer, and the distances in it from row to row and from part to
+  // part.
   struct PartialSpace {
     BufferId buffer;
     Affine row;  // the row's number in the buffer
     int64_t row_stride, part_stride;
   };
-  // A row buffer keeps values that a later phase loads again. `slots`: the rows that it holds; `slot`: which of them
-  // belongs to the code at hand.
+  // A slot of a row buffer, which keeps values that a later phase loads again. `slots`: how many rows the buffer holds;
+  // `slot`: which of them belongs to the current code.
   struct KeptSlot {
     int64_t slots;
     Affine slot;
@@ -68,30 +68,32 @@ class RowLowering {
               Widths widths);
   virtual ~RowLowering() = default;
 
-  // The following functions differ between CPUs and GPUs. This one makes a tile. With `is_wide` it has a whole row tile
-  // along the vector atom, else one element. With `across_rows` it has all register rows (CPUs only), else one.
+  // The following functions differ between CPUs and GPUs. new_tile makes a tile. With `is_wide` the tile has a whole
+  // row tile along the vectorised axis, otherwise one element. With `across_rows` it has all register rows (CPUs only),
+  // otherwise one.
   virtual TileId new_tile(DType dtype, bool is_wide, bool across_rows) = 0;
-  // Makes the accumulator of a reduction along the vector atom: a tile with one element for each lane.
+  // Makes the accumulator of a reduction along the vectorised axis: a tile with one element for each lane.
   virtual TileId accumulator(DType dtype) = 0;
   // Combines the lanes of the accumulator `partial` into `result`.
   virtual void combine_lanes(NodeId reduce, Op combine, TileId partial, TileId result, PhaseCode& code) = 0;
-  // Sets `result` to a reduction of which `partial` has accumulated every element by itself, without vector lanes to
-  // combine.
+  // Sets `result` to a reduction that `partial` has accumulated for every element separately, so that no vector lanes
+  // need to be combined.
   virtual void combine_elements(NodeId reduce, Op combine, TileId partial, TileId result, PhaseCode& code) = 0;
   // Computes a maximum, and the sums of exponentials that depend on that maximum, in one walk.
   virtual void fold_online(NodeId largest, PhaseCode& code) = 0;
   // The tile in which a phase finds the result of a reduction.
   virtual TileId result_in(int phase, NodeId reduce) = 0;
   virtual KeptSlot kept_slot(const PhaseCode& code) = 0;
-  // Called before and after the code of a phase is made. A phase may begin with tiles that earlier phases have made.
+  // begin_phase is called before the code of a phase is made, end_phase after it. A phase may begin with tiles that
+  // earlier phases have made.
   virtual PhaseCode begin_phase() { return {}; }
   virtual void end_phase(PhaseCode& code) = 0;
-  // A load of elements that were copied to shared memory ahead; nullopt where the access is loaded from its input.
+  // Returns a tile of elements that were copied to shared memory ahead; nullopt if the access is loaded from its input.
   virtual std::optional<TileId> load_copied(const Access& access, DType dtype, PhaseCode& code) = 0;
   // Whether a store is limited to the first iteration of the loops around it in which its address stays the same.
   virtual bool stores_once() const = 0;
-  // For rows in parts: how many lanes combine the partial results, a new tile for `width` of them, and where those of a
-  // reduction lie.
+  // For rows in parts. part_lanes: how many lanes combine the partial results. part_tile: a new tile for `width` of
+  // them. partial_space: where the partial results of a reduction lie.
   virtual int part_lanes() = 0;
   virtual TileId part_tile(DType dtype, int64_t width) = 0;
   virtual PartialSpace partial_space(NodeId reduce, int64_t width, const RowPlace& place);
@@ -107,14 +109,14 @@ class RowLowering {
   bool is_wide_tile(TileId tile) { return !out_.kernel().tiles[tile].layout.bases.empty(); }
   bool is_tile_across_rows(TileId tile) { return out_.kernel().tiles[tile].layout.shape[0] > 1; }
 
-  // Makes the code of one phase; appends phases that share their loops to the kernel.
+  // phase_code makes the code of one phase. emit_phases appends phases that share their loops to the kernel.
   PhaseCode phase_code(int phase, RowPlace place);
   void emit_phases(std::vector<PhaseCode>& codes);
   TileId folded_value(NodeId reduce, DType dtype, PhaseCode& code);
   bool has_online_sums(NodeId largest) const;
 
-  // Divides each row among several blocks. A share along the vector atom is a multiple of `step`, and one tile with
-  // `one_tile`.
+  // Divides each row among several blocks. A share along the vectorised axis is a multiple of `step`; with `one_tile`
+  // it is one tile.
   void share_row(int64_t step, bool one_tile);
 
   const Graph& group_;
@@ -124,11 +126,11 @@ class RowLowering {
   KernelBuilder out_;
   NestPhases phases_;
   RowGeometry at_;
-  int64_t block_rows_ = 1;                  // rows of a block
-  std::vector<std::vector<Affine>> bound_;  // of tiles that run along the vector atom
-  std::map<NodeId, TileId> results_;        // of reductions; complete at the end of the phase that computes them
-  std::map<NodeId, BufferId> partials_;     // with several parts: where blocks store partial results
-  bool last_block_combines_ = false;        // with several parts: the last block combines all in the same pass
+  int64_t block_rows_ = 1;                  // number of rows of a block
+  std::vector<std::vector<Affine>> bound_;  // bound of tiles that run along the vectorised axis
+  std::map<NodeId, TileId> results_;        // results of reductions; complete when the phase that computes them ends
+  std::map<NodeId, BufferId> partials_;     // with several parts: buffers of partial results
+  bool last_block_combines_ = false;  // with several parts: the last block to arrive combines all in the same pass
 
  private:
   // Values (values.cpp).
@@ -160,8 +162,8 @@ class RowLowering {
   TileId combined_lanes(NodeId reduce, PhaseCode& code);
   TileId combined_tiles(NodeId reduce, PhaseCode& code);
 
-  std::map<std::pair<int, NodeId>, TileId> combined_;  // results of all parts, by phase and reduction
-  std::map<NodeId, BufferId> kept_buffers_;            // row buffers, by the node whose values they keep
+  std::map<std::pair<int, NodeId>, TileId> combined_;  // combined results of all parts, for each phase and reduction
+  std::map<NodeId, BufferId> kept_buffers_;            // row buffers, for each node whose values they keep
 };
 
 // Returns a map that computes factor * exp(from - to), or exp(from - to) without a factor. With `equal`, the result is

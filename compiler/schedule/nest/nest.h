@@ -8,17 +8,16 @@
 
 namespace wl {
 
-// The spaces on CPUs.
+// The search spaces on CPUs.
 Space space_map(const Graph& group, const Domain& domain, const Machine& machine);
 Space space_rows(const Graph& group, const Domain& domain, const Machine& machine);
 Space space_columns(const Graph& group, const Domain& domain, const Machine& machine);
-// The space of maps and column reductions on GPUs: a team of threads owns a tile along the vector atom (the loop that
-// vector lanes run along).
+// The search space of maps and column reductions on GPUs: a team of threads owns a tile along the vectorised axis.
 Space space_gpu_tiles(const Graph& group, const Domain& domain, const Machine& machine);
-// The space of row reductions on GPUs: a team owns a row.
+// The search space of row reductions on GPUs: a team owns a row.
 Space space_gpu_rows(const Graph& group, const Domain& domain, const Machine& machine);
 
-// Returns the kernel. On a GPU, an error where the schedule does not fit the group or the machine.
+// Returns the kernel of one schedule. On a GPU, returns an error if the schedule does not fit the group or the machine.
 absl::StatusOr<Kernel> lower_nest(const Graph& group, const Domain& domain, const Schedule& schedule,
                                   const Machine& machine);
 

@@ -10,7 +10,7 @@
 namespace wl {
 namespace {
 
-constexpr int64_t kIndependentLoads = 8;  // loads that are issued before the first value is used
+constexpr int64_t kIndependentLoads = 8;  // how many loads are issued before the first value is used
 
 }  // namespace
 
@@ -30,8 +30,8 @@ Instr RowLowering::end_of_phase() {
   return out;
 }
 
-// The workspace has one element for each [row, part, column]. Where teams of the last block lie beyond the last row,
-// the workspace has rows for these teams too.
+// The workspace has one element for each [row, part, column]. If teams of the last block lie beyond the last row, the
+// workspace has rows for these teams as well.
 RowLowering::PartialSpace RowLowering::partial_space(NodeId reduce, int64_t width, const RowPlace& place) {
   const int64_t parts = at_.parts(), rows = out_.kernel().grid / parts * block_rows_;
   const auto [buffer, is_new] = partials_.try_emplace(reduce, -1);

@@ -18,8 +18,8 @@ Instr times_power(TileId result, std::optional<TileId> factor, TileId from, Tile
   return map;
 }
 
-// Appends to `map` the product of a contraction's operands, of which `map` has the first one already, at position
-// `first`. `dtype`: that of the product and of the sum. Returns the product's position in `map`.
+// Appends to `map` the product of a contraction's operands, the first of which is already in `map`, at position
+// `first`. `dtype`: the dtype of the product and of the sum. Returns the product's position in `map`.
 int RowLowering::product_expr(NodeId contract, int first, DType dtype, Instr& map, PhaseCode& code) {
   int factors[2] = {first, operand_expr(contract, 1, map, code)};
   for (int& factor : factors)
@@ -27,7 +27,8 @@ int RowLowering::product_expr(NodeId contract, int first, DType dtype, Instr& ma
   return push_op(map, Op::mul, dtype, {factors[0], factors[1]});
 }
 
-// The tile with what a reduction combines: its operand or, in a contraction, the product of its operands.
+// Returns the tile with the values that a reduction combines: its operand or, in a contraction, the product of its
+// operands.
 TileId RowLowering::folded_value(NodeId reduce, DType dtype, PhaseCode& code) {
   Instr operand;
   operand.op = InstrOp::kMap;
@@ -41,7 +42,7 @@ TileId RowLowering::folded_value(NodeId reduce, DType dtype, PhaseCode& code) {
     value = operand.result;
     (is_wide || at_.lanes() == 1 ? code.inner : code.narrow).push_back(std::move(operand));
   }
-  // A value that is constant along the vector atom still counts once for every element along that atom.
+  // A value that is constant along the vectorised axis is still reduced once for every element along that axis.
   if (!is_wide && at_.vector_reduced() && at_.lanes() > 1) value = spread(value, code.inner, false);
   return value;
 }
@@ -70,13 +71,13 @@ void RowLowering::fold(NodeId reduce, PhaseCode& code) {
   if (whole != result) code.post.push_back(copy_instr(result, whole, node.dtype));
 }
 
-// Whether sums of exponentials are computed in the same walk as this maximum.
+// Whether sums of exponentials are computed in the same walk as the maximum `largest`.
 bool RowLowering::has_online_sums(NodeId largest) const {
   return std::any_of(phases_.online.begin(), phases_.online.end(),
                      [&](const auto& pair) { return pair.second == largest; });
 }
 
-// The tile with the value of an output.
+// Returns the tile with the value of an output.
 TileId RowLowering::stored_value(const Domain::Store& store, PhaseCode& code) {
   const DType dtype = group_.nodes[group_.outputs[store.output].node].dtype;
   if (!store.pieces.empty()) return load(store.pieces, dtype, code);
@@ -151,8 +152,7 @@ PhaseCode RowLowering::phase_code(int phase, RowPlace place) {
   return code;
 }
 
-// The lists `inner` of all phases follow each other without other instructions in between, so that they print as one
-// loop.
+// The instructions `inner` of all phases follow each other without others in between, so that they print as one loop.
 void RowLowering::emit_phases(std::vector<PhaseCode>& codes) {
   for (PhaseCode& code : codes) {
     out_.push_all(std::move(code.fills));

@@ -6,7 +6,8 @@
 namespace wl {
 namespace {
 
-// To compute a value of at most this many issue slots per element again costs no more than to store and load it.
+// If a value takes at most this many issue slots per element, computing it again costs no more than storing and loading
+// it.
 constexpr int kCheap = 9;
 
 bool is_computed(const Graph& group, NodeId id) {
@@ -22,14 +23,14 @@ struct Crossing {
   const bool keep_all;
   NestPhases& phases;
   std::vector<std::set<NodeId>> computed;  // by phase
-  std::map<NodeId, int> first;             // the phase that computes a value first
+  std::map<NodeId, int> first;             // for each value: the phase that computes it first
 
   bool varies_inside(NodeId id) const {
     return std::any_of(domain.varies[id].begin(), domain.varies[id].end(),
                        [&](AtomId a) { return domain.atoms[a].reduced; });
   }
 
-  // The issue slots per element that it takes to compute a value from inputs and kept values.
+  // The number of issue slots per element for computing a value from inputs and kept values.
   int cost(NodeId id) const {
     int total = info(group.nodes[id].op).cost;
     for (const Domain::Operand& operand : domain.operands[id])
@@ -39,7 +40,8 @@ struct Crossing {
     return total;
   }
 
-  // A phase needs this value: either a row buffer keeps it from its first phase, or this phase computes it.
+  // Records that a phase needs a value: either a row buffer keeps the value from its first phase on, or this phase
+  // computes it.
   void demand(NodeId id, int phase) {
     if (!is_computed(group, id) || is_reduction(group, id) || !varies_inside(id)) return;
     if (computed[phase].contains(id)) return;

@@ -10,14 +10,14 @@
 namespace wl {
 
 struct NestPhases : RowPhases {
-  std::vector<int> uses;                 // per node: readers, outputs included
-  std::vector<std::vector<int>> stores;  // per phase: indices into domain.stores
+  std::vector<int> uses;                 // for each node: the number of readers, outputs included
+  std::vector<std::vector<int>> stores;  // for each phase: indices into domain.stores
   // Values that a later phase loads from a row buffer instead of computing them again.
-  std::map<NodeId, int> kept;  // node -> the phase that stores its value
+  std::map<NodeId, int> kept;  // for each node: the phase that stores its value
 };
 
-// keep_all: keep every computed value along the vector atom (the loop that vector lanes run along) that a later phase
-// reads, not only those that are costly to compute again. online: see RowPhases::online.
+// `keep_all`: keep every computed value that a later phase reads and that varies along the vectorised axis, not only
+// values that are costly to compute again. `online`: see RowPhases::online.
 NestPhases nest_phases(const Graph& group, const Domain& domain, bool keep_all, bool online);
 
 }  // namespace wl

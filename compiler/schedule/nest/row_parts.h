@@ -8,14 +8,15 @@
 
 namespace wl {
 
-// The number of a loop's `extent` iterations that each of `parts` blocks has: a multiple of `step`; the last block may
-// have fewer.
+// Returns how many of a loop's `extent` iterations each of `parts` blocks has: a multiple of `step`, where the last
+// block may have fewer.
 int64_t share_of(int64_t extent, int64_t parts, int64_t step);
-// Whether every part has at least one iteration if each has share_of().
+// Whether every part has at least one iteration if each has share_of() iterations.
 bool shares_out(int64_t extent, int64_t parts, int64_t step);
 
-// Adds the axis reduction_blocks. `blocks`: the number of blocks without it. The values are 1 and larger powers of two,
-// up to the first with which there are `wanted` blocks. Reductions that take less time than a second pass get no axis.
+// Adds the axis reduction_blocks. Its values are 1 and larger powers of two, up to the first that turns `blocks`, the
+// number of blocks without this choice, into at least `wanted`. Reductions that take less time than a second pass get
+// no axis.
 void add_parts(Space& space, const Domain& domain, const Machine& machine, int64_t blocks, int64_t wanted);
 // The least value of reduction_blocks by which `blocks` blocks become at least `wanted`, or the largest value if none
 // suffices; 1 where the space lacks the axis.

@@ -1,4 +1,4 @@
-// The space of column reductions on CPUs: a tile of several vectors of columns is reduced in registers.
+// The search space of column reductions on CPUs: a tile of several vectors of columns is reduced in registers.
 #include <algorithm>
 
 #include "compiler/schedule/axes.h"

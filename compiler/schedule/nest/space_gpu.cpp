@@ -9,8 +9,8 @@
 namespace wl {
 namespace {
 
-// The elements that a vector of 16 bytes has, counted in the narrowest dtype of the outputs but at most 4 bytes each;
-// no more than 8.
+// The number of elements in a vector of 16 bytes, of the outputs' narrowest dtype but at most 4 bytes each; no more
+// than 8 elements.
 int64_t widest_vector(const Graph& group) {
   int64_t bytes = 4;
   for (const Output& output : group.outputs)
@@ -20,7 +20,7 @@ int64_t widest_vector(const Graph& group) {
 
 Axis team_axis(int64_t row, int64_t wanted, const Machine& machine) {
   Axis axis{kTeam, {}};
-  // A team may always have as many threads as a wave, because a block must have that many.
+  // A team may have as many threads as a wave even for short rows, because a block must have that many.
   const Gpu& gpu = machine.target->gpu;
   const int64_t most = std::min<int64_t>(gpu.block_threads, std::max<int64_t>(gpu.wave, power_of_two_from(row)));
   for (int64_t team : {wanted, int64_t{8}, int64_t{16}, int64_t{32}, int64_t{64}, int64_t{128}, int64_t{256},
@@ -30,7 +30,7 @@ Axis team_axis(int64_t row, int64_t wanted, const Machine& machine) {
   return axis;
 }
 
-// How many rows, or tiles of a parallel vector atom, the blocks of a kernel compute in all.
+// How many rows, or tiles of a parallel vectorised axis, all blocks of a kernel compute together.
 int64_t tiles_of(const Domain& domain, const Schedule& s) {
   int64_t tiles = extent_of(domain, domain.parallel);
   if (domain.vector >= 0 && !domain.atoms[domain.vector].reduced) {
@@ -96,9 +96,9 @@ Axis stream_loads_axis(const Graph& group, const Domain& domain) {
   return axis(kStreamLoads, {0, 1}, [once](int64_t l) { return l == 0 || once; });
 }
 
-// With a value above 0, the grid has as many blocks as are resident (choice min_blocks), and these take row after row.
-// With a value n above 1 they also copy rows to shared memory ahead: each row that a block computes at a time has n
-// slots there.
+// With a value above 0, the grid has only as many blocks as are resident at once (choice min_blocks), each of which
+// computes row after row. With a value n above 1 the blocks also copy rows to shared memory ahead: each row that a
+// block computes at the same time has n slots there.
 Axis persistent_axis(const Graph& group, const Domain& domain, const Machine& machine, bool copies) {
   const bool many = 2 * machine.multiprocessors() < extent_of(domain, domain.parallel);
   const bool ahead = copies && (machine.target->features & kAsyncCopy) != 0 && copied_bytes(group, domain) > 0;

@@ -9,28 +9,28 @@ namespace wl {
 
 int64_t power_of_two_from(int64_t n);  // the least power of two that is at least n
 // The largest length of vectors, in elements, that one instruction of a thread can move and that are aligned in all
-// reads and writes that are contiguous along the vector atom (the loop that vector lanes run along). Longer vectors
-// would be moved element by element.
+// reads and writes that are contiguous along the vectorised axis. Longer vectors would be moved element by element.
 int64_t aligned_vector(const Graph& group, const Domain& domain);
 
-// The axes vector, team and teams. row: number of elements along the vector atom; vector, team, teams: the first value
-// of each axis.
+// Returns the axes vector, team and teams. `row`: number of elements along the vectorised axis. `vector`, `team`,
+// `teams`: the first value of each axis.
 std::vector<Axis> thread_axes(const Graph& group, int64_t row, int64_t vector, int64_t team, int64_t teams,
                               const Machine& machine);
-// The axis teams_share_reduction. loops: whether there is a reduced loop around the row.
+// Returns the axis teams_share_reduction. `loops`: whether there is a reduced loop around the row.
 Axis teams_share_axis(bool loops);
 Axis stream_loads_axis(const Graph& group, const Domain& domain);
-// The axis persistent. copies: whether rows may be copied to shared memory ahead.
+// Returns the axis persistent. `copies`: whether rows may be copied to shared memory ahead.
 Axis persistent_axis(const Graph& group, const Domain& domain, const Machine& machine, bool copies);
 
-// Whether a schedule is legal in its threads, in its persistent blocks, and in its teams that share a reduction. row:
-// the elements that a team has of one row; bytes: how many are copied ahead for each of these elements; longest: the
-// extent of the loop that teams may share.
+// Whether a schedule is legal as to its threads (fits_block), its persistent blocks (may_persist), and its teams that
+// share a reduction (may_share_reduction). `row`: the elements of one row that a team has. `bytes`: how many bytes are
+// copied ahead for each of these elements. `longest`: the extent of the loop that teams may share.
 bool fits_block(const Schedule& s, const Machine& machine, int64_t row);
 bool may_persist(const Domain& domain, const Schedule& s, const Machine& machine, int64_t row, int64_t bytes);
 bool may_share_reduction(const Schedule& s, int64_t longest);
 
-// The number of blocks that keeps all multiprocessors busy, and the number beyond which rows are not divided further.
+// busy_blocks: the number of blocks that keeps all multiprocessors busy. most_blocks: the number of blocks beyond which
+// rows are not divided further.
 int64_t busy_blocks(const Machine& machine);
 int64_t most_blocks(const Machine& machine);
 // Adds the point as a seed with last_block_combines, which saves a launch; adds nothing if the space lacks this choice.

@@ -1,4 +1,4 @@
-// The space of row reductions on GPUs: a team of threads owns a row.
+// The search space of row reductions on GPUs: a team of threads owns a row.
 #include <algorithm>
 
 #include "compiler/domain/phases.h"
@@ -19,14 +19,14 @@ constexpr int64_t kResidentElements = 128;
 struct GpuRowReduction {
   GpuRowReduction(const Graph& group, const Domain& domain, const Machine& machine);
 
-  int64_t row = 1;       // elements along the vector atom (the loop that vector lanes run along)
+  int64_t row = 1;       // elements along the vectorised axis
   int64_t whole = 1;     // elements of a row in all reduced loops
-  int64_t rows = 1;      // rows, each of which has one result
+  int64_t rows = 1;      // number of rows, each of which has one result
   int64_t longest = 1;   // extent of the outermost reduced loop around the row
-  bool plain = false;    // the reduction has one loop, along the row, and no reduced loops around it
+  bool plain = false;    // the reduction has only the loop along the row, none around it
   bool several = false;  // whether there are several phases
   int phases = 1;
-  bool online = false;           // sums of exponentials can be computed in the walk that finds the maximum
+  bool online = false;           // whether one walk can compute the maximum and the sums of exponentials
   int64_t vector = 1, team = 1;  // first values of the axes: elements of a vector, threads of a team
 };
 
@@ -96,7 +96,7 @@ std::function<bool(const Schedule&)> legal_rows(const Graph& group, const Domain
     if (!may_join(s)) return false;
     const bool reads_once = s[kRowStorage] == kRowInRegisters && (parts == 1 || cluster);
     if (s[kStreamLoads] != 0 && !reads_once && of.several) return false;
-    int64_t own = row;  // elements along the vector atom that a block has of a row
+    int64_t own = row;  // elements along the vectorised axis that a block has of a row
     if (parts > 1) {
       const int64_t step = along ? s[kTileVectors] * lanes : 1;
       if (s[kRowsPerTeam] != 1 || s[kPersistent] != 0 || !shares_out(shared, parts, step)) return false;
@@ -107,12 +107,12 @@ std::function<bool(const Schedule&)> legal_rows(const Graph& group, const Domain
     if (s[kOnline] != 0 && (s[kRowStorage] != kRowRecomputed || s[kTileVectors] != 1 || row <= lanes)) return false;
     if (s[kRowStorage] == kRowInRegisters)
       return s[kTileVectors] == 1 && (own + lanes - 1) / lanes * s[kVector] <= kResidentElements;
-    const int64_t at_once = s[kTeamsShareReduction] ? 1 : s[kTeams];  // rows of a block at a time
+    const int64_t at_once = s[kTeamsShareReduction] ? 1 : s[kTeams];  // rows that a block computes at a time
     // Every phase has its own slots in shared memory for tiles that are copied ahead.
     const int64_t slots = ahead == 0 ? 0 : of.phases * (ahead + 1) * s[kTeams] * ((tile + 63) / 64 * 64) * copied;
     if (ahead > 0 && own <= tile) return false;
-    // A row buffer is a multiple of 64 elements long. 16 bytes per element are counted, since there are seldom more
-    // than four kept values of four bytes.
+    // The length of a row buffer is a multiple of 64 elements. 16 bytes are counted for each element, since seldom more
+    // than four values of four bytes are kept.
     const int64_t buffer = ((along ? of.whole / std::max<int64_t>(1, row) * own : of.whole) + 63) / 64 * 64;
     const int64_t kept = s[kRowStorage] == kRowInShared ? buffer * at_once * 16 : 0;
     if (kept + slots + (ahead > 0 ? 1024 : 0) > machine.target->gpu.block_shared) return false;

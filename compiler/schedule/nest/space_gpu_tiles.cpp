@@ -1,5 +1,4 @@
-// The space of maps and column reductions on GPUs: a team of threads computes a tile along the vector atom (the loop
-// that vector lanes run along).
+// The search space of maps and column reductions on GPUs: a team of threads computes a tile along the vectorised axis.
 #include <algorithm>
 
 #include "compiler/domain/phases.h"
@@ -12,9 +11,9 @@
 namespace wl {
 namespace {
 
-// Whether tiles of a group can be transposed through shared memory: it is a map without gathers, some input is
-// contiguous along another atom than the output, both atoms have at least 8 elements, and no output is a mere view of
-// an input.
+// Whether tiles of a group can be transposed through shared memory: the group must be a map without gathers, some input
+// must be contiguous along another atom than the output, both atoms must have at least 8 elements, and no output may be
+// a mere view of an input.
 bool stages(const Graph& group, const Domain& domain) {
   if (domain.cls != LoopClass::kMap || domain.second < 0 || domain.vector < 0) return false;
   if (domain.atoms[domain.second].extent < 8 || domain.atoms[domain.vector].extent < 8) return false;
@@ -29,9 +28,9 @@ struct GpuTiles {
   GpuTiles(const Graph& group, const Domain& domain);
 
   bool columns = false, staged = false;
-  int64_t row = 1;               // elements along the vector atom
+  int64_t row = 1;               // elements along the vectorised axis
   int64_t vector = 1, team = 1;  // first values of the axes: elements of a vector, threads of a team
-  int64_t tiles = 1;             // tiles of the whole group with these values
+  int64_t tiles = 1;             // number of tiles of the whole group with these values
 };
 
 GpuTiles::GpuTiles(const Graph& group, const Domain& domain)

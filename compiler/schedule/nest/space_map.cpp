@@ -1,5 +1,5 @@
-// The space of maps, which reduce nothing, on CPUs. The vector atom (the loop that vector lanes run along) is divided
-// into tiles, and a block owns a range of tiles.
+// The search space of maps, which reduce nothing, on CPUs. The vectorised axis is divided into tiles, and a block owns
+// a range of tiles.
 #include "compiler/schedule/axes.h"
 #include "compiler/schedule/nest/blocking.h"
 #include "compiler/schedule/nest/nest.h"
@@ -75,7 +75,7 @@ Space space_map(const Graph& group, const Domain& domain, const Machine& machine
     add_seed(space, chosen);
   };
   if (blocked >= 0) {
-    // The largest cache block whose share of these bytes takes at most an eighth of the L2 cache.
+    // Takes the largest cache block whose share of these bytes is at most an eighth of the L2 cache.
     const int64_t rows = rows_within(domain, blocked, values_of(space, kTileElements)[0]);
     for (int64_t band : {256, 64, 16, 4, 1}) {
       if (staying / rows * band > machine.l2_bytes / 8 || band >= rows || rows % band != 0) continue;

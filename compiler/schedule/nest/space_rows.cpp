@@ -1,5 +1,5 @@
-// The space of row reductions on CPUs. A block, which one thread runs, owns a range of rows. A row is walked once for
-// each phase, and a later walk finds it in a buffer, in a cache or in memory.
+// The search space of row reductions on CPUs. A block, which one thread runs, owns a range of rows. A row is walked
+// once for each phase, and a later walk finds it in a buffer, in a cache or in memory.
 #include <bit>
 
 #include "compiler/domain/phases.h"
@@ -14,11 +14,11 @@ namespace {
 struct CpuRowReduction {
   CpuRowReduction(const Graph& group, const Domain& domain, const Machine& machine);
 
-  int64_t rows = 1, row = 1, vectors = 1;  // number of rows; elements and vectors of a row along the vector atom
+  int64_t rows = 1, row = 1, vectors = 1;  // number of rows; elements and vectors of a row along the vectorised axis
   int phases = 1;
   bool fits_l1 = false, fits_l2 = false;  // whether a row and one row buffer for each phase fit the cache
-  bool online = false;                    // sums of exponentials can be computed in the walk that finds the maximum
-  int64_t bytes = 0;                      // of all inputs and outputs
+  bool online = false;                    // whether one walk can compute the maximum and the sums of exponentials
+  int64_t bytes = 0;                      // bytes of all inputs and outputs
 };
 
 CpuRowReduction::CpuRowReduction(const Graph& group, const Domain& domain, const Machine& machine)
@@ -55,7 +55,7 @@ void add_cpu_row_axes(Space& space, const Graph& group, const Domain& domain, co
   add_last(space, group, domain, of.rows);
   // Prefetching a row during an earlier phase would evict the row that is being computed.
   if (several && of.rows > 1 && !of.fits_l1) space.axes.push_back({kPrefetchLastPhase, {0, 1}});
-  if (!of.fits_l1 && of.online) {  // chunks that fit the L1 cache
+  if (!of.fits_l1 && of.online) {  // the values are chunks that fit the L1 cache
     const int64_t most = std::bit_floor(static_cast<uint64_t>(machine.l1_bytes / 4));
     space.axes.push_back(axis(kOnlineChunk, {0, most, most / 2, most / 4}, [&](int64_t elements) {
       return elements == 0 || (elements >= machine.target->lanes && elements < of.row);
@@ -68,8 +68,8 @@ std::function<bool(const Schedule&)> legal_cpu_rows(const Domain& domain, const 
   const int64_t shared = atom >= 0 ? domain.atoms[atom].extent : 1;
   const int64_t step = atom == domain.vector ? machine.target->lanes : 1;
   return [shared, step](const Schedule& s) {
-    // Where blocks share rows, these choices are not legal: buffers lose their contents at the end of a pass, and a
-    // block with a part of one row has no next row to prefetch.
+    // If blocks share rows, keep, pipeline, stagger and prefetch must be off: buffers lose their contents at the end of
+    // a pass, and a block with a part of one row has no next row to prefetch.
     const bool plain = s[kKeep] == 0 && s[kPipeline] == 0 && s[kStagger] == 0 && s[kPrefetch] == 0;
     if (!may_join(s)) return false;
     if (const int64_t parts = s[kReductionBlocks]; parts > 1) {
@@ -79,7 +79,7 @@ std::function<bool(const Schedule&)> legal_cpu_rows(const Domain& domain, const 
     if (s[kOnlineChunk] != 0 && (s[kKeep] != 0 || s[kPipeline] != 0 || s[kStagger] != 0 || s[kReductionBlocks] > 1))
       return false;
     if (s[kPrefetch] == 0 && (s[kPrefetchLevel] != 1 || s[kPrefetchLastPhase] != 0)) return false;
-    if (s[kPipeline] != 0 && s[kPrefetchLastPhase] != 0) return false;  // all phases run in the same iteration
+    if (s[kPipeline] != 0 && s[kPrefetchLastPhase] != 0) return false;  // pipelined phases run in the same iteration
     return true;
   };
 }
@@ -107,14 +107,14 @@ void add_cpu_row_seeds(Space& space, const Machine& machine, const CpuRowReducti
     for (size_t i = before; i < space.seeds.size(); ++i)
       for (const auto& [choice, value] : more) set_choice(space, space.seeds[i], choice, value);
   };
-  // Seeds with at least one part for each thread, and with at least four: with more parts the work of threads is more
-  // equal where the number of parts is no multiple of that of threads.
+  // Adds seeds with at least one part for each thread, and with at least four. If the number of parts is no multiple of
+  // the number of threads, more parts divide the work more evenly.
   for (int64_t wanted : {machine.threads, 4 * machine.threads}) {
     const int64_t parts = of.rows < machine.threads ? parts_for(space, of.rows, wanted) : 1;
     if (parts == 1) continue;
     seed(0, 0, 0, 1, {{kReductionBlocks, parts}});
   }
-  // Measured on Zen 5: prefetching helps pipelined rows too (softmax rose from 0.55 to 1.0 of the speed of a copy).
+  // Measured on Zen 5: prefetching also helps pipelined rows (softmax rose from 0.55 to 1.0 of the speed of a copy).
   if (pipelines && of.fits_l1) {
     seed(1, 0, ahead, 1);
     seed(1, 1, ahead, 1);

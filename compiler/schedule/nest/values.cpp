@@ -31,7 +31,7 @@ RowLowering::RowLowering(const Graph& group, const Domain& domain, const Schedul
   last_block_combines_ = at_.parts() > 1 && schedule[kLastBlockCombines] != 0;
 }
 
-// Copies a narrow tile (one element along the vector atom) to a wide one, whose elements then all have its value.
+// Copies a narrow tile (one element along the vectorised axis) to a wide one, whose elements then all have its value.
 TileId RowLowering::spread(TileId narrow, std::vector<Instr>& into, bool across_rows) {
   const DType dtype = out_.kernel().tiles[narrow].dtype;
   const TileId result = new_tile(dtype, true, across_rows);
@@ -39,7 +39,8 @@ TileId RowLowering::spread(TileId narrow, std::vector<Instr>& into, bool across_
   return result;
 }
 
-// The list of the phase for the instruction that makes a value, by the atoms along which the value varies.
+// Returns the list of the phase that receives the instruction for a value; it depends on the atoms along which the
+// value varies.
 std::vector<Instr>& RowLowering::code_for(const std::vector<AtomId>& varies, PhaseCode& code) const {
   if (!at_.inner(varies)) return code.pre;
   return at_.wide(varies) || at_.lanes() == 1 ? code.inner : code.narrow;
@@ -56,7 +57,7 @@ TileId RowLowering::load(const Access& access, DType dtype, PhaseCode& code) {
   }
   const TileId tile = tile_of(dtype, varies);
   if (elements(group_.nodes[access.input].shape) == 0) {
-    code.pre.push_back(fill_instr(tile, 0));  // loops that read it never run, but it must be defined
+    code.pre.push_back(fill_instr(tile, 0));  // loops that read the tile never run, but it must be defined
   } else {
     code_for(varies, code)
         .push_back(load_instr(tile, at_.slice_of(out_.input_buffer(access.input), access, code.place, is_wide)));
@@ -89,7 +90,7 @@ TileId RowLowering::load(const std::vector<Piece>& pieces, DType dtype, PhaseCod
   return tile;
 }
 
-// Whether a computed operand is made a part of its only reader's expression, not a tile of its own.
+// Whether a computed operand becomes a part of its only reader's expression instead of a tile of its own.
 bool RowLowering::is_inlined(NodeId source, NodeId reader, const PhaseCode& code) const {
   const OpClass cls = class_of(group_.nodes[source].op);
   if (cls != OpClass::kElementwise && (cls != OpClass::kReduce || is_reduction(group_, source))) return false;
@@ -119,8 +120,8 @@ int RowLowering::operand_expr(NodeId node, int position, Instr& map, PhaseCode& 
   return arg_expr(map, get(operand.source, code));
 }
 
-// Appends the value offset + sum of stride * atom to `map`, as the sum of a scalar part and of stride * coordinate for
-// each atom that tiles run along. Returns the position of the sum in `map`.
+// Appends to `map` the value offset + sum of stride * atom, which is the sum of a scalar part and of stride *
+// coordinate for each atom that tiles run along. Returns the position of the sum in `map`.
 int RowLowering::iota_expr(const Access& value, DType dtype, Instr& map, PhaseCode& code) {
   // Makes a tile of coordinates along an axis of tiles; axis -1 makes a scalar.
   const auto tile = [&](int axis, Affine offset, const std::vector<AtomId>& varies) {
@@ -164,7 +165,8 @@ int RowLowering::inline_expr(NodeId node, Instr& map, PhaseCode& code) {
   return static_cast<int>(map.expr.size()) - 1;
 }
 
-// The instruction of a gather. Its index is always a tile: where the index is computed, its map comes first.
+// Returns the instruction of a gather. Its index is always a tile; if the index is computed, the map that computes it
+// is emitted first.
 Instr RowLowering::gather(NodeId node, PhaseCode& code) {
   const std::vector<AtomId>& varies = domain_.varies[node];
   const Domain::Operand& from = domain_.operands[node][0];
@@ -201,7 +203,8 @@ TileId RowLowering::compute(NodeId node, PhaseCode& code) {
   return tile;
 }
 
-// The tile with the value of a node in a phase: it exists, is loaded from a row buffer, or is computed.
+// Returns the tile with the value of a node in a phase. The tile exists already, is loaded from a row buffer, or is
+// computed.
 TileId RowLowering::get(NodeId node, PhaseCode& code) {
   const Node& n = group_.nodes[node];
   if (is_reduction(group_, node)) return at_.parts() > 1 ? combined(node, code) : result_in(code.phase, node);

@@ -1,4 +1,4 @@
-// The space of a packed group: the axes that all members share, then for each kind of member (members with equal
+// The search space of a packed group: the axes that all members share, then for each kind of member (members with equal
 // graphs) its own axes, under the number of the kind.
 #include <algorithm>
 #include <map>
@@ -14,19 +14,19 @@ namespace {
 constexpr size_t kSeeds = 8;                // the most seeds of a packed space
 constexpr uint64_t kMostCounted = 200'000;  // the most points of one kind that count() looks at
 
-// Whether an axis of a kind's space is one of the axes that all kinds share. `teams`: for a GPU.
+// Whether an axis of a kind's space is one of the axes that all kinds share. `teams`: whether the kernel is for a GPU.
 bool is_common(const Axis& axis, bool teams) {
   return axis.path.empty() && info(*axis.choice).packed[teams ? 1 : 0] == InGroup::kShared;
 }
 
-// The axis of the whole space that an axis of a kind's space becomes.
+// Returns the axis of the whole space that stands for an axis of a kind's space.
 Axis in_whole(int kind, const Axis& axis, bool teams) {
   return is_common(axis, teams) ? axis : axis_in_part('m', kind, axis);
 }
 
-// Whether the tiles of a kind decide how many threads its blocks have, as in a contraction. As a packed kernel has one
-// number of threads, one extent of a thread's tile is computed from that number and the other extents: that of the axis
-// for which follows() is true.
+// Whether the tiles of a kind decide how many threads its blocks have, as in a contraction. A packed kernel has one
+// number of threads for all kinds, so one extent of a thread's tile is computed from that number and the other extents.
+// follows() is true for the axis of this extent.
 bool is_tiled(const Space& space) {
   return axis_of(space.axes, kTileRows) != nullptr && axis_of(space.axes, kThreadRows) != nullptr;
 }
@@ -34,7 +34,7 @@ bool follows(const Space& space, const Axis& axis, bool teams) {
   return teams && axis.path.empty() && axis.choice == kThreadRows && is_tiled(space);
 }
 
-// The values that a kind's schedule has for the shared axes, of which the kind may lack some.
+// Returns the values of the shared axes in a kind's schedule. The kind may lack some of these axes.
 using SharedValues = std::map<Choice, int64_t>;
 SharedValues shared_of(const Space& space, const Schedule& own, bool teams) {
   SharedValues shared;
@@ -53,8 +53,8 @@ bool agrees(const SharedValues& a, const SharedValues& b) {
   });
 }
 
-// Whether a kind's own schedule is legal under values of the shared axes. A schedule with copying waves is not, since
-// all threads of a block run the block's member.
+// Whether a kind's own schedule is legal together with the given values of the shared axes. A schedule with copying
+// waves is not legal, because all threads of a block must compute the block's member.
 bool legal_own(const Space& space, const Schedule& own, const SharedValues& shared, bool teams) {
   if (own[kCopyingWaves] != 0) return false;
   for (const Axis& axis : space.axes)
@@ -63,8 +63,8 @@ bool legal_own(const Space& space, const Schedule& own, const SharedValues& shar
          agrees(shared_of(space, own, teams), shared);
 }
 
-// Sets `found` to a legal schedule of a kind under values of the shared axes, made from one of the kind's seeds.
-// Returns false if there is none; `found` then has no meaning.
+// Looks for a legal schedule of a kind under the given values of the shared axes, made from one of the kind's seeds.
+// Stores it in `found`, or returns false if there is none; `found` then has no meaning.
 bool follow(const Space& space, const SharedValues& shared, bool teams, Schedule& found) {
   for (const Point& seed : space.seeds) {
     Schedule own = space.schedule(seed);
@@ -150,8 +150,8 @@ class PackedSpace {
     return out;
   }
 
-  // Adds seeds. Their shared axes have the values of a seed of one kind (the leader) or, with no leader, a number of
-  // threads; the other kinds get schedules that are legal under these values.
+  // Adds seeds. Their shared axes have the values of a seed of one kind (the leader), or only a number of threads if
+  // there is no leader. The other kinds get schedules that are legal under these values.
   void seeds() {
     for (size_t i = 0; i < kSeeds; ++i)
       for (size_t leader = 0; leader < own_.size(); ++leader)
@@ -164,8 +164,8 @@ class PackedSpace {
     if (!teams_) add_seed({{kThreads, values_of(space_, kThreads)[0]}}, 0, nullptr);
   }
 
-  // Adds the seed with these values of the shared axes, in which the leader has the schedule `leads` (null: no leader).
-  // Adds nothing if some kind has no legal schedule under these values.
+  // Adds the seed with these values of the shared axes, in which the leader has the schedule `leads` (null: there is no
+  // leader). Adds nothing if some kind has no legal schedule under these values.
   void add_seed(SharedValues shared, size_t leader, const Schedule* leads) {
     if (space_.seeds.size() >= kSeeds) return;
     for (size_t i = 0; i < shared_; ++i) shared.try_emplace(*space_.axes[i].choice, space_.axes[i].values[0]);

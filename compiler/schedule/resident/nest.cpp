@@ -68,7 +68,7 @@ class ResidentNest {
       if (is_reduction(group_, id)) {
         WL_ASSIGN_OR_RETURN(tile, reduced(id, wide));
       } else if (class_of(group_.nodes[id].op) != OpClass::kElementwise || (is_wide(id) && uses[id] < 2)) {
-        continue;  // computed within the expressions that use it
+        continue;  // the value is computed within the expressions that use it
       } else {
         TileExpr& expr = is_wide(id) ? wide : narrow;
         WL_ASSIGN_OR_RETURN(tile, expr.value(id));
@@ -81,7 +81,7 @@ class ResidentNest {
   }
 
  private:
-  // Whether a value has columns; a value that is not wide has one element for each row.
+  // Whether a value has columns; a value without columns has one element for each row.
   bool is_wide(NodeId id) const { return holds(domain_.varies[id], loops_.columns); }
 
   TileExpr expression(bool is_wide) {
@@ -138,7 +138,7 @@ class ResidentNest {
   const ResidentStage loops_;
   const GpuResident how_;
   const Machine& machine_;
-  const int across_;  // the axis of tiles along columns
+  const int across_;  // number of the axis of tiles that runs along columns
   KernelBuilder out_;
   const Place place_;
   Layout layout_;

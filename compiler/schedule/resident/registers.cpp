@@ -96,9 +96,9 @@ TileId rounded_by(const Kernel& kernel, const Instr& instr) {
   return casts && from.dtype == DType::f32 && from.layout == to.layout && from.bound == to.bound ? instr.args[0] : -1;
 }
 
-// Makes instructions read a tile that never changes in place of copies of it, and makes packing instructions read a
-// value before it is rounded, since packing rounds it too. The device's compiler removes tiles that nothing reads any
-// more.
+// Makes instructions read the original of a copied tile if the original never changes, and makes packing instructions
+// read a value before it is rounded, because packing rounds as well. The device's compiler removes tiles that nothing
+// reads any more.
 void read_originals(Kernel& kernel) {
   const std::vector<int> made = times_made(kernel);
   std::map<TileId, TileId> original, unrounded;
@@ -113,8 +113,8 @@ void read_originals(Kernel& kernel) {
   });
 }
 
-// Whether a load or store moves elements, or vectors of neighbours, of at least 4 bytes, which is the least that an
-// asynchronous copy moves.
+// Whether a load or store moves single elements or vectors of neighbours that have at least 4 bytes, the least that an
+// asynchronous copy can move.
 bool moves_vectors(const Kernel& kernel, const Instr& instr, TileId id) {
   const Tile& tile = kernel.tiles[id];
   const int64_t lanes = tile.layout.lanes();

@@ -9,18 +9,19 @@
 
 namespace wl {
 
-// Replaces those of `buffers` that are in shared memory by tiles in registers, where all instructions that touch a
-// buffer are stores and loads of whole tiles of one layout at one place: each thread then loads what it has stored
-// itself. Shared buffers that nothing uses any more, whether or not they are in `buffers`, leave the kernel, and the
+// Replaces buffers by tiles in registers: those of `buffers` that are in shared memory and that are accessed only by
+// stores and loads of whole tiles, all of one layout at one place. Each thread then loads what it has stored itself.
+// Shared buffers that nothing uses any more, whether or not they are in `buffers`, are removed from the kernel, and the
 // other buffers are renumbered.
 void keep_in_registers(Kernel& kernel, const std::vector<BufferId>& buffers);
 
-// Those of `buffers` that keep_in_registers() would replace.
+// Returns those of `buffers` that keep_in_registers() would replace.
 std::vector<BufferId> kept_in_registers(const Kernel& kernel, const std::vector<BufferId>& buffers);
 
-// Finishes a stitched kernel whose stages are resident: keeps values in registers, moves computations that are the same
-// in every turn before the loop over turns, and brings operands to shared memory one turn ahead, if there is room for
-// two turns. `kept`: the buffers of the values that stages hand on; `turns`: the variable of the loop over turns.
+// Finishes a stitched kernel whose stages are resident. Keeps values in registers, moves computations that are the same
+// in every turn (iteration along the reduced axis) before the loop over turns, and copies operands to shared memory one
+// turn ahead if there is room for two turns. `kept`: the buffers of the values that stages hand on. `turns`: the
+// variable of the loop over turns.
 absl::Status finish_resident(Kernel& kernel, const std::vector<BufferId>& kept, VarId turns, const Machine& machine);
 
 }  // namespace wl

@@ -10,15 +10,15 @@ namespace wl {
 namespace {
 
 constexpr int64_t kMostFragments = 2;    // the most fragments along the rows that one wave holds
-constexpr int64_t kBesideResident = 32;  // registers of a thread for addresses, one value per row, and loads in flight
+constexpr int64_t kBesideResident = 32;  // registers per thread for addresses, one value per row, and loads in flight
 
-// The strides, in elements, along the rows and the columns of a value that one stage hands on to later ones.
+// The strides, in elements, of a value that one stage hands on to later ones: along its rows and along its columns.
 struct Strides {
   int64_t rows = 0, columns = 0;
   bool operator==(const Strides&) const = default;
 };
 
-// The atoms with more than one iteration.
+// Returns the atoms (loops of the group) with more than one iteration.
 std::vector<AtomId> loops_of(const Domain& domain) {
   std::vector<AtomId> out;
   for (AtomId atom = 0; atom < static_cast<AtomId>(domain.atoms.size()); ++atom)
@@ -26,8 +26,9 @@ std::vector<AtomId> loops_of(const Domain& domain) {
   return out;
 }
 
-// Finds the rows and columns of every stage from the strides of the values that earlier stages have stored and that it
-// reads. In a contraction that reads no such value, the rows are those of an operand that is the same in every turn.
+// Finds the rows and columns of every stage from the strides of those values that the stage reads and earlier stages
+// have stored. In a contraction that reads no such value, the rows are those of an operand that is the same in every
+// turn (iteration along the reduced axis).
 class Loops {
  public:
   explicit Loops(const Stitched& choice) : choice_(choice), known_(choice.kept.size()) {}
@@ -49,12 +50,13 @@ class Loops {
     const std::vector<NodeId> inputs = stage.graph.inputs();
     return stage.buffers[static_cast<size_t>(std::find(inputs.begin(), inputs.end(), input) - inputs.begin())];
   }
-  // The strides of a value that an earlier stage has stored; nullopt: the access reads something else.
+  // Returns the strides of a value that an earlier stage has stored; nullopt if the access reads something else.
   std::optional<Strides> known(const Stage& stage, const Access& access) const {
     const int kept = access.input < 0 ? -1 : buffer_of(stage, access.input).kept;
     return kept < 0 ? std::nullopt : known_[static_cast<size_t>(kept)];
   }
-  // Whether an access reads other elements, or a value that is set anew, in the next turn.
+  // Whether an access reads other elements in the next turn (iteration along the reduced axis), or a value computed
+  // anew.
   bool moves_with_turns(const Stage& stage, const Access& access) const {
     if (access.input < 0) return false;
     const Stage::Buffer& buffer = buffer_of(stage, access.input);
@@ -108,7 +110,7 @@ class Loops {
     return out;
   }
 
-  // Remembers the strides of the values that a stage stores. InvalidArgument where one has no rows, or where another
+  // Remembers the strides of the values that a stage stores. InvalidArgument if a value has no rows, or if another
   // stage has stored it with other strides.
   absl::Status learn_stores(const Stage& stage, const ResidentStage& loops) {
     for (const Domain::Store& store : stage.domain.stores) {
@@ -130,11 +132,11 @@ class Loops {
   }
 
   const Stitched& choice_;
-  std::vector<std::optional<Strides>> known_;  // by number of the kept value
+  std::vector<std::optional<Strides>> known_;  // for each number of a kept value
 };
 
-// Whether sums of `rows` rows can be multiplied in the registers where they are: whether every thread holds, among its
-// sums, all elements of the words of the factor that the matrix instruction wants from it.
+// Whether sums of `rows` rows can be multiplied in the registers that hold them. Every thread must hold, among its
+// sums, all elements of the words that the matrix instruction takes from that thread.
 bool multiplies_in_place(const GpuResident& resident, int64_t rows, int wave) {
   const absl::StatusOr<Layout> sums = resident_tile_layout(resident, rows, info(resident.matrix).k);
   if (!sums.ok()) return false;
@@ -161,7 +163,7 @@ int64_t registers_for(const Stitched& choice, const ResidentStages& stages, cons
   return elements / threads + kBesideResident;
 }
 
-// Whether all contractions can be lowered if values stay in registers in this way.
+// Whether all contractions can be lowered with their values in registers as `resident` says.
 bool fits(const Stitched& choice, const ResidentStages& stages, const GpuResident& resident, const Machine& machine) {
   for (size_t k = 0; k < stages.size(); ++k) {
     const Stage& stage = choice.stages[choice.turns.first + k];

@@ -2,9 +2,9 @@
 // block that walks a reduced axis in turns, each of which takes a part of the axis (domain/stitch.h), computes all
 // values of a turn, and of the stages after the turns, in the layout of a matrix instruction's sums: its waves divide
 // the rows, and each wave has all columns of its rows. A reduction over columns combines values within a thread and
-// among the lanes of a wave. Sums are multiplied again in the registers where they are, since the words of a factor are
-// neighbours in a row. This is the register form of T. Dao, "FlashAttention-2: Faster Attention with Better Parallelism
-// and Work Partitioning" (ICLR 2024), for any group that has turns.
+// among the lanes of a wave. Sums become factors of another product without leaving their registers, since the words of
+// a factor are neighbours in a row. This is the register form of T. Dao, "FlashAttention-2: Faster Attention with
+// Better Parallelism and Work Partitioning" (ICLR 2024), for any group that has turns.
 //
 // Every stage is lowered by itself, as other stages are, and stores what later stages read. The pass of registers.h
 // then removes the stores and loads that have the same layout.
@@ -22,19 +22,19 @@ namespace wl {
 // one operand has the rows.
 struct ResidentStage {
   AtomId rows = -1, columns = -1;
-  int operand = -1;  // of a contraction: the one that has the rows; it may be in registers
+  int operand = -1;  // of a contraction: number of the operand that has the rows, maybe in registers
 };
 
-// One for each stage, from the first stage of a turn on.
+// One entry for each stage, from the first stage of a turn on.
 using ResidentStages = std::vector<ResidentStage>;
 
-// The loops of the stages whose values are resident. InvalidArgument where rows and columns cannot be told apart, or
-// where a stage has other loops.
+// Returns the loops of the stages whose values are resident. InvalidArgument if rows and columns cannot be told apart,
+// or if a stage has other loops.
 absl::StatusOr<ResidentStages> resident_stages(const Stitched& choice);
 
-// How the waves of a block of choice.rows rows and `threads` threads hold values. GpuResident::operand is not set,
-// since it differs between contractions. InvalidArgument where no matrix instruction of the machine can multiply sums
-// in the registers where they are, or where a thread has too few registers.
+// Returns how the waves of a block of choice.rows rows and `threads` threads hold values. GpuResident::operand is not
+// set, because it differs between contractions. InvalidArgument if no matrix instruction of the machine can multiply
+// sums in the registers that hold them, or if a thread has too few registers.
 absl::StatusOr<GpuResident> resident_layout(const Stitched& choice, const ResidentStages& stages, int64_t threads,
                                             const Machine& machine);
 

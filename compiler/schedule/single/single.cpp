@@ -41,8 +41,8 @@ absl::StatusOr<Kernel> kernel_of(const Graph& group, const Domain& domain, const
   WL_CHECK(false, "a group of class ", name_of(domain.cls), " is not one loop nest");
 }
 
-// Unimplemented where a kernel has elementary functions or remainders of doubles: they come from a library, which the
-// compilers of some targets lack.
+// Returns Unimplemented if a kernel uses elementary functions or remainders of doubles, because these come from a
+// library that the compilers of some targets lack.
 absl::Status check_functions(const std::vector<Instr>& body, const Target& target) {
   for (const Instr& instr : body) {
     for (const ExprNode& node : instr.expr) {

@@ -1,5 +1,5 @@
-// The space of schedules, and the kernel, of a group that is one loop nest. The group's loop class and the machine
-// decide which folder of schedule/ makes them.
+// The search space, and the kernel, of a group that is one loop nest. The group's loop class and the machine decide
+// which folder of schedule/ makes them.
 #pragma once
 
 #include "compiler/domain/domain.h"
@@ -9,7 +9,7 @@
 namespace wl {
 
 Space space_single(const Graph& group, const Domain& domain, const Machine& machine);
-// The kernel, verified. An error where the schedule does not fit the group or the machine.
+// Returns the verified kernel, or an error if the schedule does not fit the group or the machine.
 absl::StatusOr<Kernel> lower_single(const Graph& group, const Domain& domain, const Schedule& schedule,
                                     const Machine& machine);
 

@@ -14,7 +14,7 @@
 namespace wl {
 namespace {
 
-// How stages hold values in registers; `stages` is empty where they do not.
+// How stages hold values in registers; `stages` is empty if they do not.
 struct Resident {
   ResidentStages stages;
   GpuResident how;
@@ -84,11 +84,12 @@ int64_t place(std::vector<Need>& needs, const std::vector<size_t>& order, int64_
   return bytes;
 }
 
-// Gives all needs their offsets. On CPUs these are whole pages, so that row buffers stay staggered against each other.
-// On a GPU pages would leave gaps: offsets are multiples of 128 bytes, or of 1024 where values are resident, since
-// matrix instructions that read shared memory want that, and the largest needs come first if that takes less memory. If
-// both orders take more than `most` bytes, which is all that a thread block may have, some random orders are tried: to
-// find the least memory is a hard problem (dynamic storage allocation), and few groups come so close to the limit.
+// Gives every need (piece of scratch memory) its offset. On CPUs offsets are multiples of a page, so that row buffers
+// stay staggered against each other. On a GPU pages would leave gaps, so offsets are multiples of 128 bytes, or of 1024
+// if values are resident, as matrix instructions that read shared memory require. The largest needs come first if that
+// takes less memory. If both orders take more than `most` bytes, which is all that a thread block may have, some random
+// orders are tried: finding the least memory is a hard problem (dynamic storage allocation), and few groups come so
+// close to the limit.
 void place(std::vector<Need>& needs, bool gpu, bool resident, int64_t most) {
   constexpr int kMostOrders = 500;
   const int64_t unit = resident ? 1024 : gpu ? 128 : 4096;
@@ -126,8 +127,8 @@ std::vector<Affine> places_of_block(const Stitched& choice, KernelBuilder& out) 
   return places;
 }
 
-// Adds a stage to the launch of the whole kernel, which has the largest unroll factor and the most accumulators of all
-// stages, and the threads of each. InvalidArgument where stages of a GPU differ in their threads.
+// Adds a stage to the launch of the whole kernel, which has the threads of each stage, and the largest unroll factor
+// and the most accumulators of all stages. InvalidArgument if the stages of a GPU kernel differ in their threads.
 absl::Status join_launch(Kernel& whole, const Kernel& stage, size_t number) {
   if (number > 0 && whole.wave > 0 && (stage.team != whole.team || stage.teams != whole.teams))
     return invalid("all stages need the same threads; stage ", number, " has ", stage.teams, " teams of ", stage.team,
@@ -140,8 +141,8 @@ absl::Status join_launch(Kernel& whole, const Kernel& stage, size_t number) {
   return absl::OkStatus();
 }
 
-// The values in scratch: the buffer of each and, of those that are resident in registers, the layout and slice with
-// which stages store and load it.
+// The values in scratch: the buffer of each and, for those that are resident in registers, the layout and slice with
+// which stages store and load the value.
 struct KeptValues {
   std::vector<BufferId> buffers;
   std::vector<std::optional<std::pair<Layout, Slice>>> resident;
@@ -161,7 +162,7 @@ void find_resident(const Stitched& choice, const std::vector<Kernel>& stages, Ke
     });
 }
 
-// Makes a tile of all elements of a value in scratch, and sets `slice` to where they lie.
+// Makes a tile of all elements of a value in scratch, and sets `slice` to the value's place.
 TileId whole_tile(const Stitched& choice, const KeptValues& kept, size_t number, Slice& slice, KernelBuilder& out,
                   int lanes) {
   const StitchKept& value = choice.kept[number];
@@ -173,7 +174,7 @@ TileId whole_tile(const Stitched& choice, const KeptValues& kept, size_t number,
   return out.tile(value.dtype, {1, count}, 1, lanes);
 }
 
-// Stores the initial values of what is carried from turn to turn.
+// Stores the initial values of what is carried from one turn (iteration along the reduced axis) to the next.
 void emit_starts(const Stitched& choice, const KeptValues& kept, int lanes, KernelBuilder& out) {
   for (size_t i = 0; i < choice.kept.size(); ++i) {
     const StitchKept& value = choice.kept[i];
@@ -185,14 +186,14 @@ void emit_starts(const Stitched& choice, const KeptValues& kept, int lanes, Kern
   }
 }
 
-// Which positions along an axis (StitchKept::counts_along) are computed: by default those that follow from the block's
-// number, before the first stage; with `of_turn`, those that change from turn to turn, where a turn begins, for values
-// that a stage in [first, last) is the first to read.
+// Which positions along an axis (StitchKept::counts_along) emit_counted() computes. By default those that follow from
+// the block's number, before the first stage. With `of_turn` those that change from turn to turn (iteration along the
+// reduced axis), where a turn begins, for values that a stage in [first, last) is the first to read.
 struct Counting {
   bool of_turn = false;
   size_t first = 0, last = 0;
 };
-// Computes these positions and stores them to scratch.
+// Computes the positions that `which` describes and stores them to scratch.
 void emit_counted(const Stitched& choice, const KeptValues& kept, const std::vector<Affine>& places, Counting which,
                   int lanes, KernelBuilder& out) {
   for (size_t i = 0; i < choice.kept.size(); ++i) {
@@ -212,9 +213,9 @@ void emit_counted(const Stitched& choice, const KeptValues& kept, const std::vec
   }
 }
 
-// The trip counts, of which the least is taken, of a block's loop along the reduced axis. One is `most`. Where not all
-// elements count in a block (Turns::visited), another is (index of the last that counts + `more`) / `length`, rounded
-// down.
+// Returns the trip counts of a block's loop along the reduced axis, of which the least is taken. One is `most`. If a
+// block does not need all elements (Turns::visited), another is (index of the last needed element + `more`) / `length`,
+// rounded down.
 std::vector<Affine> visits(const Stitched& choice, const std::vector<Affine>& places, int64_t most, int64_t more,
                            int64_t length, const char* name, KernelBuilder& out) {
   const auto& visited = choice.turns.visited;
@@ -228,20 +229,22 @@ std::vector<Affine> visits(const Stitched& choice, const std::vector<Affine>& pl
   return trips;
 }
 
-// The number of turns that a block takes, as trip counts: turns beyond the last element that counts are left out.
+// Returns the number of turns (iterations along the reduced axis) that a block takes, as trip counts: turns beyond the
+// last needed element are left out.
 std::vector<Affine> turns_of_block(const Stitched& choice, const std::vector<Affine>& places, KernelBuilder& out) {
   const Stitched::Turns& turns = choice.turns;
   return visits(choice, places, turns.count, turns.length, turns.length, "turns", out);
 }
 
-// Whether a block takes the elements that whole turns leave over, as the trip counts of a loop that runs once or not at
-// all.
+// Says whether a block takes the elements that remain after whole turns, by the trip counts of a loop that runs once or
+// not at all.
 std::vector<Affine> takes_rest(const Stitched& choice, const std::vector<Affine>& places, KernelBuilder& out) {
   const Stitched::Turns& turns = choice.turns;
   return visits(choice, places, 1, 0, turns.length * turns.count, "rest", out);
 }
 
-// Copies values that a turn leaves to the values that the next turn reads (StitchKept::becomes).
+// Copies values that one turn (iteration along the reduced axis) hands on to those that the next turn reads
+// (StitchKept::becomes).
 void emit_copies(const Stitched& choice, const KeptValues& kept, int lanes, KernelBuilder& out) {
   for (size_t i = 0; i < choice.kept.size(); ++i) {
     const StitchKept& value = choice.kept[i];
@@ -255,7 +258,7 @@ void emit_copies(const Stitched& choice, const KeptValues& kept, int lanes, Kern
   }
 }
 
-// Ends a turn: copies the values that it leaves to the next one, and closes its loop, if it has one (`is_loop`).
+// Ends a turn: copies the values that it hands on to the next turn, and closes the loop over turns, if any (`is_loop`).
 void close_turn(const Stitched& choice, const KeptValues& kept, int lanes, bool is_loop, std::vector<Affine>& places,
                 KernelBuilder& out) {
   emit_copies(choice, kept, lanes, out);
@@ -303,7 +306,7 @@ VarId emit_stages(std::vector<Kernel> stages, const Stitched& choice, std::vecto
         std::move(stages[k]),
         {choice.stages[k].buffers, turn >= 0 ? affine(turn) : fixed(0), places, kept.buffers, scratch[k]}, out);
     if (turn >= 0) out.open_loop(turn, {fixed(blocks)});
-    out.push_all(inliner.body(/*barriers=*/false));  // insert_barriers() places those of the whole
+    out.push_all(inliner.body(/*barriers=*/false));  // insert_barriers() places the barriers of the whole kernel
     if (turn >= 0) out.close_loop();
   }
   return loop;

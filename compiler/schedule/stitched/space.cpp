@@ -1,6 +1,6 @@
-// The space of a stitched group: the rows of a block, the axes that all stages share, and for every stage the axes that
-// matter most for its speed; its other choices have the values of its first seed. On a GPU the block is one team in all
-// stages, and a contraction's tile has all rows of the block.
+// The search space of a stitched group: the rows of a block, the axes that all stages share, and for every stage the
+// axes that matter most for its speed; its other choices have the values of its first seed. On a GPU the block is one
+// team in all stages, and a contraction's tile has all rows of the block.
 #include <algorithm>
 #include <cstdlib>
 #include <tuple>
@@ -15,7 +15,7 @@
 namespace wl {
 namespace {
 
-constexpr int64_t kSeedStep = 32;  // the step along K that seeds with matrix instructions prefer
+constexpr int64_t kSeedStep = 32;  // step along K that is preferred in seeds with matrix instructions
 
 // The bytes of all values in scratch.
 int64_t kept_bytes(const Stitched& choice) {
@@ -24,9 +24,9 @@ int64_t kept_bytes(const Stitched& choice) {
   return bytes;
 }
 
-// The numbers of the ways to stitch a group (Stitch::choices), best first. Those that hold values in registers come
-// before others, even if they have few blocks, since they multiply by matrix instructions in all waves. Next come those
-// whose blocks suffice for the machine and whose values, unless resident, fill at most half of the nearest memory.
+// Returns the indices of the ways to stitch a group (Stitch::choices), best first. Those that hold values in registers
+// come before others, even if they have few blocks, because all their waves use matrix instructions. Next come those
+// that have enough blocks for the machine and whose values, unless resident, fill at most half of the nearest memory.
 std::vector<size_t> best_first(const Stitch& stitch, const Machine& machine) {
   const Target& target = *machine.target;
   const int64_t near = target.is_gpu() ? target.gpu.block_shared : machine.l2_bytes;
@@ -36,8 +36,8 @@ std::vector<size_t> best_first(const Stitch& stitch, const Machine& machine) {
   const auto misfit = [&](size_t c) {
     const Stitched& choice = stitch.choices[c];
     const bool too_large = !choice.turns.resident && kept_bytes(choice) > near / 2;
-    // Where values are resident, shorter turns come first, since registers hold few values; otherwise more rows come
-    // first.
+    // If values are resident, shorter turns (iterations along the reduced axis) come first, since registers hold few
+    // values; otherwise more rows come first.
     const int64_t many = choice.turns.resident ? choice.turns.length : -choice.rows;
     return std::tuple(!choice.turns.resident, too_large || choice.blocks() < enough, many);
   };
@@ -55,7 +55,8 @@ void place_stage(const Space& space, size_t stage, const Space& own, const Point
   }
 }
 
-// Adds seeds for CPUs: in each, all stages have their own seed of the same number, or their last one.
+// Adds seeds for CPUs. In each of them, every stage has its own seed of the same number, or its last one if it has
+// fewer.
 void add_seeds(Space& space, const std::vector<std::vector<Space>>& own, const Stitch& stitch, const Machine& machine,
                const Tables& tables) {
   for (size_t c : best_first(stitch, machine)) {
@@ -71,9 +72,9 @@ void add_seeds(Space& space, const std::vector<std::vector<Space>>& own, const S
   }
 }
 
-// The key by which a stage's schedules are ranked as seeds; the least is the best. First come schedules that use matrix
-// instructions or, if `matrices` is false, none; of those that use them, the ones with steps near kSeedStep come first,
-// and otherwise those with lower numbers.
+// Returns the key by which a stage's schedules are ranked for seeds; the least key is the best. Schedules with matrix
+// instructions come first or, if `matrices` is false, those without. Of schedules with matrix instructions, the ones
+// with steps near kSeedStep come first; otherwise those with lower numbers.
 std::tuple<int, int64_t, size_t> promise_of(const Space& space, const StageTable& table, size_t number, bool matrices,
                                             const Point& point) {
   bool other = false, by_matrices = false;
@@ -133,8 +134,8 @@ Space stage_space(const Stage& stage, const Machine& machine) {
   // instructions seldom fit that, so seeds with such instructions are left out.
   std::erase_if(space.seeds,
                 [&](const Point& seed) { return !space.is_legal(seed) || space.schedule(seed)[kMatrix] != kNoMatrix; });
-  // Instructions of groups of waves are left out too: they need more threads than other stages have work for, and a
-  // stricter alignment of shared memory.
+  // Matrix instructions of groups of waves are left out as well: they need more threads than other stages have work
+  // for, and a stricter alignment of shared memory.
   for (Axis& axis : space.axes)
     if (axis.choice == kMatrix) std::erase_if(axis.values, is_of_groups);
   return finished(std::move(space), own);

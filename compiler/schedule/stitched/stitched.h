@@ -1,8 +1,8 @@
 // Stitched groups, whose stages (loop nests) a block runs one after the other on its share of the group
-// (domain/stitch.h): the space of schedules, and the kernel. Every stage is lowered as a kernel of its own, for one
-// block's share, and these kernels are joined to one. The inputs and outputs of a stage are buffers of the whole group,
-// shifted by the block's position; intermediate values lie in scratch; the blocks of a stage's kernel become iterations
-// of a loop.
+// (domain/stitch.h): the search space, and the kernel. Every stage is lowered as a kernel of its own, for one block's
+// share, and these kernels are joined to one. The inputs and outputs of a stage are buffers of the whole group, shifted
+// by the block's position; intermediate values lie in scratch; the blocks of a stage's kernel become iterations of a
+// loop.
 #pragma once
 
 #include "compiler/domain/stitch.h"
@@ -11,7 +11,7 @@
 
 namespace wl {
 
-// The space of schedules of one stage.
+// Returns the search space of one stage.
 Space stage_space(const Stage& stage, const Machine& machine);
 // The schedule that stage number `stage` has under a schedule of the whole group. `space`: the stage's space; `teams`:
 // whether the kernel is for a GPU.
@@ -19,18 +19,19 @@ Schedule stage_schedule(const Space& space, size_t stage, const Schedule& whole,
 // The choices that together name one of the ways to stitch a group (Stitch::choices).
 inline constexpr Choice kNaming[] = {kBlockRows, kTurnLength, kTurnValues};
 inline constexpr int64_t kInShared = 0, kInRegisters = 1;  // values of kTurnValues
-// The value of one of these choices for a way to stitch the group.
+// Returns the value that one of the choices in kNaming has for a way to stitch the group.
 int64_t naming_value(const Stitched& stitched, Choice choice);
-// The way to stitch the group that a schedule names; null: there is none with these values.
+// Returns the way to stitch the group that a schedule names; null if no way has these values.
 const Stitched* named_choice(const Stitch& stitch, const Schedule& schedule);
 Space space_stitched(const Domain& domain, const Machine& machine);
 
-// The kernel, not verified yet. An error where the schedule is illegal or a block needs too much shared memory.
+// Returns the kernel, which is not verified yet, or an error if the schedule is illegal or a block needs too much
+// shared memory.
 absl::StatusOr<Kernel> lower_stitched(const Graph& group, const Domain& domain, const Schedule& schedule,
                                       const Machine& machine);
 
-// The space and the verified kernel of a group of one connected graph, stitched or not. The space is Unimplemented
-// where no schedule is legal.
+// Return the search space and the verified kernel of a group of one connected graph, stitched or not. The space is
+// Unimplemented if no schedule is legal.
 absl::StatusOr<Space> space_of_connected(const Graph& group, const Domain& domain, const Machine& machine);
 absl::StatusOr<Kernel> lower_connected(const Graph& group, const Domain& domain, const Schedule& schedule,
                                        const Machine& machine);

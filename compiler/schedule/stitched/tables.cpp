@@ -7,8 +7,8 @@
 namespace wl {
 namespace {
 
-// Whether a stage's schedule is legal. `team`: the threads of a block, which a contraction's tiles have to add up to; 0
-// on CPUs.
+// Whether a stage's schedule is legal. `team`: the number of threads of a block, which the tiles of a contraction must
+// occupy exactly; 0 on CPUs.
 bool legal_stage(const Space& space, const Schedule& own, int64_t team) {
   for (const Axis& axis : space.axes)
     if (!has_value(axis, own[*axis.choice])) return false;
@@ -92,7 +92,7 @@ void Tables::place_first(const StageTable& stage, Point& point) const {
 
 std::vector<uint64_t> Tables::agreeing(const StageTable& stage) const {
   std::vector<uint64_t> tally(places(), 0);
-  std::vector<size_t> own;  // step from one value of a shared axis to the next; 0: the stage lacks the axis
+  std::vector<size_t> own;  // for each shared axis the step from one value to the next; 0: the stage lacks the axis
   size_t step = tally.size();
   for (size_t axis : shared) {
     step /= axes[axis].values.size();

@@ -1,5 +1,5 @@
-// Tables of the legal schedules of a stitched group's stages, by which legal points of the group's space are counted
-// and found without a walk over the space. Only this folder uses them.
+// Tables of the legal schedules of a stitched group's stages. With these tables, legal points of the group's space are
+// counted and found without enumerating the space. Only this folder uses them.
 #pragma once
 
 #include <optional>
@@ -9,18 +9,19 @@
 
 namespace wl {
 
-// What stages do with an axis of their space. `teams`, here and below: whether the kernel is for a GPU.
+// How an axis of a stage's space appears in the whole space. `teams`, here and below: whether the kernel is for a GPU.
 InGroup in_group(const Axis& axis, bool teams);
-// The axis of the whole space that a stage's axis becomes.
+// Returns the axis of the whole space that stands for a stage's axis.
 Axis axis_in_whole(size_t stage, const Axis& axis, bool teams);
-// Sets the choices of a GPU's stage that are fixed, or follow from the threads of a block (`team`). Streaming loads are
-// off, since other blocks may read the same values; asynchronous copies are off, since they read device memory only.
+// Sets the choices of a GPU's stage that are fixed, or that follow from the threads of a block (`team`). Streaming
+// loads are off, because other blocks may read the same values. Asynchronous copies are off, because they can read
+// device memory only.
 void complete_stage(const Space& space, int64_t team, Schedule& own);
 
-// Which values of the whole space's axes are a legal schedule of one stage.
+// Which combinations of values of the whole space's axes are a legal schedule of one stage.
 struct StageTable {
-  std::vector<size_t> axes;  // numbers of axes of the whole space
-  std::vector<char> legal;   // by the number that the indices of their values make, in mixed radix
+  std::vector<size_t> axes;  // indices of the stage's axes in the whole space
+  std::vector<char> legal;   // whether each combination is legal; its values' indices number it in mixed radix
 
   // Puts the values of schedule `number` into a point of the whole space, which has the axes `all`.
   void put(size_t number, const std::vector<Axis>& all, Point& point) const {
@@ -38,22 +39,22 @@ struct Tables {
   // For each choice, the indices of its values on the axes that name it: the rows of a block and, where blocks walk an
   // axis in turns, the length of a turn and where the values of a turn are.
   std::vector<std::vector<int>> values;
-  std::vector<size_t> shared;               // numbers of the axes that stages share
-  std::vector<std::vector<StageTable>> of;  // by choice and stage
-  std::vector<std::vector<char>> has;       // by choice and axis: whether a stage has it
+  std::vector<size_t> shared;               // indices of the axes that stages share
+  std::vector<std::vector<StageTable>> of;  // tables for each choice and stage
+  std::vector<std::vector<char>> has;       // for each choice and axis: whether a stage has the axis
 
   // The number of legal points: the sum, over all choices and all values of the shared axes, of the product of the
   // stages' numbers of legal schedules. UINT64_MAX where that is too large.
   uint64_t count() const;
 
-  // A legal point; empty: there is none.
+  // Returns a legal point, or an empty point if there is none.
   Point first() const;
 
   // For each combination of values of the shared axes, the product of the stages' numbers of legal schedules.
   std::vector<uint64_t> products_of(const std::vector<StageTable>& stages) const;
 
-  // Sets the point's axes of a stage to the stage's first legal schedule that agrees with the point's values of the
-  // shared axes.
+  // Sets the axes of a stage, in a point, to the stage's first legal schedule that agrees with the point's values of
+  // the shared axes.
   void place_first(const StageTable& stage, Point& point) const;
 
   // For each combination of values of the shared axes, how many legal schedules of a stage agree with it. A shared axis
@@ -63,7 +64,7 @@ struct Tables {
   // The number of combinations of values of the shared axes.
   size_t places() const;
 
-  // The number of the choice that a point names; nullopt: no choice has these rows and turns.
+  // Returns the number of the choice that a point names; nullopt if no choice has these rows and turns.
   std::optional<size_t> choice(const Point& point) const;
   // The point that names a choice and has the first value on all other axes.
   Point start(size_t chosen) const;
@@ -77,8 +78,8 @@ struct Tables {
   bool legal(const Point& point) const;
 };
 
-// The table of a stage. `axes`: those of the whole space; `own`: the stage's space, which has no legal schedule if it
-// has no seeds.
+// Makes the table of a stage. `axes`: the axes of the whole space. `own`: the stage's space, which has no legal
+// schedule if it has no seeds.
 StageTable table_of(const std::vector<Axis>& axes, size_t stage, const Space& own, bool teams);
 
 }  // namespace wl

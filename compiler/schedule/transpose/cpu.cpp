@@ -7,7 +7,8 @@
 namespace wl {
 namespace {
 
-// Emits the kernel of a transpose. The second atom is the one along which transposed inputs are contiguous.
+// Emits the kernel of a transpose. The second atom (loop of the group) is the one along which transposed inputs are
+// contiguous.
 class Transpose {
  public:
   Transpose(const Graph& group, const Domain& domain, const Schedule& schedule, const Machine& machine)
@@ -116,7 +117,7 @@ class Transpose {
     }
   }
 
-  // The place of the square with the numbers row_ and column_ within the tile.
+  // Returns the place of the square with the numbers row_ and column_ within the tile.
   Place square() const {
     Place place = origin_;
     place[domain_.second] = sum(affine(row_, lanes_), place[domain_.second]);
@@ -124,15 +125,16 @@ class Transpose {
     return place;
   }
 
-  // The atom that the innermost loop over squares runs along.
+  // Returns the atom (loop of the group) that the innermost loop over squares runs along.
   AtomId along() const { return rows_inner_ ? domain_.second : domain_.vector; }
 
-  // Whether an input is a transposed one: it is contiguous along the second atom, and moves along the vector atom.
+  // Whether an input is transposed: it is contiguous along the second atom, and varies along the vectorised axis.
   bool crosses(const Access& access) const {
     return access.strides[domain_.second] == 1 && access.strides[domain_.vector] != 0;
   }
 
-  // The tile with a square of a transposed input after its transposition: its lanes run along the vector atom.
+  // Returns the tile with a square of a transposed input after its transposition: the tile's lanes run along the
+  // vectorised axis.
   TileId turned(const Access& access, const Place& place, std::vector<Instr>& into) {
     for (const auto& [known, tile] : squares_known_)
       if (known == access) return tile;
@@ -147,7 +149,7 @@ class Transpose {
     return prefetch_instr(of, slice_at(out_.input_buffer(access.input), access, place, {axis0, axis1}), level_);
   }
 
-  // Elements from one row of scratch to the next: one vector more than a row has, so that the rows of a square fall
+  // The pitch of rows in scratch, in elements. It is one vector more than a row has, so that the rows of a square fall
   // into different cache sets.
   int64_t pitch() const { return columns_ + lanes_; }
 
@@ -155,7 +157,7 @@ class Transpose {
     return group_.nodes[store.source >= 0 ? store.source : store.copy.input].dtype;
   }
 
-  // Where the square of a stored value lies in scratch. Every store gets a tile of its own there.
+  // Returns where the square of a stored value lies in scratch. Every store has a tile of its own there.
   Slice scratch(const Domain::Store& store) {
     scratch_.push_back(out_.shared(cat("tile", scratch_.size()), dtype_of(store), {rows_, pitch()}));
     Affine to = affine(row_, lanes_ * pitch());
@@ -206,15 +208,15 @@ class Transpose {
   const Domain& domain_;
   KernelBuilder out_;
   const int lanes_;
-  const int64_t rows_, columns_;  // elements of a tile along the second atom and along the vector atom
+  const int64_t rows_, columns_;  // extents of a tile: along the second atom, along the vectorised axis
   const int64_t ahead_;
   const int level_;  // the cache level of prefetches
   const bool rows_inner_, staged_, streaming_;
-  VarId row_ = -1, column_ = -1;  // numbers of a square within the tile
+  VarId row_ = -1, column_ = -1;  // variables that number the squares within a tile
   Place origin_;
   std::vector<Access> read_;  // accesses by which a tile reads inputs
   std::vector<std::pair<Access, TileId>> squares_known_;
-  std::vector<BufferId> scratch_;  // the tile of each store
+  std::vector<BufferId> scratch_;  // the scratch buffer of each store's tile
 };
 
 }  // namespace

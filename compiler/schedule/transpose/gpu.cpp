@@ -1,6 +1,6 @@
 // Transposes on GPUs: a block owns a square of two atoms (loops of the group). The output is contiguous along the
-// vector atom. An input that is contiguous along the second atom is read along it, stored to shared memory with a pitch
-// of one more than the square's side, and read back along the vector atom.
+// vectorised axis, a transposed input along the second atom. Such an input is read along the second atom, stored to
+// shared memory with a pitch of one more than the square's side, and read back along the vectorised axis.
 #include <algorithm>
 
 #include "compiler/kernel/barriers.h"
@@ -36,7 +36,7 @@ class StagedTranspose {
           affine(out_.derived(domain_.atoms[a].name, {affine(kBlockVar)}, kernel.grid, domain_.atoms[a].extent));
       kernel.grid *= domain_.atoms[a].extent;
     }
-    // The place of the team's rows of the square; the team's lanes run along the vector atom.
+    // The place of the team's rows of the square; the team's lanes run along the vectorised axis.
     Place mine = place_;
     mine[domain_.vector] = across;
     mine[domain_.second] = sum(down, affine(kTeamVar, each_));
@@ -62,7 +62,8 @@ class StagedTranspose {
   }
 
  private:
-  // Where a block's square begins along an atom. Also multiplies the grid by the number of squares along the atom.
+  // Returns where a block's square begins along an atom. Also multiplies the grid by the number of squares along the
+  // atom.
   Affine digit(AtomId atom) {
     const int64_t squares = (domain_.atoms[atom].extent + kSide - 1) / kSide;
     const VarId var =
@@ -87,8 +88,8 @@ class StagedTranspose {
     }
   }
 
-  // The tile of an input that is contiguous along the second atom, read back from shared memory; -1: the input is not
-  // contiguous along that atom, so it is loaded where it is needed.
+  // Returns the tile of a transposed input (contiguous along the second atom), read back from shared memory. Returns -1
+  // if the input is not transposed, so that it is loaded where it is needed.
   TileId staged(const Access& access, const Affine& across, const Affine& down,
                 const std::vector<std::vector<Affine>>& row_bound) {
     if (access.strides[domain_.second] != 1 || access.strides[domain_.vector] == 0) return -1;
@@ -128,7 +129,7 @@ class StagedTranspose {
   bool streaming_ = false;
   int64_t each_ = 1;  // rows of the square that a team owns
   Place place_;
-  std::vector<Instr> staging_;  // moves inputs through shared memory
+  std::vector<Instr> staging_;  // instructions that move inputs through shared memory
   size_t put_ = 0;              // number of instructions of staging_ that fill shared memory; they come first
   std::vector<std::pair<Access, TileId>> known_;  // inputs that are staged already
 };

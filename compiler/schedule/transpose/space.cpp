@@ -1,4 +1,4 @@
-// The space of transposes on CPUs.
+// The search space of transposes on CPUs.
 #include "compiler/schedule/axes.h"
 #include "compiler/schedule/transpose/transpose.h"
 
@@ -33,8 +33,8 @@ Space space_transpose(const Graph& group, const Domain& domain, const Machine& m
   const int64_t threads = bytes < 64 << 10 ? 1 : machine.threads;
   const bool cached = bytes <= cache_share(machine);
   const int64_t stream = largest_up_to(values_of(space, kStreamStores), cached ? 0 : 1);
-  // In staged seeds the innermost loop runs along the transposed input's rows. If inputs come from memory, the next
-  // tile is prefetched.
+  // In seeds with the choice `staged`, the innermost loop runs along the transposed input's rows. If inputs come from
+  // memory, the next tile is prefetched.
   const auto staged = [&](int64_t columns, int64_t rows) {
     add_seed(space, {{kTileColumns, columns},
                      {kTileRows, rows},

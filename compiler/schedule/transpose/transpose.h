@@ -11,16 +11,16 @@
 
 namespace wl {
 
-// Whether a group is lowered as such a map on a CPU: vectors must have several lanes, the extents of both atoms must be
-// multiples of their length, and every output must be computed or be a plain copy of an input. Other maps are lowered
-// as loops with strided loads.
+// Whether a group is lowered as a transpose on a CPU. Vectors must have several lanes, the extents of both atoms must
+// be multiples of their length, and every output must be computed or be a plain copy of an input. Other maps are
+// lowered as loops with strided loads.
 bool transposes(const Domain& domain, const Machine& machine);
 Space space_transpose(const Graph& group, const Domain& domain, const Machine& machine);
 absl::StatusOr<Kernel> lower_transpose(const Graph& group, const Domain& domain, const Schedule& schedule,
                                        const Machine& machine);
 
-// Lowers such maps for GPUs: squares of kStagedSide x kStagedSide elements go through shared memory, and a team has
-// kStagedSide threads. Returns an error where the schedule's teams have other sizes or cannot share a square evenly.
+// Lowers transposes for GPUs: squares of kStagedSide x kStagedSide elements go through shared memory, and a team has
+// kStagedSide threads. Returns an error if the schedule's teams have other sizes or cannot share a square evenly.
 absl::StatusOr<Kernel> lower_gpu_transpose(const Graph& group, const Domain& domain, const Schedule& schedule,
                                            const Machine& machine);
 
