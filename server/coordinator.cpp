@@ -32,22 +32,22 @@ namespace wl {
 namespace {
 
 constexpr auto kDrain = std::chrono::seconds(8);
-// More threads than cores: calls that write to the store mostly wait for its next commit, which they share.
+// There are more threads than cores, since calls that write mostly wait for the store's next commit, which they share.
 constexpr int kQuickThreads = 16, kSlowThreads = 4;
 constexpr size_t kMaxQueued = 4096;  // limit on calls that wait for a thread, in each pool
 
-// Limits of a connection, by which peers that do not speak HTTP/2 or have vanished are noticed.
+// Limits of a connection, by which the server notices peers that do not speak HTTP/2 or have vanished.
 constexpr std::pair<const char*, int> kConnectionLimits[] = {
     {GRPC_ARG_MAX_CONCURRENT_STREAMS, 2'000},
     {GRPC_ARG_SERVER_HANDSHAKE_TIMEOUT_MS, 10'000},
     {GRPC_ARG_KEEPALIVE_TIME_MS, 30'000},
     {GRPC_ARG_KEEPALIVE_TIMEOUT_MS, 20'000},
     {GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1},
-    {GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0},  // no limit: a long poll has no data
+    {GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0},  // pings are not limited: a long poll sends no data
     {GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, 10'000},
 };
 
-// Reads the ranker. One that the options name must be readable; an unreadable one beside the store is skipped.
+// Reads the ranker. A file that the options name must be readable; an unreadable file beside the store is skipped.
 absl::StatusOr<Ranker> ranker_for(const CoordinatorOptions& options) {
   if (options.ranker == "none") return Ranker();
   if (!options.ranker.empty()) return read_ranker(options.ranker);
@@ -57,7 +57,7 @@ absl::StatusOr<Ranker> ranker_for(const CoordinatorOptions& options) {
   return Ranker();
 }
 
-// Measures how long commits take. The store's writer thread calls it.
+// Returns a function that measures how long commits take; the store's writer thread calls that function.
 std::function<void(const char*)> commit_timer(Metrics* metrics) {
   using Clock = std::chrono::steady_clock;
   return [metrics, begun = Clock::time_point()](const char* point) mutable {
@@ -85,7 +85,7 @@ struct Coordinator::Impl {
   std::shared_ptr<const SigningKey> signing;
   std::vector<Signer> signers;
   std::unique_ptr<grpc::Server> server;
-  std::vector<std::unique_ptr<Doors>> doors;  // by index of the address
+  std::vector<std::unique_ptr<Doors>> doors;  // doors of each address, by its index
   std::vector<std::string> addresses;
   std::unique_ptr<Listener> listener;  // null: in-process only
   std::unique_ptr<Web> web;            // null: no web pages are served
@@ -112,8 +112,8 @@ Coordinator::~Coordinator() {
   stop();
 }
 
-// Loads the keys of trusted signers. This coordinator's own key is one of them, since records that it signed may come
-// back.
+// Loads the keys of trusted signers. This coordinator's own key is one of them, since other coordinators may return
+// records that it signed.
 absl::Status Coordinator::Impl::open_trust(const CoordinatorOptions& options) {
   if (!options.signing_key.empty()) {
     WL_ASSIGN_OR_RETURN(signing, SigningKey::open(options.signing_key));
@@ -198,7 +198,7 @@ absl::Status Coordinator::Impl::open(const CoordinatorOptions& options) {
   upkeep = std::make_unique<Upkeep>(store.get(), options.upkeep);
   WL_RETURN_IF_ERROR(open_trust(options));
   replies = std::make_unique<ReplyCache>(options.reply_bytes);
-  // Must exist before the upstream and the engine, which wake it.
+  // The object `vouching` must exist before the upstream and the engine, whose callbacks wake its thread.
   if (signing != nullptr)
     vouching = std::make_unique<Vouching>(Vouching::Parts{store.get(), signing.get(), own_and(signers), options.build,
                                                           [this](const std::string& key) { replies->drop(key); }});
@@ -352,7 +352,7 @@ absl::Status Coordinator::start(const CoordinatorOptions& options) {
     impl.close();
     return status;
   }
-  // Connections that came in before this line have waited in the sockets' backlogs.
+  // Connections that arrived before the listener starts here have waited in the sockets' backlogs.
   if (impl.listener != nullptr) {
     impl.listener->start([&impl](int fd, size_t address) { impl.doors[address]->take(fd); });
   }

@@ -30,10 +30,10 @@ struct CoordinatorOptions : EngineSettings {
   // must be a loopback address; with it every port speaks TLS.
   std::string listen;
   TlsFiles tls;
-  std::string http;         // "HOST:PORT" of web pages, metrics and health (server/metrics/http.h); empty: none
-  std::string signing_key;  // file of the private key that signs records, created if missing; empty: records are
-                            // unsigned
-  std::string callers;  // file of callers and their rights (server/services/callers.h); empty: as a file without rows
+  std::string http;  // "HOST:PORT" of web pages, metrics and health (server/metrics/http.h); empty: none
+  // File of the private key that signs records, created if it is missing. Empty: records are not signed.
+  std::string signing_key;
+  std::string callers;  // file of callers and their rights (server/services/callers.h); empty: same as an empty file
   // Trust domains whose certificates may name a role (AuthorizerOptions::trust_domains); empty: only rows of `callers`
   // give roles.
   std::string trust_domains;
@@ -41,30 +41,30 @@ struct CoordinatorOptions : EngineSettings {
   // upstream are accepted whoever signed them, and no coordinator may offer records.
   std::string signers;
   UpstreamOptions upstream;
-  int max_connections = 0;  // open at once; 0: chosen by the listener (server/listener.h)
+  int max_connections = 0;  // limit on open connections; 0: chosen by the listener (server/listener.h)
   // A connection is closed after this time without a call, also before its first call. This project's own clients close
   // theirs sooner (proto/rpc.cpp).
   int silence_ms = 10'000;
   // Called once, on any thread, when the store no longer knows what is on the disk (StoreOptions::on_broken). From then
-  // on it serves nothing: the process must call stop() and end.
+  // on the store serves nothing: the process must call stop() and end.
   std::function<void(const absl::Status&)> on_broken = {};
-  // Compiles the sources of promoted kernels on this machine (server/engine/engine.h); empty: it cannot compile.
+  // Compiles the sources of promoted kernels on this machine (server/engine/engine.h). Empty: nothing is compiled here.
   Build build = {};
-  const Compiler* compiler = nullptr;  // for tests: a replacement (server/jobs/compiler.h); null: the real one
+  const Compiler* compiler = nullptr;  // for tests: replaces the compiler (server/jobs/compiler.h); null: not replaced
   // File of a learned cost model (server/training.h). Empty: the file beside the store, if it exists and can be read;
   // "none": no model.
   std::string ranker;
-  // Limit for blobs and answers of Inspect that are in transfer at the same time; at least the size of the largest
-  // allowed blob.
+  // Limit on the bytes of blobs and of answers of Inspect that are in transfer at the same time; at least the size of
+  // the largest allowed blob.
   int64_t max_transfer_bytes = 256ll << 20;
-  int64_t max_waiting_calls = 20'000;  // long polls, watches and calls of Attend that are open at once
+  int64_t max_waiting_calls = 20'000;  // limit on open long polls, watches and calls of Attend
   int64_t reply_bytes = 64 << 20;      // size of the cache of encoded replies with records
   UpkeepOptions upkeep;                // backups, and size limits of the store
   int64_t max_store_pages = 0;         // for tests: pages of 4 KiB at which the store is full; 0: no limit
 };
 
-// Returns the id of the process that holds the store for one command, if start() was Unavailable for that reason alone,
-// so that a later attempt will succeed; nullopt for every other status.
+// If start() returned Unavailable only because another process holds the store for the duration of one command, returns
+// the id of that process: a later start() will succeed. Returns nullopt for every other status.
 std::optional<std::string> in_use_by(const absl::Status& status);
 
 class Coordinator {

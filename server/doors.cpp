@@ -8,9 +8,9 @@
 namespace wl {
 namespace {
 
-// Doors are made with the server, and what is known of a door's callers never changes. So many users can be told
-// apart, beside the user of this process and root, who have doors from the start; further ones go by the last door, as
-// users of whom nothing is known.
+// All doors are made together with the server, and what is known of a door's callers never changes. So only this many
+// users can be told apart, beside the user of this process and root, who have doors from the start. All further users
+// share the last door, as users of whom nothing is known.
 constexpr size_t kMostUsers = 16;
 
 std::set<uid_t> operators() {

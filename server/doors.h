@@ -1,5 +1,5 @@
-// The ways into a server: a connection that the listener took goes in by the door of its caller, so that the guard of
-// the door (server/services/authorizer.h) knows who makes a call.
+// Doors: the entrances of a gRPC server. Every connection that the listener accepts enters by the door of its caller,
+// so that the door's guard (server/services/authorizer.h) knows who makes a call.
 #pragma once
 
 #include <grpcpp/grpcpp.h>
@@ -17,7 +17,7 @@ class Doors {
   // Adds the doors of `kind` to a server that is being built. `authorizer` must outlive the server.
   Doors(Door kind, Authorizer* authorizer, grpc::ServerBuilder* builder);
 
-  // Gives a connection to the server, which owns it from then on. One thread.
+  // Gives the connection `fd` to the server, which owns it from then on. To be called by one thread only.
   void take(int fd);
 
  private:
@@ -27,10 +27,10 @@ class Doors {
   };
 
   One& door_of(int fd);
-  One& give_door(uid_t uid);  // the next one that nobody has
+  One& give_door(uid_t uid);  // gives the user the next door that has no user yet
 
   const Door kind_;
-  std::vector<One> doors_;          // of a unix socket: one for each user, and the last for those beyond
+  std::vector<One> doors_;          // for a unix socket: one for each user, and the last one for all further users
   std::map<int64_t, size_t> used_;  // door by uid
 };
 

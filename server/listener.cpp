@@ -24,9 +24,9 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr int64_t kReservedDescriptors = 128;  // kept for the store, object files and gRPC itself
-constexpr int64_t kMostConnections = 4096;     // default limit; a connection takes some ten kilobytes
-constexpr int kMostKept = 64;                  // at most this many of them are reserved for unix sockets
+constexpr int64_t kReservedDescriptors = 128;  // descriptors kept for the store, object files and gRPC itself
+constexpr int64_t kMostConnections = 4096;     // default limit; a connection takes some ten kilobytes of memory
+constexpr int kMostKept = 64;                  // most connections that are reserved for unix sockets
 constexpr auto kCountEvery = std::chrono::milliseconds(20);
 constexpr auto kLogEvery = std::chrono::seconds(1);
 constexpr int kRetryMs = 50;  // pause after accept4() failed for lack of memory or descriptors
@@ -42,7 +42,7 @@ absl::StatusOr<sockaddr_un> parse_path(const std::string& path) {
   return address;
 }
 
-// Removes a socket file on which no process listens, as a killed process leaves it.
+// Removes a socket file on which no process listens, such as a killed process leaves behind.
 absl::Status clear_socket(const sockaddr_un& address) {
   const char* const path = address.sun_path;
   struct stat found = {};
@@ -57,7 +57,7 @@ absl::Status clear_socket(const sockaddr_un& address) {
   if (failed == 0)
     return absl::UnavailableError(
         cat("listen address unix:", path, ": is in use by another process; stop it or choose another path"));
-  if (failed != ECONNREFUSED)  // such as a socket of another user, on which somebody may well listen
+  if (failed != ECONNREFUSED)  // such as EACCES for the socket of another user, who may be listening
     return absl::UnavailableError(cat("listen address unix:", path,
                                       ": whether another process listens there cannot be told (", std::strerror(failed),
                                       "); remove the file or choose another path"));
@@ -122,7 +122,7 @@ absl::Status Listener::open_port(size_t address, const std::string& name, bool t
   const size_t before = ends_.size();
   absl::Status status;
   for (const addrinfo* one = found; one != nullptr && !absl::IsUnavailable(status); one = one->ai_next) {
-    // If the host name has several addresses and port 0 was asked for, all get the port of the first.
+    // If the host name has several addresses and port 0 was asked for, all of them get the port that the first one got.
     const auto port = htons(static_cast<uint16_t>(ports_[address]));
     if (port != 0 && one->ai_family == AF_INET) reinterpret_cast<sockaddr_in*>(one->ai_addr)->sin_port = port;
     if (port != 0 && one->ai_family == AF_INET6) reinterpret_cast<sockaddr_in6*>(one->ai_addr)->sin6_port = port;
@@ -140,10 +140,10 @@ absl::Status Listener::listen_on(int family, const void* at, uint32_t size, size
   const int yes = 1;
   if (family != AF_UNIX) {
     setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
-    setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);  // Accepted connections inherit it.
+    setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);  // Accepted connections inherit this option.
   }
   const bool bound = bind(fd, static_cast<const sockaddr*>(at), size) == 0;
-  // The mode is restricted before listen(), until which no process can connect.
+  // The file's mode is restricted before listen(), since processes can connect only after that call.
   if (bound && family == AF_UNIX) {
     paths_.push_back(name.substr(5));
     chmod(paths_.back().c_str(), 0600);
@@ -245,14 +245,14 @@ bool Listener::accept_one(const End& end) {
   return true;
 }
 
-// Whether no further connection of this peer fits. The last places are reserved for unix sockets (`peer` is empty), by
-// which the operator connects.
+// Whether no further connection of this peer fits. The last places are reserved for unix sockets (their `peer` is
+// empty), by which the operator connects.
 bool Listener::full(const std::string& peer) const {
   const int kept = peer.empty() ? 0 : std::min(kMostKept, max_connections_ / 8);
   return static_cast<int>(open_.size()) >= max_connections_ - kept;
 }
 
-// Whether a peer has three quarters of all connections open, the most that it may have. Unix sockets have no such
+// Whether a peer has as many connections open as one peer may have: three quarters of all. Unix sockets have no such
 // limit, since their callers are known users of this machine.
 bool Listener::has_enough(const std::string& peer) const {
   const auto count = of_peer_.find(peer);

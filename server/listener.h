@@ -23,9 +23,10 @@ int64_t raise_descriptor_limit();
 
 struct ListenOptions {
   std::vector<std::string> addresses;  // "HOST:PORT" or "unix:PATH"
-  bool tls = false;                    // without it every HOST must be a loopback address
+  bool tls = false;                    // if not set, every HOST must be a loopback address
   bool every_user = false;  // whether all users of this machine may connect to unix sockets, or only the owner
-  int max_connections = 0;  // open at once; 0: as many as the descriptor limit allows, 4096 at most
+  // Limit on open connections; 0: as many as the descriptor limit allows, but at most 4096.
+  int max_connections = 0;
 };
 
 class Listener {
@@ -41,15 +42,15 @@ class Listener {
 
   int port(size_t address) const { return ports_[address]; }  // 0 for "unix:PATH"
   int max_connections() const { return max_connections_; }
-  // Must be called once. `take` is called on the listener's thread with every accepted connection and the index of its
-  // address in ListenOptions. It owns the descriptor from then on.
+  // Begins to accept connections; must be called once. `take` is called on the listener's thread with the descriptor of
+  // every accepted connection, which `take` owns from then on, and with the index of its address in ListenOptions.
   using Take = std::function<void(int fd, size_t address)>;
   void start(Take take);
-  void stop();  // Connections that were accepted stay open.
+  void stop();  // Stops accepting; accepted connections stay open.
 
  private:
   struct Refused {
-    int64_t connections = 0;  // refused since the last log line
+    int64_t connections = 0;  // connections refused since the last log line
     std::chrono::steady_clock::time_point logged;
   };
 
@@ -70,13 +71,13 @@ class Listener {
   void refuse(const char* why);
 
   std::vector<End> ends_;
-  std::vector<std::string> paths_;  // of unix sockets, removed by stop()
-  std::vector<int> ports_;          // by index of the address; 0: not a port
+  std::vector<std::string> paths_;  // files of unix sockets, removed by stop()
+  std::vector<int> ports_;          // port by index of the address; 0: a unix socket
   int max_connections_ = 0;
   int wake_ = -1;
   Take take_;
   std::thread thread_;
-  // The following are used by the listener's thread only. gRPC does not report when it closes a connection, so a
+  // The listener's thread alone uses the following members. gRPC does not report when it closes a connection, so a
   // connection counts as closed once its descriptor no longer refers to the same socket (inode).
   struct Open {
     ino_t socket;
@@ -85,7 +86,8 @@ class Listener {
   std::map<int, Open> open_;
   std::map<std::string, int> of_peer_;
   std::chrono::steady_clock::time_point counted_;
-  int spare_ = -1;  // spare descriptor, closed to accept and refuse a connection when none is left
+  // A spare descriptor: when no other is left, it is closed so that a connection can be accepted and refused.
+  int spare_ = -1;
   Refused refused_;
 };
 

@@ -43,7 +43,7 @@ absl::StatusOr<TrainingRows> training_rows(Store& store) {
   TrainingRows out;
   for (const RecordRow& row : records) {
     WL_ASSIGN_OR_RETURN(const std::vector<PhaseTrial> trials, store.trials(row.search_id));
-    // All trials of a group for which this version has no kernel are left out.
+    // If this version has no kernel for a group, all trials of the group are left out.
     if (!add_rows(row.record, trials, &out).ok()) out.left_out += static_cast<int>(trials.size());
   }
   return out;

@@ -14,7 +14,8 @@ Vouching::Vouching(Parts parts) : parts_(std::move(parts)), thread_([this] { ser
 
 Vouching::~Vouching() {
   {
-    const std::lock_guard lock(mutex_);  // so that serve() cannot miss the wake-up between its test and its wait
+    // Without the lock, serve() could miss the wake-up between its test and its wait.
+    const std::lock_guard lock(mutex_);
     stopping_ = true;
   }
   changed_.notify_all();
@@ -30,7 +31,7 @@ void Vouching::wake() {
 }
 
 void Vouching::serve() {
-  give_way(kNice);  // applies to the compilers that it starts, too
+  give_way(kNice);  // also slows the compilers that this thread starts
   for (;;) {
     {
       std::unique_lock lock(mutex_);
@@ -57,7 +58,7 @@ bool Vouching::go_through(int64_t* seen, const std::function<absl::Status(const 
   }
 }
 
-// Signing that is interrupted by the end of the process is started again by the next process.
+// Signs all served records again, if necessary. If this process ends meanwhile, the next one starts from the beginning.
 void Vouching::sign_anew() {
   const auto should = parts_.store->should_sign_anew();
   if (!should.ok() || !*should) return;
@@ -68,7 +69,8 @@ void Vouching::sign_anew() {
   const bool all = go_through(&seen, [&](const KernelRecord& record) {
     const absl::Status trusted = check_signature(record, parts_.signers);
     if (absl::IsDataLoss(trusted)) spdlog::error("{}", std::string(trusted.message()));
-    if (!trusted.ok()) return absl::OkStatus();  // unsigned (older version), or signed by another coordinator
+    // The record is unsigned (from an older version), or another coordinator has signed it.
+    if (!trusted.ok()) return absl::OkStatus();
     done = parts_.store->sign_anew(record);
     if (done.ok()) parts_.changed(record.key);
     return done;

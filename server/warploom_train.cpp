@@ -1,4 +1,4 @@
-// warploom-train: trains a ranker from the trials of a store, for coordinators that start afterwards.
+// The program warploom-train: trains a ranker from the trials of a store, for coordinators that are started later.
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <filesystem>

@@ -261,7 +261,7 @@ int run_token(const Daemon& daemon) {
   return 0;
 }
 
-// Fills in the options. Returns an exit code if the program has to end at once, with or without an error.
+// Fills in the options. Returns an exit code if the program has to end at once, because of an error or otherwise.
 std::optional<int> read_options(int argc, char** argv, Daemon* daemon) {
   CLI::App app("warploomd: the coordinator of Warploom. Hands out tuning work and keeps what it found.");
   app.footer("Example: warploomd --store /var/lib/warploom/store.db --listen unix:/run/warploom.sock");
@@ -314,8 +314,8 @@ std::optional<int> read_options(int argc, char** argv, Daemon* daemon) {
   return std::nullopt;
 }
 
-// Returns the sandbox in which compilers run: bubblewrap if it works on this machine, else none. This is tested once,
-// at the first build.
+// Returns the sandbox in which compilers run: bubblewrap if it works on this machine, else none. Whether it works is
+// tested once, at the first compilation.
 wl::Sandbox box_of_builds() {
   static const wl::Sandbox kBox = [] {
     const absl::StatusOr<std::string> folder = wl::temporary_folder();
@@ -345,8 +345,8 @@ wl::Build builder() {
   };
 }
 
-// Waits for one of the signals. Every minute it returns freed memory to the system: it lies scattered in the heap, so
-// without this the process would grow for hours although it uses no more.
+// Waits for one of the signals. Freed memory lies scattered in the heap, so the process would grow for hours although
+// it uses no more. Therefore freed memory is returned to the system every minute.
 void wait_for_signal(const sigset_t& signals) {
   constexpr timespec kTrim = {.tv_sec = 60, .tv_nsec = 0};
   while (sigtimedwait(&signals, nullptr, &kTrim) < 0) malloc_trim(0);
@@ -356,16 +356,16 @@ void wait_for_signal(const sigset_t& signals) {
 
 int main(int argc, char** argv) {
   wl::explain_uncaught("warploomd", kInternal);
-  mallopt(M_ARENA_MAX, 4);  // otherwise malloc makes a heap for each of the many threads
+  mallopt(M_ARENA_MAX, 4);  // otherwise malloc makes one arena for each of the many threads
   Daemon daemon;
   if (const std::optional<int> code = read_options(argc, argv, &daemon)) return *code;
   wl::CoordinatorOptions& options = daemon.options;
-  // gRPC's messages go to the debug log: this program reports errors, such as a port in use, itself.
+  // gRPC's messages go to the debug log, because this program itself reports errors such as a port in use.
   gpr_set_log_verbosity(GPR_LOG_SEVERITY_ERROR);
   gpr_set_log_function([](gpr_log_func_args* line) { spdlog::debug("gRPC: {}", line->message); });
 
-  // Signals are blocked before any thread starts, so that all threads inherit that and only wait_for_signal() takes
-  // them.
+  // Signals are blocked before any thread starts: all threads inherit the mask, and only wait_for_signal() takes
+  // signals.
   sigset_t signals;
   sigemptyset(&signals);
   sigaddset(&signals, SIGTERM);
@@ -385,7 +385,7 @@ int main(int argc, char** argv) {
   if (const absl::Status status = coordinator.start(options); !status.ok()) return fail(status);
   const std::string address = absl::StrJoin(coordinator.addresses(), ",");
   spdlog::info("serving on {}, store {}", address, options.store);
-  // Scripts that asked for port 0 read the bound port from this line.
+  // Scripts that asked for port 0 read the bound port from the line printed here.
   std::printf("listening on %s\n", address.c_str());
   if (const std::string http = coordinator.http_address(); !http.empty()) std::printf("metrics on %s\n", http.c_str());
   std::fflush(stdout);

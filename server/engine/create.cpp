@@ -1,5 +1,5 @@
-// A new job: it is answered from the store if that has the whole answer or a record of every group, and planned
-// otherwise.
+// Creates jobs. A job is answered from the store if the store has the answer to the whole job or a record of every
+// group; otherwise the job is planned.
 #include <algorithm>
 #include <functional>
 #include <future>
@@ -37,7 +37,7 @@ int64_t missing_groups(const JobPlan& plan, const Records& records, const TuneOp
   });
 }
 
-// Blocks until `work` has called back, and returns the problem that it reported.
+// Calls `work`, blocks until it has called back, and returns the problem that it reported.
 std::string wait_for(const std::function<void(const Elsewhere::Done&)>& work) {
   const auto said = std::make_shared<std::promise<std::string>>();
   work([said](const std::string& problem) { said->set_value(problem); });
@@ -109,7 +109,7 @@ absl::StatusOr<NewJob> answer_or_plan(JobRow row, Store& store, const Compiler& 
       if (whole && suffices(*whole, asked)) {
         job.hits = static_cast<int64_t>(whole->result.groups.size());
         answer_job(job.row, std::move(whole->result));
-        job.result_id.clear();  // the store has this whole answer already
+        job.result_id.clear();  // the store has this answer already
         return job;
       }
     }

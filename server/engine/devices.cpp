@@ -9,8 +9,8 @@
 namespace wl {
 namespace {
 
-// Whether a GPU runs the code of another architecture. CUDA code runs on later architectures of the same generation,
-// except code for one architecture alone ("sm_90a").
+// Whether a GPU runs code that was compiled for another architecture. CUDA code runs on later architectures of the same
+// generation, unless it was compiled for one architecture alone ("sm_90a").
 bool runs_code_of(std::string_view device, std::string_view code) {
   constexpr std::string_view kCuda = "cuda:sm_";
   if (!device.starts_with(kCuda) || !code.starts_with(kCuda)) return device == code;
@@ -45,7 +45,7 @@ std::optional<Device> device_as(const Device& device, const std::string& target)
   const bool simulates = (*row)->family == "sim" && (*best)->family == "cpu";
   if ((*best)->family != "cpu" && !runs_code_of(device.target, target)) return std::nullopt;
   if (!simulates && ((*row)->family != (*best)->family || (*row)->lanes > (*best)->lanes)) return std::nullopt;
-  // Dot products of bf16 or i8 words need instructions that a device of more lanes may lack.
+  // Dot products of bf16 or i8 words need instructions that a device may lack although it has more lanes.
   const Arithmetic &wants = (*row)->arithmetic, &has = (*best)->arithmetic;
   if (!simulates && (wants.dot_bf16 > has.dot_bf16 || wants.dot_i8 > has.dot_i8)) return std::nullopt;
   Device narrower = device;

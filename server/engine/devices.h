@@ -10,17 +10,17 @@
 namespace wl {
 
 // Whether a worker's device can measure for a job whose device is `wanted`: it is the same machine with the same
-// compilers (and the same library, if the job uses one), and it has that target or can run it.
+// compilers (and the same library, if the job uses one), and it has the same target or can run code for that target.
 bool serves(const Device& worker, const Device& wanted);
 bool any_serves(const std::vector<Device>& worker, const Device& wanted);
 // Returns the class of a device: devices of one class serve the same batches of a team.
 std::string class_of(const Device& device, const std::string& team);
-// Whether a worker of one team serves jobs of another; a worker without a team ("") serves all.
+// Whether a worker of one team serves jobs of another team; a worker without a team ("") serves jobs of all teams.
 bool serves_team(const std::string& worker, const std::string& wanted);
-// Returns the device as a job sees it that allows `libraries` (TuneOptions::libraries): without a library that the job
+// Returns the device as seen by a job that allows `libraries` (TuneOptions::libraries): without a library that the job
 // does not allow. Returns nullopt if the device lacks the library that the job asks for.
 std::optional<Device> device_with(const Device& device, const std::string& libraries);
-// Returns the device with `target` in place of its own target; nullopt if it cannot run that target.
+// Returns the device with `target` in place of its own target; nullopt if the device cannot run code for that target.
 std::optional<Device> device_as(const Device& device, const std::string& target);
 
 }  // namespace wl

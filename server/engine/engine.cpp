@@ -44,11 +44,11 @@ const Compiler& Engine::compiler() const {
 }
 
 absl::Status Engine::start() {
-  // Read here and not on the engine's thread, which may run later: a job that is created from now on is handed to that
-  // thread together with its plan, so it must not be among these.
+  // The unfinished jobs are read here and not on the engine's thread, which may run later: a job that is created from
+  // now on is handed to that thread together with its plan, so it must not be among these jobs.
   WL_ASSIGN_OR_RETURN(std::vector<JobRow> unfinished, impl_->store->unfinished_jobs());
   Impl* const impl = impl_.get();
-  // Clients that watch these jobs find a view at once.
+  // Clients that watch these jobs find a view from the start.
   for (const JobRow& row : unfinished) {
     impl->views.begin(row.id, job_of(row));
     impl->memory.keep_anyway(row.id, plan_bytes(row.graph));
@@ -163,7 +163,7 @@ absl::StatusOr<Job> Engine::cancel(int64_t id) {
 absl::StatusOr<std::shared_ptr<JobWatch>> Engine::watch(int64_t id, uint64_t seen, TellJob tell) {
   std::shared_ptr<JobWatch> watch = impl_->views.watch(id, seen, tell);
   if (impl_->views.find(id) != nullptr) return watch;
-  // Without a view the job is done, or has just been created and will get one.
+  // A job without a view is done, or was created just now and will soon get a view.
   absl::StatusOr<Job> job = get(id);
   if (!job.ok()) {
     impl_->views.unwatch(watch);
@@ -191,7 +191,7 @@ absl::StatusOr<uint64_t> Engine::register_worker(const std::string& name, uint64
   }
   const uint64_t given = *added;
   if (given != epoch) impl_->leases.welcome(name);
-  // The older process of this name is gone: its leases are ended now instead of by their deadlines.
+  // The older process of the worker is gone, so its leases are ended now instead of at their deadlines.
   impl_->loop.post([impl = impl_.get(), orphans = impl_->leases.of_older_processes(name, given), devices, team] {
     for (const Leases::Owned& orphan : orphans) impl->leases.end(orphan, LeaseEnd::kSuperseded);
     impl->jobs.plan_queued();
@@ -202,7 +202,7 @@ absl::StatusOr<uint64_t> Engine::register_worker(const std::string& name, uint64
 }
 
 absl::StatusOr<RevokedRows> Engine::revoke(const std::string& principal) {
-  // Live searches come first, so that they promote nothing more that this principal measured.
+  // The principal is first removed from live searches, so that they promote nothing more that it measured.
   std::promise<void> refuted;
   impl_->loop.post([&, impl = impl_.get()] {
     impl->searches.revoke(principal);

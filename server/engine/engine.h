@@ -1,7 +1,7 @@
 // The job engine: turns jobs into searches, searches into rounds, rounds into leases, and results into records. One
 // thread, the engine's thread, owns all jobs and searches and processes events; calls of services use the store and
 // those parts that have a lock (leases, workers, views of jobs). impl.h joins the parts and gives the order of their
-// locks. Everything that the engine knows beyond the store can be derived from it, so a restarted engine resumes its
+// locks. Everything that the engine keeps in memory can be derived from the store, so a restarted engine resumes its
 // work.
 #pragma once
 
@@ -31,56 +31,58 @@ struct Elsewhere {
   std::function<void(const Done& done)> find_devices = {};
 };
 
-// Returns the machine of a principal's workers as a row of the callers file says it; "" if no row does, and then what
-// the workers say counts.
+// Returns the machine on which a principal's workers run, if a row of the callers file names it; "" if no row does:
+// then the machine that the workers themselves report is taken.
 using MachineRow = std::function<std::string(const std::string& principal)>;
 
 // Result of compiling a source with the coordinator's own compilers.
 struct Built {
   std::string object_sha256;  // SHA-256 of the object; empty: it could not be built, for the reason `why`
-  std::string compiler;  // compiler of the source with version, as compiler_of() returns it; empty: not on this machine
+  std::string compiler;       // name and version of the compiler (compiler_of()); empty: this machine does not have it
   std::string why;
 };
-// Compiles a source. Returns soon, without an object, once another thread sets `cancel`.
+// Compiles a source. Once another thread sets `cancel`, returns soon and without an object.
 using Build = std::function<Built(const Source&, const std::atomic<bool>& cancel)>;
 
 // The options of a coordinator that its engine obeys.
 struct EngineSettings {
-  // Embedded mode: the worker runs on this machine, so no lease is given while the coordinator itself computes, which
-  // would disturb timings. The store is then held for one command only; in_use_by() (server/coordinator.h) tells
-  // another process that finds it held.
+  // Embedded mode: the worker runs on the coordinator's machine, so no lease is given while the coordinator itself
+  // computes, which would disturb timings. Such a process holds the store only for the duration of one command; another
+  // process that finds the store held learns this from in_use_by() (server/coordinator.h).
   bool share_machine = false;
-  // Whether kernels that were made with other compilers or another driver are verified again when a worker with new
-  // ones registers.
+  // Whether kernels that were made with other compilers or another driver are verified again when a worker registers
+  // that has newer compilers or another driver.
   bool reverify = false;
-  double lease_s = 15;   // a lease ends when it is not renewed for this time
-  double stuck_s = 180;  // a lease is lost after this time without progress of its runner, although it is renewed
-  // A batch that one worker has had for this time (if the usual time of such batches is known: for several times that)
-  // is given to another worker that waits (server/engine/bounds/overdue.h).
+  double lease_s = 15;   // seconds after which a lease ends if the worker does not renew it
+  double stuck_s = 180;  // seconds without progress of the runner after which a lease is lost, although it is renewed
+  // Seconds after which a leased batch is given to another worker that waits for work; where the usual time of such
+  // batches is known, several times that time instead (server/engine/bounds/overdue.h).
   double patience_s = 60;
   int check_threads = 2;          // threads of the pool for plans, checks and proposals
-  int64_t plan_memory_bytes = 0;  // limit for the graphs and plans of all unfinished jobs (plan_memory.h); 0: no limit
+  int64_t plan_memory_bytes = 0;  // limit on memory for the graphs and plans of all unfinished jobs; 0: no limit
 };
 
 struct EngineOptions : EngineSettings {
   // Adds the coordinator's signed statement that build() makes the record's object from its source. Called on the
   // engine's thread.
   std::function<void(KernelRecord*)> vouch = {};
-  Build build = {};  // takes seconds; called on pool threads. Empty: nothing is built
+  Build build = {};  // compiles promoted kernels, which takes seconds, on pool threads. Empty: nothing is compiled
   // Called on the engine's thread when a key has a new record.
   std::function<void(const std::string& key)> promoted = {};
   RulesOf rules = [](const std::string&) { return TeamRules(); };
-  MachineRow machine_row = [](const std::string&) { return std::string(); };  // called on any thread
+  // Reads the machine of a principal's workers from the callers file. Called on any thread.
+  MachineRow machine_row = [](const std::string&) { return std::string(); };
   Elsewhere elsewhere = {};
   // For metrics; called on any thread. lease_ended is called for leases that end without a report.
   std::function<void(const std::vector<Trial>&)> stored = [](const auto&) {};
   std::function<void(LeaseEnd)> lease_ended = [](LeaseEnd) {};
-  std::function<void(Reverified)> reverified = [](Reverified) {};  // its outcome; called on the engine's thread
-  // Numbers of groups of a new job with a sufficient record in the store, and without.
+  // Called on the engine's thread with the outcome of verifying a record again.
+  std::function<void(Reverified)> reverified = [](Reverified) {};
+  // Called for a new job with the numbers of its groups that have, and have not, a sufficient record in the store.
   std::function<void(int64_t hits, int64_t misses)> looked_up = [](int64_t, int64_t) {};
   std::function<void(JobState)> job_ended = [](JobState) {};
-  // Seconds from the start of a search until its first correct kernel, and until the fastest kernel of its rounds. Not
-  // called for searches that began before this process.
+  // Called with the seconds from the start of a search until its first correct kernel, and until the fastest kernel of
+  // its rounds; not called for searches that began before this process.
   std::function<void(double)> first_kernel = [](double) {}, best_kernel = [](double) {};
 };
 
@@ -105,10 +107,10 @@ enum class RenewOutcome { kOk, kLost, kCancel };
 // A lease that a worker holds, for status pages.
 struct WorkerDoing {
   std::string target;
-  std::string step;    // the step that it reported at its last renewal; empty: it has not renewed yet
+  std::string step;    // the step that the worker named at its last renewal; empty: not renewed yet
   int64_t phase = 0;   // of the batch
   int candidates = 0;  // of the batch
-  double seconds = 0;  // since it was leased, or since the coordinator started if that is later
+  double seconds = 0;  // time since the lease began, or since the coordinator started if that is later
   int64_t search_id = 0;
 };
 struct WorkerView {
@@ -117,10 +119,10 @@ struct WorkerView {
   std::vector<Device> devices;
   bool alive = false;
   int64_t last_seen_ms = 0;
-  std::vector<WorkerDoing> doing;  // its leases, oldest first
+  std::vector<WorkerDoing> doing;  // the worker's leases, oldest first
 };
 
-// All functions may be called from any thread. They return the errors of the store besides those listed.
+// All functions may be called from any thread. Beside the errors listed, they return those of the store.
 class Engine {
  public:
   // `store` and `compiler` must outlive the engine.
@@ -128,7 +130,7 @@ class Engine {
   ~Engine();  // stop()
 
   absl::Status start();  // Starts the threads and resumes the jobs that are not done.
-  void drain(bool on);   // While it is on, no new leases are given; batches that are leased may finish.
+  void drain(bool on);   // While draining is on, no new leases are given; leased batches may finish.
   bool draining();
   bool leaving() const;  // whether leave() was called
   void leave();          // Makes waiting calls return and gives no new leases: the process is about to end.
@@ -139,16 +141,18 @@ class Engine {
   absl::StatusOr<RevokedRows> revoke(const std::string& principal);
 
   // Makes jobs that verify records of other compilers or another driver again, on the devices of live workers that can
-  // run `target` (empty: any). `again`: also records that were verified before and lost. Returns the names of the jobs,
-  // possibly none. A job has at most 256 records; further records get another job when it has succeeded.
+  // run code for `target` (empty: any target). `again`: also records whose earlier verification ended as lost. Returns
+  // the names of the jobs, possibly none. A job has at most 256 records; further records get a job once it has
+  // succeeded.
   absl::StatusOr<std::vector<std::string>> reverify(const std::string& target, bool again);
 
   // --- clients
-  // Makes a job, planned already if its device is known, or returns the one with this `request_id`. `trace`: its trace
-  // id; empty: a new one. `caller`: name of the caller; empty: unknown. `gone` is called repeatedly during planning and
-  // returns whether the caller has gone; planning then ends with Cancelled, and there is no job. InvalidArgument: the
-  // graph or an option is invalid. ResourceExhausted: the team has too many jobs, or the graph needs more memory than
-  // is left in all or for this caller. DeadlineExceeded: planning took the whole budget.
+
+  // Makes a job, planned already if its device is known, or returns the job with this `request_id`. `trace`: the job's
+  // trace id; empty: a new one. `caller`: name of the caller; empty: unknown. `gone` is called repeatedly during
+  // planning and returns whether the caller has gone; planning then ends with Cancelled, and no job is made.
+  // InvalidArgument: the graph or an option is invalid. ResourceExhausted: the team has too many jobs, or the graph
+  // needs more memory than is left in all or for this caller. DeadlineExceeded: planning took the whole budget.
   absl::StatusOr<Job> create(const std::string& request_id, const std::string& graph, const TuneOptions& options,
                              const std::string& label, const std::string& team = "", const std::string& trace = "",
                              const std::function<bool()>& gone = {}, const std::string& caller = "");
@@ -157,49 +161,53 @@ class Engine {
   absl::StatusOr<std::shared_ptr<const void>> memory_for(const std::string& graph, const std::string& caller);
   absl::StatusOr<Job> get(int64_t id);  // NotFound
   absl::StatusOr<Job> cancel(int64_t id);
-  // Calls `tell` with the state of the job, now and after every change, until unwatch(). The state whose version is
+  // Calls `tell` with the state of the job, now and after every change, until unwatch(). A state whose version is
   // `seen` is left out, unless the job is done. `tell` runs on another thread, or on this one before watch() returns;
-  // states that change faster than it returns are skipped. After leave() it gets Unavailable. NotFound: no such job.
+  // while a call of `tell` runs, older states are skipped in favour of the newest. After leave(), `tell` gets
+  // Unavailable. NotFound: no such job.
   absl::StatusOr<std::shared_ptr<JobWatch>> watch(int64_t id, uint64_t seen, TellJob tell);
-  void unwatch(const std::shared_ptr<JobWatch>& watch);  // A call of `tell` may still be running afterwards.
+  void unwatch(const std::shared_ptr<JobWatch>& watch);  // A call of `tell` may still run after it.
   // Returns the device that `options` ask for. NotFound: no such device was ever registered.
   absl::StatusOr<Device> device_for(const TuneOptions& options, const std::string& team = "");
   const Compiler& compiler() const;
 
   // --- workers
+
   // Registers a process of a worker and returns its epoch. `epoch`: the one that the process was given before, or 0. A
-  // worker of a team measures for that team only. `machine`: the machine on which it says it runs ("": unknown).
-  // Workers of one machine do not confirm each other and take turns; a worker of an unknown machine confirms nobody.
-  // `rates`: rates of the devices, in their order, possibly fewer. FailedPrecondition: a newer process has taken the
-  // name.
+  // worker of a team measures for that team only. `machine`: the machine on which the process says that it runs ("":
+  // unknown). Workers of one machine do not confirm each other's kernels and measure in turns; a worker of an unknown
+  // machine confirms nobody's kernels. `rates`: measured rates of the devices, in the order of the devices, possibly
+  // fewer. FailedPrecondition: a newer process has taken the name.
   absl::StatusOr<uint64_t> register_worker(const std::string& name, uint64_t epoch, const std::vector<Device>& devices,
                                            const std::string& team = "", const std::string& machine = "",
                                            const std::vector<MeasuredRates>& rates = {});
-  // A process keeps a call of Attend open from attend() to left(), which is called once for each attend(). When its
-  // last such call has ended, the process is lost unless it is heard from within a second. FailedPrecondition: it is
-  // not registered under this epoch. ResourceExhausted: it has too many open calls.
+  // attend() and left() say that a worker process has begun and ended a call of Attend; every attend() is followed by
+  // one left(). When a process has no open call left, it counts as lost unless it is heard from within a second.
+  // FailedPrecondition: the process is not registered under this epoch. ResourceExhausted: it has too many open calls.
   absl::Status attend(const std::string& name, uint64_t epoch);
   void left(const std::string& name, uint64_t epoch);
   // Whether attend() may be called. Unavailable: leave() was called. FailedPrecondition: as attend().
   absl::Status may_attend(const std::string& name, uint64_t epoch);
   absl::Status put_blob(const std::string& digest, const std::string& bytes);  // as Store::put_blob
   // Waits up to `wait` for work, without blocking: `done` is called exactly once, on another thread or before this
-  // returns. FailedPrecondition: not registered under this epoch. Cancelled: after cancel_acquire(). The result may be
-  // null.
+  // function returns. FailedPrecondition: the worker is not registered under this epoch. Cancelled: cancel_acquire()
+  // was called. The result may be null.
   std::shared_ptr<LeaseCall> acquire(const std::string& name, uint64_t epoch, int max, std::chrono::milliseconds wait,
                                      AcquireDone done);
-  // The caller has gone: the call gets no lease, unless it was answered already. `call` may be null.
+  // Says that the caller has gone: the call gets no lease, unless it was answered already. `call` may be null.
   void cancel_acquire(const std::shared_ptr<LeaseCall>& call);
-  // Only the worker that a lease was granted to may use it; for others renew() returns kLost, report() kStale, and
-  // release() does nothing.
+  // A lease may be used only by the worker that it was granted to; for other workers renew() returns kLost, report()
+  // returns kStale, and release() does nothing.
   RenewOutcome renew(const std::string& worker, const LeaseRef& lease, const std::string& phase, int64_t done);
-  // Unavailable: the coordinator has just started and does not know the batch yet; report again.
+  // Stores the trials of a batch. Unavailable: the coordinator has just started and does not know the batch yet, so the
+  // worker has to report again.
   absl::StatusOr<ReportOutcome> report(const std::string& worker, const std::string& batch_id, const LeaseRef& lease,
                                        std::vector<Trial> trials);
-  void release(const std::string& worker, const LeaseRef& lease, LeaseEnd why);  // gives it back unfinished, for others
-  bool has_lease(const std::string& principal) const;  // whether one of its workers holds a lease
+  // Gives the batch back unfinished, for other workers.
+  void release(const std::string& worker, const LeaseRef& lease, LeaseEnd why);
+  bool has_lease(const std::string& principal) const;  // whether a worker of the principal has a lease
   std::vector<WorkerView> workers();
-  std::map<std::string, int64_t> ready_candidates();  // candidates that wait for a worker, by target
+  std::map<std::string, int64_t> ready_candidates();  // number of candidates that wait for a worker, by target
   std::map<JobState, int64_t> unfinished_jobs();
 
  private:

@@ -27,23 +27,23 @@ inline Clock::duration duration_of(double seconds) {
 
 class EventLoop {
  public:
-  // `idle` is called whenever the last queued work has ended, on the thread that ran it and without the lock.
+  // `idle` is called whenever the last queued work has ended, on the thread that ran that work and without the lock.
   explicit EventLoop(std::function<void()> idle) : idle_(std::move(idle)) {}
   ~EventLoop() { stop(); }
 
-  // Both functions run on the engine's thread: `step` when a search's step is due, `tick` about four times a second.
+  // `step` and `tick` run on the engine's thread: `step` when a search's step is due, `tick` about four times a second.
   void start(int pool_threads, std::function<void(int64_t)> step, std::function<void()> tick);
-  void leave() { leaving_ = true; }          // Any thread. Pool work that checks the flag ends early.
+  void leave() { leaving_ = true; }          // Thread-safe. Ends pool work that checks the flag early.
   bool leaving() const { return leaving_; }  // Any thread.
   const std::atomic<bool>& leaving_flag() const { return leaving_; }
   void stop();  // Waits for running work, drops queued work, and ends the threads.
 
-  void post(std::function<void()> event);    // Any thread. Runs on the engine's thread.
-  void compute(std::function<void()> work);  // Any thread. Runs on a thread of the pool.
-  // Any thread. Runs on a thread of the pool for work that may take minutes; callers take turns there.
+  void post(std::function<void()> event);    // Thread-safe. Runs `event` on the engine's thread.
+  void compute(std::function<void()> work);  // Thread-safe. Runs `work` on a thread of the pool.
+  // Thread-safe. Runs `work` on a thread of the pool for work that may take minutes, where callers take turns.
   void compute_long(std::function<void()> work, const std::string& caller);
-  void mark(int64_t search_id);                 // The engine's thread only. Makes the step of a search due.
-  bool busy() const { return computing_ > 0; }  // Any thread. Whether work is queued or running.
+  void mark(int64_t search_id);                 // Makes the step of a search due. Called on the engine's thread only.
+  bool busy() const { return computing_ > 0; }  // Thread-safe. Whether any work is queued or running.
 
  private:
   void serve();
@@ -57,7 +57,7 @@ class EventLoop {
   std::function<void()> tick_;
   std::atomic<bool> leaving_ = false;
   std::atomic<int> computing_ = 0;  // number of events, steps and pool work that are queued or running
-  std::set<int64_t> due_;           // ids of searches; the engine's thread only
+  std::set<int64_t> due_;           // searches whose step is due, by id; used by the engine's thread only
 
   std::mutex mutex_;  // guards the rest
   std::condition_variable event_queued_, work_queued_;

@@ -13,8 +13,8 @@
 // The order of locks (docs/design/service.md#engine-parts-and-locks):
 //   The mutexes are leaves: a thread that holds one takes no other, calls no other part and runs no SQL. What two parts
 //   need is copied out of the first and then given to the second. EventLoop::busy() takes no lock and may be called
-//   under any. The only exception: the mutex of ReadyQueue may be taken under that of Leases, never the other way
-//   round.
+//   while any mutex is held. The only exception: the mutex of ReadyQueue may be taken under that of Leases, never the
+//   other way round.
 #pragma once
 
 #include <atomic>
@@ -76,27 +76,27 @@ struct Engine::Impl {
             &races,  [this] { leases.recovered(); },
             options, [this](const Device& device, const std::string& team) { go_on_with_winners(device, team); }};
 
-  // Verification of winners of other environments for a device (reverify/find.cpp).
-  // The engine's thread. A worker has registered.
+  // Looks for winners of other environments that a device can verify again (reverify/find.cpp). Called on the engine's
+  // thread when a worker has registered.
   void look_for_winners(const Device& device, const std::string& team);
-  // Any thread. A job of such winners has succeeded: the next winners follow.
+  // Makes jobs for the next such winners after one job of them has succeeded. Thread-safe.
   void go_on_with_winners(const Device& device, const std::string& team);
-  // Any thread. Reads many records, and makes jobs for the winners of a worker's device and team that are for `target`
-  // (empty: any). Returns the names of the jobs. `again`: as Engine::reverify().
+  // Reads many records, and makes jobs for the winners that suit a worker's device and team and are for `target`
+  // (empty: any). Returns the names of the jobs. `again`: as for Engine::reverify(). Thread-safe.
   absl::StatusOr<std::vector<std::string>> queue_winners(const Device& device, const std::string& team,
                                                          const std::string& target, bool again);
   void end_lost();  // the engine's thread
   std::atomic<bool> leaving = false;
-  // Time of the last look for winners, by class of worker; the engine's thread only.
+  // When look_for_winners() last looked, by class of worker; used by the engine's thread only.
   std::map<std::string, Clock::time_point> looked;
 };
 
-// A job that a client asks for, before it is stored; done already if the store has the answer.
+// A job that a client asks for, before it is stored; it is already done if the store has the answer.
 struct NewJob {
   JobRow row;
-  std::optional<JobPlan> plan;   // set if the device is known and no whole answer was found
-  std::string result_id;         // id under which its result is stored as a whole answer; empty: it is not
-  int64_t hits = 0, misses = 0;  // number of groups with a sufficient record in the store, and without
+  std::optional<JobPlan> plan;   // set if the device is known and the store has no answer to the whole job
+  std::string result_id;         // id under which the job's result is stored for later jobs; empty: not stored so
+  int64_t hits = 0, misses = 0;  // numbers of groups with and without a sufficient record in the store
 };
 // Answers a job from the store, or plans it. Records and devices that the store lacks are looked for at the upstream
 // first. If the device is not known yet, the job stays queued, which is no error.

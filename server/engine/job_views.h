@@ -1,5 +1,5 @@
-// The states of unfinished jobs that clients see: copies, which the engine's thread publishes and any thread reads or
-// watches. A job without a view here is read from the store. No function calls another part of the engine.
+// The states of unfinished jobs that clients see: copies, which the engine's thread publishes and any thread may read
+// or watch. Jobs without a view are read from the store instead. No function calls another part of the engine.
 #pragma once
 
 #include <condition_variable>
@@ -23,27 +23,27 @@ inline constexpr auto kTimesEvery = std::chrono::seconds(1);
 
 class JobViews {
  public:
-  // Versions begin with the clock, so a restarted coordinator's versions are larger than those that watchers saw
+  // Version numbers start from the present time, so a restarted coordinator's are larger than those that watchers saw
   // before.
   JobViews();
   ~JobViews();  // leave()
   JobViews(const JobViews&) = delete;
   JobViews& operator=(const JobViews&) = delete;
 
-  void begin(int64_t id, Job job);  // Adds the first view of a job, unless it has one.
+  void begin(int64_t id, Job job);  // Adds the first view of a job that has none.
   // Replaces the view, gives it a new version and tells its watchers, if anything has changed. A change of the elapsed
   // or remaining time alone counts once every kTimesEvery.
   void publish(int64_t id, Job job, Clock::time_point now = Clock::now());
   void forget(int64_t id);
   std::shared_ptr<const Job> find(int64_t id) const;  // null: no view
   std::map<JobState, int64_t> counts() const;         // number of jobs with a view, by state
-  // Calls `tell` with the job's view, now and after every change, unless its version is `seen`; also with views that
-  // begin later. The watch lasts until unwatch(), beyond forget(). `tell` runs on this object's thread, without the
-  // lock, and gets the newest version only; after leave() it gets Unavailable once.
+  // Calls `tell` with the job's view now, unless the view's version is `seen`, and after every change. A job may get
+  // its first view later. The watch lasts until unwatch(), even after forget(). `tell` runs on this object's thread,
+  // without the lock, and gets only the newest version; after leave() it gets Unavailable once.
   std::shared_ptr<JobWatch> watch(int64_t id, uint64_t seen, TellJob tell);
   // Ends the watch; a call of `tell` that has begun may still be running.
   void unwatch(const std::shared_ptr<JobWatch>& watch);
-  void leave();  // Ends all watches, also later ones, with Unavailable.
+  void leave();  // Ends all watches, also those that begin later, with Unavailable.
 
  private:
   struct View {
@@ -52,8 +52,8 @@ class JobViews {
   };
   using Watches = std::multimap<int64_t, std::shared_ptr<JobWatch>>;
 
-  void replace(int64_t id, View& view, Job job, Clock::time_point now);  // with the lock held
-  void make_due(const std::shared_ptr<JobWatch>& watch);                 // with the lock held
+  void replace(int64_t id, View& view, Job job, Clock::time_point now);  // The lock must be held.
+  void make_due(const std::shared_ptr<JobWatch>& watch);                 // The lock must be held.
   void serve();
 
   mutable std::mutex mutex_;  // guards the rest

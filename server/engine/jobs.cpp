@@ -9,8 +9,8 @@ namespace wl {
 
 std::function<absl::Status()> Jobs::waiting_for_job(const ActiveJob& job) const {
   std::optional<Clock::time_point> end = job.deadline;
-  // No limit for a job that was running when the coordinator restarted: even after its budget it needs its plan, to
-  // answer with the records that exist.
+  // The time is not limited for a job that was running when the coordinator restarted: even after its budget is over,
+  // it needs its plan in order to answer with the records that exist.
   const TuneOptions& asked = job.row.options;
   if (!end && job.row.state == JobState::kQueued && asked.budget_s > 0)
     end = Clock::now() + duration_of(asked.budget_s) - std::chrono::milliseconds(unix_ms_now() - job.row.created_ms);
@@ -46,8 +46,8 @@ void Jobs::recover(std::vector<JobRow> rows) {
   }
 }
 
-// When the last job from before the restart is taken up, the searches of all jobs are known, so renewals of leases of
-// no such search are refused from then on.
+// Notes that a job from before the restart was taken up. After the last of them, the searches of all jobs are known, so
+// a renewal of a lease that belongs to none of these searches is refused from then on.
 void Jobs::taken_up(int64_t id) {
   if (recovering_.erase(id) > 0 && recovering_.empty()) recovered_();
 }
@@ -152,8 +152,8 @@ void Jobs::tick(ActiveJob& job) {
                                              asked.target, " has registered; start one and ask again")));
   }
   if (job.reverifying) return advance_reverifying(job);
-  // Searches are stopped before the budget is over, to leave time for promotions: a tenth of it, but at most two
-  // seconds for every group that has a search.
+  // Searches are stopped before the budget is over, to leave time for promotions: a tenth of the budget, but at most
+  // two seconds for every group that has a search.
   const double reserve = std::min(asked.budget_s / 10, 2.0 * static_cast<double>(job.searches.size()));
   if (job.deadline && !job.stopping && Clock::now() > *job.deadline - duration_of(reserve)) {
     job.stopping = true;
@@ -166,8 +166,7 @@ void Jobs::tick(ActiveJob& job) {
     let_go(job);
     advance(job.row.id);
   } else if (Clock::now() - job.published >= kTimesEvery) {
-    // Other changes of a job are published when they happen; only the times and the number of workers change by
-    // themselves.
+    // Only the times and the number of workers change without an event; other changes are published when they happen.
     publish(job);
   }
 }
@@ -191,7 +190,7 @@ void Jobs::on_end(const Search& search) {
   for (int64_t id : waiting) advance(id);
 }
 
-// Jobs that are over leave the search: they only waited for the record of what it had so far.
+// Called after an interim promotion. Jobs that are over leave the search, since they only waited for its record.
 void Jobs::on_interim(const Search& search) {
   const std::set<int64_t> waiting = search.jobs;
   const int64_t search_id = search.row.id;
@@ -208,7 +207,7 @@ void Jobs::on_interim(const Search& search) {
   }
 }
 
-// Only jobs that verify winners again are concerned: the winner is lost.
+// Concerns only jobs that verify winners again: the search's winner is lost.
 void Jobs::on_lost(const Search& search) {
   const std::set<int64_t> waiting = search.jobs;
   const std::string key = search.group.key;
@@ -251,7 +250,7 @@ void Jobs::advance(int64_t job_id) {
   const bool hurried = job.row.cancelling || job.stopping;
   if (!hurried && !job.refined && compiler_->refines(job.row.options.cover)) return refine(job);
   if (hurried) {
-    // A search that was cut short may have no record yet, but the store may have one of an earlier search.
+    // A search that was cut short may have no record yet, but the store may have a record of an earlier search.
     auto known = known_records(*store_, *job.plan, job.row.team);
     if (!known.ok()) return finish(job, JobState::kFailed, known.status());
     job.records.merge(*std::move(known));
@@ -272,7 +271,7 @@ void Jobs::advance(int64_t job_id) {
   finish(job, job.row.cancelling ? JobState::kCancelled : JobState::kSucceeded, absl::OkStatus());
 }
 
-// Searches the parts that are faster than their fused group, then tries the winning plans of these parts on the group.
+// Needs more trials of parts that are faster than their fused group, then tries the parts' winning plans on the group.
 absl::Status Jobs::need_parts_in_use(ActiveJob& job, const std::vector<Chosen>& launches) {
   const std::set<std::string> parts = parts_in_use(*job.plan, launches);
   for (const PlannedGroup& group : job.plan->groups) {
@@ -322,7 +321,7 @@ void Jobs::finish(ActiveJob& job, JobState state, absl::Status error) {
   searches_->leave(id);
   races_->leave(id);
   jobs_.erase(id);
-  // If the store failed, the view stays, so that clients can read the outcome while this process lives.
+  // If the outcome could not be stored, the view stays, so that clients can read the outcome while this process lives.
   if (stored.ok()) views_->forget(id);
 }
 
@@ -348,7 +347,7 @@ void Jobs::stop_searches(ActiveJob& job, bool leased_too) {
   }
 }
 
-// Leaves all searches of the job that have not ended.
+// Makes the job leave all its searches that have not ended.
 void Jobs::let_go(ActiveJob& job) {
   for (auto at = job.searches.begin(); at != job.searches.end();) {
     const int64_t id = at->second;

@@ -1,7 +1,7 @@
-// The jobs that are not done: which searches each needs, when it is done, and its state for clients.
+// The jobs that are not done: which searches each of them needs, when it is done, and its state for clients.
 //
-// Owned by the engine's thread: no lock, and no function may be called from another thread unless it says so. Plans are
-// made in the pool of the event loop.
+// Owned by the engine's thread: there is no lock, and no function may be called from another thread unless its comment
+// says so. Plans are made in the pool of the event loop.
 #pragma once
 
 #include <atomic>
@@ -23,11 +23,12 @@
 
 namespace wl {
 
-// Promotions may go on for kPromotesFor after a job was cancelled, and for as long as its budget, within these two
-// limits, after its budget is over.
+// After a job was cancelled, its promotions may go on for kPromotesFor. After its budget is over, they may go on for as
+// long as the budget was, but for at least kPromotesFor and at most kMostPromotes.
 constexpr auto kPromotesFor = std::chrono::seconds(5), kMostPromotes = std::chrono::seconds(30);
 
-// make_plan() for a job by `options`, which may have another cover than the job, with the seconds that it took.
+// Calls make_plan() for a job with `options`, which may name another cover than the job's own, and notes in the plan
+// how many seconds that took.
 absl::StatusOr<JobPlan> timed_plan(const JobRow& row, const TuneOptions& options, const Compiler& compiler,
                                    const CoverPrices& prices, Work* work);
 
@@ -35,57 +36,59 @@ struct ActiveJob {
   JobRow row;
   std::string caller;  // as in adopt()
   std::optional<JobPlan> plan;
-  Records records;                          // records of its groups that are known so far
+  Records records;                          // records of the job's groups, as far as known
   KnownPlans known;                         // winners that the store had when the job was created
-  std::map<std::string, int64_t> needed;    // number of trials, by key of the group
-  std::map<std::string, int64_t> searches;  // id of the search, by key
+  std::map<std::string, int64_t> needed;    // number of trials that the job needs, by key of the group
+  std::map<std::string, int64_t> searches;  // id of the group's search, by key of the group
   std::set<std::string> searched;           // keys whose records this job made
-  std::set<std::string> transferred;        // those of them whose plan comes from another environment
-  // Pairs of the key of a fused group with the key of a part, or with a winning plan of a part, that was compared with
-  // it.
+  std::set<std::string> transferred;        // keys whose record has a plan from another environment
+  // Comparisons made so far: pairs of the key of a fused group with the key of a part of it, or with a winning plan of
+  // such a part.
   std::set<std::pair<std::string, std::string>> compared;
   std::optional<Clock::time_point> deadline;
-  std::optional<Clock::time_point> promotes_until;  // set when it is cancelled or its budget is over
+  std::optional<Clock::time_point> promotes_until;  // set when the job is cancelled or its budget is over
   Clock::time_point begun;
-  Clock::time_point published;  // when its view was last published
+  Clock::time_point published;  // when the job's view was last published
   struct Planning {
-    std::atomic<Clock::rep> begun = 0;  // when the pool began it, in ticks of Clock; 0: not yet
-    bool noted = false;                 // whether the store has noted that it takes long
+    std::atomic<Clock::rep> begun = 0;  // when the pool began planning, in ticks of Clock; 0: not yet
+    bool noted = false;                 // whether the store has noted that planning takes long
   };
-  std::shared_ptr<Planning> planning;  // set while its plan is being made
+  std::shared_ptr<Planning> planning;  // set while the job's plan is being made
   std::stop_source over;               // tells pool work for the job that its result is no longer needed
-  bool stopping = false;               // its budget is over or nearly so: it ends with what it has
-  bool let_go = false;                 // it left its searches before they had ended
+  bool stopping = false;               // the budget is over or nearly so: the job ends with what it has
+  bool let_go = false;                 // the job left its searches before they had ended
 
-  // For a job that verifies winners of other environments again (reverify/job.cpp). Its plan has the winners as groups.
+  // State of a job that verifies winners of other environments again (reverify/job.cpp). The groups of the job's plan
+  // are the groups of these winners.
   struct Reverifying {
     struct Winner {
       ReverifiedRow row;
-      std::string unusable;  // why its plan cannot be tried; empty: it can
+      std::string unusable;  // why the winner's plan cannot be tried; empty: it can
       bool cold = false;
-      bool open = false;  // its search was open when the coordinator started, so a worker may have a lease of it
+      // Whether the winner's search was open when the coordinator started, so that a worker may have a lease of it.
+      bool open = false;
     };
     std::vector<Winner> winners;
-    size_t begun = 0;               // number of winners that were begun
+    size_t begun = 0;               // number of winners whose verification has begun
     std::set<std::string> settled;  // keys of the winners whose outcome is stored
   };
   std::optional<Reverifying> reverifying;
 
-  // For covers that are chosen again with measured times (refine.cpp).
+  // State of choosing the cover again with measured times (refine.cpp).
   CoverPrices prices;
-  // The first cover of the round that needs new kernels, with the new groups of the round's other covers.
+  // The round's first cover that needs new kernels, to which the new groups of the round's other covers are added.
   std::optional<JobPlan> round;
   int covers_of_round = 0;
   int cover_rounds = 0;
   bool cover_certified = false;
   bool stable = false;    // the last round needed no new kernel
   bool refining = false;  // the pool is choosing the cover again
-  bool refined = false;   // the cover is the best one of measured kernels
+  bool refined = false;   // the cover is the best one that measured kernels allow
 
-  // For covers that are timed whole against simpler ones (whole/job.cpp).
+  // State of timing the cover whole against simpler covers (whole/job.cpp).
   struct Whole {
     bool planning = false;  // the pool was asked to plan the simpler covers
-    std::optional<std::vector<std::pair<std::string, JobPlan>>> simpler;  // by name of the cover
+    std::optional<std::vector<std::pair<std::string, JobPlan>>> simpler;  // names and plans of the simpler covers
     bool decided = false;
     std::vector<TimedCover> timed;  // the covers compared; empty: there was nothing to compare
   };
@@ -94,9 +97,9 @@ struct ActiveJob {
 
 class Jobs : public SearchObserver {
  public:
-  // All pointers must outlive the object. `recovered` is called once, when all searches that were open when the
-  // coordinator started are known. `winners_verified` is called when a job that verifies winners of a device and team
-  // again has succeeded.
+  // All pointers must outlive the object. `recovered` is called once, as soon as all searches are known that were open
+  // when the coordinator started. `winners_verified` is called when a job has succeeded that verifies winners of a
+  // device and a team again.
   Jobs(Store* store, const Compiler* compiler, EventLoop* loop, Workers* workers, JobViews* views, Searches* searches,
        Races* races, std::function<void()> recovered, const EngineOptions& options,
        std::function<void(const Device& device, const std::string& team)> winners_verified)
@@ -112,15 +115,15 @@ class Jobs : public SearchObserver {
         winners_verified_(std::move(winners_verified)) {}
 
   void recover(std::vector<JobRow> rows);  // Takes up the jobs that were not done when the coordinator started.
-  // Takes up a job; also called again for jobs that had no device so far. `plan`: its plan, if it was made already.
+  // Takes up a job; called again for a job that had no device so far. `plan`: the job's plan, if it was made already.
   // `caller`: the client's name, by which callers take turns; "": not known any more.
   void adopt(JobRow row, std::optional<JobPlan> plan, const std::string& caller = "");
-  void plan_queued();  // A worker has registered, so jobs without a device may have one now.
-  // The store could not register a worker with these devices. Jobs that have no other worker fail with `why`, since
-  // their clients would not hear of it otherwise.
+  void plan_queued();  // Called when a worker has registered: plans the jobs that had no device so far.
+  // Called when the store could not register a worker with these devices. Jobs that have no other worker fail with
+  // `why`, since their clients would not hear of the problem otherwise.
   void worker_refused(const std::vector<Device>& devices, const absl::Status& why);
   void cancel(int64_t id);
-  void on_race(int64_t id);  // A race that the job waits for has ended.
+  void on_race(int64_t id);  // Called when a race that the job waits for has ended.
   void tick();               // Checks budgets, ends jobs that no worker can finish, and publishes views.
 
   void on_round(const Search& search) override;
@@ -136,13 +139,14 @@ class Jobs : public SearchObserver {
   using TakePlan = void (Jobs::*)(int64_t id, absl::StatusOr<JobPlan> plan);
   // planning.cpp
   void make_plan_of(ActiveJob& job);
-  void plan_beside(const ActiveJob& job, std::function<void()> work);  // in the pool for graphs of the job's size
+  // Runs `work` in the pool for graphs of the job's size.
+  void plan_beside(const ActiveJob& job, std::function<void()> work);
   void take_found(const JobRow& row, const MadePlan& plan, TakePlan take);
   void note_long_planning(ActiveJob& job);
   // jobs.cpp
   void take_plan(int64_t id, absl::StatusOr<JobPlan> plan);
   std::function<absl::Status()> waiting_for_job(const ActiveJob& job) const;
-  // Whether a plan was given up because the coordinator is stopping; after its restart it is made then.
+  // Whether planning was given up only because the coordinator is stopping; the restarted coordinator makes the plan.
   bool was_left(const absl::Status& planned) const { return absl::IsCancelled(planned) && loop_->leaving(); }
   void taken_up(int64_t id);
   absl::Status begin(ActiveJob& job);
@@ -196,23 +200,23 @@ class Jobs : public SearchObserver {
   const EngineOptions& options_;
   const std::function<void(const Device& device, const std::string& team)> winners_verified_;
   std::map<int64_t, ActiveJob> jobs_;  // by job id
-  std::set<int64_t> recovering_;  // ids of the jobs that were not done when the coordinator started, until they are
-                                  // taken up
+  // Ids of the jobs that were not done when the coordinator started and are not taken up yet.
+  std::set<int64_t> recovering_;
 };
 
-// Returns the function for a Work (compiler/base/work.h) that says whether a job's plan is still needed. Cancelled:
-// `gone` returned true, or the coordinator is stopping. DeadlineExceeded: the time `over`, when the budget ends, has
-// passed. `loop` must outlive the function.
+// Returns the function by which a Work (compiler/base/work.h) learns whether a job's plan is still needed. Cancelled:
+// `gone` returned true, or the coordinator is stopping. DeadlineExceeded: the end of the budget, `over`, has passed.
+// `loop` must outlive the function.
 std::function<absl::Status()> waiting_for(const TuneOptions& asked, std::optional<Clock::time_point> over,
                                           const EventLoop& loop, std::function<bool()> gone);
 
-LogFields fields_of(const JobRow& row);  // the fields of a log line about a job
+LogFields fields_of(const JobRow& row);  // returns the fields of a log line about a job
 
 // Returns the records of the plan's groups that the store has for a team.
 absl::StatusOr<Records> known_records(Store& store, const JobPlan& plan, const std::string& team);
 
 // Asks the upstream for records of the plan's groups that the store lacks, unless the job searches anew (--retune), and
-// calls `done` as Elsewhere does. Any thread.
+// calls `done` as the functions of Elsewhere do. Thread-safe.
 void find_missing(Store& store, const Elsewhere& elsewhere, const JobPlan& plan, const JobRow& job,
                   const Elsewhere::Done& done);
 

@@ -13,9 +13,9 @@ namespace wl {
 namespace {
 
 constexpr size_t kLossesUntilSplit = 2, kLossesUntilCondemned = 3;
-constexpr double kStrange = 0.01;  // losses of a smaller probability are not chance
+constexpr double kStrange = 0.01;  // losses that are less probable than this are not chance
 
-// Returns the rows of the two halves of a batch, without losses.
+// Returns the rows of the two halves of a batch. Losses of the whole batch do not count for its halves.
 std::vector<BatchRow> halves_of(const BatchRow& whole, const Batch& batch) {
   std::vector<BatchRow> halves(2);
   const size_t middle = batch.candidates.size() / 2;
@@ -33,7 +33,7 @@ std::vector<BatchRow> halves_of(const BatchRow& whole, const Batch& batch) {
   return halves;
 }
 
-// Returns the batch with the candidates of one row only.
+// Returns a copy of the batch that has only the candidates of `row`.
 std::shared_ptr<const Batch> part_of(const Batch& batch, const BatchRow& row) {
   auto part = std::make_shared<Batch>(batch);
   part->id = row.id;
@@ -64,7 +64,7 @@ double Leases::usual_loss(const Item& item) const {
   return (others + 1) / (others + static_cast<double>(reports_) + 2);
 }
 
-// Returns the live workers that could run the batch and were not lost with it.
+// Returns the live workers that could measure the batch and were not lost with it.
 std::vector<std::string> Leases::others_for(const Item& item) const {
   std::vector<std::string> names = workers_->names_serving(item.offer.device, item.offer.team);
   std::erase_if(names, [&](const std::string& name) {
@@ -74,8 +74,8 @@ std::vector<std::string> Leases::others_for(const Item& item) const {
   return names;
 }
 
-// Returns the workers, principals and machines that shall not get the batch: those that must not or cannot do it and,
-// while there are others, those that were lost with it or kept batches too long (overdue.h).
+// Returns the workers, principals and machines that do not get the batch: those that must not or cannot measure it and,
+// while there are other workers, those that were lost with it or kept batches too long (overdue.h).
 std::set<std::string> Leases::avoided(const Item& item) const {
   std::set<std::string> names = item.unable;
   names.insert(item.offer.not_by.begin(), item.offer.not_by.end());
@@ -91,8 +91,8 @@ std::set<std::string> Leases::avoided(const Item& item) const {
   return names;
 }
 
-// Returns the leases that have lasted too long: longer than any worker may take, or long enough while another worker
-// that may have the batch waits.
+// Returns the leases that have lasted too long: longer than any worker may take, or longer than usual while another
+// worker waits that may have the batch.
 std::vector<Leases::Owned> Leases::overdue() const {
   const Clock::time_point now = Clock::now();
   std::vector<Owned> over;
@@ -143,8 +143,8 @@ void Leases::end(const Owned& owned, LeaseEnd why) {
     if (at == items_.end() || at->second.lease_id != owned.lease.lease_id) return;
     if (at->second.state != Item::State::kLeased) return;
     name = name_of_process(at->second.worker);
-    // If the lease is older than this process and was not renewed, the worker may have failed to reach the coordinator,
-    // so it is not counted as lost.
+    // If the lease is older than this process and was not renewed since, the worker may have failed to reach the
+    // coordinator, so it does not count as lost.
     lost = lost && !at->second.restored;
     at->second.state = Item::State::kJudged;
   }
@@ -170,12 +170,12 @@ void Leases::end(const Owned& owned, LeaseEnd why) {
         ++at->second.overdue;
       }
     } else {
-      // NotFound: it has just been reported. After other errors the lease is ended again at a later tick.
+      // NotFound: the batch was reported just now. After other errors, a later tick ends the lease again.
       at->second.state = Item::State::kLeased;
     }
     item = at->second;
   }
-  // Told although the lease could not be ended: a full disk may refuse that write as it refused the object.
+  // The search is told of the failed upload even if the lease could not be ended: a full disk may refuse both writes.
   if (!upload.ok()) callbacks_.store_failed(item.offer.search_id, upload);
   if (!lost_on.ok()) return;
   callbacks_.ended(why);
@@ -278,7 +278,7 @@ void Leases::expire() {
   }
   for (const Owned& owned : over) end(owned, LeaseEnd::kExpired);
   for (const Owned& owned : overdue()) end(owned, LeaseEnd::kOverdue);
-  // Workers that were avoided in favour of others may be the only ones by now.
+  // Which workers to avoid is determined again, since those avoided in favour of others may be the only ones by now.
   for (const Item& item : avoiding) {
     const std::set<std::string> avoid = avoided(item);
     const std::lock_guard lock(mutex_);

@@ -1,7 +1,7 @@
 // Why leases end without a report, and what follows for the batch. A worker that is preempted, drained or restarted
-// says nothing about its candidates, and one that vanishes says little. So a batch with which workers were lost is
-// halved until single candidates are left. A single candidate is given up after several losses: on more than one worker
-// where there is another one, and so many that they are unlikely to be chance at the rate at which all other leases are
+// says nothing about its candidates, and one that vanishes says little. So a batch that workers were lost with is
+// halved until single candidates are left. A single candidate is given up once it has lost several workers: more than
+// one worker if there is more than one, and so many that chance is unlikely at the rate at which all other leases are
 // lost (docs/design/service.md#lost-leases).
 #pragma once
 
@@ -12,27 +12,28 @@
 namespace wl {
 
 enum class LeaseEnd {
-  kReleased,    // the worker gave it back, since it is preempted or drained
-  kUnable,      // the worker gave it back because it cannot do it
-  kExpired,     // it was not renewed for its term, had no progress for too long, or the worker's connection was lost
-  kSuperseded,  // a newer process took the name of the worker
-  kOverdue,     // the worker renews it and reports progress, but has had it for too long (overdue.h)
+  kReleased,  // the worker gave the batch back because it is preempted or drained
+  kUnable,    // the worker gave the batch back because it cannot measure the batch
+  // The lease was not renewed for its term or made no progress for too long, or the worker's connection was lost.
+  kExpired,
+  kSuperseded,  // a newer process of the worker has registered
+  kOverdue,     // the worker renews the lease and reports progress, but has had the batch for too long (overdue.h)
 };
 
 inline constexpr const char* kLeaseEndNames[] = {"released", "unable", "expired", "superseded", "overdue"};
 
 // What to do with a batch after a lease has ended.
 enum class LossVerdict {
-  kAgain,    // it is ready again, for another worker
-  kSplit,    // its halves take its place
-  kCondemn,  // its only candidate, or batch of chains, is stored as failed
+  kAgain,    // the batch becomes ready again, for another worker
+  kSplit,    // the batch is replaced by its halves
+  kCondemn,  // the batch's only candidate, or its chains, are stored as failed
 };
 
-// What the verdict on a batch follows from.
+// The facts from which the verdict on a batch follows.
 struct Evidence {
-  std::vector<std::string> lost_on;  // names of the workers that were lost while they had it, one for each loss
+  std::vector<std::string> lost_on;  // names of the workers that were lost while they had the batch, one for each loss
   size_t candidates = 0;
-  size_t others = 0;      // number of live workers that could run it and were not lost with it
+  size_t others = 0;      // number of live workers that could measure the batch and were not lost with it
   double usual_loss = 0;  // estimated share of all other leases that end with a lost worker
 };
 LossVerdict verdict_on(const Evidence& evidence);

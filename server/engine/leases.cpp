@@ -16,7 +16,7 @@ absl::Status not_registered(const std::string& name, uint64_t epoch) {
       cat("worker ", name, ": is not registered under epoch ", epoch, "; register again"));
 }
 
-// Whether the checks of a batch have a sample with this bound; true if they have no samples.
+// Whether a sample of the batch's checks has this error bound; true if the checks have no samples.
 bool is_bound_of(const Batch& batch, double bound) {
   bool any = false;
   for (const Check& check : batch.checks) {
@@ -28,8 +28,9 @@ bool is_bound_of(const Batch& batch, double bound) {
   return !any;
 }
 
-// Returns the trial, or an error in its place if its values are impossible: a correct result whose error exceeds its
-// bound or whose bound is that of no sample, or a time below the floor. The rest of such a trial is not trusted either.
+// Returns the trial, or an error in its place if the trial's values are impossible: a correct result whose error
+// exceeds its bound or whose bound is that of no sample, or a time below the floor. The rest of such a trial is not
+// trusted.
 Trial believed(const PlannedTrial& of, const Batch& batch, const Trial& trial, double floor_ns) {
   if (trial.outcome != Outcome::kCorrect) return trial;
   const bool exact = trial.max_error == 0 && trial.bound == 0;
@@ -46,8 +47,8 @@ Trial believed(const PlannedTrial& of, const Batch& batch, const Trial& trial, d
                                           least, floor_ns, target));
 }
 
-// Returns exactly one trial for each candidate or chain, under the plan that was asked for; a missing one becomes an
-// error.
+// Returns exactly one trial for each candidate or chain, with the plan that was asked for. A candidate without a
+// reported trial gets an error.
 std::vector<Trial> one_for_each(const Batch& batch, const std::vector<Trial>& reported, double floor_ns) {
   std::vector<Trial> complete;
   for (const PlannedTrial& of : reported_of(batch)) {
@@ -109,7 +110,7 @@ void Leases::offer(Offer offer) {
   item.attempt = offer.row.attempt;
   item.lost_on = offer.row.lost_on;
   if (offer.row.leased) {
-    // Its worker may still be measuring it.
+    // A worker may still be measuring the batch.
     item.restored = true;
     item.state = Item::State::kLeased;
     item.lease_id = offer.row.lease_id;
@@ -175,7 +176,7 @@ void Leases::recovered() {
   recovering_ = false;
 }
 
-// Leases a batch to the call to which the queue assigned it. Returns nullopt if it is not ready any more.
+// Leases a batch to the call to which the queue assigned it. Returns nullopt if the batch is not ready any more.
 absl::StatusOr<std::optional<LeaseGrant>> Leases::lease(const std::string& batch_id,
                                                         const ReadyQueue::Request& request) {
   if (!workers_->heard(request.worker, request.epoch)) return not_registered(request.worker, request.epoch);
@@ -214,7 +215,7 @@ absl::StatusOr<std::optional<LeaseGrant>> Leases::lease(const std::string& batch
 std::shared_ptr<LeaseCall> Leases::acquire(const std::string& name, uint64_t epoch, int max, Clock::time_point deadline,
                                            AcquireDone done) {
   const std::optional<Workers::Served> served = workers_->heard(name, epoch);
-  // The call holds a Waiting for as long as it lives, so that the worker counts as alive.
+  // The function that answers the call holds a Waiting, so that the worker counts as alive as long as the call lives.
   auto waiting = std::make_shared<Workers::Waiting>(workers_, name, epoch);
   auto answer = [waiting, done = std::move(done)](absl::StatusOr<Acquired> out) { done(std::move(out)); };
   if (!served) {
@@ -269,7 +270,7 @@ absl::StatusOr<ReportOutcome> Leases::report(const std::string& by, const std::s
     if (const auto item = items_.find(batch_id); item != items_.end()) {
       search_id = item->second.offer.search_id;
       worker = item->second.worker;
-      // A worker that does not hold the lease gets the same answer as one that is too late.
+      // A worker that does not hold the lease gets the same answer as one that reports too late.
       if (item->second.lease_id == lease.lease_id && name_of_process(worker) != by) return ReportOutcome::kStale;
       trials = one_for_each(*item->second.offer.batch, trials, item->second.offer.floor_ns);
     }
@@ -285,8 +286,8 @@ absl::StatusOr<ReportOutcome> Leases::report(const std::string& by, const std::s
   const auto outcome = store_->report(batch_id, lease.lease_id, lease.attempt, trials);
   if (!outcome.ok()) callbacks_.store_failed(*search_id, outcome.status());
   if (outcome.ok() && *outcome == ReportOutcome::kAccepted) {
-    // The event that `stored` posts keeps the loop busy, so no lease is given (embedded mode) before the search has
-    // seen the trials.
+    // The event that `stored` posts keeps the event loop busy, so in embedded mode no lease is given before the search
+    // has seen the trials.
     callbacks_.stored(*search_id, batch_id, trials, worker);
     const std::lock_guard lock(mutex_);
     ++reports_;

@@ -7,11 +7,11 @@
 namespace wl {
 namespace {
 
-constexpr int kKnown = 256;  // number of records, newest first, among which similar groups are looked for
+constexpr int kKnown = 256;  // number of records, the newest ones, among which similar groups are looked for
 
 }  // namespace
 
-// Returns winners from before the job's creation only, so that a restarted coordinator finds the same ones.
+// Returns winning plans from before the job's creation only, so that a restarted coordinator finds the same ones.
 absl::StatusOr<KnownPlans> Jobs::known_plans(const JobRow& job) {
   WL_ASSIGN_OR_RETURN(const std::vector<RecordRow> rows,
                       store_->list_records(RecordCursor{job.created_ms, ""}, kKnown, {.team = job.team}));
@@ -53,7 +53,7 @@ absl::Status Jobs::need(ActiveJob& job, const PlannedGroup& group, int64_t trial
   wanted.team = job.row.team;
   WL_ASSIGN_OR_RETURN(SearchRow row, store_->open_search(job.row.id, wanted, asked.retune));
   if (record && record->search_id == row.id && satisfies(record->record, trials, asked.budget_s)) {
-    // This job, a retune, had searched the group before the coordinator restarted.
+    // The job is a retune that had searched the group before the coordinator restarted.
     job.records.insert_or_assign(group.key, std::move(record->record));
     job.searched.insert(group.key);
     return absl::OkStatus();
@@ -79,8 +79,8 @@ absl::Status Jobs::need_search(ActiveJob& job, const PlannedGroup& group, int64_
   const bool more = trials > search.input.needed;
   if (more) search.exhausted = false;
   search.input.needed = std::max(search.input.needed, trials);
-  // A search with a record is reopened if more trials are needed, or if its record was lost since: invalidated, or its
-  // object is gone.
+  // A search with a record is reopened if more trials are needed, or if its record is no longer there: it was
+  // invalidated, or its object is gone.
   if (search.end == Search::End::kRecord && (more || !record)) search.end = Search::End::kOpen;
   if (search.end == Search::End::kRecord && record) job.records.insert_or_assign(group.key, std::move(record->record));
   if (search.end == Search::End::kOpen) {
@@ -90,8 +90,8 @@ absl::Status Jobs::need_search(ActiveJob& job, const PlannedGroup& group, int64_
   return absl::OkStatus();
 }
 
-// A fused group that is slower than its parts may only have been searched with less luck, so it tries the winning plan
-// of a part, too. The trial is stored, so a restarted coordinator does not repeat it.
+// Tries the winning plan of a part on the fused group, which is slower than its parts, perhaps only because its search
+// was less lucky. The trial is stored, so a restarted coordinator does not repeat it.
 absl::Status Jobs::try_plan_of_part(ActiveJob& job, const PlannedGroup& whole, const PlannedGroup& part) {
   const auto winner = job.records.find(part.key);
   if (!whole.searched() || !job.records.contains(whole.key) || winner == job.records.end()) return absl::OkStatus();
@@ -118,8 +118,8 @@ absl::Status Jobs::try_plan_of_part(ActiveJob& job, const PlannedGroup& whole, c
   return absl::OkStatus();
 }
 
-// Returns the outcomes of the candidates of the first group without a kernel, for an error message; "" if all groups
-// have one.
+// Returns, for an error message, the outcomes of all candidates of the first group that has no kernel; "" if all groups
+// have kernels.
 std::string Jobs::why_none(const ActiveJob& job) const {
   for (const auto& [key, id] : job.searches) {
     const Search* const search = searches_->find(id);

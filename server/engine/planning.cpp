@@ -43,8 +43,8 @@ void Jobs::plan_beside(const ActiveJob& job, std::function<void()> work) {
     loop_->compute_long(std::move(work), job.caller);
 }
 
-// Called in the pool. When the upstream has been asked for records that the store lacks, passes the plan to `take` on
-// the engine's thread.
+// Asks the upstream for records that the store lacks, then passes the plan to `take` on the engine's thread. Called on
+// a thread of the pool.
 void Jobs::take_found(const JobRow& row, const MadePlan& plan, TakePlan take) {
   const auto go_on = [this, id = row.id, plan, take](const std::string&) {
     loop_->post([this, id, plan, take] { (this->*take)(id, *std::move(plan)); });
@@ -52,8 +52,8 @@ void Jobs::take_found(const JobRow& row, const MadePlan& plan, TakePlan take) {
   plan->ok() ? find_missing(*store_, options_.elsewhere, **plan, row, go_on) : go_on("");
 }
 
-// Notes in the store that planning takes long, so that planning that ends the coordinator again and again is not
-// repeated for ever. Short planning is not noted, since a coordinator is killed for other reasons, too.
+// Notes in the store that planning takes long. So planning that crashes the coordinator each time is not repeated for
+// ever. Short planning is not noted, since a coordinator may be killed for other reasons.
 void Jobs::note_long_planning(ActiveJob& job) {
   const Clock::rep begun = job.planning->begun;
   if (job.planning->noted || begun == 0) return;

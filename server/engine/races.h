@@ -1,7 +1,7 @@
 // The open races. A race is a batch of chains (covers of a whole graph, timed in turns), by which jobs choose among
 // covers. In the store it is a search whose only trials are those of one batch, or of a few if other load disturbed the
-// timing. So leases, restarts and lost workers are handled as for other searches. Its key says what is timed
-// (server/jobs/whole.h), so jobs share races.
+// timing. So leases, restarts and lost workers are handled as for other searches. The race's key says what is timed
+// (server/jobs/whole.h), so jobs that ask for the same timing share a race.
 //
 // Owned by the engine's thread: no lock, and no function may be called from another thread.
 #pragma once
@@ -21,10 +21,10 @@ namespace wl {
 struct Race {
   SearchRow row;
   std::string batch_id;  // id of the open batch
-  Offer offer;           // what is offered, again if other load disturbed the timing
+  Offer offer;           // the offered batch, offered again if other load disturbed the timing
   std::vector<Trial> so_far;
-  std::optional<std::vector<Trial>> trials;  // set when the race has ended; empty: no worker could run it
-  std::set<int64_t> jobs;                    // ids of the jobs that wait for it
+  std::optional<std::vector<Trial>> trials;  // set when the race has ended; without trials if no worker could run it
+  std::set<int64_t> jobs;                    // ids of the jobs that wait for the race
 };
 
 class Races {
@@ -34,11 +34,11 @@ class Races {
         std::function<void(int64_t job)> over)
       : store_(store), leases_(leases), workers_(workers), options_(options), over_(std::move(over)) {}
 
-  // Lets the job join the race of the batch (whose id is set here). The race is offered unless it is open or has ended.
-  // `floor_ns`: as in Offer.
+  // Lets the job join the race for these chains, and sets the batch's id. The batch is offered unless the race is open
+  // already or has ended. `floor_ns`: as in Offer.
   absl::StatusOr<const Race*> join(const JobRow& job, Batch batch, double floor_ns);
-  void leave(int64_t job_id);  // The job leaves its races; races without jobs are taken back.
-  void tick();                 // Ends races that no worker that is there may run.
+  void leave(int64_t job_id);  // Removes a job from its races; races without jobs are taken back.
+  void tick();                 // Ends races that no connected worker may run.
   void on_trials(int64_t search_id, const std::string& batch_id, const std::vector<Trial>& trials);
   void on_store_failure(int64_t search_id, const absl::Status& status);
 

@@ -8,7 +8,7 @@
 namespace wl {
 namespace {
 
-// More than one, so that several leases share one commit of the store.
+// There are several threads, so that several leases can share one commit of the store.
 constexpr int kAnswerThreads = 4;
 
 std::string class_of(const std::vector<Device>& devices, const std::string& team) {
@@ -27,7 +27,7 @@ bool takes_turns(const Device& device) {
 
 }  // namespace
 
-// A call that waits, is due to be answered, is being answered, or was answered.
+// A worker's call for leases, in one of four states: it waits, is to be answered, is being answered, or was answered.
 struct LeaseCall {
   struct Given {
     std::string batch_id;
@@ -35,9 +35,9 @@ struct LeaseCall {
   };
   ReadyQueue::Request request;
   AcquireDone done;
-  std::string of;  // key of its class in ReadyQueue::waiting_
+  std::string of;  // key of the call's class in ReadyQueue::waiting_
   uint64_t arrival = 0;
-  // The following are guarded by the queue's lock.
+  // The queue's lock guards the following fields.
   enum class State { kWaiting, kDue, kAnswering, kAnswered } state = State::kWaiting;
   bool cancelled = false;
   std::vector<Given> given;
@@ -67,7 +67,7 @@ void ReadyQueue::add(const std::string& batch_id, Ready batch) {
   const auto [place, is_new] = places_.emplace(batch_id, Place{of, std::move(batch)});
   if (!is_new) return;
   const Ready& added = place->second.batch;
-  // A team with nothing ready saves up no share: it continues at the virtual time.
+  // A team that had nothing ready has saved up no share: its number of given candidates rises to the virtual time.
   const bool waits = std::any_of(ready_.begin(), ready_.end(), [&](const auto& item) {
     return item.second.team == added.team && item.second.priority == added.priority;
   });
@@ -80,7 +80,7 @@ void ReadyQueue::add(const std::string& batch_id, Ready batch) {
   match(of);
 }
 
-// Adds a batch to its team's share (sign 1) or removes it (-1). Returns the share before that.
+// Adds a batch to what its team was given (sign 1), or takes it off again (sign -1). Returns the sum before that.
 double ReadyQueue::charged(const Ready& batch, double sign) {
   double& served = served_[{batch.priority, batch.team}];
   const double before = served;
@@ -111,7 +111,7 @@ void ReadyQueue::begin_turn(const Request& request, const std::string& batch_id,
   ++turn.batches;
 }
 
-// Ends the part that a batch has in its machine's turn. Returns whether the turn is over.
+// Ends what a batch has of its machine's turn. Returns whether the turn is over, as no other batch is measured in it.
 bool ReadyQueue::end_turn(const std::string& batch_id) {
   const auto of = on_turn_.find(batch_id);
   if (of == on_turn_.end()) return false;
@@ -141,7 +141,7 @@ std::shared_ptr<LeaseCall> ReadyQueue::wait(Request request, AcquireDone done) {
   return call;
 }
 
-// Gives a call the batches that are ready for it, ends it if its deadline has passed, or lets it wait.
+// Gives a call the batches that are ready for it, ends the call if its deadline has passed, or lets it wait.
 void ReadyQueue::settle(const std::shared_ptr<LeaseCall>& call) {
   if (leaving_) return make_due(call);
   if (!paused()) {
@@ -155,7 +155,8 @@ void ReadyQueue::settle(const std::shared_ptr<LeaseCall>& call) {
   waiting.team = call->request.team;
   waiting.calls.emplace(call->arrival, call);
   const auto at = deadlines_.emplace(std::pair(call->request.deadline, call->arrival), call).first;
-  if (at == deadlines_.begin()) changed_.notify_all();  // The threads wait for the first deadline, which has changed.
+  // The threads wait for the earliest deadline, which is now another one.
+  if (at == deadlines_.begin()) changed_.notify_all();
 }
 
 void ReadyQueue::cancel(const std::shared_ptr<LeaseCall>& call) {
@@ -221,7 +222,9 @@ void ReadyQueue::match(const std::string& of) {
       const Ready& batch = places_.at(batch_id).batch;
       call = longest_waiting(batch);
       if (call != nullptr || batch.avoid.empty())
-        break;  // Batches of a class differ only in `avoid`: no call suits the later ones either.
+        // Batches of a class differ only in `avoid`: if no call suits one that all workers may get, none suits later
+        // ones.
+        break;
     }
     if (call == nullptr) return;
     stop_waiting(*call);
@@ -247,7 +250,7 @@ std::shared_ptr<LeaseCall> ReadyQueue::longest_waiting(const Ready& batch) const
 
 bool ReadyQueue::take_best(LeaseCall& call) {
   if (static_cast<int>(call.given.size()) >= std::max(1, call.request.max)) return false;
-  // Priority, share of the team, and order of the batch; the smallest is the best.
+  // What batches are compared by: priority, share of the team, and order of the batch. The smallest is the best.
   using Turn = std::tuple<int64_t, double, std::pair<Order, std::string>>;
   std::optional<Turn> best;
   auto of = ready_.end();
@@ -283,7 +286,7 @@ void ReadyQueue::stop_waiting(const LeaseCall& call) {
   deadlines_.erase({call.request.deadline, call.arrival});
 }
 
-// Makes the call's batches from index `from` on ready for other calls.
+// Takes the batches from index `from` on away from a call and makes them ready for other calls.
 void ReadyQueue::give_back(LeaseCall& call, size_t from) {
   std::vector<LeaseCall::Given> back(call.given.begin() + static_cast<ptrdiff_t>(from), call.given.end());
   call.given.resize(from);
@@ -321,15 +324,15 @@ void ReadyQueue::serve() {
     } else if (deadlines_.empty()) {
       changed_.wait(lock);
     } else {
-      // A copy, since wait_until() reads it again, when another thread may have erased the deadline.
+      // The deadline is copied, since wait_until() reads it again at its end, when another thread may have erased it.
       const Clock::time_point until = deadlines_.begin()->first.first;
       changed_.wait_until(lock, until);
     }
   }
 }
 
-// Leases the batches that the call was given, and answers it. While it is being answered, only this thread uses its
-// `given`.
+// Leases the batches that the call was given, and answers the call. While a call is being answered, only this thread
+// uses its `given`.
 void ReadyQueue::answer(const std::shared_ptr<LeaseCall>& call) {
   Acquired out;
   absl::Status status;
@@ -365,7 +368,7 @@ void ReadyQueue::answer(const std::shared_ptr<LeaseCall>& call) {
   } else {
     call->done(std::move(out));
   }
-  call->done = nullptr;  // frees what the function holds
+  call->done = nullptr;  // destroys what the function holds
 }
 
 }  // namespace wl

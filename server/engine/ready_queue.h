@@ -1,8 +1,8 @@
 // The batches that are ready, ordered within each class of device, team and priority, and the calls that wait for a
 // batch. A batch that becomes ready is given to the call that suits it and has waited longest, and only that call is
 // woken. If several batches are ready for a call, those of teams with the highest priority come first; among teams of
-// one priority, the team that was given the fewest candidates for its weight since it last had nothing ready
-// (start-time fair queueing, after P. Goyal, H. M. Vin and H. Cheng, SIGCOMM 1996).
+// one priority, those of the team that was given the fewest candidates in proportion to its weight since it last had
+// nothing ready (start-time fair queueing, after P. Goyal, H. M. Vin and H. Cheng, SIGCOMM 1996).
 //
 // All functions may be called from any thread. The lock is the innermost one of the engine: it may be taken under that
 // of Leases, and only the callback `paused` is called under it. Batches are leased, and calls answered, on the queue's
@@ -35,25 +35,26 @@ class ReadyQueue {
   // A worker process's request for work.
   struct Request {
     std::string worker, team = {};
-    std::string machine = {};  // the machine on which it runs; empty: unknown
+    std::string machine = {};  // the machine on which the worker runs; empty: unknown
     uint64_t epoch = 0;
     std::vector<Device> devices;
-    int max = 1;  // largest number of batches; values below 1 count as 1
+    int max = 1;  // most batches that the worker takes; values below 1 count as 1
     Clock::time_point deadline;
   };
   struct Ready {
     Device device;
     Order order;
-    // Workers, principals and machines (on_machine()) that do not get the batch.
+    // Workers, principals and machines (on_machine()) that must not get the batch.
     std::set<std::string> avoid = {};
     std::string team = {};
     int64_t weight = 1, priority = 0;  // rules of the team
     int64_t candidates = 1;
   };
   struct Callbacks {
-    std::function<bool()> paused;  // Whether no batch may be given now. When that ends, look() has to be called.
-    // Leases a batch in the store. nullopt: it is not ready any more. An error ends the call, and the batch is ready
-    // for other calls.
+    // Returns whether no batch may be given at present. Once that ends, look() must be called.
+    std::function<bool()> paused;
+    // Leases a batch in the store. nullopt: the batch is no longer ready. After an error the call ends, and the batch
+    // is ready for other calls.
     std::function<absl::StatusOr<std::optional<LeaseGrant>>(const std::string& batch_id, const Request& request)> lease;
     // Takes back the lease of a call that was cancelled meanwhile.
     std::function<void(const std::string& worker, const LeaseRef& lease)> release;
@@ -65,25 +66,25 @@ class ReadyQueue {
   ReadyQueue& operator=(const ReadyQueue&) = delete;
 
   void put(const std::string& batch_id, Ready batch);
-  void drop(const std::string& batch_id);  // The batch is not ready any more. No effect if it was not in the queue.
-  // The batch was given and is no longer measured, so another worker of the machine may have its turn. No effect on
-  // batches that took no turn.
+  void drop(const std::string& batch_id);  // Removes a batch that is no longer ready, if it is in the queue.
+  // Says that a batch that was given to a worker is no longer measured, so another worker of the machine may have its
+  // turn. No effect on batches that took no turn.
   void over(const std::string& batch_id);
 
   // Waits for batches. `done` is called exactly once, on a thread of the queue: with leases (none at the deadline),
   // with an error of Callbacks::lease, with Unavailable after leave(), or with Cancelled after cancel().
   std::shared_ptr<LeaseCall> wait(Request request, AcquireDone done);
-  // The call gets no lease any more, unless it was answered already. Its batches are ready for other calls at once.
+  // Cancels a call: it gets no lease, unless already answered, and other calls can get the batches that it was given.
   void cancel(const std::shared_ptr<LeaseCall>& call);
 
   void look();          // Gives ready batches to waiting calls; to be called when `paused` no longer holds.
-  void drain(bool on);  // While it is on, no batches are given and calls wait.
+  void drain(bool on);  // While draining is on, no batches are given and calls wait.
   bool draining() const;
   std::map<std::string, int64_t> candidates() const;  // number of candidates of the ready batches, by target
   void leave();                                       // Answers all calls, also later ones, without a lease.
 
  private:
-  using Calls = std::map<uint64_t, std::shared_ptr<LeaseCall>>;  // by order of arrival
+  using Calls = std::map<uint64_t, std::shared_ptr<LeaseCall>>;  // waiting calls, by order of arrival
   struct BatchClass {
     Device device;
     std::string team;
@@ -96,13 +97,13 @@ class ReadyQueue {
     Calls calls;
   };
   struct Place {
-    std::string of;  // key of its class in ready_
+    std::string of;  // key of the batch's class in ready_
     Ready batch;
   };
 
   void serve();
   void answer(const std::shared_ptr<LeaseCall>& call);
-  // These need the lock to be held:
+  // The lock must be held when the following functions are called.
   bool paused() const { return leaving_ || draining_ || callbacks_.paused(); }
   void add(const std::string& batch_id, Ready batch);
   void settle(const std::shared_ptr<LeaseCall>& call);
@@ -122,23 +123,24 @@ class ReadyQueue {
 
   mutable std::mutex mutex_;  // guards the rest
   std::condition_variable changed_;
-  std::map<std::string, BatchClass> ready_;     // by class; only classes with batches
-  std::map<std::string, Place> places_;         // where each ready batch is, by its id
-  std::map<std::string, WorkerClass> waiting_;  // by class of worker; only classes with calls
-  // By priority and team: candidates given to the team, divided by its weight.
+  std::map<std::string, BatchClass> ready_;     // ready batches by class; a class without batches has no entry
+  std::map<std::string, Place> places_;         // where each ready batch is, by id of the batch
+  std::map<std::string, WorkerClass> waiting_;  // waiting calls by class of worker; a class without calls has no entry
+  // By priority and team: the number of candidates given to the team, divided by the team's weight.
   std::map<std::pair<int64_t, std::string>, double> served_;
-  // By priority: the virtual time, which is served_ of the team that was served last, before it was served.
+  // By priority: the virtual time of fair queueing, which is what served_ had for the team served last, before that.
   std::map<int64_t, double> turn_;
-  // CPU workers of one machine would disturb each other's timings, so they take turns: the worker whose turn it is, by
-  // machine, and the machine of each batch of a turn.
+  // CPU workers of one machine would disturb each other's timings, so they take turns. turns_ has the worker whose turn
+  // it is, by machine; on_turn_ has the machine of each batch that is measured in a turn, by id of the batch.
   struct OnTurn {
     std::string worker;
-    int batches = 0;  // batches that it has; at least one
+    int batches = 0;  // number of batches that the worker has; at least one
   };
   std::map<std::string, OnTurn> turns_;
   std::map<std::string, std::string> on_turn_;
-  std::map<std::pair<Clock::time_point, uint64_t>, std::shared_ptr<LeaseCall>> deadlines_;  // of the waiting calls
-  std::deque<std::shared_ptr<LeaseCall>> due_;                                              // calls to be answered
+  // The waiting calls by deadline.
+  std::map<std::pair<Clock::time_point, uint64_t>, std::shared_ptr<LeaseCall>> deadlines_;
+  std::deque<std::shared_ptr<LeaseCall>> due_;  // calls to be answered
   uint64_t arrivals_ = 0;
   bool draining_ = false, leaving_ = false, stopping_ = false;
   std::vector<std::thread> threads_;

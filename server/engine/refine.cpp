@@ -1,7 +1,7 @@
-// Covers that are chosen again with measured times. A cover is chosen by the times of all kernels that were searched,
-// and the kernels that it needs are searched, until no cover needs a kernel without a record. The last cover is the
-// best one of kernels with a record. Covers follow from the graph and the stored records, so a restarted coordinator
-// chooses the same ones.
+// Chooses covers again with measured times. Each round chooses a cover by the times of all kernels that were searched
+// so far, and searches the kernels that this cover needs, until no cover needs a kernel without a record. The last
+// cover is the best one of kernels with a record. Covers follow from the graph and the stored records, so a restarted
+// coordinator chooses the same ones.
 #include <algorithm>
 
 #include "compiler/ir/text.h"
@@ -10,8 +10,8 @@
 namespace wl {
 namespace {
 
-// The largest number of rounds: by default, and with --effort thorough, which proves that the cover is the best over
-// all candidates.
+// The largest number of rounds: kMostRounds by default, kMostCertifying with --effort thorough, which proves that the
+// cover is the best over all candidates.
 constexpr int kMostRounds = 5, kMostCertifying = 50;
 
 // Adds a cover to the round if it needs kernels that are not searched yet and that no earlier cover of the round needs.
@@ -29,16 +29,16 @@ void add_to_round(ActiveJob& job, const JobPlan& plan) {
     job.round = plan;
     return;
   }
-  for (PlannedGroup& group : news) {  // these are searched, but launched by no cover of the plan
+  for (PlannedGroup& group : news) {  // groups to be searched that no cover of the plan launches
     group.fused_count = group.part_count = 0;
     group.between_count = 1;
     job.round->groups.push_back(std::move(group));
   }
 }
 
-// Adds a cover to the round and returns whether the round is complete and has something to search. Until then the next
-// cover is chosen with a lower price for kernels without a record (`hope`). A complete round without anything to search
-// makes the job stable.
+// Adds a cover to the round and returns whether the round is complete and has something to search. While it is
+// incomplete, the next cover is chosen with a lower assumed time for kernels without a record (`hope`). A complete
+// round without anything to search makes the job stable.
 bool take_round(ActiveJob& job, const JobPlan& plan) {
   add_to_round(job, plan);
   const bool more = job.prices.otherwise == Unmeasured::kLikely && job.prices.hope * kFirstHope >= kLeastHope;
@@ -68,7 +68,7 @@ void Jobs::refine(ActiveJob& job) {
   const TuneOptions& asked = job.row.options;
   for (const PlannedGroup& group : job.plan->groups) {
     const auto record = job.records.find(group.key);
-    // A group of which only the default schedule was measured may be much faster once it is searched.
+    // The time of a group is left out if only its default schedule was measured: a search may make it much faster.
     if (group.searched() && record != job.records.end())
       job.prices.measured.insert_or_assign(graph_hash(group.graph), undisturbed_ns(record->second.samples_ns) / 1e3);
   }
@@ -77,7 +77,7 @@ void Jobs::refine(ActiveJob& job) {
                              ? Unmeasured::kNever
                          : thorough ? Unmeasured::kBound
                                     : Unmeasured::kLikely;
-  // The plan of a large graph takes seconds, so the pool makes it.
+  // Planning a large graph takes seconds, so it runs in the pool.
   plan_beside(job, [this, row = job.row, prices = job.prices, waiting = waiting_for_job(job)] {
     Work work(waiting);
     auto plan = std::make_shared<absl::StatusOr<JobPlan>>(timed_plan(row, row.options, *compiler_, prices, &work));
@@ -91,12 +91,12 @@ void Jobs::take_refined(int64_t job_id, absl::StatusOr<JobPlan> plan) {
   if (found == jobs_.end() || was_left(plan.status())) return;
   ActiveJob& job = found->second;
   job.refining = false;
-  // When the budget is over, the present cover stays.
+  // If the budget is over, the job keeps its present cover.
   job.stopping |= absl::IsDeadlineExceeded(plan.status());
   if (job.row.cancelling || job.stopping) return advance(job_id);
   const bool last = job.prices.otherwise == Unmeasured::kNever;
-  // NotFound: no cover has a correct kernel for each of its groups, so the present cover stays and its parts replace
-  // groups.
+  // NotFound: no cover has a correct kernel for each of its groups. Then the job keeps its present cover, in which
+  // parts take the place of groups without a kernel.
   if (!plan.ok() && !(last && absl::IsNotFound(plan.status()))) return finish(job, JobState::kFailed, plan.status());
   job.refined = last;
   if (!last) {

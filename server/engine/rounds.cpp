@@ -1,4 +1,4 @@
-// Rounds of a search: they are prepared in the pool, offered as batches, and taken back.
+// Rounds of a search: how they are prepared in the pool, offered as batches, and taken back.
 #include <algorithm>
 
 #include "compiler/base/batch_id.h"
@@ -8,10 +8,10 @@
 namespace wl {
 namespace {
 
-// Time in ns for timing one candidate of a round, enough to rank candidates. Finalists are timed for longer, side by
-// side.
+// The time in ns for which one candidate of a round is timed, which suffices to rank candidates. Finalists are timed
+// for longer, side by side.
 constexpr int64_t kSearchBudget = 60'000'000;
-// Least number of samples, also of kernels that exceed that time: their second least sample is compared
+// The least number of samples, even of kernels that exceed that time, because a kernel's second least sample counts
 // (undisturbed_ns()).
 constexpr int kSearchRepeats = 3;
 
@@ -30,7 +30,7 @@ int64_t launches_of(const PlannedGroup& group) {
   return std::max({group.fused_count, group.between_count, group.part_count});
 }
 
-// Returns the limits of a GPU's units, against which a worker checks the compiled code of kernels; zeros for CPUs.
+// Returns the limits of a GPU's units, against which a worker checks compiled kernels; all zero for CPUs.
 CodeLimits limits_of(const Device& device) {
   const auto row = target_named(device.target);
   return row.ok() ? code_limits((*row)->gpu) : CodeLimits{};
@@ -69,8 +69,8 @@ Standing standing(const Search& search) {
   return standing_of(search.input, launches_of(search.group), search.bound_ns);
 }
 
-// Returns when a batch is due, compared with the searches that share a job with this one. Promotions are due at once,
-// since a job waits for them.
+// Returns when a batch of the search is due, relative to those of other searches of the same jobs. Promotions are due
+// at once, since a job waits for them.
 double Searches::due_of(const Search& search, const BatchRow& row) const {
   if (row.phase > 0) return 0;
   double largest = 0;
@@ -84,8 +84,8 @@ double Searches::due_of(const Search& search, const BatchRow& row) const {
   return due(row.first_trial / kRoundSize, search.saving, largest);
 }
 
-// Returns how many rounds of a search may be measured at once: the number of its device's workers, divided among the
-// searches for that device.
+// Returns how many rounds of a search may be measured at once: the number of workers for its device, divided by the
+// number of searches for that device.
 int64_t Searches::most_rounds(const Search& search) {
   if (search.at_once > 0) return search.at_once;
   const auto [at, is_new] = rounds_each_.try_emplace(class_of(search.device, search.row.team), 1);
@@ -126,14 +126,14 @@ void Searches::on_prepared(int64_t id, uint64_t token, absl::StatusOr<Round> mad
   mark(*search);
   if (stored && !std::exchange(search->preparing, std::nullopt)) {
     if (search->restored.empty()) leases_->arrived(id);
-    return;  // the batch was reported meanwhile
+    return;  // the batch was reported in the meantime
   }
   if (search->end != Search::End::kOpen) return;
   if (!made.ok()) return observer_->on_failure(*search, made.status());
   Round& round = *made;
   const bool promotion = round.phase > 0;
   if (!stored && search->elsewhere && round.candidates.empty()) {
-    search->elsewhere.reset();  // this version can generate neither its plan nor the default schedule
+    search->elsewhere.reset();  // this version can generate neither the record's plan nor the default schedule
     return observer_->on_lost(*search);
   }
   if (!stored && !promotion && (round.size == 0 || search->stop)) {
@@ -186,7 +186,7 @@ absl::Status Searches::offer(Search& search, Round round, const std::optional<Ba
   return absl::OkStatus();
 }
 
-// Takes back the open batches. Those that stay, since a worker has them or has just reported them, are reported later.
+// Takes back the open batches. Batches stay open that a worker has or has just reported; their trials arrive later.
 void Searches::take_back(Search& search, bool leased_too) {
   std::erase_if(search.restored,
                 [&](const BatchRow& batch) { return leases_->take_back(batch.id, batch.lease_id, leased_too); });

@@ -8,10 +8,10 @@
 namespace wl {
 namespace {
 
-constexpr int kNear = 2;  // number of winning plans of similar groups that are tried first
+constexpr int kNear = 2;  // number of winning plans of similar groups that a search tries first
 
-// Takes over the store's state of a search. `seeds`: check seeds, by phase, of the promotions and confirmations that
-// are not concluded yet.
+// Takes over the state that the store has of a search. `seeds`: check seeds, by phase, of the promotions and
+// confirmations that are not concluded yet.
 void resume(Search& search, std::vector<PhaseTrial> trials, std::vector<BatchRow> open_batches,
             std::map<int64_t, uint64_t> seeds) {
   std::erase_if(open_batches, [&](const BatchRow& batch) {
@@ -104,7 +104,7 @@ absl::StatusOr<Search*> Searches::take_up(const SearchRow& row, const PlannedGro
   search.known = known;
   search.input.strategy = row.strategy;
   search.input.seed = row.seed;
-  // Batches are read before trials: a batch that an earlier object of this search has offered may be reported in
+  // Batches are read before trials, since a batch that an earlier object of this search offered may be reported in
   // between.
   WL_ASSIGN_OR_RETURN(std::vector<BatchRow> batches, store_->open_batches(row.id));
   WL_ASSIGN_OR_RETURN(std::vector<PhaseTrial> trials, store_->trials(row.id));
@@ -120,7 +120,7 @@ Search* Searches::find(int64_t id) {
   return found == searches_.end() ? nullptr : &found->second;
 }
 
-// Returns the search, unless it was dropped since, even if it was taken up again.
+// Returns the search if it is still the same object: null if it was dropped, even if its row was taken up again.
 Search* Searches::find(int64_t id, uint64_t token) {
   Search* const search = find(id);
   return search == nullptr || search->token != token ? nullptr : search;
@@ -151,7 +151,7 @@ void Searches::set_up(Search& search) {
       if (live == nullptr) return;
       live->working = false;
       if (!made->ok()) return observer_->on_failure(*live, made->status());
-      // No failure: the group's parts may still have a schedule.
+      // A group without a schedule is no failure, because its parts may have schedules.
       if ((*made)->compiler == nullptr) return finish(*live, Search::End::kNothing);
       live->compiler = std::move((*made)->compiler);
       live->input.compiler = live->compiler.get();
@@ -159,7 +159,7 @@ void Searches::set_up(Search& search) {
       live->checks = std::move((*made)->checks);
       live->bound_ns = (*made)->bound_ns;
       live->floor_ns = (*made)->floor_ns;
-      // The plans may have been written by an older version.
+      // Plans may have been written by an older version, so they are replaced by what this version writes.
       for (Trial& trial : live->input.trials) trial.plan = live->compiler->current(trial.plan);
       for (PhaseTrial& each : live->all) each.trial.plan = live->compiler->current(each.trial.plan);
       live->saving = expected_saving(standing(*live));
@@ -172,7 +172,7 @@ void Searches::step(int64_t id) {
   Search* const found = find(id);
   if (found == nullptr || found->end != Search::End::kOpen) return;
   if (found->building && found->cancelled)
-    return on_built(*found, /*may_ask=*/false);  // the build may still run, but its result is not awaited
+    return on_built(*found, /*may_ask=*/false);  // the compiler may still run, but its result is not awaited
   if (found->working) return;
   Search& search = *found;
   if (search.cancelled && search.open.empty() && !any_correct(search.input.trials))
@@ -211,7 +211,7 @@ void Searches::next(Search& search) {
   }
   if (!search.stop && !search.interim && !search.exhausted && (search.input.needed > 1 || search.gave_up_default)) {
     if (static_cast<int64_t>(search.open.size()) >= most_rounds(search)) return;
-    // With a time limit, a round that would save little is left to other searches.
+    // If the budget is limited, a round that would save little is left out in favour of other searches.
     search.exhausted = search.budget_s > 0 && is_spent(standing(search));
     if (!search.exhausted) {
       const bool any = search.gave_up_default;
@@ -233,15 +233,14 @@ void Searches::next(Search& search) {
       std::nullopt);
 }
 
-// Removes a batch from the open ones and returns its phase; nullopt if it was not open.
+// Removes a batch from the open ones and returns its phase; nullopt if the batch was not open.
 std::optional<int64_t> Searches::take_open(Search& search, const std::string& batch_id) {
   std::optional<int64_t> phase;
   if (const auto at = search.open.find(batch_id); at != search.open.end()) {
     phase = at->second.phase;
     search.open.erase(at);
   }
-  // The batch may also be one that an earlier object of this search has offered, and that is reported before it is
-  // offered again.
+  // An earlier object of this search may have offered the batch, which may then be reported before it is offered again.
   if (search.preparing && search.preparing->id == batch_id)
     phase = std::exchange(search.preparing, std::nullopt)->phase;
   std::erase_if(search.restored, [&](const BatchRow& batch) {
@@ -266,7 +265,7 @@ void Searches::on_trials(int64_t id, const std::string& batch_id, const std::vec
     mark(*search);
     return observer_->on_round(*search);
   }
-  // Other parts of the promotion, which was split, are still open.
+  // The promotion was split, and other parts of it are still open.
   if (!search->open.empty() || !search->restored.empty() || search->preparing) return;
   const absl::Status status = conclude(*search, /*may_ask=*/true);
   if (!status.ok()) observer_->on_failure(*search, status);
@@ -281,11 +280,11 @@ void Searches::on_split(int64_t id, const std::string& batch_id, const std::vect
 
 void Searches::on_store_failure(int64_t id, const absl::Status& status) {
   const Search* search = find(id);
-  // Other errors may pass: the next attempt may succeed.
+  // Other errors may be temporary: the next attempt may succeed.
   if (search != nullptr && lasts(status)) observer_->on_failure(*search, status);
 }
 
-// Notes the time if the trials just added have a new fastest kernel. `before_ns`: time of the fastest before; 0: none.
+// Notes the time now if the trials just added have a new fastest kernel. `before_ns`: the least time before; 0: none.
 void Searches::note_best(Search& search, double before_ns) {
   const double now_ns = search.tally.best_ns;
   if (search.timed || !(now_ns > 0) || (before_ns > 0 && now_ns >= before_ns)) return;
@@ -303,8 +302,8 @@ void Searches::finish(Search& search, Search::End end) {
 void Searches::stop(Search& search, bool cancelled, bool leased_too) {
   search.stop = true;
   search.cancelled = cancelled;
-  // A promotion goes on, as that is what is needed now, unless the job was cancelled, no correct kernel is known and no
-  // worker has begun it.
+  // A promotion goes on, since jobs wait for it. It is taken back only if the job was cancelled, no correct kernel is
+  // known and no worker has begun to measure it.
   if (!search.promoting()) {
     take_back(search, leased_too);
   } else if (cancelled && !any_correct(search.input.trials)) {
@@ -323,7 +322,7 @@ void Searches::needed_now(Search& search) {
   for (const auto& [batch_id, batch] : search.open) leases_->set_rules(batch_id, rules_of(search));
 }
 
-// Returns the rules by which its batches are ordered.
+// Returns the rules by which the batches of the search are ordered.
 TeamRules Searches::rules_of(const Search& search) const {
   TeamRules rules = options_.rules(search.row.team);
   if (search.background) rules.priority = kBackground;

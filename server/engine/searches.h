@@ -22,58 +22,60 @@ using KnownPlans = std::shared_ptr<const std::vector<KnownPlan>>;
 
 struct Search {
   SearchRow row;
-  uint64_t token = 0;  // number of this object, since the row of a dropped search may be taken up again
+  uint64_t token = 0;  // number of this object, since a later object may continue the same row
   PlannedGroup group;
   Device device;
   Machine machine;
   KnownPlans known;                               // winners whose plans may suit the group; null after set_up()
-  std::shared_ptr<const GroupCompiler> compiler;  // null before set_up(); shared with pool tasks
+  std::shared_ptr<const GroupCompiler> compiler;  // the group's compiler, shared with pool tasks; null before set_up()
   SearchInput input;
   Tally tally;                  // sums over input.trials
   double saving = 0;            // ns that the next round is expected to save (compiler/search/budget.h)
   std::vector<PhaseTrial> all;  // all stored trials, also of promotions and confirmations
   std::vector<uint64_t> check_seeds;
-  std::vector<Check> checks;  // workers get the first in every batch, the second only in promotions
-  // By phase: the unpredictable check seeds of the promotions and confirmations that this process has offered, or whose
-  // trials were not concluded when it started.
+  std::vector<Check> checks;  // workers get the first check with every batch, the second one only with promotions
+  // The unpredictable check seeds, by phase, of the promotions and confirmations that this process has offered, or
+  // whose trials were not concluded when it started.
   std::map<int64_t, uint64_t> seeds_of;
   int64_t phase = 0;         // phase of the last promotion that was begun
   bool unconcluded = false;  // the store has the promotion's trials, but their consequence is not decided yet
   Clock::time_point taken_up = Clock::now();
-  // When the fastest kernel of its rounds was reported; nullopt: none is correct yet, or the store knew trials of the
-  // search before.
+  // When the fastest kernel of the search's rounds was reported; nullopt: no kernel is correct yet, or the store
+  // already had trials of the search when it was taken up.
   std::optional<Clock::time_point> best_at;
-  bool timed = false;  // whether the time until the best kernel was reported to metrics, or cannot be
+  bool timed = false;  // whether metrics were told the time until the best kernel, or never can be
   double budget_s = 0;
   double bound_ns = 0;    // lower bound of the kernel's time by nominal rates
-  double floor_ns = 0;    // lower bound by peak rates: a time below it is not believed
-  bool cold = false;      // kernels are timed with cold caches; part of the key
-  int64_t at_once = 0;    // rounds that are measured at once; 0: as many as it has workers
-  bool working = false;   // the pool has a task of this search
-  bool building = false;  // that task compiles the kernel to be promoted
+  double floor_ns = 0;    // lower bound by peak rates: a measured time below it counts as an error
+  bool cold = false;      // whether kernels are timed with cold caches; part of the key
+  int64_t at_once = 0;    // number of rounds measured at once; 0: depends on the number of workers
+  bool working = false;   // whether the pool has a task of this search
+  bool building = false;  // whether that pool task compiles the kernel to be promoted
   struct OpenBatch {
-    int64_t phase = 0;  // as PhaseTrial::phase: 0 for a round, n for the n-th promotion, more for its confirmations
+    // As in PhaseTrial::phase: 0 for a round, n for the n-th promotion, more for its confirmations.
+    int64_t phase = 0;
     std::vector<PlannedTrial> candidates;
   };
   std::map<std::string, OpenBatch> open;  // the batches that are ready or leased, by id
   std::optional<BatchRow> preparing;      // the stored batch whose candidates are being generated
   std::vector<BatchRow> restored;  // batches that were open when the search was taken up, until they are offered again
   bool exhausted = false;
-  bool stop = false;               // no more rounds: promote what there is
-  bool cancelled = false;          // stopped by the cancellation of a job: promote only two finalists
-  bool interim = false;            // promote what there is, then go on with rounds
-  std::set<std::string> disputed;  // plans on which two workers disagreed at the promotion, without a third to decide
-  std::string dispute;             // the last such dispute, for people
-  std::map<std::string, Built> built;  // what this coordinator's compilers made of finalists, by plan
-  std::string default_plan;            // default schedule of its promotion
+  bool stop = false;       // no further rounds: the best plans so far are promoted
+  bool cancelled = false;  // stopped because a job was cancelled: only two finalists are promoted
+  bool interim = false;    // the best plans so far are promoted, then rounds go on
+  // Plans on whose promotion two workers disagreed, without a third worker to decide.
+  std::set<std::string> disputed;
+  std::string dispute;                 // the last dispute between workers, as a text for people
+  std::map<std::string, Built> built;  // results of this coordinator's own compilers for finalists, by plan
+  std::string default_plan;            // plan of the default schedule in the last promotion
   bool settle = false;  // all finalists are disputed: serve the default schedule as this coordinator builds it
-  std::set<std::string> refuted;  // principals that were refuted or revoked: they get no more batches of it
-  bool gave_up_default = false;   // no promoted kernel was correct, so search for any correct one
+  std::set<std::string> refuted;  // principals that were refuted or revoked, which get no more batches of the search
+  bool gave_up_default = false;   // no promoted kernel was correct, so any correct kernel is searched for
   // The key's record under another environment, which is verified and timed before any round.
   std::optional<KernelRecord> elsewhere;
-  bool background = false;  // only jobs that verify winners again need it, so no rounds follow
+  bool background = false;  // only jobs that verify winners again need the search, so no rounds follow
   enum class End { kOpen, kRecord, kNothing } end = End::kOpen;
-  std::set<int64_t> jobs;  // ids of the jobs that need it
+  std::set<int64_t> jobs;  // ids of the jobs that need the search
   bool promoting() const { return !open.empty() && open.begin()->second.phase > 0; }
 };
 
@@ -85,16 +87,18 @@ class SearchObserver {
  public:
   enum class Origin { kKnown, kSearched, kTransferred };
   virtual ~SearchObserver() = default;
-  virtual void on_round(const Search& search) = 0;  // the trials of a round's batch were reported
+  virtual void on_round(const Search& search) = 0;  // called when the trials of a round were reported
   virtual void on_record(const Search& search, const KernelRecord& record, Origin origin) = 0;
-  // It has promoted what it had, if anything is correct, and goes on.
+  // The search has promoted its best plans so far, if any kernel is correct, and goes on.
   virtual void on_interim(const Search& search) = 0;
-  // The plan of another environment's record is wrong in this one, or cannot be generated. The search goes on; the
-  // callee may end jobs and thereby the search.
+  // The plan of another environment's record computes wrong values in this environment, or cannot be generated. The
+  // search goes on; the callee may end jobs and thereby delete the search.
   virtual void on_lost(const Search& search) = 0;
-  virtual void on_end(const Search& search) = 0;  // it has ended; the callee may end jobs and thereby the search
+  // The search has ended. The callee may end jobs and thereby delete the search.
+  virtual void on_end(const Search& search) = 0;
   virtual void on_failure(const Search& search, const absl::Status& status) = 0;
-  virtual std::string trace_of(const Search& search) const = 0;  // returns the trace id of the oldest job that needs it
+  // Returns the trace id of the oldest job that needs the search.
+  virtual std::string trace_of(const Search& search) const = 0;
 };
 
 class Searches {
@@ -118,22 +122,23 @@ class Searches {
   Search& at(int64_t id) { return searches_.at(id); }
   const Search& at(int64_t id) const { return searches_.at(id); }
 
-  void mark(const Search& search) { loop_->mark(search.row.id); }  // makes its step due
-  void tick();  // Marks searches that may have more rounds at once than they have, and ends confirmations that no
-                // worker is left for.
+  void mark(const Search& search) { loop_->mark(search.row.id); }  // makes the search's step due
+  // Marks searches that may have more rounds at once than now, and ends confirmations for which no worker is left.
+  void tick();
   void step(int64_t id);
   void on_trials(int64_t id, const std::string& batch_id, const std::vector<Trial>& trials, const std::string& worker);
   void on_split(int64_t id, const std::string& batch_id, const std::vector<BatchRow>& parts);
   void on_store_failure(int64_t id, const absl::Status& status);
-  void revoke(const std::string& principal);  // Removes its trials from all live searches, which give it no more
-                                              // batches.
-  // Stops rounds and promotes what there is. `leased_too`: also takes back rounds that workers are measuring, whose
-  // trials are then lost.
+  // Removes the principal's trials from all live searches, which give it no more batches.
+  void revoke(const std::string& principal);
+  // Ends the rounds of a search and promotes its best plans so far. `leased_too`: also takes back rounds that workers
+  // are measuring, whose trials are then lost.
   void stop(Search& search, bool cancelled, bool leased_too);
-  void promote_interim(Search& search);    // Promotes what there is, and goes on for other jobs.
-  void needed_now(Search& search);         // A client's job needs it, so it is no longer a background search.
+  void promote_interim(Search& search);  // Promotes the best plans so far, then goes on for other jobs.
+  // Says that a client's job needs the search, which is then no background search any more.
+  void needed_now(Search& search);
   void leave(int64_t job_id);              // Removes the job from all searches. Searches without jobs are dropped.
-  void leave(int64_t job_id, int64_t id);  // The same for one search.
+  void leave(int64_t job_id, int64_t id);  // Removes the job from one search.
 
  private:
   // searches.cpp
@@ -192,7 +197,8 @@ class Searches {
   std::map<int64_t, Search> searches_;  // by search id
   uint64_t last_token_ = 0;
   bool said_why_not_built_ = false;
-  std::map<std::string, int64_t> rounds_each_;  // most_rounds() by class of device, since the last tick
+  // Results of most_rounds() since the last tick, by class of device.
+  std::map<std::string, int64_t> rounds_each_;
 };
 
 // Adds a trial to the search; input.trials stays in the order of trial numbers.

@@ -10,13 +10,14 @@ namespace wl {
 
 // The rules of a team. Callers without a team have the default values.
 struct TeamRules {
-  int64_t weight = 1;      // share of candidates among teams of one priority that wait for the same workers
+  int64_t weight = 1;      // the team's share of candidates, relative to teams of the same priority
   int64_t priority = 0;    // teams with a higher priority are always served first
   int64_t most_jobs = 0;   // limit on unfinished jobs at a time; 0: none
   bool publishes = false;  // whether a kernel on which workers of two principals agree becomes shared
 };
 // The priority of work for which no client waits: below that of any team.
 inline constexpr int64_t kBackground = -1'000'000'000;
-using RulesOf = std::function<TeamRules(const std::string& team)>;  // may be called on any thread
+// Returns the rules of a team. Called on any thread.
+using RulesOf = std::function<TeamRules(const std::string& team)>;
 
 }  // namespace wl

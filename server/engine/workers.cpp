@@ -10,8 +10,8 @@ namespace wl {
 namespace {
 
 constexpr auto kReturns = std::chrono::seconds(1);
-constexpr int kMostAttending = 8;  // calls of Attend of one process: a broken connection is noticed late, so several
-                                   // may be open
+// The most open calls of Attend of one process. Several may be open, because a broken connection is noticed late.
+constexpr int kMostAttending = 8;
 constexpr auto kForgotten = std::chrono::hours(1);
 constexpr auto kAway = std::chrono::seconds(10);  // a worker that measures renews its lease every third of a term
 
@@ -42,7 +42,7 @@ bool Workers::is_here(const State& worker, Clock::duration silence) {
   return worker.waiting > 0 || Clock::now() - worker.heard < silence;
 }
 
-// Whether the worker's last call of Attend ended kReturns ago or earlier; a worker that lives reconnects sooner.
+// Whether the worker's last call of Attend ended kReturns ago or earlier; a worker that is alive reconnects sooner.
 bool Workers::has_left(const State& worker) {
   return worker.left && worker.waiting == 0 && Clock::now() - *worker.left >= kReturns;
 }
@@ -63,7 +63,7 @@ absl::StatusOr<uint64_t> Workers::add(const std::string& name, uint64_t epoch, c
   WL_ASSIGN_OR_RETURN(const uint64_t given, store_->put_worker(name, epoch, devices, machine, now_ms));
   const std::lock_guard lock(mutex_);
   State& worker = workers_[name];
-  if (worker.epoch > given) return given;  // A newer process has come meanwhile.
+  if (worker.epoch > given) return given;  // A newer process has registered in the meantime.
   if (worker.epoch != given)
     worker.waiting = worker.attending = 0;  // Calls of the older process do not count for the new one.
   worker.epoch = given;
@@ -92,8 +92,8 @@ void Workers::note(State* worker) {
   worker->lost = false;
 }
 
-// Returns the worker's machine: the one that the callers file names, else the one that the worker says. The prefix
-// keeps them apart, since workers say digests.
+// Returns the worker's machine: the one that the callers file names, else the one that the worker reports. The prefix
+// "row" tells the two apart, since workers report digests.
 std::string Workers::placed(const std::string& name, std::string said) const {
   const std::string row = row_(principal_of(name));
   return row.empty() ? said : cat("row ", row);
@@ -105,7 +105,7 @@ std::string Workers::machine_of(const std::string& name) const {
     const std::lock_guard lock(mutex_);
     if (const auto known = workers_.find(name); known != workers_.end()) said = known->second.serves.machine;
   }
-  // The store knows the machine of a worker that has not come back since the coordinator started.
+  // The store knows the machine of a worker that has not registered since the coordinator started.
   if (!said) said = store_->worker_machine(name).value_or("");
   return placed(name, *std::move(said));
 }

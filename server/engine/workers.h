@@ -14,25 +14,24 @@
 
 namespace wl {
 
-// Returns a worker process by name and epoch (NAME#EPOCH), as the store has it beside a lease.
+// Returns the name of a worker process (NAME#EPOCH), as the store keeps it with a lease.
 inline std::string process_of(const std::string& name, uint64_t epoch) {
   return cat(name, "#", epoch);
 }
 
-// Returns the entry for a machine in a set of names and principals that do not get a batch.
+// Returns the entry that stands for a machine in a set of workers and principals that must not get a batch.
 inline std::string on_machine(const std::string& machine) {
   return "@" + machine;
 }
 
 class Workers {
  public:
-  // A worker is alive until it has been silent for two terms (the term of a lease). `row`: as
-  // EngineOptions::machine_row.
+  // A worker is alive until it has been silent for two terms of a lease. `row`: as in EngineOptions::machine_row.
   Workers(Store* store, Clock::duration term, MachineRow row = EngineOptions().machine_row)
       : store_(store), term_(term), row_(std::move(row)) {}
 
-  // Registers a process and returns its epoch. `epoch`: the one that it had before, or 0. A worker of a team serves
-  // only that team; a worker without a team serves all. Errors are those of Store::put_worker.
+  // Registers a process and returns its epoch. `epoch`: the one that the process had before, or 0. A worker of a team
+  // serves only that team; a worker without a team serves all. Errors are those of Store::put_worker.
   absl::StatusOr<uint64_t> add(const std::string& name, uint64_t epoch, const std::vector<Device>& devices,
                                const std::string& team = "", const std::string& machine = "",
                                const std::vector<MeasuredRates>& rates = {});
@@ -40,7 +39,7 @@ class Workers {
   struct Served {
     std::vector<Device> devices;
     std::string team, machine = {};
-    std::vector<MeasuredRates> rates = {};  // rates of the devices, in their order, possibly fewer
+    std::vector<MeasuredRates> rates = {};  // measured rates of the devices, in their order, possibly fewer
   };
   std::optional<Served> heard(const std::string& name, uint64_t epoch);
   void renewed(const std::string& name);  // Notes that the worker renewed a lease.
@@ -51,8 +50,8 @@ class Workers {
   // one is unknown. Such workers do not confirm each other.
   bool may_be_one(const std::string& a, const std::string& b) const;
 
-  // A process begins, or ends, a call of Attend. FailedPrecondition: it is not registered under this epoch.
-  // ResourceExhausted: it has too many open calls.
+  // attend() and left() note that a worker process begins and ends a call of Attend. FailedPrecondition: the process is
+  // not registered under this epoch. ResourceExhausted: it has too many open calls.
   absl::Status attend(const std::string& name, uint64_t epoch);
   void left(const std::string& name, uint64_t epoch);
   absl::Status may_attend(const std::string& name, uint64_t epoch);
@@ -74,21 +73,22 @@ class Workers {
     const uint64_t epoch_;
   };
 
-  // The live workers with a device that can do this device's work for jobs of this team: their number, and their names.
+  // Return the number, or names, of the live workers with a device that can do this one's work for jobs of this team.
   int serving(const Device& device, const std::string& team) const;
   std::vector<std::string> names_serving(const Device& device, const std::string& team) const;
-  // Those of them that wait for work or were heard from within away(). Others may be gone, although they still count as
-  // live.
+  // As names_serving(), but only workers that wait for work or were heard from within away(). The others may be gone,
+  // although they still count as live.
   std::vector<std::string> names_here(const Device& device, const std::string& team) const;
-  // Those of them that wait for work.
+  // As names_serving(), but only workers that wait for work.
   std::vector<std::string> names_waiting(const Device& device, const std::string& team) const;
-  Clock::duration away() const;  // the silence after which a worker counts as not here
+  Clock::duration away() const;  // the silence after which a worker may be gone
   void forget_dead();            // Forgets workers that have been silent for an hour.
   // Returns the device that `asked` means: the given one; else a suitable one of the team's live workers, the last
-  // heard from first; else one of the store, the last seen first. NotFound: none was ever registered.
-  // FailedPrecondition: none has the library that was asked for. InvalidArgument: the options contradict each other.
+  // heard from first; else one of the store, the last seen first. NotFound: no suitable device was ever registered.
+  // FailedPrecondition: no device has the library that was asked for. InvalidArgument: the options contradict each
+  // other.
   absl::StatusOr<Device> device_for(const TuneOptions& asked, const std::string& team) const;
-  // Returns the rates of this device that a live worker measured, of the worker heard from last; empty if none did.
+  // Returns the rates that live workers measured on this device (of several, the last heard from); empty if none did.
   MeasuredRates rates_of(const Device& device, const std::string& team) const;
   std::vector<WorkerView> views() const;  // without the leases
 
@@ -100,13 +100,14 @@ class Workers {
     int64_t heard_ms = 0;
     int waiting = 0;
     int attending = 0;
-    std::optional<Clock::time_point> left;  // when its last call of Attend ended, if it was not heard from since
-    bool lost = false;                      // take_lost() has returned it
+    // When the worker's last call of Attend ended; empty: the worker was heard from since then.
+    std::optional<Clock::time_point> left;
+    bool lost = false;  // whether take_lost() has returned this worker
   };
   // Whether the worker waits for work, or was heard from within `silence`.
   static bool is_here(const State& worker, Clock::duration silence);
   static bool has_left(const State& worker);
-  static void note(State* worker);  // notes that it was heard from
+  static void note(State* worker);  // notes that the worker was heard from now
   bool alive(const State& worker) const;
   std::vector<std::string> names(const Device& device, const std::string& team,
                                  const std::function<bool(const State&)>& which) const;

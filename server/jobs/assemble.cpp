@@ -6,14 +6,14 @@
 namespace wl {
 namespace {
 
-// A fused group is replaced by its parts only if these take less than this share of its time, which is more than noise.
+// A fused group is replaced by its parts only if their time is below this share of its time: a gain of more than noise.
 constexpr double kSplitGain = 0.97;
 
 double default_of(const KernelRecord& record) {
   return median_of(record.default_samples_ns);
 }
 
-// Returns the launches of the default cover (the last level) that a launch of any cover replaces.
+// Returns the launches of the default cover (the last level) that the launch `at` of any cover replaces.
 std::vector<int> default_parts(const JobPlan& plan, Chosen at) {
   if (at.level + 1 == static_cast<int>(plan.levels.size())) return {at.launch};
   std::vector<int> parts;
@@ -50,8 +50,8 @@ class Chooser {
     return parts;
   }
 
-  // Returns the time in ns of the parts of a launch, each whole or in parts again, whichever it would be run as; -1 if
-  // a part has no record.
+  // Returns the time in ns of a launch's parts, where each part is itself split again if that is faster; -1 if a part
+  // has no record.
   double parts_time(Chosen at) const {
     double sum = 0;
     for (Chosen part : parts_of(at)) {
@@ -67,14 +67,14 @@ class Chooser {
     if (parts.empty()) return false;
     const double parts_ns = parts_time(at);
     const KernelRecord* own = record_of(at);
-    // If the only part is the same group, the level below decides.
+    // If the group has itself as its only part, the level below decides.
     if (parts.size() == 1 && launch_of(parts[0]).group == launch_of(at).group) return splits(parts[0]);
     if (parts_ns < 0 || own == nullptr) return parts_ns >= 0;
     if (plan_.keeps_groups) return false;
     return parts_ns < kSplitGain * undisturbed_ns(own->samples_ns) || is_slower_than_default(at, *own);
   }
 
-  // Compares medians, which are the times that people see.
+  // Whether a launch's median time is above that of its default parts: medians, because these are what people see.
   bool is_slower_than_default(Chosen at, const KernelRecord& own) const {
     double ns = 0;
     for (int part : default_parts(plan_, at)) {
@@ -91,8 +91,8 @@ class Chooser {
     return own == nullptr ? -1 : undisturbed_ns(own->samples_ns);
   }
 
-  // Chooses a launch, or its parts if they are faster and every value that they read is available: a graph input, or
-  // stored by a chosen launch. Returns false, and changes nothing, if neither can run.
+  // Chooses a launch, or its parts if they are faster and every value that they read is available: as a graph input or
+  // stored by a chosen launch. Returns false, and changes nothing, if neither the launch nor its parts can run.
   bool run(Chosen at) {
     if (splits(at)) {
       const std::vector<bool> available = available_;
@@ -168,7 +168,7 @@ class Assembler {
     return buffer_of_[value];
   }
 
-  // Makes the buffers of outputs; outputs that share a value share the buffer with the first name.
+  // Makes the buffers of outputs. Outputs that share a value share a buffer, which has the name of the first of them.
   void name_outputs() {
     for (const Output& output : plan_.graph.outputs) {
       if (buffer_of_[output.node] < 0) add_buffer(output.node, output.name, ResultBuffer::Kind::kOutput);

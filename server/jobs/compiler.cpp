@@ -25,7 +25,7 @@
 namespace wl {
 namespace {
 
-// A pool of candidate groups for covers, with the graph and the machine that it refers to. The object must not be
+// A pool of candidate groups for covers, with the graph and the machine that the pool refers to. The object must not be
 // moved.
 struct PooledGraph {
   Graph graph;
@@ -34,8 +34,8 @@ struct PooledGraph {
   absl::StatusOr<ColumnPool> pool = candidate_pool(graph, machine, kEnumerated, work);
 };
 
-// Keeps the pools of the last graphs that were planned, since a job's cover is chosen many times from one pool. The
-// same graph and machine give the same pool, so results do not depend on what is kept. Any thread.
+// Keeps the pools of the graphs that were planned last, since a job's cover is chosen many times from one pool. The
+// same graph and machine give the same pool, so results do not depend on which pools are kept. Thread-safe.
 class Pools {
  public:
   absl::StatusOr<std::shared_ptr<const PooledGraph>> of(const Graph& graph, const Machine& m, Work* work) {
@@ -56,7 +56,8 @@ class Pools {
  private:
   static constexpr size_t kMost = 4;
   std::mutex mutex_;
-  std::deque<std::pair<std::string, std::shared_ptr<const PooledGraph>>> pools_;  // by text, oldest first
+  // The pools, each with the text of its graph, oldest first.
+  std::deque<std::pair<std::string, std::shared_ptr<const PooledGraph>>> pools_;
 };
 
 class RealGroup : public GroupCompiler {
@@ -78,8 +79,8 @@ class RealGroup : public GroupCompiler {
   }
 
   std::vector<std::string> seeds() const override {
-    // Kernels of a library alternate with the others, so that the first round, which may be the only one, has both
-    // kinds.
+    // Kernels of the library alternate with generated ones, so that even the first round, which may be the only one,
+    // has both kinds.
     const std::vector<std::string> of_library = untried_of_library({}, static_cast<int>(space_.seeds.size()));
     std::vector<std::string> plans;
     for (size_t i = 0; i < space_.seeds.size(); ++i) {
@@ -96,7 +97,7 @@ class RealGroup : public GroupCompiler {
     std::vector<Observed> observed;
     std::set<Point> seen;
     for (const PlanOutcome& trial : trials) {
-      // A plan of an older version may no longer be in this space; it is left out.
+      // Plans of an older version that are no longer in this space are left out.
       auto point = space_.parse(trial.plan);
       if (!point.ok()) continue;
       seen.insert(*point);
@@ -158,8 +159,8 @@ class RealGroup : public GroupCompiler {
   }
   const Space& space_of_plan(const std::string& plan) const { return of_library(plan) ? library_->space : space_; }
 
-  // Returns plans of the library's kernels that were not tried yet, at most n. There are only a handful for a group, so
-  // all are tried, in the first rounds, beside the strategy's proposals. The strategy is not told of them.
+  // Returns at most n plans of the library's kernels that were not tried yet. A group has only a handful of such plans,
+  // so all of them are tried in the first rounds, beside the strategy's proposals. The strategy is not told of them.
   std::vector<std::string> untried_of_library(const std::vector<PlanOutcome>& trials, int n) const {
     std::vector<std::string> plans;
     if (!library_) return plans;
@@ -184,7 +185,7 @@ class RealGroup : public GroupCompiler {
   }
 
   Graph graph_;
-  const std::string hash_ = graph_hash(graph_);  // part of its kernels' names
+  const std::string hash_ = graph_hash(graph_);  // hash that is part of its kernels' names
   Machine machine_;
   Domain domain_;
   Space space_;

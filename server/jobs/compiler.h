@@ -1,7 +1,7 @@
 // The compiler as the coordinator uses it: the covers of a graph, and the candidates, sources and oracle of a group.
-// All functions are pure. It is an interface, so that the job engine can be tested without compiling anything.
-// Functions that may take long get a Work (compiler/base/work.h), which may be null; if it ends first, they return its
-// status.
+// All functions are pure. The classes are interfaces, so that the job engine can be tested without compiling anything.
+// Functions that may take long get a Work (compiler/base/work.h), which may be null; if the Work ends first, they
+// return its status.
 #pragma once
 
 #include <memory>
@@ -29,7 +29,7 @@ struct PlanOutcome {
 class GroupCompiler {
  public:
   virtual ~GroupCompiler() = default;
-  // Returns plans that a model proposes first, best first; the first is the default schedule. Never empty.
+  // Returns the plans that a model proposes first, the best first, but the default schedule before all. Never empty.
   virtual std::vector<std::string> seeds() const = 0;
   // Returns at most n new plans; fewer if the space is exhausted. `trials` are in the order of their numbers. The
   // result depends on the arguments only.
@@ -37,11 +37,11 @@ class GroupCompiler {
                                            uint64_t seed) const = 0;
   // Returns the plan as this version writes it; unchanged if it is no plan of this group's space.
   virtual std::string current(const std::string& plan) const { return plan; }
-  // Returns at most n plans of this space from winners of similar groups, nearest first.
+  // Returns at most n plans of this space from winners of similar groups, those of the most similar groups first.
   virtual std::vector<std::string> nearest(const std::vector<KnownPlan>& /*known*/, int /*n*/) const { return {}; }
   virtual absl::StatusOr<Source> generate(const std::string& plan) const = 0;
   virtual absl::StatusOr<Check> check(uint64_t seed) const = 0;  // may take seconds
-  virtual std::string space_text() const = 0;                    // axes and number of points, for people
+  virtual std::string space_text() const = 0;                    // axes and number of points of the space, for people
   virtual absl::StatusOr<std::string> kernel_text(const std::string& plan) const = 0;
 };
 
@@ -53,12 +53,12 @@ class Compiler {
   virtual absl::StatusOr<Graph> laid_out(const Graph& graph, const std::string& /*cover*/, Work* /*work*/) const {
     return simplify(graph);
   }
-  // Returns the covers from which launches are chosen, group by group, when times are known: from the cover that fuses
-  // most, which is the one named `cover`, to one kernel per op. `prices` are used by covers that refines().
+  // Returns the covers from which launches are chosen, group by group, once times are known: from the one that fuses
+  // most (the cover named `cover`) to one kernel per op. Only covers for which refines() is true use `prices`.
   virtual absl::StatusOr<std::vector<Cover>> covers(const Graph& graph, const Machine& machine,
                                                     const std::string& cover, const CoverPrices& prices,
                                                     Work* work) const = 0;
-  // Whether `cover` is chosen again with measured times.
+  // Whether `cover` is chosen again once kernels have measured times.
   virtual bool refines(const std::string& cover) const = 0;
   // Returns the names of the simpler covers against which `cover` is timed whole.
   virtual std::vector<std::string> simpler(const std::string& /*cover*/) const { return {}; }
@@ -69,7 +69,7 @@ class Compiler {
   virtual absl::Status known_cover(const std::string& name) const = 0;
 };
 
-// Return Warploom's compiler, without a learned cost model and with one.
+// Return Warploom's compiler: the first without a learned cost model, the second with one.
 const Compiler& warploom_compiler();
 std::unique_ptr<Compiler> warploom_compiler(Ranker ranker);
 

@@ -7,8 +7,8 @@ namespace {
 
 // Times of two machines of one kind under different load differ by less than this factor.
 constexpr double kFactor = 2;
-// Two workers disagree if one finds a kernel faster than the default schedule by more than this share, and the other
-// slower by more than this share.
+// Two workers disagree if one of them finds a kernel faster than the default schedule by more than this share, and the
+// other one finds it slower by more than this share.
 constexpr double kShare = 0.1;
 
 double time_of(const Trial& trial) {
@@ -37,8 +37,8 @@ std::string timed(const Claim& claim) {
   return absl::StrFormat("%s measured %.0f ns%s", claim.worker, time_of(claim.winner), beside);
 }
 
-// Returns why two claims cannot agree whatever their times: one is not correct or has no worker, both are of one
-// principal, or the objects differ. Empty: none of these.
+// Returns why two claims cannot agree whatever their times are: one is not correct or has no worker, both are of one
+// principal, or the objects differ. Empty: for none of these reasons.
 std::string other_kernel(const Claim& a, const Claim& b) {
   for (const Claim* claim : {&a, &b})
     if (claim->winner.outcome != Outcome::kCorrect || claim->worker.empty()) return said(*claim);

@@ -16,38 +16,38 @@ struct Claim {
   int64_t phase = 0;
   std::string worker;  // the worker's name; empty: the trial was given up, so no worker reported it
   Trial winner;
-  std::optional<Trial> standard;  // trial of the default schedule in the same rounds; nullopt: not correct, or it is
-                                  // the winner
+  // Trial of the default schedule in the same rounds; nullopt: it was not correct, or it is itself the winner.
+  std::optional<Trial> standard;
 };
 
-// Returns all claims on a plan: of the promotion `phase`, then of its confirmations, in order.
+// Returns all claims on a plan: those of the promotion `phase`, then those of its confirmations, in order.
 std::vector<Claim> claims_on(const std::string& plan, const std::string& default_plan, int64_t phase,
                              const std::vector<PhaseTrial>& all);
 
 // How close the times of two workers must be. In both cases a kernel that is clearly faster than the default schedule
 // for one worker must not be clearly slower for the other.
 enum class Closeness {
-  kSameTime,  // within the factor by which machines of one kind may differ
-  kSameOrder  // any times, since other load may make them differ
+  kSameTime,  // times differ by no more than machines of one kind may
+  kSameOrder  // times may differ by any factor, as under other load
 };
 
 // Returns, for people, why two workers disagree on a kernel; empty if they agree: they have different principals, both
 // found it correct and built the same bytes, and their times are close.
 std::string difference(const Claim& a, const Claim& b, Closeness closeness);
 
-// Returns, for people, why a worker is wrong if two others agree: it built other bytes, had another outcome, or was
-// much faster. Empty if it may be right: load makes times longer, and nothing makes them shorter.
+// Returns, for people, why a worker's claim is wrong if two others agree: the worker built other bytes, had another
+// outcome, or was much faster. Empty if the claim may be right: load makes times longer, never shorter.
 std::string refutation(const Claim& claim, const Claim& first, const Claim& second);
 
 // Returns the indices of the first two claims that agree.
 std::optional<std::pair<size_t, size_t>> agreed(const std::vector<Claim>& claims, Closeness closeness);
 
-// Returns the round of a confirmation: the winner and the default schedule, with a check of its own.
+// Returns the round of a confirmation: it measures the winner and the default schedule, with check data of its own.
 absl::StatusOr<Round> confirming_round(const SearchInput& input, int64_t phase,
                                        const std::vector<PlannedTrial>& candidates, uint64_t check_seed);
 
-// Sets in the record what two workers agreed on: measured by the one with the longer samples, confirmed by the other,
-// so that neither can make a kernel look faster than the other has seen it.
+// Sets in the record what two workers agreed on. The one with the longer samples counts as the measurer and the other
+// as the confirmer, so that neither can make a kernel look faster than the other has seen it.
 void confirm(const Claim& first, const Claim& second, KernelRecord* record);
 
 }  // namespace wl

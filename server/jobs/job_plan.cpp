@@ -15,18 +15,18 @@
 namespace wl {
 namespace {
 
-constexpr uint64_t kGroupSteps = 50;  // steps of Work that a group's text and key count as
-// Must be raised when the ABI of kernels, the numerics policy or the way of measuring changes.
+constexpr uint64_t kGroupSteps = 50;  // number of steps of Work that count for making a group's text and key
+// The version of keys, to be raised when the ABI of kernels, the numerics policy or the way of measuring changes.
 constexpr int kKeyVersion = 1;
-// How products of f32 are rounded. There is only one way now; its name stays part of keys, so that existing records are
-// found.
+// The name of the way in which products of f32 are rounded. There is only one way now; its name stays part of keys, so
+// that existing records are found.
 constexpr std::string_view kProducts = "strict";
 
 class PlanBuilder {
  public:
   PlanBuilder(JobPlan* plan, const TuneOptions& options) : plan_(plan), options_(options) {}
 
-  // Plans a launch. `counted`: the count of the planned group that it increments.
+  // Plans a launch. `counted`: which count of the planned group is incremented.
   PlannedLaunch add(const Group& group, int64_t PlannedGroup::*counted) {
     Graph graph = extract(plan_->graph, group);
     const std::string key = problem_key(graph, plan_->device, options_);
@@ -52,9 +52,9 @@ class PlanBuilder {
   std::unordered_map<std::string, int> by_key_;
 };
 
-// For every fused launch, returns its parts. A part belongs to the fused launch that computes the values that the part
-// stores. If none does, because fusion made the values unnecessary, it belongs to the launch that shares most ops with
-// it.
+// Returns the parts of every fused launch. A part belongs to the fused launch that computes the values that the part
+// stores. If no launch computes them, because fusion made them unnecessary, the part belongs to the launch that has
+// most ops in common with it.
 std::vector<std::vector<int>> match_parts(const Cover& fused, const Cover& parts) {
   std::unordered_map<NodeId, std::vector<size_t>> computed_by;
   for (size_t f = 0; f < fused.groups.size(); ++f)
@@ -83,7 +83,7 @@ std::vector<std::vector<int>> match_parts(const Cover& fused, const Cover& parts
 std::string problem_key(const Graph& group, const Device& device, const TuneOptions& options) {
   Encoder key("warploom.problem", kKeyVersion);
   key.text(graph_hash(group)).text(device.fingerprint()).text(kProducts).text(options.cold ? "cold" : "warm");
-  // Left out if empty, so that records without libraries keep their keys.
+  // An empty name is left out, so that records without libraries keep their keys.
   if (!device.libraries.empty()) key.text(device.libraries);
   return key.hash();
 }
@@ -137,7 +137,7 @@ absl::StatusOr<JobPlan> make_plan(const std::string& graph_text, const TuneOptio
   WL_ASSIGN_OR_RETURN(std::vector<Cover> covers,
                       compiler.covers(plan.graph, plan.machine, options.cover, prices, work));
   PlanBuilder builder(&plan, options);
-  // A group that only stores inputs needs no kernel: such an output is the input's buffer.
+  // A group that only stores inputs needs no kernel: the input's buffer serves as such an output.
   const auto nothing_to_do = [&](const Group& group) {
     return std::all_of(group.stores.begin(), group.stores.end(),
                        [&](NodeId id) { return plan.graph.nodes[id].op == Op::input; });

@@ -1,7 +1,7 @@
-// The plan of a job: the distinct groups of several covers of its graph, from the cover that fuses most to the default
-// one (one kernel per op), with their keys, and the values that launches exchange. assemble() makes the job's result
-// from the records of these groups. Both are pure functions, so a restarted coordinator makes the same plan and the
-// same result.
+// The plan of a job: the distinct groups of several covers of its graph (from the cover that fuses most to the default
+// one, one kernel per op) with their keys, and the values that launches exchange. assemble() makes the job's result
+// from the records of these groups. Planning and assembling are pure functions, so a restarted coordinator makes the
+// same plan and the same result.
 #pragma once
 
 #include <map>
@@ -23,15 +23,15 @@ struct PlannedGroup {
   Problem problem;
   int64_t ops = 0, bytes = 0;
   double flops = 0;
-  // Number of launches in the first cover, in the last (the default), and in those between.
+  // Numbers of launches of the group: in the first cover, in the last (the default), and in those between.
   int64_t fused_count = 0, part_count = 0, between_count = 0;
-  // Whether schedules of the group are searched. Groups of the last cover alone only get their default schedule
+  // Whether schedules of the group are searched. Of groups that only the last cover has, the default schedule alone is
   // measured.
   bool searched() const { return fused_count + between_count > 0; }
 };
 
-// One kernel launch of a cover: its group (an index in JobPlan::groups), and the values of the whole graph that it
-// passes as arguments, in the order of the problem's buffers, and that it stores.
+// One kernel launch of a cover: its group (an index in JobPlan::groups), the values of the whole graph that it passes
+// as arguments (in the order of the problem's buffers), and the values that it stores.
 struct PlannedLaunch {
   int group = 0;
   std::vector<NodeId> arguments;
@@ -39,34 +39,34 @@ struct PlannedLaunch {
 };
 
 struct JobPlan {
-  Graph graph;  // simplified and laid out for the cover
+  Graph graph;  // the job's graph, simplified and laid out for the cover
   std::string graph_hash;
   Device device;
   Machine machine;
-  std::vector<PlannedGroup> groups;  // distinct groups, in order of first launch, cover by cover
+  std::vector<PlannedGroup> groups;  // distinct groups, cover by cover, in order of first launch
   struct Level {
-    std::vector<PlannedLaunch> launches;     // in an order in which they can run
+    std::vector<PlannedLaunch> launches;     // the cover's launches, in an order in which they can run
     std::vector<std::vector<int>> parts_of;  // for every launch, the launches of the next level that it replaces
   };
-  std::vector<Level> levels;  // one for each cover; the last has no parts
+  std::vector<Level> levels;  // one level for each cover; the last has no parts
   // Whether groups are kept even if their parts, each timed by itself, are faster.
   bool keeps_groups = false;
-  double enumerate_s = 0;  // how long planning took, set by who called make_plan() and reported to people
+  double enumerate_s = 0;  // seconds that planning took, set by the caller of make_plan() for reports
 };
 
-// Keys. A key or the environment contains everything that may change what a kernel computes or its time.
+// Keys. A key and the environment together contain everything that may change what a kernel computes or its time.
 std::string problem_key(const Graph& group, const Device& device, const TuneOptions& options);
 std::string environment_of(const Device& device);
-// Returns the id of a whole answer for a team ("": none): a hash of graph text, device, environment and options, but
-// not of trials and budget.
+// Returns the id under which a team ("": none) stores the answer to a whole job: a hash of graph text, device,
+// environment and options, but not of trials and budget.
 std::string result_key(const std::string& graph_text, const Device& device, const TuneOptions& options,
                        const std::string& team = "");
 
-// Returns the planned group, without numbers of launches.
+// Returns the planned group, with all numbers of launches zero.
 PlannedGroup planned_group(Graph graph, const std::string& key);
 
 // Makes the plan of a job. InvalidArgument: the graph or an option is invalid. NotFound: with Unmeasured::kNever, no
-// cover has a measured kernel for every group. `work`: as in compiler.h.
+// cover has a measured kernel for every group. `work`: as in server/jobs/compiler.h.
 absl::StatusOr<JobPlan> make_plan(const std::string& graph_text, const TuneOptions& options, const Device& device,
                                   const Compiler& compiler, const CoverPrices& prices = {}, Work* work = nullptr);
 
@@ -77,19 +77,19 @@ struct Chosen {
   bool operator==(const Chosen&) const = default;
 };
 // Returns the launches that compute the graph in the least time by these records, which may lack groups that are not
-// measured yet. A group without a record, or slower than its parts (or their parts), is replaced by them if the values
-// that they read exist. With `keeps_groups` only groups without a record are replaced. NotFound: a group has no correct
-// kernel.
+// measured yet. A group without a record, or slower than its parts (or than their parts), is replaced by these parts if
+// the values that the parts read exist. With `keeps_groups` only groups without a record are replaced. NotFound: a
+// group has no correct kernel.
 absl::StatusOr<std::vector<Chosen>> choose_launches(const JobPlan& plan, const Records& records);
 
 // Returns the keys of the parts that choose_launches() runs instead of fused groups. They are worth a search.
 std::set<std::string> parts_in_use(const JobPlan& plan, const std::vector<Chosen>& launches);
 
-// Returns the groups that their parts replace, each paired with one of these parts, as indices of groups. The winning
-// plan of a part may suit the whole group, too.
+// Returns the groups that are replaced by their parts, each paired with one of these parts, as indices of groups: the
+// winning plan of the part may suit the whole group, too.
 std::set<std::pair<int, int>> replaced_groups(const JobPlan& plan, const std::vector<Chosen>& launches);
 
-// Makes the result of a job. `searched`: keys whose records this job made; the others' source is "cached".
+// Makes the result of a job. `searched`: keys whose records this job made; the source of all other keys is "cached".
 // `transferred`: keys whose plan comes from a record of another environment; their source is "transferred".
 absl::StatusOr<JobResult> assemble(const JobPlan& plan, const Records& records, const std::set<std::string>& searched,
                                    const std::set<std::string>& transferred = {});

@@ -8,14 +8,14 @@
 namespace wl {
 namespace {
 
-// Two times of a kernel on one machine differ by less than this factor, even if measured far apart.
+// Two times of one kernel on one machine differ by less than this factor, even if they are measured long apart.
 constexpr double kNoise = 1.15;
 
 std::string times(double before_ns, double now_ns) {
   return absl::StrFormat("%.3g us before, %.3g us now", before_ns / 1e3, now_ns / 1e3);
 }
 
-// Returns the last trial of the plan in a promotion or a confirmation; null if there is none.
+// Returns the last trial that a plan had in a promotion or a confirmation; null if it had none.
 const PhaseTrial* last_of(const std::string& plan, const std::vector<PhaseTrial>& trials) {
   const PhaseTrial* last = nullptr;
   for (const PhaseTrial& item : trials)

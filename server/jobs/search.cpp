@@ -9,13 +9,13 @@
 namespace wl {
 namespace {
 
-// Plans slower than the best by more than this factor are promoted only if there are fewer than kFewestFinalists
-// others. Trials of rounds are short and may have been disturbed, but such a plan would not win in a longer measurement
-// either, and a promotion compiles and checks it again.
+// Plans slower than the best one by more than this factor are promoted only if there are fewer than kFewestFinalists
+// others. Trials of rounds are short and may have been disturbed, but even so such a plan would not win in a longer
+// measurement, and each finalist costs another compilation and check.
 constexpr double kMayWinWithin = 1.3;
 constexpr size_t kFewestFinalists = 3;
 
-// Finalists that are slower than in the rounds by more than this factor were disturbed by other load.
+// Finalists that are slower in the promotion than in the rounds by more than this factor were disturbed by other load.
 constexpr double kDisturbed = 1.15;
 
 std::vector<std::string> first_plans(const SearchInput& input, int n) {
@@ -70,7 +70,7 @@ double better_ns(double best, const Trial& trial) {
   return best == 0 || ns < best ? ns : best;
 }
 
-// Returns the time of a finalist by all samples that its worker took of its plan, without confirmations.
+// Returns the time of a finalist, computed from all samples that its worker took of its plan, without confirmations.
 double time_of_final(const PhaseTrial& final, const std::vector<PhaseTrial>& all) {
   std::vector<int64_t> samples;
   for (const PhaseTrial& item : all) {
@@ -81,7 +81,7 @@ double time_of_final(const PhaseTrial& final, const std::vector<PhaseTrial>& all
   return undisturbed_ns(samples);
 }
 
-// Returns the time of a plan by the samples of all its trials; 0 if there are none.
+// Returns the time of a plan, computed from the samples of all its trials; 0 if there are no samples.
 double time_of_plan(const std::string& plan, const std::vector<Trial>& trials) {
   std::vector<int64_t> samples;
   for (const Trial& trial : trials)

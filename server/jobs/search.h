@@ -1,5 +1,5 @@
-// A search as pure functions of its trials: the next round, the candidates of a promotion, and the record. They use no
-// clock, thread or store, so a restarted coordinator proposes the same candidates.
+// A search as pure functions of its trials, which return the next round, the candidates of a promotion, and the record.
+// They use no clock, thread or store, so a restarted coordinator proposes the same candidates.
 #pragma once
 
 #include <optional>
@@ -11,17 +11,17 @@
 
 namespace wl {
 
-inline constexpr int kRoundSize = 8;  // candidates of a round; they are proposed and compiled together
+inline constexpr int kRoundSize = 8;  // candidates in a round, which are proposed and compiled together
 inline constexpr int kFinalists = 8;
 
 struct SearchInput {
   const GroupCompiler* compiler = nullptr;
   std::string strategy;
   uint64_t seed = 0;
-  int64_t needed = 1;                // number of trials; 1: the default schedule only
+  int64_t needed = 1;                // number of trials wanted; 1: the default schedule only
   std::vector<std::string> near;     // plans that won for similar groups before the search began
-  std::vector<std::string> also;     // plans to try next, before the strategy's own
-  std::vector<Trial> trials;         // in the order of their numbers
+  std::vector<std::string> also;     // plans to try before the strategy's own proposals
+  std::vector<Trial> trials;         // all trials so far, in the order of their numbers
   std::vector<std::string> pending;  // plans that are being measured
   int64_t next_trial = 0;            // trial number of the next candidate
 };
@@ -31,7 +31,8 @@ bool was_proposed(const SearchInput& input, const std::string& plan);
 
 // Sums over the trials of a search.
 struct Tally {
-  double best_ns = 0, default_ns = 0;  // 0: none is correct; default_ns: time of the first correct trial by number
+  // 0: no trial is correct. default_ns: time of the correct trial with the lowest number.
+  double best_ns = 0, default_ns = 0;
   OutcomeCounts outcomes{};
   void add(const Trial& trial);
 
@@ -39,45 +40,45 @@ struct Tally {
   int64_t default_trial_ = -1;
 };
 
-// Candidates that are proposed together. Plans from which no source can be generated are rejected trials at once.
+// Candidates that are proposed together. A plan from which no source can be generated becomes a rejected trial at once.
 struct Round {
   int64_t phase = 0;
   int64_t size = 0;
   std::vector<Candidate> candidates;
   std::vector<Trial> rejected;
-  std::optional<Check> check;  // for a confirmation: its own check
+  std::optional<Check> check;  // of a confirmation: the check that it has for itself
 };
 
-// Returns the next round; its size is 0 if `needed` is reached or the space is exhausted. A plan that is being measured
-// counts as if it took the median time of the correct trials (the constant liar of D. Ginsbourger, R. Le Riche and L.
-// Carraro, "Kriging is well-suited to parallelize optimization", 2010).
+// Returns the next round; its size is 0 if `needed` trials are reached or the space is exhausted. A plan that is being
+// measured counts as if it took the median time of the correct trials (the constant liar of D. Ginsbourger, R. Le Riche
+// and L. Carraro, "Kriging is well-suited to parallelize optimization", 2010).
 Round next_round(const SearchInput& input);
 
-// Returns the round of stored candidates. A candidate that this version cannot generate is a rejected trial.
+// Returns the round of these stored candidates. A candidate that this version cannot generate becomes a rejected trial.
 Round stored_round(const SearchInput& input, int64_t phase, const std::vector<PlannedTrial>& candidates);
 
-// Returns the round of a promotion: the best trials that may win, at most `finalists`, and the first correct one,
-// normally the default schedule. Without trials it is the default schedule alone.
+// Returns the round of a promotion: at most `finalists` of the best trials that may still win, and the first correct
+// trial, normally the default schedule. Without trials, only the default schedule is promoted.
 Round final_round(const SearchInput& input, int64_t phase, int finalists);
 
-// Returns the promotion of a record of another environment (other compilers): its plan and the default schedule, which
-// are verified and timed before the plan is served.
+// Returns the round that promotes a record of another environment (other compilers): the record's plan and the default
+// schedule, which are verified and timed before the plan is served.
 Round transfer_round(const SearchInput& input, int64_t phase, const KernelRecord& elsewhere);
-// Whether the plan of that record was correct in this environment.
+// Whether the plan of a record from elsewhere was correct in this environment.
 bool holds_here(const KernelRecord& elsewhere, const std::vector<Trial>& finals);
 
-// Returns the figures by which rounds are divided among searches: the best time after each round so far.
+// Returns the figures by which rounds are divided among searches, such as the best time after each round so far.
 Standing standing_of(const SearchInput& input, int64_t launches, double bound_ns);
 
-// Whether most finalists were slower than the same plans in the rounds, by more than the noise of one machine. Then
-// they have to be timed again.
+// Whether most finalists were slower than the same plans in the rounds, by more than the noise of one machine. If so,
+// the finalists have to be timed again.
 bool is_disturbed(const std::vector<Trial>& finals, const std::vector<Trial>& trials);
 bool any_correct(const std::vector<Trial>& trials);
 
-// Returns the record of the finalist with the least time, or of the first correct one, normally the default schedule,
-// if that has the lower median in the promotion; nullopt if none was correct. `all`: all trials of the search, also
-// `finals`; the record has the sums of their times. A finalist's time is that of the samples that its promotion's
-// worker took, there and in the rounds, since other workers may have faster machines, or claim to.
+// Returns the record of the finalist with the least time, or of the first correct one (normally the default schedule)
+// if that one has the lower median in the promotion; nullopt if no finalist was correct. `all`: all trials of the
+// search, `finals` included; the record has the sums of their times. A finalist's time is computed from the samples
+// that its promotion's worker took, there and in the rounds, since other workers may have faster machines, or claim to.
 absl::StatusOr<std::optional<KernelRecord>> record_of_finals(const SearchInput& input, const PlannedGroup& group,
                                                              const Device& device,
                                                              const std::vector<PhaseTrial>& finals,

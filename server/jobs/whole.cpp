@@ -11,14 +11,15 @@
 namespace wl {
 namespace {
 
-constexpr double kSameTime = 1.01;   // times of covers within this factor count as the same
-constexpr double kContender = 1.15;  // all trials may make a cover faster by this factor than the first part of them
-constexpr double kLost = 1.2;        // a chain that is slower by this factor after some rounds is dropped
-// A time is confirmed by kConfirm samples within this factor of it, or by more than half of the samples if that is
+constexpr double kSameTime = 1.01;  // covers whose times differ by less than this factor are equally fast
+// With all its trials, a cover may become faster by this factor than with the first part of them.
+constexpr double kContender = 1.15;
+constexpr double kLost = 1.2;  // a chain that is slower by this factor after some rounds is dropped
+// A time is confirmed if kConfirm samples are within this factor of it, or more than half of the samples if that is
 // fewer.
 constexpr size_t kConfirm = 4;
 constexpr double kConfirmWithin = 1.03;
-constexpr int64_t kFirstPart = 4;  // the first part of the trials that a job asks for: a quarter
+constexpr int64_t kFirstPart = 4;  // divides the trials that a job asks for: the first part is a quarter
 
 // The numbers that a batch gives to the values of a job result: first the inputs and outputs of the graph, then the
 // intermediates.
@@ -50,7 +51,7 @@ class ChainValues {
   const std::vector<int64_t>& intermediates() const { return intermediates_; }
 
  private:
-  std::vector<int> of_;  // number of the value, by buffer of the result
+  std::vector<int> of_;  // number of the value that each buffer of the result has
   std::vector<int64_t> intermediates_;
 };
 
@@ -79,7 +80,7 @@ double time_of(const TimedCover& cover) {
   return undisturbed_ns(cover.samples_ns);
 }
 
-// Returns the least time; 0 if no cover has one.
+// Returns the least time of the covers; 0 if no cover has a time.
 double least_time(const std::vector<TimedCover>& timed) {
   double least = 0;
   for (const TimedCover& cover : timed) {
@@ -124,7 +125,8 @@ Batch chains_of(const std::vector<WholeCover>& covers, const Records& records, c
       const KernelRecord& record = records.at(cover.result.groups[step.group].key);
       const auto [at, is_new] = kernel_of.try_emplace(record.key, static_cast<int>(batch.candidates.size()));
       if (is_new) {
-        // Different from all trial numbers of chains: so a worker that knows no chains reports no chain's number.
+        // The number differs from all trial numbers of chains, so that a worker that knows no chains never reports a
+        // trial under a chain's number.
         const auto number = static_cast<int64_t>(covers.size() + batch.candidates.size());
         batch.candidates.push_back({number, record.plan, record.source});
       }
@@ -166,8 +168,8 @@ std::vector<Trial> together(const std::vector<Trial>& trials) {
   return sums;
 }
 
-// Whether enough samples are close to the time that counts: load that comes and goes leaves some samples undisturbed,
-// which are then close together.
+// Whether enough samples are close to the time that counts (undisturbed_ns()). Load that comes and goes leaves some
+// samples undisturbed, and such samples are close together.
 bool is_confirmed(const std::vector<int64_t>& samples_ns) {
   const double ns = undisturbed_ns(samples_ns);
   const auto close = std::count_if(samples_ns.begin(), samples_ns.end(),

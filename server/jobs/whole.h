@@ -1,5 +1,6 @@
 // Covers of a graph that are timed as a whole: the batch in which a worker times them in turns, and the choice among
-// them (docs/design/covers.md#whole-covers). Pure functions, so a restarted coordinator asks for and decides the same.
+// them (docs/design/covers.md#whole-covers). Pure functions, so a restarted coordinator asks for the same and decides
+// the same.
 #pragma once
 
 #include <string>
@@ -9,14 +10,14 @@
 
 namespace wl {
 
-// A cover with the job result that it would give.
+// A cover with the job result that choosing it would give.
 struct WholeCover {
   std::string name;
   JobPlan plan;
   JobResult result;
 };
 
-// Returns the number of trials of every group of a simpler cover before the covers are timed, in a job that asks for
+// Returns how many trials every group of a simpler cover gets before the covers are timed, in a job that asks for
 // `trials` of each group.
 int64_t first_trials(int64_t trials);
 
@@ -24,26 +25,26 @@ int64_t first_trials(int64_t trials);
 void drop_equal(std::vector<WholeCover>& covers);
 
 // Returns the batch, without id and trace: a chain for each cover, and each kernel once. Its problem has the inputs and
-// outputs of the graph, and a key of everything that may change a time: kernels, order, values and device. `covers`: at
-// least one, all of one graph and device, all groups with records.
+// outputs of the graph, and a key that covers everything that may change a time: kernels, their order, values and
+// device. `covers`: at least one, all of one graph and device, and with records for all groups.
 Batch chains_of(const std::vector<WholeCover>& covers, const Records& records, const TuneOptions& options);
 
 // Returns a lower bound in ns of the time of the fastest cover (compiler/model/roofline.h).
 double floor_of(const std::vector<WholeCover>& covers);
 
-// Whether several covers may be the fastest and one of their times is confirmed by too few samples, because other load
-// ran meanwhile. Then they have to be timed again. `trials`: of one batch or of several.
+// Whether the covers have to be timed again: several may be the fastest, and one of their times is confirmed by too few
+// samples, because other load ran meanwhile. `trials`: of one batch or of several.
 bool were_disturbed(const std::vector<Trial>& trials);
 // Merges the trials of several batches of the same covers: one trial for each cover, with all its samples.
 std::vector<Trial> together(const std::vector<Trial>& trials);
 
-// Returns the covers' times, one entry each, of which one is chosen: the cover with the least time or, among those
-// within 1 % of it, the one with the fewest kernels, then the fewest bytes. A cover without a time is not chosen,
-// unless none has one: then the first is. `trials`: named like the covers.
+// Returns the covers' times, one entry each, with one cover chosen: the one with the least time or, among those within
+// 1 % of that, the one with the fewest kernels, then the fewest bytes. A cover without a time is not chosen, unless no
+// cover has a time: then the first one is. `trials`: named like the covers.
 std::vector<TimedCover> decide(const std::vector<WholeCover>& covers, const std::vector<Trial>& trials);
 
-// Returns the indices of the covers that may become the fastest with more trials of their kernels: those within a
-// factor of the least time.
+// Returns the indices of the covers that may become the fastest if their kernels get more trials: those whose time is
+// within a factor of the least time.
 std::vector<size_t> contenders(const std::vector<TimedCover>& timed);
 
 }  // namespace wl

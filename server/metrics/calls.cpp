@@ -12,7 +12,7 @@ namespace {
 namespace ge = grpc::experimental;
 using Clock = std::chrono::steady_clock;
 
-// Calls that wait for something to happen, so that their time says nothing of the coordinator's speed.
+// Returns the calls that wait for something to happen, so that their time says nothing about the coordinator's speed.
 const std::set<std::string>& waiting_methods() {
   static const std::set<std::string> kMethods = {"/warploom.v1.WorkerService/AcquireLeases",
                                                  "/warploom.v1.WorkerService/Attend",
@@ -20,7 +20,7 @@ const std::set<std::string>& waiting_methods() {
   return kMethods;
 }
 
-// Counts one call, and lives as long as it.
+// Counts one call, and lives as long as that call.
 class CallCounter final : public ge::Interceptor {
  public:
   CallCounter(Metrics* metrics, const char* method) : metrics_(metrics), method_(method) {}
@@ -32,7 +32,7 @@ class CallCounter final : public ge::Interceptor {
   }
 
   void Intercept(ge::InterceptorBatchMethods* methods) override {
-    // gRPC and Abseil number their status codes alike.
+    // gRPC and Abseil use the same numbers for status codes.
     if (methods->QueryInterceptionHookPoint(ge::InterceptionHookPoints::PRE_SEND_STATUS))
       code_ = static_cast<absl::StatusCode>(methods->GetSendStatus().error_code());
     methods->Proceed();

@@ -9,7 +9,7 @@
 
 namespace wl {
 
-// For ServerBuilder::experimental().SetInterceptorCreators(). `metrics` must outlive the server.
+// Returns a factory for ServerBuilder::experimental().SetInterceptorCreators(). `metrics` must outlive the server.
 std::unique_ptr<grpc::experimental::ServerInterceptorFactoryInterface> count_calls(Metrics* metrics);
 
 }  // namespace wl

@@ -17,7 +17,7 @@ constexpr const char* kText = "text/plain; charset=utf-8";
 constexpr const char* kForeignHost =
     "Host: without TLS this is for programs of this machine, under the name localhost or 127.0.0.1\n";
 
-// The request that this thread answers, since the library's own request has no place for the certificate.
+// The request that this thread answers, kept here because the library's request has no place for the certificate.
 thread_local const HttpAsked* asked_now = nullptr;
 
 HttpQuestion question_of(const httplib::Request& request) {
@@ -35,8 +35,8 @@ void send(const HttpAnswer& answer, httplib::Response& response) {
   response.status = answer.status;
   for (const auto& [name, value] : answer.headers) response.set_header(name, value);
   if (answer.body == nullptr || answer.body->empty()) return;
-  // The library does not compress a body that a provider sends in parts with a known length. Brotli, which browsers
-  // accept, would take as long as all the rest of a request.
+  // The body is passed as a content provider with a known length, because the library does not compress such bodies:
+  // compressing with Brotli, which browsers accept, would take as long as all the rest of a request.
   response.set_content_provider(answer.body->size(), answer.type,
                                 [body = answer.body](size_t offset, size_t length, httplib::DataSink& sink) {
                                   return sink.write(body->data() + offset, length);
@@ -87,12 +87,12 @@ bool is_own_name(std::string_view host) {
 }
 
 struct HttpServer::Impl {
-  // The library parses requests, routes them and writes answers. HttpDoor has the connections (http_door.h): the
-  // library would hold a thread for each connection as long as its caller likes.
+  // The library parses requests, routes them and writes answers. HttpDoor (http_door.h) manages the connections,
+  // because the library would occupy a thread for each connection as long as its caller likes.
   class Routes final : public httplib::Server {
    public:
-    // Binds a socket, which the caller owns. Returns -1 if that fails. The library keeps the number of the socket:
-    // without one it takes itself for stopped, and omits the bodies of answers.
+    // Binds a socket, which the caller owns, and returns its descriptor; -1 if that fails. The library keeps the
+    // descriptor, too: without one it believes to be stopped, and omits the bodies of answers.
     int bind(const std::string& host, int* port) {
       const bool bound = *port == 0 ? (*port = bind_to_any_port(host.c_str())) > 0 : bind_to_port(host.c_str(), *port);
       return bound ? svr_sock_.load() : -1;
@@ -107,7 +107,7 @@ struct HttpServer::Impl {
     }
 
    private:
-    // No request here has a body. If one comes, the connection is closed, since the body would be read as the next
+    // No request here has a body. If one has, the connection is closed, since the body would be read as the next
     // request.
     static bool has_body(std::string_view head) {
       const std::string text = absl::AsciiStrToLower(absl::string_view(head.data(), head.size()));
@@ -115,7 +115,7 @@ struct HttpServer::Impl {
     }
   };
 
-  TlsFiles tls;  // read again for every connection
+  TlsFiles tls;  // files that are read again for every connection
   std::unique_ptr<SSL_CTX, decltype(&SSL_CTX_free)> context{nullptr, &SSL_CTX_free};
   Routes routes;
   std::string host;
@@ -176,7 +176,7 @@ absl::StatusOr<std::unique_ptr<HttpServer>> HttpServer::open(const HttpOptions& 
     answer.status = why.empty() ? 200 : 503;
     answer.set_content(why.empty() ? "ready\n" : why + "\n", kText);
   });
-  // The library would set SO_REUSEPORT, with which two processes could serve at one port.
+  // This replaces the library's own options, which include SO_REUSEPORT: two processes could then serve at one port.
   server.set_socket_options([](socket_t socket) {
     const int yes = 1;
     setsockopt(socket, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);

@@ -1,5 +1,5 @@
 // The HTTP server of a coordinator, for monitoring (/metrics, /healthz and /readyz) and for the web pages (server/web).
-// It changes nothing.
+// No request changes anything.
 #pragma once
 
 #include <functional>
@@ -18,10 +18,10 @@ namespace wl {
 
 // The parts of a GET request that pages look at. All of them are unverified claims of the caller, except `certificate`.
 struct HttpQuestion {
-  std::string path;                               // decoded, without the query
-  std::map<std::string, std::string> parameters;  // of the query, decoded
+  std::string path;                               // decoded path, without the query
+  std::map<std::string, std::string> parameters;  // decoded parameters of the query
   std::optional<std::string> authorization;       // the header
-  std::string host;                               // the header; empty: there is none
+  std::string host;                               // the header Host; empty: it is missing
   std::string known;                              // the ETag of the answer that the caller has already (If-None-Match)
   std::optional<PeerIdentity> certificate;        // the names in the caller's verified certificate (https.h)
 };
@@ -34,30 +34,30 @@ struct HttpAnswer {
 };
 using AnswerHttp = std::function<std::optional<HttpAnswer>(const HttpQuestion&)>;
 
-// Whether the header Host is missing or a name of this machine alone, such as localhost. Another site can give its own
-// name this machine's address and so make a browser send requests here (DNS rebinding), but the browser still sends
-// that name.
+// Whether the header Host is missing or is a name of this machine alone, such as localhost. By giving its own name this
+// machine's address, another site can make a browser send requests here (DNS rebinding), but the browser still sends
+// that site's name as Host.
 bool is_own_name(std::string_view host);
 
 struct HttpOptions {
   std::string address;  // "HOST:PORT"
-  // `cert` and `key` make it HTTPS. With `ca` a caller may show a certificate, which must then be a valid one.
+  // With `cert` and `key` the server uses HTTPS. With `ca` a caller may show a certificate, which must then be valid.
   TlsFiles tls;
   std::function<std::string()> metrics;
-  std::function<std::string()> not_ready;  // for /readyz: why no work is given out; "": it is
-  AnswerHttp pages = {};                   // called on several threads; nullopt: there is no such page
+  std::function<std::string()> not_ready;  // for /readyz: why workers get no work; "": they get work
+  AnswerHttp pages = {};                   // answers pages; called on several threads; nullopt: no such page
 };
 
 class HttpServer {
  public:
-  // Listens and serves. InvalidArgument: not HOST:PORT, or a HOST that other machines reach without TLS; Unavailable:
-  // the port is in use.
+  // Listens and serves. InvalidArgument: the address is not HOST:PORT, or other machines reach HOST but there is no
+  // TLS; Unavailable: the port is in use.
   static absl::StatusOr<std::unique_ptr<HttpServer>> open(const HttpOptions& options);
-  ~HttpServer();  // Waits for running requests, none of which takes long.
+  ~HttpServer();  // Waits until running requests, none of which takes long, are answered.
   HttpServer(const HttpServer&) = delete;
   HttpServer& operator=(const HttpServer&) = delete;
 
-  std::string address() const;  // with the bound port
+  std::string address() const;  // HOST and the bound port
 
  private:
   struct Impl;

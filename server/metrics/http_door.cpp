@@ -31,10 +31,11 @@ namespace {
 
 using HttpClock = std::chrono::steady_clock;
 
-constexpr uint64_t kListening = 0, kWake = 1, kFirst = 2;  // names of epoll events; those of connections are larger
+// Numbers of epoll events: the listening socket and the wake-up. Connections have numbers above kFirst.
+constexpr uint64_t kListening = 0, kWake = 1, kFirst = 2;
 constexpr auto kLookEvery = std::chrono::milliseconds(100);
-constexpr int kMostRequests = 100;  // most on one connection
-constexpr int kMostAccepted = 64;   // most accepted before other connections are handled
+constexpr int kMostRequests = 100;  // most requests on one connection
+constexpr int kMostAccepted = 64;   // most connections accepted before others are handled
 constexpr auto kAcceptAgain = std::chrono::milliseconds(100);
 constexpr std::string_view kEnd = "\r\n\r\n";
 constexpr std::string_view kTooLong =
@@ -52,7 +53,7 @@ struct HttpDoor::Impl {
     size_t sent = 0;
     int requests = 0;
     bool close = false, watched = true;
-    HttpClock::time_point since, until;  // begin and deadline of the state
+    HttpClock::time_point since, until;  // begin and deadline of the connection's state
     std::optional<PeerIdentity> certificate;
   };
 
@@ -64,10 +65,10 @@ struct HttpDoor::Impl {
   Connections all;
   std::map<std::string, size_t> of_peer;
   size_t held = 0;                       // bytes of answers that are not sent yet
-  HttpClock::time_point accept_again{};  // until then nothing is accepted, for lack of descriptors
+  HttpClock::time_point accept_again{};  // if descriptors are short, nothing is accepted before this time
   bool accepting = true;
 
-  std::mutex mutex;  // guards the next four
+  std::mutex mutex;  // guards the next four members
   std::condition_variable changed;
   std::deque<std::pair<uint64_t, HttpAsked>> asked;
   std::vector<std::pair<uint64_t, HttpSaid>> said;
@@ -128,7 +129,7 @@ HttpDoor::~HttpDoor() {
   for (const int fd : {impl.listening, impl.epoll, impl.wake}) close(fd);
 }
 
-// A thread that makes answers.
+// The function of a thread that makes answers.
 void HttpDoor::Impl::work() {
   std::unique_lock lock(mutex);
   for (;;) {
@@ -177,8 +178,8 @@ void HttpDoor::Impl::accept_all() {
     if (fd < 0) {
       if (errno == EINTR || errno == ECONNABORTED) continue;
       if (errno == EAGAIN || errno == EWOULDBLOCK) return;
-      // No descriptor is left: a connection that waits for its caller is closed; if there is none, accepting is tried
-      // later.
+      // No descriptor is left: a connection that waits for its caller is closed; if there is none, accepting has to
+      // wait.
       if ((errno == EMFILE || errno == ENFILE) && evict(nullptr)) continue;
       epoll_event none = {.events = 0, .data = {.u64 = kListening}};
       epoll_ctl(epoll, EPOLL_CTL_MOD, listening, &none);
@@ -208,15 +209,16 @@ void HttpDoor::Impl::accept_all() {
   }
 }
 
-// Makes room for a connection of a peer. False: all connections are being answered.
+// Makes room for a connection of a peer. Returns false if no connection can be closed, because all are being answered.
 bool HttpDoor::Impl::make_room(const std::string& peer) {
   const auto count = of_peer.find(peer);
   if (count != of_peer.end() && count->second >= options.of_peer && !evict(&peer)) return false;
   return all.size() < options.connections || evict(nullptr);
 }
 
-// Closes the connection that has waited longest for its own caller: to ask, else to take its answer. It is one of the
-// peer `of` or, if that is null, of the peer that has most. False: there is none.
+// Closes the connection that has waited longest for its own caller: first one that waits for a request, else one whose
+// caller has to take its answer. It is a connection of the peer `of` or, if that is null, of the peer with the most
+// connections. Returns false if there is none.
 bool HttpDoor::Impl::evict(const std::string* of) {
   const auto most = std::max_element(of_peer.begin(), of_peer.end(),
                                      [](const auto& a, const auto& b) { return a.second < b.second; });
@@ -242,7 +244,7 @@ void HttpDoor::Impl::begin(Connection& one, Connection::State state) {
   one.until = one.since + (state == Connection::State::kWriting ? options.response : options.request);
 }
 
-// Handles a connection as far as its socket allows.
+// Reads from and writes to a connection for as long as that does not block.
 void HttpDoor::Impl::step(Connections::iterator at) {
   Connection& one = at->second;
   if (one.state == Connection::State::kShaking) {
@@ -250,7 +252,7 @@ void HttpDoor::Impl::step(Connections::iterator at) {
     if (!shaken) return watch(at);
     if (!*shaken) return end(at);
     one.certificate = identity_of_peer(one.wire.session);
-    one.state = Connection::State::kReading;  // with the deadline of the handshake
+    one.state = Connection::State::kReading;  // keeps the deadline of the handshake
   }
   for (;;) {
     if (one.state == Connection::State::kReading) {
@@ -264,10 +266,10 @@ void HttpDoor::Impl::step(Connections::iterator at) {
   watch(at);
 }
 
-// False: the caller has disconnected.
+// Reads requests. Returns false if the caller has disconnected.
 bool HttpDoor::Impl::read(Connections::iterator at) {
   Connection& one = at->second;
-  if (take_request(at)) return true;  // it arrived together with the one before
+  if (take_request(at)) return true;  // the request arrived together with the one before it
   std::array<char, 4096> buffer = {};
   for (;;) {
     const ssize_t got = one.wire.receive(buffer.data(), buffer.size());
@@ -279,7 +281,7 @@ bool HttpDoor::Impl::read(Connections::iterator at) {
   }
 }
 
-// Handles a request if its head has arrived, or is too long. False: neither.
+// Handles a request and returns true if its head has arrived or is too long; returns false otherwise.
 bool HttpDoor::Impl::take_request(Connections::iterator at) {
   Connection& one = at->second;
   const size_t end = one.in.find(kEnd);
@@ -312,13 +314,13 @@ void HttpDoor::Impl::say(Connections::iterator at, HttpSaid what) {
   Connection& one = at->second;
   one.out = std::move(what.bytes);
   one.sent = 0;
-  // The number of requests is limited, because a caller that asks without a pause would occupy the thread.
+  // The number of requests on a connection is limited: a caller that asks without a pause would occupy this thread.
   one.close = what.close || ++one.requests == kMostRequests;
   held += one.out.size();
   begin(one, Connection::State::kWriting);
 }
 
-// False: the connection is to be closed.
+// Sends the answer. Returns false if the connection has to be closed.
 bool HttpDoor::Impl::write(Connections::iterator at) {
   Connection& one = at->second;
   while (one.sent < one.out.size()) {
@@ -332,7 +334,8 @@ bool HttpDoor::Impl::write(Connections::iterator at) {
   one.out = std::string();
   one.sent = 0;
   if (one.close) {
-    // If data were left unread, closing the socket would reset the connection, and the answer could be lost.
+    // Data that has arrived is read first: if it were unread, close() would reset the connection and perhaps lose the
+    // answer.
     std::array<char, 1 << 16> ignored = {};
     (void)!recv(one.wire.fd, ignored.data(), ignored.size(), 0);
     return false;
@@ -343,7 +346,7 @@ bool HttpDoor::Impl::write(Connections::iterator at) {
 
 void HttpDoor::Impl::watch(Connections::iterator at) {
   Connection& one = at->second;
-  // While an answer is made, the socket is not watched. A disconnect is noticed when the answer is sent.
+  // While an answer is being made, the socket is not watched, so a disconnect is noticed only when the answer is sent.
   const bool watched = one.state != Connection::State::kAnswering;
   epoll_event event = {.events = one.wire.wants_write ? EPOLLOUT : EPOLLIN, .data = {.u64 = at->first}};
   if (watched || one.watched)

@@ -1,7 +1,8 @@
 // The connections of the HTTP server. One thread handles all of them and never blocks: it reads what has arrived, hands
 // over complete requests, and writes what a socket takes. A request must arrive completely within a fixed time, and an
-// answer must be sent completely within another, however slowly bytes move meanwhile. If there is no room, the
-// connection that has waited longest for its own caller is closed, first one of the peer that has most.
+// answer must be sent completely within another fixed time, however slowly bytes move meanwhile. If there is no room
+// for a new connection, the one that has waited longest for its own caller is closed, among those of the peer with the
+// most connections.
 #pragma once
 
 #include <openssl/types.h>
@@ -17,24 +18,25 @@
 
 namespace wl {
 
-// The head of a request, up to its empty line. Requests have no body here.
+// The head of a request, up to its empty line. Requests have no body in this server.
 struct HttpAsked {
   std::string head;
   std::optional<PeerIdentity> certificate;  // the names in the caller's verified certificate
 };
 struct HttpSaid {
   std::string bytes;
-  bool close = true;  // whether the connection is closed once they are sent
+  bool close = true;  // whether the connection is closed once `bytes` are sent
 };
 
 struct HttpDoorOptions {
   SSL_CTX* context = nullptr;  // null: plain text
   std::function<HttpSaid(const HttpAsked&)> answer;
-  // Whether a request is answered at once, on the thread of the connections. Its answer must not wait for anything.
+  // Whether a request is answered at once, on the thread of the connections. To answer such a request must never block.
   std::function<bool(std::string_view head)> at_once;
-  std::chrono::milliseconds request{10'000};  // for a handshake and the head of a request, or until a request begins
+  std::chrono::milliseconds request{10'000};  // limit for a handshake and the head of a request, and on idle time
   std::chrono::milliseconds response{30'000};
-  size_t connections = 1024, of_peer = 768;  // most, in all and of a peer: an IPv4 address, or 64 bits of an IPv6 one
+  // Most connections, in all and of one peer: an IPv4 address, or the first 64 bits of an IPv6 address.
+  size_t connections = 1024, of_peer = 768;
   size_t head_bytes = 16 << 10;
   int threads = 8;
   size_t waiting = 64;           // most requests that wait for a thread
@@ -43,10 +45,10 @@ struct HttpDoorOptions {
 
 class HttpDoor {
  public:
-  // Listens on a bound socket, which it owns from then on, and serves its connections. `options.context` must outlive
-  // it.
+  // Listens on the bound socket `listening`, which this object owns from then on, and serves its connections.
+  // `options.context` must outlive the object.
   HttpDoor(int listening, HttpDoorOptions options);
-  ~HttpDoor();  // Waits for answers that are being made.
+  ~HttpDoor();  // Waits until answers that are being made are complete.
   HttpDoor(const HttpDoor&) = delete;
   HttpDoor& operator=(const HttpDoor&) = delete;
 

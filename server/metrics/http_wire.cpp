@@ -13,7 +13,7 @@ namespace {
 
 constexpr size_t kMostAtOnce = 1 << 18;
 
-// Returns the outcome of an OpenSSL call as recv() and send() return it.
+// Translates the result of an OpenSSL call to what recv() and send() return.
 ssize_t outcome_of(HttpWire& wire, int done) {
   if (done > 0) return done;
   const int why = SSL_get_error(wire.session, done);

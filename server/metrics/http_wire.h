@@ -1,4 +1,4 @@
-// A non-blocking socket, with or without TLS. end() closes it.
+// A non-blocking socket, with or without TLS, which end() closes.
 #pragma once
 
 #include <openssl/types.h>
@@ -12,14 +12,15 @@ namespace wl {
 
 struct HttpWire {
   int fd = -1;
-  SSL* session = nullptr;    // null: plain text
-  bool wants_write = false;  // the last operation waits until the socket can be written; else until it can be read
+  SSL* session = nullptr;  // null: plain text
+  // Whether the last operation waits until the socket can be written; otherwise it waits until the socket can be read.
+  bool wants_write = false;
 
-  std::optional<bool> shake();  // whether the TLS handshake has succeeded; nullopt: it goes on
-  // As recv() and send(): -1 with EAGAIN if nothing can be done now, 0 at the end, and 0 after an error of TLS.
+  std::optional<bool> shake();  // whether the TLS handshake has succeeded; nullopt: it is still going on
+  // Like recv() and send(), return -1 with EAGAIN if nothing can be done now, 0 at the end, and 0 after a TLS error.
   ssize_t receive(char* to, size_t size);
   ssize_t transmit(std::string_view text);
-  void end(bool politely);  // politely: with TLS's notice of the end
+  void end(bool politely);  // politely: sends TLS's notice of the end first
 };
 
 }  // namespace wl

@@ -7,7 +7,7 @@
 namespace wl {
 namespace {
 
-// While the files are being replaced and do not match, a connection fails; a later one succeeds.
+// While the certificate and the key are being replaced and do not match, connections fail; later ones succeed.
 int read_certificate(SSL* session, void* argument) {
   const auto* files = static_cast<const TlsFiles*>(argument);
   const bool read = SSL_use_certificate_chain_file(session, files->cert.c_str()) == 1 &&
@@ -18,10 +18,10 @@ int read_certificate(SSL* session, void* argument) {
 }  // namespace
 
 bool set_up_tls(SSL_CTX* context, const TlsFiles* files) {
-  // An answer is sent in parts, and may have moved in memory between them.
+  // An answer is sent in parts, and its bytes may be moved in memory between two parts.
   SSL_CTX_set_mode(context, SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
   SSL_CTX_set_min_proto_version(context, TLS1_2_VERSION);
-  // Without session resumption, every connection shows its certificate anew.
+  // Sessions are not resumed, so that every connection shows its certificate anew.
   SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_OFF);
   SSL_CTX_set_options(context, SSL_OP_NO_TICKET | SSL_OP_NO_COMPRESSION | SSL_OP_NO_RENEGOTIATION);
   SSL_CTX_set_num_tickets(context, 0);

@@ -21,11 +21,11 @@ namespace {
 
 namespace pm = prometheus;
 
-// Seconds, from an answer from memory to one that waits for disks.
+// Bounds of histograms in seconds: from an answer that comes from memory to one that waits for disks.
 const pm::Histogram::BucketBoundaries kBuckets = {0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05,
                                                   0.1,    0.25,  0.5,    1,     2.5,  5,     10};
 
-// Seconds of a search, from one round of a small group to a night.
+// Bounds of histograms of searches in seconds: from one round of a small group to a search that takes a night.
 const pm::Histogram::BucketBoundaries kSearchBuckets = {0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 1200, 3600, 14400};
 
 std::set<std::string> methods_of_protocol() {
@@ -87,7 +87,7 @@ struct Metrics::Impl {
                                    "Time from the beginning of a search to its first right kernel.");
   pm::Histogram& best = histogram("warploom_search_best_kernel_seconds",
                                   "Time from the beginning of a search to the kernel that was the fastest at its end.");
-  // These are set when Prometheus asks, in text().
+  // The following metrics are set when Prometheus asks, in text().
   pm::Family<pm::Gauge>& ready = gauges("warploom_queue_candidates", "Candidates that wait for a worker.");
   pm::Family<pm::Gauge>& jobs = gauges("warploom_jobs", "Jobs that are not done.");
   pm::Family<pm::Gauge>& workers = gauges("warploom_workers", "Workers that have registered within the last hour.");
@@ -101,7 +101,7 @@ struct Metrics::Impl {
   pm::Gauge& descriptors = gauges("process_open_fds", "Open file descriptors.").Add({});
   pm::Gauge& started = gauges("process_start_time_seconds", "Start time since the Unix epoch.").Add({});
   pm::Counter& processor = counters("process_cpu_seconds_total", "User and system time.").Add({});
-  std::mutex text_lock;  // one text() at a time
+  std::mutex text_lock;  // only one call of text() runs at a time
   double processor_s = 0;
   std::map<std::string, pm::Gauge*> ready_of;  // by target
 };

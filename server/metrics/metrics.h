@@ -1,6 +1,6 @@
 // The Prometheus metrics of a coordinator: calls, trials, leases, the queue, workers and the store. Names follow the
-// conventions of Prometheus (prometheus.io/docs/practices/naming). Labels have few values, whatever callers do: no name
-// of a worker, a team or a key is a label.
+// conventions of Prometheus (prometheus.io/docs/practices/naming). Labels have few values, whatever callers do: neither
+// a worker's name nor a team or a key is a label.
 #pragma once
 
 #include <cstdint>
@@ -17,12 +17,12 @@ namespace wl {
 
 // Figures that are looked up when Prometheus asks.
 struct CoordinatorState {
-  std::map<std::string, int64_t> ready_candidates;  // candidates that wait for a worker, by target
+  std::map<std::string, int64_t> ready_candidates;  // number of candidates that wait for a worker, by target
   int64_t queued_jobs = 0, running_jobs = 0;
   int64_t workers_alive = 0, workers_gone = 0;
   int64_t leases = 0;
-  int64_t database_bytes = 0, log_bytes = 0;   // of the store's file and its write-ahead log
-  int64_t objects_bytes = 0;                   // of the compiled objects beside it
+  int64_t database_bytes = 0, log_bytes = 0;   // sizes of the store's file and of its write-ahead log
+  int64_t objects_bytes = 0;                   // size of the compiled objects beside the store
   int64_t heap_bytes = 0, resident_bytes = 0;  // 0: not known
   double processor_s = 0;                      // processor time of the process, in seconds
   int64_t descriptors = 0;
@@ -30,36 +30,36 @@ struct CoordinatorState {
   std::optional<bool> upstream_up;  // nullopt: there is no upstream
 };
 
-// Returns the processor time and the open descriptors of this process; the rest is unset.
+// Returns the processor time and the open descriptors of this process; the other fields are unset.
 CoordinatorState process_state();
 
 // Every function may be called from any thread.
 class Metrics {
  public:
-  // `lease_ends`: the reasons that lease_ended() will be told. Their counters are there from the start, at 0.
+  // `lease_ends`: all reasons that lease_ended() may be told; their counters exist from the start, at 0.
   explicit Metrics(std::span<const char* const> lease_ends);
   ~Metrics();
   Metrics(const Metrics&) = delete;
   Metrics& operator=(const Metrics&) = delete;
 
-  // A call has ended. `method`: "/warploom.v1.Admin/Drain"; one that the protocol does not have counts as "unknown".
-  // `code`: the name of its gRPC status, such as "NOT_FOUND". `waits`: the call waited for something to happen, so its
-  // time is not recorded.
+  // Counts a call that has ended. `method`: such as "/warploom.v1.Admin/Drain"; a method that the protocol does not
+  // have counts as "unknown". `code`: the name of the call's gRPC status, such as "NOT_FOUND". `waits`: the call waited
+  // for something to happen, so its duration is not recorded.
   void call_ended(const std::string& method, const std::string& code, double seconds, bool waits);
   void trials_stored(const std::vector<Trial>& trials);
-  // The upstream was asked for something, or a record was offered to it.
+  // Count a question that the upstream was asked, and a record that it was offered.
   void upstream_asked(const std::string& outcome);
   void upstream_offered(const std::string& outcome);
-  void reverified(const std::string& outcome);   // a kernel of another environment: "kept", "moved" or "lost"
-  void commit_ended(double seconds);             // of a transaction of the store, fsync included
+  void reverified(const std::string& outcome);   // outcome of verifying a kernel again: "kept", "moved" or "lost"
+  void commit_ended(double seconds);             // seconds of a transaction of the store, fsync included
   void lease_ended(const std::string& why);      // without a report
-  void fetched(int64_t hits, int64_t misses);    // records that were asked for by key or digest
-  void looked_up(int64_t hits, int64_t misses);  // groups of new jobs, in the store
+  void fetched(int64_t hits, int64_t misses);    // records that clients asked for by key or digest
+  void looked_up(int64_t hits, int64_t misses);  // groups of new jobs that the store had, and had not
   void job_ended(JobState state);
-  void first_kernel(double seconds);  // seconds from the begin of a search to its first correct kernel
-  void best_kernel(double seconds);   // the same to the kernel that was the fastest at its end
+  void first_kernel(double seconds);  // seconds from the start of a search to its first correct kernel
+  void best_kernel(double seconds);   // seconds from the start of a search to the kernel fastest at its end
 
-  // The text format of Prometheus, version 0.0.4.
+  // Returns all metrics in the text format of Prometheus, version 0.0.4.
   std::string text(const CoordinatorState& state);
 
  private:

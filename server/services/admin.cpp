@@ -117,7 +117,7 @@ grpc::Status AdminService::Backup(const v1::BackupRequest*, v1::BackupResponse* 
 }
 
 grpc::Status AdminService::RevokeProducer(const v1::RevokeProducerRequest* request, v1::RevokeProducerResponse* out) {
-  // The name of a certificate may be given unescaped, as the certificate has it.
+  // A certificate may also be named by its URI itself, without the escapes that principals have.
   const bool uri = request->producer().starts_with("spiffe://");
   const std::string producer = uri ? Authorizer::as_principal(request->producer()) : request->producer();
   if (producer.empty() || principal_of(producer) != producer) {

@@ -13,12 +13,12 @@
 namespace wl {
 namespace {
 
-constexpr const char kHealth[] = "/grpc.health.v1.Health/";  // every caller may call it
+constexpr const char kHealth[] = "/grpc.health.v1.Health/";  // path of calls about health, which every caller may make
 constexpr std::string_view kBearer = "Bearer ";
-constexpr int64_t kMostLinesPerSecond = 50;  // log lines about refused calls
+constexpr int64_t kMostLinesPerSecond = 50;  // limit on log lines about refused calls
 
-// The roles that may call each method, by its path. Made once for the process: gRPC's threads read it, also while a
-// coordinator ends.
+// Returns the roles that may call each method, by the method's path. The map is never destroyed, because gRPC's threads
+// read it even while the process ends.
 const std::unordered_map<std::string, Roles>& roles_by_path() {
   static const auto* const kRoles = [] {
     auto* made = new std::unordered_map<std::string, Roles>;
@@ -32,7 +32,7 @@ const TokenRow* row_of(const Callers& callers, std::string_view bearer) {
   return bearer.starts_with(kBearer) ? callers.find_token(bearer.substr(kBearer.size())) : nullptr;
 }
 
-// The inverse of Authorizer::as_principal().
+// Returns the name that Authorizer::as_principal() has turned into this principal.
 std::string name_of_principal(const std::string& principal) {
   return absl::StrReplaceAll(principal, {{"%2F", "/"}, {"%25", "%"}, {"%23", "#"}});
 }
@@ -201,7 +201,7 @@ bool Authorizer::bars(const std::string& principal) const {
 
 absl::StatusOr<Authorizer::Caller> Authorizer::caller_of(const Connection& connection, const Shown& shown) const {
   const std::shared_ptr<const Callers> callers = callers_->now();
-  // A token decides alone: a caller that shows one has the token's roles and no others.
+  // A token overrides everything else: a caller that shows a token has the token's roles and no others.
   if (shown.token) return by_token(*callers, *shown.token);
   switch (connection.door) {
     case Door::kUnix:
@@ -234,8 +234,8 @@ absl::StatusOr<Authorizer::Caller> Authorizer::by_token(const Callers& callers, 
                 .remedy = "call with a token that has such a role (`warploomd token`), or without one"};
 }
 
-// Returns the role in the name of a certificate, spiffe://DOMAIN/warploom/ROLE, perhaps with further parts; kNoRole:
-// there is none, or DOMAIN is not trusted.
+// Returns the role in the name of a certificate, spiffe://DOMAIN/warploom/ROLE, perhaps with further parts; kNoRole if
+// the name has no role or DOMAIN is not trusted.
 Roles Authorizer::role_in(const std::string& uri) const {
   const SpiffeParts parts = check_spiffe_id(uri).ok() ? spiffe_parts(uri) : SpiffeParts();
   const std::vector<std::string> path = absl::StrSplit(parts.path, '/');
@@ -260,7 +260,7 @@ absl::StatusOr<Authorizer::Caller> Authorizer::by_certificate(const Callers& cal
     return absl::UnauthenticatedError(cat("the certificate of ", name, " has expired at ",
                                           print_time(certificate->until_unix_s), ": call with a new one"));
   }
-  // A row overrides the role in the certificate's name: a row without a role revokes the certificate.
+  // A row of the callers file overrides the role in the certificate's name: a row with no role revokes the certificate.
   const auto row = callers.certificates.find(name);
   const std::string domain = spiffe_parts(name).domain;
   return Caller{.name = cat("the certificate of ", name),

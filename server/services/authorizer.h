@@ -24,39 +24,39 @@
 namespace wl {
 
 struct AuthorizerOptions {
-  int64_t owner = Connection::kUnknown;  // the user that runs the coordinator
-  std::string callers;                   // the callers file (server/services/callers.h); empty: none
+  int64_t owner = Connection::kUnknown;  // the user that runs the coordinator, by uid
+  std::string callers;                   // the callers file (server/services/callers.h); empty: no file
   // The trust domains whose certificates may carry a role in their name, spiffe://DOMAIN/warploom/ROLE; separated by
   // commas.
   std::string trust_domains;
-  TlsFiles tls;  // the files of this server, for Door::kTls
+  TlsFiles tls;  // certificate and key of this server, for Door::kTls
 };
 
 class Authorizer {
  public:
-  // InvalidArgument or FailedPrecondition: a file or a trust domain cannot be used; the message says why.
+  // Reads the files. InvalidArgument, FailedPrecondition: a file or trust domain cannot be used; the message says why.
   static absl::StatusOr<std::unique_ptr<Authorizer>> open(const AuthorizerOptions& options);
 
-  // Returns credentials for connections of one kind, with which every call is checked. `connection` describes their
-  // callers and must not change once a connection was accepted. The authorizer must outlive the server.
+  // Returns gRPC credentials for connections of one kind, by which every call is checked. `connection` describes their
+  // callers and must not change after a connection was accepted. The authorizer must outlive the server.
   std::shared_ptr<grpc::ServerCredentials> guarded(std::shared_ptr<const Connection> connection);
 
-  // Checks whether a call of the method `path` is allowed. PermissionDenied: it needs another role. Unauthenticated:
-  // the caller is not known. Both messages say what to do. Unimplemented: there is no such method. Calls that are
-  // refused to their caller, and calls for operators alone, leave a line in the log. Any thread.
+  // Checks whether a call of the method `path` is allowed. PermissionDenied: the call needs another role.
+  // Unauthenticated: the caller is not known. Both messages say what to do. Unimplemented: there is no such method.
+  // Refused calls, and calls that only operators may make, leave a line in the log. Thread-safe.
   absl::Status check(const std::string& path, const Connection& connection, const Shown& shown);
 
   // Returns the principal (compiler/base/job.h) of the caller, under which its workers are registered: the name of its
   // token or certificate as as_principal() writes it, "uid:NUMBER" for a user over a unix socket, else kNobodyKnown.
-  // Empty: the call came through no connection. Any thread.
+  // Empty: the call came through no connection. Thread-safe.
   std::string principal_of(const grpc::CallbackServerContext& context) const;
 
-  // Whether the caller of a call may also make the call `path`. A caller without a connection may make every call. Any
-  // thread.
+  // Whether the caller of one call may also call the method `path`. A caller without a connection may call every
+  // method. Thread-safe.
   bool may_also(const grpc::CallbackServerContext& context, const std::string& path) const;
 
   // Returns what the caller of a permitted call may see. A caller without a connection sees everything.
-  // Unauthenticated: its credentials are no longer valid. Any thread.
+  // Unauthenticated: the caller's credentials are no longer valid. Thread-safe.
   absl::StatusOr<Reader> view_of(const grpc::CallbackServerContext& context) const;
 
   // Checks a call that stays open every half second: its caller must still be allowed to make it, as by check(), and be
@@ -65,33 +65,32 @@ class Authorizer {
   std::unique_ptr<OpenCalls::Held> hold(const grpc::CallbackServerContext& context, const std::string& path,
                                         std::chrono::seconds longest, OpenCalls::End end) const;
 
-  // Checks an HTTP request that stands for a call of `path`, with the errors of check(), and returns what its caller
-  // may see.
+  // Checks an HTTP request as if it were a call of `path`, with the errors of check(). Returns what its caller may see.
   absl::StatusOr<Reader> admit(const std::string& path, const Connection& connection, const Shown& shown);
 
-  // Returns the machine that a row names for the workers of a principal; empty: no row does. Any thread.
+  // Returns the machine that a row of the callers file names for a principal's workers; empty: none does. Thread-safe.
   std::string machine_of(const std::string& principal) const;
 
-  // Returns the rules of a team, or the defaults of TeamRules if it has no row. Any thread.
+  // Returns the rules of a team; if the team has no row, the defaults of TeamRules. Thread-safe.
   TeamRules rules_of(const std::string& team) const;
 
-  // Returns the principal of a caller of this name, which has no '/' and no '#': '/' separates it from the rest of a
-  // worker's name, and '#' separates the name from the number of the worker's process.
+  // Returns the principal of the caller with this name. It has neither '/' nor '#': '/' separates the principal from
+  // the rest of a worker's name, and '#' separates that name from the number of the worker's process.
   static std::string as_principal(const std::string& name);
 
-  // OK: a principal can make no call any more. FailedPrecondition: it still can; the message says what to do. Also OK
-  // for a principal without token or certificate, which only the user that runs its workers can stop.
+  // Returns OK if a principal can make no call any more. FailedPrecondition: it still can; the message says what to do.
+  // Also OK for a principal without token or certificate, which only the user that runs its workers can stop.
   absl::Status is_revoked(const std::string& principal) const;
 
-  // Whether a row gives the certificate of this principal no role, so that nothing that it made is accepted. Any
-  // thread.
+  // Whether the callers file gives the certificate of this principal no role, so that nothing of the principal's is
+  // accepted. Thread-safe.
   bool bars(const std::string& principal) const;
 
  private:
   struct Caller {
     std::string name;  // "user 1000"
     CallerRow row;
-    std::string remedy;  // what to do when the roles do not suffice
+    std::string remedy;  // what to do if the caller's roles do not suffice
   };
 
   Authorizer() = default;
@@ -111,7 +110,8 @@ class Authorizer {
   std::set<std::string> trust_domains_;
   std::mutex mutex_;  // guards the counts of log lines in the current second
   int64_t second_ = 0, written_ = 0, left_out_ = 0;
-  mutable OpenCalls open_calls_;  // last, so destroyed first: its thread uses the other members
+  // Declared last, so destroyed first: its thread uses the other members.
+  mutable OpenCalls open_calls_;
 };
 
 }  // namespace wl

@@ -23,9 +23,9 @@ grpc::Status too_many_bytes() {
           "blob: others are being transferred that fill the memory set aside for it; try again in a second"};
 }
 
-// Decides which objects a caller may know of: those of the records that it may see, and those that its team has
-// uploaded, as far as they are remembered. Uploads of callers without a team are not remembered, because these callers
-// are many and must not learn what the others sent. Of any other object, a caller is not told that it is here.
+// Decides which objects a caller may know of: the objects of records that it may see, and the last objects that its
+// team has uploaded. Uploads of callers without a team are not remembered, because such callers are many and must not
+// learn what the others sent. A caller is not told that any other object is here.
 class KnownObjects {
  public:
   explicit KnownObjects(Store* store) : store_(store) {}
@@ -39,7 +39,7 @@ class KnownObjects {
     order_.pop_front();
   }
 
-  // Returns those of `digests` that the reader may know of. Asks the store once for all of them.
+  // Returns those of `digests` that the reader may know of, with a single question to the store.
   absl::StatusOr<std::set<std::string>> to(const Reader& reader, const std::vector<std::string>& digests) {
     std::set<std::string> known;
     std::vector<std::string> others;
@@ -77,7 +77,7 @@ absl::Status may_upload(const Serving& serving, const grpc::CallbackServerContex
       "blob: no worker of this caller has a lease at present; objects are uploaded with what they were measured for");
 }
 
-// An upload. It deletes itself once gRPC is done with it.
+// The upload of an object. The call deletes itself once gRPC no longer needs it.
 class UploadCall final : public grpc::ServerReadReactor<v1::UploadRequest> {
  public:
   UploadCall(const Serving& serving, KnownObjects* known, grpc::CallbackServerContext* context, v1::UploadResponse* out)
@@ -140,11 +140,11 @@ class UploadCall final : public grpc::ServerReadReactor<v1::UploadRequest> {
   v1::UploadRequest chunk_;
   std::string digest_;
   std::vector<std::string> chunks_;
-  int64_t size_ = 0;  // bytes taken from `transfers`
+  int64_t size_ = 0;  // bytes that this call holds of the budget `transfers`
   std::unique_ptr<OpenCalls::Held> held_;
 };
 
-// A download. It deletes itself once gRPC is done with it.
+// The download of an object. The call deletes itself once gRPC no longer needs it.
 class DownloadCall final : public grpc::ServerWriteReactor<v1::DownloadResponse> {
  public:
   DownloadCall(const Serving& serving, KnownObjects* known, grpc::CallbackServerContext* context,
@@ -173,7 +173,7 @@ class DownloadCall final : public grpc::ServerWriteReactor<v1::DownloadResponse>
       if (!taken) Finish(too_busy());
     });
   }
-  // Returns the object, if it is here and the caller may know of it.
+  // Returns the object if the store has it and the caller may know of it.
   absl::StatusOr<std::optional<std::string>> seen() {
     return within_memory([this]() -> absl::StatusOr<std::optional<std::string>> {
       WL_ASSIGN_OR_RETURN(const Reader reader, reader_of(serving_, *context_));
@@ -182,7 +182,7 @@ class DownloadCall final : public grpc::ServerWriteReactor<v1::DownloadResponse>
       return serving_.store->blob(digest_);
     });
   }
-  // `problem`: why the upstream could not be asked for it.
+  // Begins to send the object. `problem`: why the upstream could not be asked for it.
   void send(absl::StatusOr<std::optional<std::string>> bytes, const std::string& problem) {
     if (!bytes.ok()) return Finish(to_grpc(bytes.status()));
     if (!*bytes)
@@ -205,7 +205,7 @@ class DownloadCall final : public grpc::ServerWriteReactor<v1::DownloadResponse>
   const std::string digest_;
   int64_t offset_;
   std::string bytes_;
-  int64_t taken_ = 0;  // bytes taken from `transfers`
+  int64_t taken_ = 0;  // bytes that this call holds of the budget `transfers`
   v1::DownloadResponse chunk_;
   std::unique_ptr<OpenCalls::Held> held_;
 };

@@ -1,4 +1,4 @@
-// Limits how much of a resource, such as bytes, all calls together hold. Any thread.
+// Limits how much of a resource, such as bytes, all calls together hold. Thread-safe.
 #pragma once
 
 #include <atomic>
@@ -10,7 +10,7 @@ class Budget {
  public:
   explicit Budget(int64_t limit) : left_(limit) {}
 
-  // Takes `amount`, or returns false and takes nothing if less is left. The caller gives it back with give().
+  // Takes `amount` of the resource, or returns false and takes nothing if less is left. It is returned with give().
   bool take(int64_t amount) {
     if (left_.fetch_sub(amount) >= amount) return true;
     give(amount);

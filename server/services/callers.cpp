@@ -80,7 +80,7 @@ absl::Status add_token(const Fields& fields, const CallerRow& row, Callers* out)
 
 struct RowKind {
   const char* name;
-  size_t fields;  // their number, without team=NAME
+  size_t fields;  // number of fields, team=NAME not counted
   const char* form;
   absl::Status (*add)(const Fields&, const CallerRow&, Callers*);
 };
@@ -163,7 +163,7 @@ absl::Status add_row(Fields fields, Callers* out) {
   return invalid("expected user, loopback, cert, token, team or machine, found \"", fields[0], "\"");
 }
 
-// Returns the first team that a row names and that has no row of its own.
+// Returns the first team that another row names but that has no row of its own.
 std::optional<std::string> missing_team(const Callers& callers) {
   std::vector<const CallerRow*> rows = {&callers.other_users, &callers.loopback};
   for (const auto& [uid, row] : callers.users) rows.push_back(&row);

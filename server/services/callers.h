@@ -1,19 +1,21 @@
-// The callers of a coordinator and their roles: the file of --callers, one row a line, blanks between its fields.
+// The callers of a coordinator and their roles: the file of --callers, with one row in a line and blanks between
+// fields.
 //
 //   user      alice            operator              a user of this machine over a unix socket; * is any other user
 //   loopback  *                client,worker         all callers over plain TCP from this machine
 //   cert      spiffe://lab/gpu7  worker              a client's certificate, by its URI name (proto/tls.h), of any
-//                                                    trust domain; overrides the role in that name, so that the role
+//                                                    trust domain. The row overrides the role in that name, so the role
 //                                                    none revokes the certificate
-//   token     ci               client    2026-12-31T00:00:00Z  SHA256    a token, with its end, or never, and its
-//                                                    SHA-256 in hexadecimal
+//   token     ci               client    2026-12-31T00:00:00Z  SHA256    a token, with the time when it expires, or
+//   never,
+//                                                    and its SHA-256 in hexadecimal
 //   team      vision           weight=2  jobs=20     a team (server/engine/teams.h) with its rules; a row of the kinds
 //                                                    above may end with team=vision, which puts its callers into that
 //                                                    team
 //   machine   box1             spiffe://lab/gpu7     the machine on which the workers of a caller run. The caller is
 //                                                    the name of its certificate or token, or uid:NUMBER for a user
-//                                                    over a unix socket. Without a row, a worker says it itself
-//                                                    (docs/design/trust.md#machines)
+//                                                    over a unix socket. Without a row, the workers themselves say
+//                                                    where they run (docs/design/trust.md#machines)
 //
 // Lines that begin with # are ignored.
 #pragma once
@@ -37,10 +39,10 @@
 
 namespace wl {
 
-// The prefix of the principal of a user of this machine; the number of the user follows.
+// What the principal of a user of this machine begins with; the user's number follows.
 inline constexpr std::string_view kUserPrincipal = "uid:";
 
-// What a row gives its callers.
+// The rights that a row gives its callers.
 struct CallerRow {
   Roles roles = kNoRole;
   std::string team;  // empty: none
@@ -59,12 +61,12 @@ struct Callers {
   std::map<std::string, CallerRow> certificates;  // by URI
   std::vector<TokenRow> tokens;
   std::map<std::string, TeamRules> teams;       // by name
-  std::map<std::string, std::string> machines;  // by the name of the caller
+  std::map<std::string, std::string> machines;  // machine by the name of the caller
 
-  // InvalidArgument names the line, what was expected there and what was found.
+  // Parses the text of a file. InvalidArgument names the line, what was expected there and what was found.
   static absl::StatusOr<Callers> parse(const std::string& text, const std::string& file);
 
-  // Returns the row of a token, or nullptr. Compares all rows, in a time that does not depend on the token.
+  // Returns the row of a token, or nullptr. All rows are compared, so that the time does not reveal the token.
   const TokenRow* find_token(std::string_view token) const;
   // Returns the machine on which a caller's workers run; empty: no row names it.
   std::string machine_of(const std::string& caller) const;
@@ -76,15 +78,15 @@ inline constexpr int64_t kForEver = INT64_MAX;
 std::string print_time(int64_t unix_s);
 std::optional<int64_t> parse_time(const std::string& text);
 
-// The rows of a file, read again when the file changes. Any thread.
+// The rows of a file, which is read again when it changes. Thread-safe.
 class CallersFile {
  public:
-  // The name "" stands for a file without rows. InvalidArgument: a row is wrong. FailedPrecondition: the file cannot be
-  // read, or others than its owner may write it.
+  // Reads a file; the name "" stands for a file without rows. InvalidArgument: a row is wrong. FailedPrecondition: the
+  // file cannot be read, or users other than its owner may write it.
   static absl::StatusOr<std::unique_ptr<CallersFile>> open(const std::string& file);
 
-  // Returns the rows of the file as it was at most 0.1 s ago. While the file is wrong, returns the last rows that were
-  // right, and logs the error.
+  // Returns the rows of the file as it was at most 0.1 s ago. While the file has an error, returns the rows of its last
+  // correct version, and logs the error.
   std::shared_ptr<const Callers> now();
 
  private:
@@ -98,8 +100,8 @@ class CallersFile {
   std::shared_ptr<const Callers> rows_;
 };
 
-// Makes a token, appends its row to the file, which is created if it is missing, and returns the token. The file has
-// only the token's hash, so the token must be given to its user now. `life_s`: in seconds, or kForEver. `team`: one
+// Makes a token, appends its row to the file (which is created if it is missing), and returns the token. The file gets
+// only the token's hash, so the token must be given to its user now. `life_s`: in seconds, or kForEver. `team`: a team
 // that has a row, or empty. AlreadyExists: the file has a token of this name.
 absl::StatusOr<std::string> make_token(const std::string& file, const std::string& name, Roles roles, int64_t life_s,
                                        const std::string& team = "");

@@ -40,7 +40,7 @@ class TuningServiceImpl final : public v1::TuningService::CallbackService {
   Store* const store_ = serving_.store;
 };
 
-// Planning is cancelled when the caller disconnects.
+// Creates a job. Its planning is cancelled when the caller disconnects.
 grpc::Status TuningServiceImpl::create(const grpc::CallbackServerContext& context,
                                        const v1::CreateTuningJobRequest& request, v1::Job* out) {
   if (const absl::Status fields = check_fields(request); !fields.ok()) return to_grpc(fields);

@@ -23,8 +23,8 @@ std::string text_of(grpc::string_ref one) {
   return {one.data(), one.size()};
 }
 
-// Names of the properties that DoorGuard adds to the context of a connection: its door with its user, and the contents
-// of its certificate, which is parsed once.
+// Names of the properties that DoorGuard adds to the context of a connection. The first one has the connection's door
+// and user, the second one the contents of its certificate, which is parsed only once.
 constexpr const char kConnectedBy[] = "warploom_connected_by";
 constexpr const char kCertificate[] = "warploom_certificate";
 
@@ -32,8 +32,8 @@ std::string text_of(const Connection& connection) {
   return cat(static_cast<int>(connection.door), " ", connection.uid.load(std::memory_order_acquire));
 }
 
-// Returns the value of kCertificate: expiry, URI and problem; empty without a certificate. The context has a
-// certificate only if gRPC verified it: gRPC asks for one with --tls-ca alone, and refuses a connection whose
+// Returns the value of the property kCertificate: expiry, URI and problem; empty if the context has no certificate. The
+// context has one only if gRPC verified it: gRPC asks for one with --tls-ca alone, and refuses connections whose
 // certificate is invalid. The names in the context mix alternative names of all types, so the certificate is parsed
 // again.
 std::string print_certificate(const grpc::AuthContext& context) {
@@ -62,7 +62,8 @@ Shown shown_by(const Metadata& metadata, const grpc::AuthContext* context) {
   return shown;
 }
 
-// gRPC's threads run Process() for every call of a connection. gRPC itself answers a call that Process() refuses.
+// The guard of a door: gRPC's threads run Process() for every call of a connection, and gRPC itself answers the calls
+// that Process() refuses.
 class DoorGuard final : public grpc::AuthMetadataProcessor {
  public:
   DoorGuard(CheckCall check, std::shared_ptr<const Connection> connection)
@@ -77,7 +78,7 @@ class DoorGuard final : public grpc::AuthMetadataProcessor {
   }
 
  private:
-  // Adds the properties to the context, which all calls of a connection share and which the services read. The first
+  // Adds the properties to the connection's context, which all its calls share and which the services read. The first
   // call writes them before it passes this function, and nothing writes them later, so no write happens during a read.
   void note_connection(grpc::AuthContext* context) {
     const std::lock_guard lock(mutex_);
@@ -100,7 +101,7 @@ std::shared_ptr<grpc::ServerCredentials> tls_credentials(const TlsFiles& files) 
           : std::make_shared<FileWatcherCertificateProvider>(files.key, files.cert, kReadTlsFilesAgainS));
   options.watch_identity_key_cert_pairs();
   if (certificates) options.watch_root_certs();
-  // A client without a certificate may have a token. A client that shows one must show a valid one.
+  // A client without a certificate may have a token instead. A client that shows a certificate must show a valid one.
   options.set_cert_request_type(certificates ? GRPC_SSL_REQUEST_CLIENT_CERTIFICATE_AND_VERIFY
                                              : GRPC_SSL_DONT_REQUEST_CLIENT_CERTIFICATE);
   return grpc::experimental::TlsServerCredentials(options);
@@ -126,8 +127,8 @@ Shown shown_in(const grpc::CallbackServerContext& context) {
 
 std::shared_ptr<grpc::ServerCredentials> guarded_credentials(std::shared_ptr<const Connection> connection,
                                                              const TlsFiles& tls, CheckCall check) {
-  // Local credentials exchange no bytes, so a plaintext channel can talk to them. Unlike plaintext credentials, they
-  // run the guard.
+  // Local credentials exchange no bytes of their own, so a plaintext channel can talk to a server that has them. Unlike
+  // plaintext credentials, they make gRPC run the guard.
   auto credentials =
       connection->door == Door::kTls
           ? tls_credentials(tls)

@@ -19,7 +19,7 @@ namespace wl {
 // The kinds of connections.
 enum class Door {
   kUnix,      // a unix socket; the kernel says which user connected
-  kLoopback,  // plain-text TCP from this machine, by any of its users
+  kLoopback,  // plain-text TCP from any user of this machine
   kTls,       // TCP with TLS, from any machine
 };
 
@@ -28,16 +28,16 @@ struct Connection {
   static constexpr int64_t kUnknown = -1;
 
   Door door = Door::kUnix;
-  std::atomic<int64_t> uid = kUnknown;  // for Door::kUnix: the user that connected
+  std::atomic<int64_t> uid = kUnknown;  // the user that connected, for Door::kUnix
 };
 
 // The credentials of a call.
 struct Shown {
-  std::optional<std::string> token;         // the header `authorization`, with its "Bearer "
-  std::optional<PeerIdentity> certificate;  // what a verified one says
+  std::optional<std::string> token;         // the whole header `authorization`: "Bearer TOKEN"
+  std::optional<PeerIdentity> certificate;  // contents of a verified certificate
 };
 
-// Reads what is known of a call's connection. Returns false if the call came through no connection (embedded mode).
+// Reads what is known of a call's connection. Returns false for a call through no connection (embedded mode).
 bool read_connection(const grpc::AuthContext& context, Connection* out);
 // Returns the credentials of a call: its token from the metadata, its certificate from the connection.
 Shown shown_in(const grpc::CallbackServerContext& context);
@@ -46,9 +46,9 @@ Shown shown_in(const grpc::CallbackServerContext& context);
 using CheckCall =
     std::function<absl::Status(const std::string& path, const Connection& connection, const Shown& shown)>;
 
-// Returns credentials for connections of one kind, with which `check` sees every call before a service does.
-// `connection` describes their callers and must not change once a connection was accepted. `tls`: the files of this
-// server, for Door::kTls.
+// Returns credentials for connections of one kind, by which `check` sees every call before a service does. `connection`
+// describes the callers of these connections and must not change once a connection was accepted. `tls`: certificate and
+// key of this server, for Door::kTls.
 std::shared_ptr<grpc::ServerCredentials> guarded_credentials(std::shared_ptr<const Connection> connection,
                                                              const TlsFiles& tls, CheckCall check);
 

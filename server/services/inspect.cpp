@@ -16,14 +16,14 @@
 namespace wl {
 namespace {
 
-constexpr uint64_t kGroupSteps = 1000;  // steps of Work counted for each group
-constexpr size_t kPartBytes = 1 << 20;  // a part takes no further group that would make it longer
+constexpr uint64_t kGroupSteps = 1000;  // number of steps of Work that count for each group
+constexpr size_t kPartBytes = 1 << 20;  // a part of the answer gets no further group that would exceed this size
 
 struct Shown {
   std::string key;
   Graph graph;
   int64_t count = 0;                     // of launches
-  std::optional<std::string> plan = {};  // absent: the default schedule is shown
+  std::optional<std::string> plan = {};  // nullopt: the default schedule is shown
 };
 
 absl::StatusOr<v1::InspectResponse::Group> inspect_kernel(const Shown& kernel, const std::string& stage,
@@ -37,7 +37,7 @@ absl::StatusOr<v1::InspectResponse::Group> inspect_kernel(const Shown& kernel, c
   out.set_tuned(kernel.plan.has_value());
   auto compiled = compiler.open(kernel.graph, machine);
   if (absl::IsUnimplemented(compiled.status()) && (stage == "space" || stage == "plan")) {
-    // No kernel computes the whole group. A job computes its parts instead.
+    // No kernel computes the whole group, so a job computes the group's parts instead.
     out.set_space(cat("no legal points: ", compiled.status().message(), "\n"));
     return out;
   }
@@ -55,7 +55,7 @@ absl::StatusOr<v1::InspectResponse::Group> inspect_kernel(const Shown& kernel, c
   return out;
 }
 
-// The stream of one call. It deletes itself once gRPC is done with it.
+// The stream of one call of Inspect. The object deletes itself once gRPC no longer needs it.
 class InspectCall final : public grpc::ServerWriteReactor<v1::InspectResponse> {
  public:
   InspectCall(const Serving& serving, grpc::CallbackServerContext* context, const v1::InspectRequest& request)
@@ -117,7 +117,7 @@ class InspectCall final : public grpc::ServerWriteReactor<v1::InspectResponse> {
     return known ? make_result(known->result) : make_planned(options, reader, device);
   }
 
-  // For a graph without a stored result: shows the kernels with which a job would begin.
+  // Shows the kernels with which a job would begin, for a graph without a stored result.
   absl::Status make_planned(const TuneOptions& options, const Reader& reader, const Device& device) {
     WL_ASSIGN_OR_RETURN(JobPlan plan, make_plan(request_.graph(), options, device, compiler_, {}, &work_));
     WL_RETURN_IF_ERROR(keep_graph(plan.graph));
@@ -139,7 +139,7 @@ class InspectCall final : public grpc::ServerWriteReactor<v1::InspectResponse> {
     return keep(std::move(part_));
   }
 
-  // Shows the kernels that a result launches, without choosing anything again.
+  // Shows the kernels that a stored result launches, without choosing anything again.
   absl::Status make_result(const JobResult& result) {
     WL_ASSIGN_OR_RETURN(const Machine machine, machine_of(result.device));
     WL_ASSIGN_OR_RETURN(const Composition whole, compose(result));
@@ -161,7 +161,7 @@ class InspectCall final : public grpc::ServerWriteReactor<v1::InspectResponse> {
     return keep(std::move(whole));
   }
 
-  // `whence`: where the kernels come from; it is printed after the line of totals.
+  // Keeps an explanation to be sent. `whence`: where the kernels come from, which is printed after the line of totals.
   absl::Status keep_why(CoverExplanation made, std::string_view whence) {
     v1::InspectResponse why, picture;
     made.text.insert(made.text.find('\n') + 1,
@@ -172,8 +172,8 @@ class InspectCall final : public grpc::ServerWriteReactor<v1::InspectResponse> {
     return keep(std::move(picture));
   }
 
-  // Adds a group to the current part. First keeps that part, and begins another, if it would become too long or if the
-  // group has another prelude.
+  // Adds a group to the current part of the answer. If the part would become too long, or if the group has another
+  // prelude, the part is first kept for sending and a new part is begun.
   absl::Status add_group(const Shown& kernel, const Machine& machine) {
     if (!work_.go_on(kGroupSteps)) return work_.status();
     WL_ASSIGN_OR_RETURN(v1::InspectResponse::Group made, inspect_kernel(kernel, request_.stage(), machine, compiler_));
@@ -191,8 +191,8 @@ class InspectCall final : public grpc::ServerWriteReactor<v1::InspectResponse> {
     return absl::OkStatus();
   }
 
-  // Keeps a part to be sent. Its bytes count against the transfers until the call ends. ResourceExhausted: the answer
-  // is too large. Unavailable: other transfers fill the memory.
+  // Keeps a part to be sent. Its bytes count against the budget of transfers until the call ends. ResourceExhausted:
+  // the answer is too large. Unavailable: other transfers fill the memory.
   absl::Status keep(v1::InspectResponse part) {
     const auto size = static_cast<int64_t>(part.ByteSizeLong());
     if (size > std::min<int64_t>(kMaxMessageBytes, kMostInspection - bytes_)) {
@@ -218,11 +218,11 @@ class InspectCall final : public grpc::ServerWriteReactor<v1::InspectResponse> {
     return context_->IsCancelled() || serving_.engine->leaving() ? absl::CancelledError("the caller has gone")
                                                                  : absl::OkStatus();
   }};
-  std::shared_ptr<const void> memory_;  // memory that is reserved for planning
+  std::shared_ptr<const void> memory_;  // the memory reserved for planning
   std::deque<v1::InspectResponse> parts_;
   v1::InspectResponse part_;  // the part to which groups are added
   size_t part_bytes_ = 0;
-  int64_t bytes_ = 0;  // bytes taken from `transfers`
+  int64_t bytes_ = 0;  // bytes that this call holds of the budget `transfers`
   std::unique_ptr<OpenCalls::Held> held_;
 };
 

@@ -19,7 +19,7 @@
 namespace wl {
 namespace {
 
-// The calls that fetch give out bytes that were made before, where they can.
+// Calls that fetch records are raw, so that they can return bytes that were serialized before.
 using Fetching = v1::KernelStore::WithRawCallbackMethod_GetKernel<
     v1::KernelStore::WithRawCallbackMethod_BatchGetKernels<v1::KernelStore::WithCallbackMethod_ListKernels<
         v1::KernelStore::WithCallbackMethod_InvalidateKernel<v1::KernelStore::WithCallbackMethod_OfferKernel<
@@ -54,12 +54,12 @@ class KernelStoreService final : public Fetching {
   struct Count {
     int64_t hits = 0, misses = 0;
   };
-  // `problem`: why the upstream could not be asked for what is missing.
+  // Makes the answer to a request. `problem`: why the upstream could not be asked for missing records.
   static absl::Status answer(const v1::GetKernelRequest& request, const Source& source, const std::string& problem,
                              grpc::ByteBuffer* out, Count* count);
   static absl::Status answer(const v1::BatchGetKernelsRequest& request, const Source& source,
                              const std::string& problem, grpc::ByteBuffer* out, Count* count);
-  // Counts the hits and misses of a call, and ends it.
+  // Reports the hits and misses of a call to the metrics, and ends the call.
   void finish(grpc::ServerUnaryReactor* reactor, const absl::Status& status, const Count& count) const {
     serving_.fetched(count.hits, count.misses);
     reactor->Finish(to_grpc(status));
@@ -70,7 +70,7 @@ class KernelStoreService final : public Fetching {
   Store* const store_ = serving_.store;
 };
 
-// Returns the name of a question in the cache. Readers that see the same records have the same name for it.
+// Returns the name that a question has in the cache of replies. Readers that see the same records get the same name.
 std::string name_of(const Reader& reader, const v1::GetKernelRequest& request) {
   const std::string form =
       cat(request.manifest_only() ? "m" : "f", reader.every ? "every" : "team", " ", reader.team, "\n");
@@ -83,8 +83,8 @@ Question question_of(const v1::GetKernelRequest& request) {
   return {Question::kKey, request.key(), request.environment()};
 }
 
-// Answers at once if the cache has every record, else from the store, on the pool, and after the upstream was asked for
-// missing records.
+// Answers at once if the cache has every record. Otherwise answers from the store, on a thread of the pool, after the
+// upstream was asked for records that the store lacks.
 template <typename Request>
 grpc::ServerUnaryReactor* KernelStoreService::fetch(grpc::CallbackServerContext* context,
                                                     const grpc::ByteBuffer& request, grpc::ByteBuffer* out) {
@@ -150,7 +150,7 @@ absl::Status KernelStoreService::answer(const v1::GetKernelRequest& request, con
 absl::Status KernelStoreService::answer(const v1::BatchGetKernelsRequest& request, const Source& source,
                                         const std::string& problem, grpc::ByteBuffer* out, Count* count) {
   using google::protobuf::io::CodedOutputStream;
-  constexpr uint8_t kItems = 1 << 3 | 2, kRecord = 1 << 3 | 2;  // field 1 of both messages, length-delimited
+  constexpr uint8_t kItems = 1 << 3 | 2, kRecord = 1 << 3 | 2;  // field 1 of both messages, with wire type 2 (length)
   std::vector<grpc::Slice> slices;
   size_t bytes = 0;
   for (const v1::GetKernelRequest& item : request.items()) {
@@ -279,7 +279,7 @@ grpc::Status KernelStoreService::PinKernel(const v1::PinKernelRequest* request, 
 
 }  // namespace
 
-// The token has the digest too, because several records may have the same time.
+// The page token includes the digest, because several records may have the same time.
 std::string record_token(const RecordRow& last) {
   return cat(last.created_ms, ".", last.record.digest);
 }

@@ -5,7 +5,8 @@
 
 #include <fstream>
 
-// Sanitizers have allocators of their own, and mallinfo() of older C libraries counts only up to 2 GB.
+// The heap is counted only if mallinfo2() exists (glibc 2.33), since mallinfo() counts only up to 2 GB, and not with
+// sanitizers, which have allocators of their own.
 #if defined(__GLIBC__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 #if __GLIBC_PREREQ(2, 33)
 #define WL_COUNTS_HEAP
@@ -17,7 +18,7 @@ namespace wl {
 HeldMemory held_memory() {
   HeldMemory use;
 #ifdef WL_COUNTS_HEAP
-  // Allocations in all arenas, and large ones that have mappings of their own.
+  // Counts allocations in all arenas, and large allocations that have mappings of their own.
   const struct mallinfo2 heap = mallinfo2();
   use.heap_bytes = static_cast<int64_t>(heap.uordblks + heap.hblkhd);
 #endif

@@ -6,11 +6,12 @@
 namespace wl {
 
 struct HeldMemory {
-  int64_t heap_bytes = 0;      // in allocations, without free memory between them; 0: not known
-  int64_t resident_bytes = 0;  // of the process: the heap with its free parts, stacks, pages of files; 0: not known
+  int64_t heap_bytes = 0;  // bytes in allocations, without free memory between them; 0: not known
+  // Resident bytes of the process: the heap with its free parts, stacks, pages of files; 0: not known.
+  int64_t resident_bytes = 0;
 };
 
-// Asks the C library and /proc. The heap is not known under sanitizers, nor with a glibc before 2.33.
+// Returns what the C library and /proc say. The heap is not known under sanitizers, nor with a glibc before 2.33.
 HeldMemory held_memory();
 
 }  // namespace wl

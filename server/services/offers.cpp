@@ -10,11 +10,11 @@ OfferTaken refused(const KernelRecord& record, std::string why) {
   return {OfferTaken::kRefused, std::move(why)};
 }
 
-// Whether an offered record is not stored yet and is faster than the one that the namespace of `team` ("": the shared
-// one) serves for its key. Promotions into the shared one follow the same rule.
+// Whether an offered record is not stored yet and is faster than the record that the namespace of `team` ("": the
+// shared namespace) serves for its key. Promotions into the shared namespace follow the same rule.
 absl::StatusOr<bool> is_better(Store& store, const KernelRecord& record, const std::string& team) {
   WL_ASSIGN_OR_RETURN(const std::optional<RecordRow> same, store.record_by_digest(record.digest));
-  if (same && (same->team.empty() || same->team == team)) return false;  // stored already, served or not
+  if (same && (same->team.empty() || same->team == team)) return false;  // already stored, whether it is served or not
   WL_ASSIGN_OR_RETURN(const std::optional<RecordRow> known,
                       store.record_by_key(record.key, record.environment, {.team = team}));
   if (!known || known->team != team) return true;

@@ -1,4 +1,4 @@
-// Decides on records that other coordinators offer to this one, which is their upstream.
+// Decides on records that are offered to this coordinator by others, of which this one is the upstream.
 #pragma once
 
 #include "server/services/services.h"
@@ -11,9 +11,9 @@ struct OfferTaken {
   std::string why = {};  // the reason of a refusal
 };
 
-// Stores an offered record, or says why not. The record's digest was checked before. `caller`: the team of the
-// coordinator that offers it. FailedPrecondition: this coordinator takes no offers, or the record's object is not here.
-// Other errors are those of the store.
+// Stores an offered record, or says why not. The caller of this function has checked the record's digest. `caller`: the
+// team of the coordinator that offers the record. FailedPrecondition: this coordinator takes no offers, or the record's
+// object is not stored here. Other errors are those of the store.
 absl::StatusOr<OfferTaken> take_offer(const Serving& serving, const Reader& caller, const KernelRecord& record);
 
 // Returns why a record of another coordinator is refused because of its producer; "": it is not.

@@ -1,5 +1,5 @@
-// Calls that stay open, such as watches and long polls. Their callers were checked when they began, but may lose their
-// token, certificate or row meanwhile, so each call is checked again every half second.
+// Calls that stay open, such as watches and long polls. Their callers were checked when the calls began, but may lose
+// their token, certificate or row later, so each call is checked again every half second.
 #pragma once
 
 #include <condition_variable>
@@ -15,26 +15,26 @@ namespace wl {
 
 class OpenCalls {
  public:
-  using Check = std::function<absl::Status()>;  // an error: the call must end
+  using Check = std::function<absl::Status()>;  // returns an error if the call must end
   using End = std::function<void(const absl::Status&)>;
 
   OpenCalls() = default;
-  ~OpenCalls();  // No call may be held any more.
+  ~OpenCalls();  // When the object is destroyed, no call may be held any more.
   OpenCalls(const OpenCalls&) = delete;
   OpenCalls& operator=(const OpenCalls&) = delete;
 
-  // Holds a call for as long as it lives. Its destructor waits until a running `end` has returned, unless `end` itself
-  // destroys it.
+  // Holds a call for as long as the object lives. Its destructor waits until a running `end` has returned, unless `end`
+  // itself destroys the object.
   class Held;
-  // Runs `check` every half second, on a thread of its own. When it returns an error, calls `end` with it on that
-  // thread, once. `check` may still run once after the result is destroyed.
+  // Runs `check` every half second, on a thread of this object. When `check` returns an error, calls `end` with that
+  // error on the same thread, once. `check` may still run once after the returned Held is destroyed.
   std::unique_ptr<Held> hold(Check check, End end);
 
  private:
   struct Entry {
     std::recursive_mutex mutex;  // guards `end`; recursive because `end` may destroy the Held
     Check check;
-    End end;  // null: the call is over
+    End end;  // null: the call has ended
   };
   using Entries = std::list<std::shared_ptr<Entry>>;
   void look();
@@ -43,7 +43,7 @@ class OpenCalls {
   std::condition_variable changed_;
   Entries entries_;
   bool stopping_ = false;
-  std::thread thread_;  // started by the first hold()
+  std::thread thread_;  // the thread that look() runs on, started by the first hold()
 };
 
 class OpenCalls::Held {

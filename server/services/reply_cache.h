@@ -1,5 +1,5 @@
-// A cache of serialized replies of KernelStore. It is bounded in bytes and drops the least recently used reply first.
-// Any thread.
+// A cache of serialized replies of the service KernelStore. It is limited in bytes and drops the least recently used
+// reply first. Thread-safe.
 #pragma once
 
 #include <grpcpp/support/slice.h>
@@ -19,8 +19,8 @@ class ReplyCache {
 
   // Returns the answer to `question`, if the cache has one.
   std::optional<grpc::Slice> find(const std::string& question);
-  // Returns the number of drops so far, which put() takes. Call it before the answer is read from the store: a drop in
-  // between means that the answer may be outdated.
+  // Returns the number of drops so far, which put() needs. It must be called before the answer is read from the store:
+  // if something is dropped in between, the answer may be outdated.
   uint64_t now() const;
   // Keeps the answer to a question, a record of `key`, unless anything was dropped since now() returned `asked`.
   void put(const std::string& question, const std::string& key, grpc::Slice answer, uint64_t asked);
@@ -35,11 +35,11 @@ class ReplyCache {
   };
   using Entries = std::list<Entry>;
 
-  void erase(Entries::iterator entry);  // with the lock held
+  void erase(Entries::iterator entry);  // The lock must be held.
 
   const int64_t max_bytes_;
   mutable std::mutex mutex_;  // guards the rest
-  Entries entries_;           // most recently used first
+  Entries entries_;           // the most recently used entry first
   std::unordered_map<std::string, Entries::iterator> by_question_;
   std::unordered_multimap<std::string, Entries::iterator> by_key_;
   int64_t bytes_ = 0;

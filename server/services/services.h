@@ -37,7 +37,7 @@
   }                                                                                                          \
   grpc::Status METHOD(const Request* request, Reply* out)
 
-// Likewise, for an overload that also takes a Reader: whose jobs and records the caller may see.
+// Like WL_ANSWER_ON, for an overload that also takes a Reader, which says whose jobs and records the caller may see.
 #define WL_ANSWER_READER_ON(pool, METHOD, Request, Reply)                                                    \
   grpc::ServerUnaryReactor* METHOD(grpc::CallbackServerContext* context, const Request* request, Reply* out) \
       override {                                                                                             \
@@ -52,22 +52,24 @@
 
 namespace wl {
 
-// The parts of the coordinator that the services use. They must outlive the services, and the pools must outlive the
-// gRPC server.
+// The parts of the coordinator that the services use. These parts must outlive the services, and the pools must also
+// outlive the gRPC server.
 struct Serving {
   Engine* engine;
   Store* store;
-  WorkPool* quick;  // calls that read or write the store
-  WorkPool* slow;   // calls that may take seconds, because they compile or write a backup
-  WorkPool* heavy;  // the same for graphs above kSmallGraph, which may take minutes; its threads have a low priority
+  WorkPool* quick;  // pool for calls that read or write the store
+  WorkPool* slow;   // pool for calls that may take seconds, since they compile or write a backup
+  // Pool with a low priority for calls that may take minutes: those about graphs larger than kSmallGraph.
+  WorkPool* heavy;
   Upkeep* upkeep;
   ReplyCache* replies;
-  const Authorizer* authorizer;        // identifies callers; null in embedded mode, which checks no calls
-  const SigningKey* signing;           // signs records; null: records are not signed
-  Upstream* upstream;                  // null: there is none
-  const std::vector<Signer>* signers;  // whose records are accepted from other coordinators; empty: no offers are
-  Budget* waiting;                     // limits the number of open long polls, watches and Attend calls
-  Budget* transfers;                   // limits the bytes of blobs and of Inspect answers in memory
+  const Authorizer* authorizer;  // identifies callers; null in embedded mode, which checks no calls
+  const SigningKey* signing;     // signs records; null: records are not signed
+  Upstream* upstream;            // null: there is no upstream
+  // Signers whose records are accepted from other coordinators; empty: no offers are accepted.
+  const std::vector<Signer>* signers;
+  Budget* waiting;    // limits the number of open long polls, watches and Attend calls
+  Budget* transfers;  // limits the bytes of blobs and of Inspect answers in memory
   double lease_s;
   std::function<void()> forgotten;  // called after records were invalidated or revoked
   // For metrics, called on any thread: how many of the records that clients asked for, by key or digest, were found and
@@ -87,7 +89,7 @@ inline bool sees_worker(const Reader& reader, const WorkerView& worker) {
 }
 
 // Returns the principal of the caller, by which queued calls take turns (server/engine/bounds/turns.h). All callers
-// whose names are not known count as one. Empty in embedded mode.
+// whose names are not known count as one caller. Empty in embedded mode.
 inline std::string caller_of(const Serving& serving, const grpc::CallbackServerContext& context) {
   return serving.authorizer == nullptr ? "" : serving.authorizer->principal_of(context);
 }
@@ -98,7 +100,7 @@ inline WorkPool* pool_for_graph(const Serving& serving, size_t bytes) {
 }
 
 // Ends an open call once its caller may no longer make it, or after `longest` (Authorizer::hold()). Calls that only
-// wait may last a day; calls that move bytes only ten minutes, because they hold memory meanwhile.
+// wait may last a day; calls that transfer bytes may last only ten minutes, because they hold memory meanwhile.
 inline constexpr std::chrono::seconds kLongestWait{86'400}, kLongestTransfer{600};
 inline std::unique_ptr<OpenCalls::Held> hold_call(const Serving& serving, const grpc::CallbackServerContext& context,
                                                   const char* path, std::chrono::seconds longest, OpenCalls::End end) {
@@ -110,8 +112,9 @@ inline std::unique_ptr<OpenCalls::Held> hold_call(const Serving& serving, const 
   return hold_call(serving, *context, path, longest, [context](const absl::Status&) { context->TryCancel(); });
 }
 
-// record_token() returns the page token with which a listing of records goes on after `last`. record_cursor() reads a
-// token; nullopt: it is empty, which stands for the first page. InvalidArgument: it is no such token.
+// record_token() returns the page token by which a listing of records continues after the record `last`.
+// record_cursor() parses such a token; nullopt: the token is empty, which stands for the first page. InvalidArgument:
+// the text is no page token.
 std::string record_token(const RecordRow& last);
 absl::StatusOr<std::optional<RecordCursor>> record_cursor(const std::string& token);
 

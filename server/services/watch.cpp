@@ -13,7 +13,7 @@ namespace {
 
 constexpr auto kLastWrite = std::chrono::seconds(1);
 
-// The stream of one call. It owns itself until gRPC is done with it.
+// The stream of one call of WatchJob. The object owns itself until gRPC no longer needs it.
 class WatchCall final : public grpc::ServerWriteReactor<v1::Job>, public std::enable_shared_from_this<WatchCall> {
  public:
   explicit WatchCall(const Serving& serving)
@@ -57,14 +57,15 @@ class WatchCall final : public grpc::ServerWriteReactor<v1::Job>, public std::en
       watch = std::exchange(watch_, nullptr);
     }
     late_.Cancel();
-    held_.reset();  // here, because an alarm that is just running may keep this object longer than the coordinator
+    // Not left to the destructor, because an alarm that runs now may keep this object for longer than the coordinator.
+    held_.reset();
     if (watch != nullptr) engine_->unwatch(watch);
     if (counted_) waiting_->give(1);
     self_.reset();
   }
 
  private:
-  // Runs on the pool, because it may read the store.
+  // Begins to watch the job. Called on the pool, because it may read the store.
   void watch(const absl::StatusOr<int64_t>& id, uint64_t seen) {
     if (!id.ok()) return (void)end(to_grpc(id.status()));
     auto watch = engine_->watch(*id, seen, [call = shared_from_this()](absl::StatusOr<std::shared_ptr<const Job>> job) {
@@ -88,8 +89,8 @@ class WatchCall final : public grpc::ServerWriteReactor<v1::Job>, public std::en
     go_on();
   }
 
-  // Cancels the stream in kLastWrite. A write that is under way gets this time, so that the caller can still be told
-  // why the stream ends. A caller that does not read would keep the write, and so the stream, for ever.
+  // Cancels the stream after kLastWrite. Until then, a write that is in progress may end, so that the caller can still
+  // be told why the stream ends. A caller that does not read would keep the write, and so the stream, open for ever.
   void cancel_soon(const grpc::CallbackServerContext* context) {
     late_.Set(std::chrono::system_clock::now() + kLastWrite, [weak = weak_from_this(), context](bool in_time) {
       const std::shared_ptr<WatchCall> call = weak.lock();
@@ -99,7 +100,7 @@ class WatchCall final : public grpc::ServerWriteReactor<v1::Job>, public std::en
     });
   }
 
-  // Ends the stream with `status`. False: it ends only when the current write is over.
+  // Ends the stream with `status`. Returns false if the stream can end only when the current write is over.
   bool end(const grpc::Status& status) {
     const std::lock_guard lock(mutex_);
     if (!end_) end_ = status;
@@ -107,7 +108,7 @@ class WatchCall final : public grpc::ServerWriteReactor<v1::Job>, public std::en
     return finished_;
   }
 
-  // Starts the next write or finishes, unless a write is under way. With the lock held.
+  // Starts the next write or finishes the stream, unless a write is in progress. The lock must be held.
   void go_on() {
     if (writing_ || finished_) return;
     if (end_) {
@@ -133,7 +134,8 @@ class WatchCall final : public grpc::ServerWriteReactor<v1::Job>, public std::en
   std::optional<grpc::Status> end_;
   bool writing_ = false, sent_last_ = false, finished_ = false, done_ = false;
   grpc::Alarm late_;
-  std::unique_ptr<OpenCalls::Held> held_;  // last, so destroyed first: it calls end()
+  // Declared last, so destroyed first: its thread calls end().
+  std::unique_ptr<OpenCalls::Held> held_;
 };
 
 }  // namespace

@@ -7,8 +7,8 @@
 
 namespace wl {
 
-// Returns the id of the job of this name if the reader may see it. A reader sees the jobs of its own team, or those of
-// no team if it has none; operators see all. NotFound: there is no such job for the reader. Reads the store.
+// Returns the id of the job with this name if the reader may see it. A reader sees the jobs of its own team, or those
+// of no team if it has none; operators see all jobs. NotFound: the reader sees no such job. Reads the store.
 absl::StatusOr<int64_t> job_for(const Serving& serving, const Reader& reader, const std::string& name);
 
 // Sends every change of the job until it is done. A client that reads slowly misses states, but never the last one.

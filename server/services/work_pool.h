@@ -20,15 +20,15 @@ namespace wl {
 
 class WorkPool {
  public:
-  // `max_queued`: how much work may be queued. `nice`: the nice value of the threads (setpriority(2)).
+  // `max_queued`: most pieces of work that may be queued. `nice`: the nice value of the threads (setpriority(2)).
   WorkPool(int threads, size_t max_queued, int nice = 0) : count_(threads), max_queued_(max_queued), nice_(nice) {}
-  ~WorkPool();  // Runs all queued work first.
+  ~WorkPool();  // Runs all queued work before it returns.
   WorkPool(const WorkPool&) = delete;
   WorkPool& operator=(const WorkPool&) = delete;
 
-  void start();  // Call it once, after everything that the work uses exists.
-  // Queues `work`. Callers take turns, however much each of them has queued. Any thread. False: the queue is full, or a
-  // quarter of it is of this caller, which has a name; `work` does not run.
+  void start();  // Must be called once, after everything exists that the work uses.
+  // Queues `work`. Callers take turns, however much each of them has queued. Returns false if the queue is full, or if
+  // a quarter of it is taken by this caller, which has a name; `work` is then dropped. Thread-safe.
   bool post(std::function<void()> work, const std::string& caller = "");
 
  private:
@@ -44,11 +44,12 @@ class WorkPool {
   std::vector<std::thread> threads_;
 };
 
-grpc::Status too_busy();  // The status of a call that the pool did not take.
+grpc::Status too_busy();  // Returns the status of a call that the pool did not take.
 
-absl::Status no_memory();  // What a call hears whose answer did not fit into memory: others go on.
+// Returns the error of a call whose answer did not fit into memory, while other calls go on.
+absl::Status no_memory();
 
-// Returns what `work` returns, a Status or a StatusOr; no_memory() if it throws because memory is short.
+// Returns what `work` returns, a Status or a StatusOr, or no_memory() if `work` throws because memory is short.
 template <typename Work>
 auto within_memory(Work work) -> decltype(work()) {
   try {
@@ -58,7 +59,8 @@ auto within_memory(Work work) -> decltype(work()) {
   }
 }
 
-// Answers a unary call with what `handle` returns on the pool. `handle` is not run if the call was cancelled by then.
+// Answers a unary call with what `handle` returns on a thread of the pool. If the call was cancelled before that,
+// `handle` is not called.
 template <typename Handle>
 grpc::ServerUnaryReactor* answer_on(WorkPool* pool, grpc::CallbackServerContext* context, Handle handle,
                                     const std::string& caller = "") {

@@ -13,8 +13,8 @@ namespace {
 constexpr double kMaxWaitS = 55;
 
 // Returns the name under which a worker is registered: PRINCIPAL/NAME, with the principal of its caller
-// (Authorizer::principal_of). So no caller can act for the workers of another, and all workers of a caller have one
-// principal (compiler/base/job.h).
+// (Authorizer::principal_of). So no caller can act for the workers of another caller, and all workers of one caller
+// have the same principal (compiler/base/job.h).
 std::string name_here(const Serving& serving, const grpc::CallbackServerContext& context, const std::string& name) {
   if (serving.authorizer == nullptr) return name;
   const std::string owner = serving.authorizer->principal_of(context);
@@ -29,7 +29,7 @@ absl::Status check_owner(const Serving& serving, const grpc::CallbackServerConte
       cat("worker: \"", name, "\" is a worker of another caller; register, and use the name given"));
 }
 
-// A long poll for leases. It deletes itself once gRPC is done with it.
+// A long poll for leases. The call deletes itself once gRPC no longer needs it.
 class AcquireCall final : public grpc::ServerUnaryReactor {
  public:
   AcquireCall(const Serving& serving, grpc::CallbackServerContext* context, const v1::AcquireLeasesRequest& request,
@@ -54,7 +54,7 @@ class AcquireCall final : public grpc::ServerUnaryReactor {
                                      [this](absl::StatusOr<Acquired> acquired) { answer(std::move(acquired)); });
   }
 
-  // gRPC calls neither before the method has returned, so `call_` is set; it is null if the call was refused.
+  // gRPC calls OnCancel() and OnDone() only after the method has returned, so `call_` is set; null: a refused call.
   void OnCancel() override { serving_.engine->cancel_acquire(call_); }
   void OnDone() override {
     if (context_->IsCancelled() && out_->leases_size() > 0) release();
@@ -75,7 +75,7 @@ class AcquireCall final : public grpc::ServerUnaryReactor {
     Finish(grpc::Status::OK);
   }
 
-  // The worker may never have received these leases, so they are released, which is not held against their batches.
+  // Releases leases that the worker may never have received. This is not held against their batches.
   void release() {
     std::vector<LeaseRef> leases;
     for (const v1::Lease& lease : out_->leases()) leases.push_back({lease.lease_id(), lease.attempt()});
@@ -94,8 +94,8 @@ class AcquireCall final : public grpc::ServerUnaryReactor {
   std::unique_ptr<OpenCalls::Held> held_;
 };
 
-// The open call by which the coordinator notices that a worker process has ended. It deletes itself once gRPC is done
-// with it.
+// The open call by which the coordinator notices that a worker process has ended. The object deletes itself once gRPC
+// no longer needs it.
 class AttendCall final : public grpc::ServerWriteReactor<v1::AttendResponse> {
  public:
   AttendCall(const Serving& serving, OpenCalls* open, grpc::CallbackServerContext* context,
@@ -162,7 +162,7 @@ class WorkerServiceImpl final : public v1::WorkerService::CallbackService {
   }
 
  private:
-  // Answers a call of one of the caller's own workers.
+  // Answers a call, after checking that it is about one of the caller's own workers.
   template <typename Request>
   grpc::ServerUnaryReactor* answer_owner(grpc::CallbackServerContext* context, const Request* request,
                                          std::function<grpc::Status()> answer) {

@@ -1,4 +1,4 @@
-// Backups of a store that is in use, and restoring a store from one.
+// Makes backups of a store that is in use, and restores a store from a backup.
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -30,7 +30,7 @@ absl::Status rename_file(const std::string& from, const std::string& to, const F
   return sync_folder(fs::absolute(to).parent_path().string(), calls);
 }
 
-// Checks the whole file, and that no row refers to a missing one. DataLoss: it is damaged.
+// Checks a whole database, also that no row refers to a row that is missing. DataLoss: the database is damaged.
 absl::Status check_all(Sql& sql, const std::string& file) {
   std::string found;
   WL_RETURN_IF_ERROR(sql.each("PRAGMA integrity_check(1)", [&](const Sql::Row& row) {
@@ -56,7 +56,7 @@ absl::StatusOr<std::vector<std::string>> objects_in(Sql& sql) {
   return digests;
 }
 
-// Copies the objects of all rows. An object that is missing or damaged in `from` is left out; its record is tuned
+// Copies the objects of all rows. An object that is missing or damaged in `from` is left out; its kernel is tuned
 // again.
 absl::Status take_objects(Sql& sql, const ObjectFolder& from, ObjectFolder* to) {
   WL_RETURN_IF_ERROR(to->open());
@@ -73,7 +73,7 @@ void remove_with_logs(const std::string& file) {
   for (const char* beside : {"", "-wal", "-shm", "-journal"}) unlink((file + beside).c_str());
 }
 
-// Opens a file that no process changes, without making files beside it.
+// Opens a database that no process changes, without creating other files beside it.
 absl::StatusOr<std::unique_ptr<Sql>> open_still(const std::string& file) {
   std::string name = "file:";
   for (const char c : file) {
@@ -86,7 +86,7 @@ absl::StatusOr<std::unique_ptr<Sql>> open_still(const std::string& file) {
   return Sql::open(name + "?immutable=1", {.flags = SQLITE_OPEN_READONLY | SQLITE_OPEN_URI});
 }
 
-// Copies a backup to `made`, checks it, and copies its objects to `folder`, which may have some of them.
+// Copies a backup to `made`, checks the copy, and copies the backup's objects to `folder`, which may have some of them.
 absl::Status copy_checked(const std::string& backup, const std::string& made, const std::string& folder) {
   constexpr int64_t kFirstWithObjects = 5;
   std::error_code failed;
@@ -102,7 +102,7 @@ absl::Status copy_checked(const std::string& backup, const std::string& made, co
   return sync_file(made);
 }
 
-// Checks the header of a file before it is copied, whatever its size. DataLoss: it is no database.
+// Checks the header of a file of any size before the file is copied. DataLoss: the file is no database.
 absl::Status check_is_database(const std::string& name) {
   constexpr std::string_view kMagic("SQLite format 3", 16);
   WL_ASSIGN_OR_RETURN(const RegularFile file, RegularFile::open(name, std::numeric_limits<int64_t>::max()));
@@ -120,12 +120,12 @@ absl::Status Store::backup(const std::string& to) {
   if (fs::exists(file) || fs::exists(objects_of(file))) {
     return absl::AlreadyExistsError(cat("backup ", to, ": is there already; name another file"));
   }
-  // The backup has the head of this coordinator, for one that starts from the backup under another signing key.
+  // The backup also stores this coordinator's head, in case a coordinator with another signing key starts from it.
   WL_ASSIGN_OR_RETURN(const std::optional<StoreHead> own, head());
   if (own) WL_RETURN_IF_ERROR(put_heads({*own}));
   const std::string made = file + ".unfinished";
   remove_with_logs(made);
-  // Writes one snapshot, while the store is read and written.
+  // VACUUM INTO writes one snapshot, while the store is being read and written.
   WL_RETURN_IF_ERROR(read([&](Sql& sql) { return sql.run("VACUUM INTO ?", made); }));
   const auto finish = [&]() -> absl::Status {
     {
@@ -142,7 +142,7 @@ absl::Status Store::backup(const std::string& to) {
   if (!done.ok()) {
     std::error_code ignored;
     remove_with_logs(made);
-    remove_with_logs(file);  // it may have its name already, but not durably
+    remove_with_logs(file);  // the file may have been renamed already, but not durably
     fs::remove_all(objects_of(file), ignored);
   }
   return done;
@@ -168,7 +168,7 @@ absl::Status Store::restore(const std::string& from, const std::string& to) {
     remove_with_logs(made);
     return copied;
   }
-  // SQLite would apply the log of the replaced store to the restored file.
+  // The log of the replaced store is removed, since SQLite would apply it to the restored file.
   for (const char* beside : {"-wal", "-shm", "-journal"}) unlink((file + beside).c_str());
   WL_RETURN_IF_ERROR(sync_folder(fs::path(file).parent_path().string()));
   return rename_file(made, file);

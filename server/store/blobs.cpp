@@ -1,4 +1,4 @@
-// Compiled objects (blobs). Their bytes are files, and a row says that its file is complete and on the disk.
+// Compiled objects (blobs). Their bytes are files; a row of the database says that a file is complete and on the disk.
 #include <algorithm>
 #include <set>
 
@@ -37,9 +37,9 @@ absl::Status Store::put_blob(const std::string& digest, const std::string& bytes
   }
   const auto size = static_cast<int64_t>(bytes.size());
   if (!impl_->objects->has(digest, size)) WL_RETURN_IF_ERROR(impl_->make_room(size));
-  // Eviction takes this lock exclusively, so for eviction the file and its row exist together or not at all.
+  // Eviction takes this lock exclusively, so it sees either both the file and its row, or neither.
   const std::shared_lock together(impl_->objects_mutex);
-  // Also repairs a blob that was damaged on disk.
+  // This also repairs an object that was damaged on the disk.
   const absl::Status stored = impl_->objects->put(digest, bytes);
   if (absl::IsDataLoss(stored)) {
     impl_->writer->break_down(stored);
@@ -95,7 +95,7 @@ absl::StatusOr<int64_t> Store::sweep_blobs() {
   constexpr int kFolders = 256;
   int64_t removed = 0;
   for (int number = 0; number < kFolders; ++number) {
-    // put_blob() holds this lock shared while it stores a file and its row.
+    // No file without a row can be one that is just being stored, since put_blob() holds this lock shared meanwhile.
     const std::unique_lock alone(impl_->objects_mutex);
     std::vector<std::string> unknown = impl_->objects->names(absl::StrFormat("%02x", number));
     const absl::Status looked = read([&](Sql& sql) -> absl::Status {
@@ -123,7 +123,7 @@ absl::StatusOr<std::vector<std::string>> Store::missing_blobs(const std::vector<
   return missing;
 }
 
-// Moves blobs, which older formats had in the database, to files: kGroup of them in one transaction.
+// Moves objects that older formats kept in the database to files: kGroup of them in one transaction.
 absl::Status Store::Impl::move_blobs(Sql& sql) {
   constexpr int kGroup = 64;
   for (;;) {

@@ -24,7 +24,7 @@ struct SqlColumn {
   void (*set)(Record& record, const Sql::Row& row, int at);
 };
 
-// Conversions by type. SQLite stores a NaN as NULL.
+// Conversions between fields and values of SQLite, by type. SQLite stores a NaN as NULL.
 template <typename T>
 requires std::is_integral_v<T> || std::is_enum_v<T> SqlValue to_column(const T& field) {
   return static_cast<int64_t>(field);
@@ -57,14 +57,15 @@ inline void from_column(std::vector<int64_t>& field, const Sql::Row& row, int at
   }
 }
 
-// Returns the column of a field, which may lie in a member: column<BatchRow, &BatchRow::phase>("phase").
+// Returns the column of a field, also of one inside a member: column<BatchRow, &BatchRow::phase>("phase").
 template <typename Record, auto... path>
 constexpr SqlColumn<Record> column(const char* name) {
   return {name, [](const Record& record) { return to_column((record.*....*path)); },
           [](Record& record, const Sql::Row& row, int at) { from_column((record.*....*path), row, at); }};
 }
 
-// Returns the names as "a, b, c". Columns of `absent` are selected as NULL; `prefix` stands before the others.
+// Returns the names of the columns as "a, b, c". The columns in `absent` are selected as NULL; `prefix` is put before
+// the names of the others.
 template <typename Record>
 std::string names_of(std::span<const SqlColumn<Record>> columns, std::string_view prefix = "",
                      std::span<const std::string_view> absent = {}) {

@@ -26,13 +26,14 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int kMostLinks = 40;  // as many as the kernel follows
+constexpr int kMostLinks = 40;  // the most symbolic links that the kernel follows, too
 constexpr int kMostLooks = 100;
 constexpr std::chrono::milliseconds kLookAgain{10};
-constexpr const char* kInTurn = "in-turn";  // stands in the file of a lock, after the id of the process
+// Follows the process id in the lock file if the store is held for one command only.
+constexpr const char* kInTurn = "in-turn";
 constexpr const char* kHolder = "warploom.store-holder";
 
-// The locks and the shared memory of the write-ahead log do not work on network disks.
+// Whether a folder is on a network disk, where neither locks nor the shared memory of the write-ahead log work.
 bool is_network_disk(const std::string& folder) {
   struct statfs disk = {};
   if (statfs(folder.c_str(), &disk) != 0) return false;
@@ -46,8 +47,8 @@ bool is_network_disk(const std::string& folder) {
   return false;
 }
 
-// The files that stores of this process have locked. Such a file must not be opened to try its lock: closing that
-// descriptor would drop SQLite's locks.
+// The files that stores of this process have locked. Such a file must not be opened to try its lock, because closing
+// that descriptor would drop SQLite's locks on the file.
 struct OpenFiles {
   std::mutex mutex;
   std::set<std::pair<dev_t, ino_t>> inodes;
@@ -117,13 +118,14 @@ absl::Status StoreLock::in_use() const {
                                     "; stop it, connect to it with --server, or name another store"));
 }
 
-// The process that has the lock writes its id into the file soon after locking it, so the file is read several times.
+// Returns the error that names the process which has the lock. That process writes its id into the file soon after it
+// has locked the file, so the file is read several times.
 absl::Status StoreLock::name_in_use() const {
   char text[64] = {};
   for (int looks = 0; looks < kMostLooks; ++looks) {
     const ssize_t size = pread(name_, text, sizeof text - 1, 0);
     text[std::max<ssize_t>(size, 0)] = 0;
-    // The id of a process that has ended is of an earlier holder.
+    // If the process with this id has ended, the id is that of an earlier holder.
     if (size > 0 && (::kill(static_cast<pid_t>(std::atol(text)), 0) == 0 || errno == EPERM)) break;
     std::this_thread::sleep_for(kLookAgain);
   }
@@ -144,7 +146,7 @@ absl::Status StoreLock::take_name() {
                                            "; make its folder writable or name another store"));
   }
   if (flock(name_, LOCK_EX | LOCK_NB) != 0) return name_in_use();
-  // The text only tells others who has the lock, so a full disk is no error here.
+  // The text only tells others who has the lock, so that it cannot be written to a full disk is no error.
   const std::string owner = cat(getpid(), in_turn_ ? " " : "", in_turn_ ? kInTurn : "");
   if (ftruncate(name_, 0) != 0 || pwrite(name_, owner.data(), owner.size(), 0) < 0) return absl::OkStatus();
   return absl::OkStatus();
@@ -182,7 +184,8 @@ absl::Status StoreLock::take_file() {
 }
 
 absl::Status StoreLock::check_header(int64_t newest) const {
-  // Offsets (https://www.sqlite.org/fileformat.html) in the header of the database, then in that of the schema's page.
+  // Offsets in the header of the database and in the header of the schema's page
+  // (https://www.sqlite.org/fileformat.html).
   constexpr size_t kVersion = 60, kApplication = 68, kPageKind = 100, kCells = 103, kRead = 108;
   constexpr unsigned char kLeafPage = 13;
   unsigned char bytes[kRead] = {};
@@ -219,8 +222,8 @@ OwnFiles::OwnFiles(const std::string& file) {
   log_.path = file + "-wal";
   for (File* own : {&database_, &log_}) {
     struct stat now = {};
-    // Another program has removed or replaced the file since this process opened it. Its inode stays 0, which no file
-    // has, so look() finds it lost.
+    // If another program has removed or replaced the file since this process opened it, `inode` stays 0, which no file
+    // has, so look() will report the file as lost.
     if (stat(own->path.c_str(), &now) != 0 || !is_open_here(now.st_dev, now.st_ino)) continue;
     own->device = now.st_dev;
     own->inode = now.st_ino;

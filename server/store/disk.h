@@ -15,32 +15,33 @@ namespace wl {
 
 inline constexpr int64_t kApplicationId = 0x574c4f4d;  // "WLOM"
 
-// Returns the file that `name` means, with every symbolic link resolved. The files beside it are named after it, so
-// every name of a store leads to the same ones. The file need not exist; its folder is created. InvalidArgument: not
-// the name of a file; FailedPrecondition: on a network disk (where a backup may lie, but no store), or links in a
-// circle; PermissionDenied: the folder cannot be created.
+// Returns the file that `name` means, with every symbolic link resolved. Other files of a store are named after that
+// file, so all names of a store lead to the same files. The file need not exist; its folder is created.
+// InvalidArgument: `name` is not the name of a file; FailedPrecondition: the file is on a network disk (where a backup
+// may be, but no store), or links form a circle; PermissionDenied: the folder cannot be created.
 absl::StatusOr<std::string> real_file(const std::string& name, bool of_backup = false);
 
-// The lock of a store, which one object holds at a time over all processes. It must outlive every connection of this
-// process to the file, because closing any descriptor of a file drops the locks that SQLite has on it.
+// The lock of a store, which only one object in all processes can hold at a time. It must outlive every connection of
+// this process to the file, because closing any descriptor of a file drops the locks that SQLite has on the file.
 class StoreLock {
  public:
-  // `file`: from real_file(). `in_turn`: the store is held for one command, and others may wait for that.
+  // `file`: a result of real_file(). `in_turn`: the store is held for one command only, and other processes may wait
+  // for the end of the command.
   StoreLock(std::string file, bool in_turn) : file_(std::move(file)), in_turn_(in_turn) {}
   ~StoreLock();
   StoreLock(const StoreLock&) = delete;
   StoreLock& operator=(const StoreLock&) = delete;
 
-  // Locks the name, by the file FILE.lock. Unavailable: another coordinator has it, and holder_in_turn() says whether
-  // to wait for it; PermissionDenied: FILE.lock is not writable.
+  // Locks the name of the store by locking the file FILE.lock. Unavailable: another coordinator has the lock, and
+  // holder_in_turn() says whether to wait for it; PermissionDenied: FILE.lock is not writable.
   absl::Status take_name();
-  // Locks the file itself, which must exist: a coordinator may use it under another name, after a rename or through a
-  // mount. Unavailable and PermissionDenied as above; FailedPrecondition: the file has several hard links, or is no
-  // regular file. Each name of a file has a write-ahead log of its own, so what is committed under one would be missing
-  // under another.
+  // Locks the file itself, which must exist: another coordinator may use it under another name, after a rename or
+  // through a mount. Unavailable and PermissionDenied: as for take_name(). FailedPrecondition: the file has several
+  // hard links, or is no regular file. Each name of a file has a write-ahead log of its own, so writes that are
+  // committed under one name would be missing under another.
   absl::Status take_file();
-  // Checks by its header that the locked file is a store of a format up to `newest`. DataLoss: no database;
-  // FailedPrecondition: a database of another program, or a newer store.
+  // Checks by the header of the locked file that the file is a store of a format up to `newest`. DataLoss: the file is
+  // no database; FailedPrecondition: it is a database of another program, or a newer store.
   absl::Status check_header(int64_t newest) const;
 
  private:
@@ -52,24 +53,24 @@ class StoreLock {
   std::pair<dev_t, ino_t> inode_ = {};
 };
 
-// Returns the id of the process that holds the store for one command, if `status` is an Unavailable of take_name() for
-// that reason.
+// If `status` is the error of take_name() that another process holds the store for one command, returns the id of that
+// process.
 std::optional<std::string> holder_in_turn(const absl::Status& status);
 
-// Watches the files of a store that this process has open: the database and its write-ahead log. Another program may
-// remove, replace or truncate them (a clean-up, a restore, an editor) without an error here, and what is written from
-// then on is lost when this process ends. For one thread at a time.
+// Watches the files of a store that this process has open: the database and its write-ahead log. Another program (a
+// clean-up, a restore, an editor) may remove, replace or truncate them without an error in this process, and what is
+// written from then on is lost when this process ends. To be used by one thread at a time.
 class OwnFiles {
  public:
-  // `file`: from real_file(). This process has opened and read it, so its log exists.
+  // `file`: a result of real_file(). This process has opened and read the file, so its log exists.
   explicit OwnFiles(const std::string& file);
 
   enum class Lost { kNothing, kLog, kDatabase };
-  // Compares both names with the open files. `changed`: this process has just written them, so any size is right;
-  // otherwise a smaller size means that they were truncated. kLog: only the log is lost, and this process can still
-  // read it.
+  // Compares the files that have the two names now with the open files. `changed`: this process has just written the
+  // files, so any size is right; otherwise, if a file is smaller than before, it was truncated. kLog: only the log is
+  // lost, and this process can still read it.
   Lost look(bool changed);
-  // What look() found, for messages; valid after something was lost.
+  // The description of what look() found, for messages; valid after a file was lost.
   const std::string& why() const { return why_; }
 
  private:
@@ -85,8 +86,8 @@ class OwnFiles {
   std::string why_;
 };
 
-// The system calls on files beside the database, each with its result and errno. Tests derive from it to let calls
-// fail. Any thread.
+// The system calls on files beside the database, each with the call's own result and errno. Tests derive from the class
+// to let calls fail. Thread-safe.
 class FileCalls {
  public:
   virtual ~FileCalls() = default;
@@ -107,11 +108,11 @@ bool is_empty_file(const std::string& file);
 // Makes the entries of a folder durable, after a file in it was made, renamed or removed. DataLoss: the sync failed, so
 // it is not known what is on the disk, and another sync would not tell. Internal: the folder cannot be opened.
 absl::Status sync_folder(const std::string& folder, const FileCalls& calls = system_calls());
-// Makes the bytes of a file durable. No connection of this process may have it open, since its locks would be dropped.
-// Errors as sync_folder().
+// Makes the bytes of a file durable. No connection of this process may have the file open, since its locks would be
+// dropped. Errors as for sync_folder().
 absl::Status sync_file(const std::string& file, const FileCalls& calls = system_calls());
 
-// The errors of both checks of a file, by its header (check_header()) and by its pragmas (check_format()).
+// Return the errors of both checks of a file: by its header (check_header()) and by its pragmas (check_format()).
 absl::Status foreign_file(const std::string& file);
 absl::Status newer_file(const std::string& file, int64_t version, int64_t newest);
 

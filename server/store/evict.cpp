@@ -1,4 +1,4 @@
-// Eviction: removes what can be made again, least recently used first, until the store is within its bounds.
+// Eviction: removes rows and files that can be made again, least recently used first, until the store's bounds hold.
 #include <algorithm>
 
 #include "server/store/functions.h"
@@ -11,7 +11,7 @@ namespace {
 constexpr int kGroup = 256;               // rows removed in one transaction, so that other writes get in between
 constexpr int64_t kUnusedMs = 3'600'000;  // an object used within this time may belong to a record that comes soon
 
-// Returns the bytes of the pages in use. SQLite uses free pages again before the file grows.
+// Returns the bytes of the database's pages that are in use. SQLite reuses free pages before the file grows.
 absl::StatusOr<int64_t> used_bytes(Sql& sql) {
   WL_ASSIGN_OR_RETURN(const int64_t pages, sql.number("PRAGMA page_count"));
   WL_ASSIGN_OR_RETURN(const int64_t unused, sql.number("PRAGMA freelist_count"));
@@ -23,7 +23,7 @@ absl::StatusOr<int64_t> bytes_of_objects(Sql& sql) {
   return sql.number("SELECT coalesce(sum(size), 0) FROM objects");
 }
 
-// Returns the integers in the first columns of a query's rows, sorted, each once.
+// Returns the different integers in the first `columns` columns of a query's rows, in ascending order.
 template <typename... Args>
 absl::StatusOr<std::vector<int64_t>> ids_of(Sql& sql, const char* query, int columns, const Args&... args) {
   std::vector<int64_t> ids;
@@ -97,7 +97,7 @@ absl::StatusOr<int64_t> drop_answers(Sql& sql) {
   return sql.changes();
 }
 
-// What is removed from the database, in this order.
+// The kinds of rows that are removed from the database, in this order.
 struct Kind {
   absl::StatusOr<int64_t> (*drop)(Sql& sql);
   int64_t Evicted::*count;
@@ -105,8 +105,8 @@ struct Kind {
 constexpr Kind kKinds[] = {
     {&drop_records, &Evicted::records}, {&drop_jobs, &Evicted::jobs}, {&drop_answers, &Evicted::answers}};
 
-// Finds objects that no record names and that are unused for a while; then those of records that are neither blessed
-// nor pinned.
+// Queries for objects to be removed: first those that no record names and that were not used for a while, then those of
+// records that are neither blessed nor pinned.
 constexpr const char* kFindObjects[] = {
     "SELECT o.digest, o.size FROM objects o WHERE o.used_ms < ?1 AND NOT EXISTS (SELECT 1 FROM records r WHERE "
     "r.object "

@@ -6,7 +6,7 @@
 namespace wl {
 namespace {
 
-// Finds at most `limit` blessed records that meet the condition and have ids above `after`, by id.
+// Finds the first `limit` blessed records, in the order of ids, that meet the condition and have ids above `after`.
 absl::Status numbered(Sql& sql, const char* condition, int64_t after, int limit, std::vector<NumberedRecord>* found) {
   return sql.each(
       cat("SELECT r.id, r.digest, r.key, e.name FROM records r JOIN environments e ON e.id = r.environment WHERE "
@@ -20,9 +20,9 @@ absl::Status numbered(Sql& sql, const char* condition, int64_t after, int limit,
       after, limit);
 }
 
-// Whether a record that comes by its key is to be the blessed one in the namespace `into`. An offered record that is in
-// another namespace stays there, unless it becomes shared. A record from the upstream replaces only records from the
-// upstream.
+// Whether a record from another coordinator is to be the blessed one of its key in the namespace `into`. An offered
+// record that is already in another namespace stays there, unless it becomes shared. A record from the upstream
+// replaces only records from the upstream.
 absl::StatusOr<bool> may_be_blessed(Sql& sql, const RecordParts& parts, int64_t environment, int64_t into,
                                     RecordOrigin origin) {
   if (origin == RecordOrigin::kBelow) {
@@ -61,7 +61,7 @@ absl::Status Store::take_record(const KernelRecord& record, RecordOrigin origin,
           sql.run("UPDATE records SET blessed = 0 WHERE key = ? AND environment = ? AND namespace = ? AND blessed = 1",
                   Blob{parts.key}, environment, into));
     }
-    // A record that is stored already keeps its origin.
+    // If the record is stored already, its origin stays unchanged.
     WL_RETURN_IF_ERROR(sql.run(
         "INSERT INTO records (digest, key, namespace, environment, machine, search_id, object, blessed, created_ms, "
         "used_ms, origin, offered) VALUES (?1, ?2, ?3, ?4, ?11, ?5, ?6, ?7, ?8, ?8, ?9, ?10) ON CONFLICT (digest) DO "

@@ -1,5 +1,5 @@
-// Digests as bytes, and SQL functions for statements and migrations. The functions never change, because migrations of
-// old stores call them:
+// Digests as bytes, and SQL functions for statements and migrations. The meaning of these functions never changes,
+// because migrations of old stores call them:
 //
 //   sha256(X)            the 32 bytes of the SHA-256 of the bytes of X; NULL if X is NULL
 //   key_bytes(X)         the 32 bytes that 64 hexadecimal digits stand for; for any other text its SHA-256
@@ -21,13 +21,13 @@
 namespace wl {
 
 std::string key_bytes(std::string_view text);
-// The SQL function row_digest, for values that are text or bytes.
+// Computes the SQL function row_digest for values that are texts or bytes.
 std::string row_digest(std::initializer_list<std::string_view> values);
 std::string hex_of(std::string_view bytes);
 // Whether the text is a SHA-256 as this project writes it: 64 hexadecimal digits in lower case.
 bool is_sha256(std::string_view text);
 
-// The name of a machine in listings of records: its target and its name.
+// Returns the name that a machine has in listings of records, which consists of its target and its name.
 std::string machine_name(std::string_view target, std::string_view name);
 
 void define_functions(sqlite3* connection);

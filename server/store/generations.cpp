@@ -1,5 +1,5 @@
-// Records that are no longer valid. Revoking a principal deletes what its workers made. Generations tell which signed
-// records are no longer valid, also to clients and other coordinators.
+// Records that are no longer valid. Revoking a principal deletes what its workers made. Generations tell this
+// coordinator, its clients and other coordinators which signed records are no longer valid.
 #include <algorithm>
 
 #include "proto/wire.h"
@@ -9,9 +9,9 @@
 namespace wl {
 namespace {
 
-// Scopes of the rows of `floors`. A floor is the lowest generation that is valid: "signer:KEY" is for all records that
-// a signing key has signed, "key:KEY" for the records of one key. "last" has the highest generation that was given so
-// far.
+// Scopes of the rows of the table `floors`. A floor is the lowest generation that is valid: the scope "signer:KEY" is
+// for all records that a signing key has signed, "key:KEY" for the records of one key. The row of "last" has the
+// highest generation that was given out so far.
 const std::string kLast = "last";
 
 std::string of_signer(const SigningKey& key) {
@@ -40,7 +40,8 @@ bool add_head(const Sql::Row& payload, std::vector<StoreHead>* heads) {
   return true;
 }
 
-constexpr int64_t kRevokedAtOnce = 256;  // records or searches of one transaction, so that other writes get in between
+// Records or searches that one transaction handles; other writes get in between.
+constexpr int64_t kRevokedAtOnce = 256;
 
 // Returns the key of a record if a worker of the principal measured or confirmed it.
 std::optional<std::string> key_if_of(const Sql::Row& payload, const std::string& principal) {
@@ -64,8 +65,8 @@ absl::Status forget_older(Sql& sql, const std::string& key, bool is_signed) {
   WL_ASSIGN_OR_RETURN(const int64_t generation, next_generation(sql));
   WL_RETURN_IF_ERROR(raise(sql, "key:" + key, generation));
   if (is_signed) return absl::OkStatus();
-  // Without a signing key, no record is signed again and the floors would become more and more, so too many are
-  // deleted. A coordinator that signs later finds no floor of its key, and signs all records again.
+  // Without a signing key, records are never signed again and the number of floors would only grow, so all floors are
+  // deleted once they are too many. A coordinator that signs later finds no floor of its key, and signs all again.
   WL_ASSIGN_OR_RETURN(const int64_t keys, keys_with_floors(sql));
   return keys <= static_cast<int64_t>(kMostFloors) ? absl::OkStatus()
                                                    : sql.run("DELETE FROM floors WHERE scope <> ?", kLast);

@@ -21,7 +21,7 @@
 
 namespace wl {
 
-// Records that were served and whose last use is not stored yet. Any thread.
+// Ids of records that were served but whose last use is not stored yet. Thread-safe.
 class UsedRecords {
  public:
   void note(int64_t id) {
@@ -39,7 +39,8 @@ class UsedRecords {
   std::set<int64_t> ids_;
 };
 
-// A cache of preludes by digest. Many records share one, and each was checked when it was read. Any thread.
+// A cache of preludes (the common texts before kernels) by digest. Many records share one prelude, and each prelude was
+// checked when it was read. Thread-safe.
 class KnownTexts {
  public:
   std::optional<std::string> find(const std::string& digest) {
@@ -54,13 +55,13 @@ class KnownTexts {
   }
 
  private:
-  static constexpr size_t kMost = 64, kMostBytes = 1 << 18;  // so it takes at most 16 MiB
+  static constexpr size_t kMost = 64, kMostBytes = 1 << 18;  // so the cache takes at most 16 MiB
   std::mutex mutex_;
   std::map<std::string, std::string> texts_;
 };
 
-// The contents of a record's rows. It is made before the write is queued, because all writes wait for the writer's
-// thread. It refers to the texts of the record, which must outlive it.
+// The contents of a record's rows. They are made before the write is queued, because all writes wait for the writer's
+// thread. They refer to the texts of the record, which must outlive them.
 struct RecordParts {
   struct Text {
     std::string_view bytes;
@@ -72,16 +73,17 @@ struct RecordParts {
 
   void set_payload(const KernelRecord& manifest);  // the texts of `manifest` do not matter
 
-  std::string digest, key, object;  // 32 bytes each; no object: empty
+  std::string digest, key, object;  // 32 bytes each; `object` is empty if there is none
   Text prelude, source;
   std::string payload, payload_digest, texts;
 };
 
-// The contents of a record's rows if the record is signed in the transaction that writes it, so that its generation is
-// above every floor that exists by then.
+// The contents of a record's rows for a record that is signed in the transaction which writes it, so that its
+// generation is above every floor that exists by then.
 class SignedParts : public RecordParts {
  public:
-  SignedParts(const KernelRecord& record, std::shared_ptr<const SigningKey> signing);  // null: it is not signed
+  // `signing`: null: the record is not signed.
+  SignedParts(const KernelRecord& record, std::shared_ptr<const SigningKey> signing);
   absl::Status sign(Sql& sql);
 
  private:
@@ -89,26 +91,26 @@ class SignedParts : public RecordParts {
   KernelRecord manifest_;  // without texts
 };
 
-// Generations (generations.cpp). next_generation() returns one that is higher than all before. forget_older() gives a
-// key a new one as its floor: its records of lower generations are no longer valid.
+// Generations (generations.cpp). next_generation() returns a generation that is higher than all before. forget_older()
+// gives a key a new generation as its floor, so that the key's records of lower generations are no longer valid.
 absl::StatusOr<int64_t> next_generation(Sql& sql);
 absl::Status forget_older(Sql& sql, const std::string& key, bool is_signed);
 
-// Returns the id of a name in `environments`, `namespaces` or `machines`; adds a name that is new.
+// Returns the id of a name in the table `environments`, `namespaces` or `machines`; a new name is added.
 absl::StatusOr<int64_t> id_of(Sql& sql, const char* table, const std::string& name);
-// Returns the id in `machines` of the machine that a record is for.
+// Returns the id, in the table `machines`, of the machine that a record is for.
 absl::StatusOr<int64_t> machine_of(Sql& sql, const KernelRecord& record);
-// FailedPrecondition: the record names an object that is not stored.
+// Checks a record's object. FailedPrecondition: the record names an object that is not stored.
 absl::Status check_object(Sql& sql, const KernelRecord& record, const std::optional<Blob>& object);
-// Stores payload and texts of a record that has its row.
+// Stores the payload and the texts of a record whose row is stored already.
 absl::Status put_payload(Sql& sql, const RecordParts& parts);
-// Deletes the whole answers that used this key.
+// Deletes the answers to whole jobs that used this key.
 absl::Status drop_answers_of(Sql& sql, const std::string& key);
 
 // Deletes a record, and those of its texts that no other one has (evict.cpp).
 absl::Status drop_record(Sql& sql, int64_t id);
 
-// Rows of winners that are verified again (reverified.cpp). not_verified_yet() returns those that
+// Rows of winners that are verified again (reverified.cpp). not_verified_yet() returns those of `rows` that
 // Store::create_reverification() stores, and put_reverified() stores them as rows of a job.
 absl::StatusOr<std::vector<ReverifiedRow>> not_verified_yet(Sql& sql, const std::vector<ReverifiedRow>& rows,
                                                             bool again);
@@ -117,17 +119,17 @@ absl::Status put_reverified(Sql& sql, int64_t job_id, const std::vector<Reverifi
 struct Store::Impl {
   StoreOptions options;
   std::string file;  // the real path
-  // In this order, since they are destroyed in reverse: the readers close before the writer, which checkpoints, and the
-  // lock outlives all connections.
+  // The order of these members matters, since they are destroyed in reverse: the readers close before the writer, which
+  // checkpoints, and the lock outlives all connections.
   std::optional<StoreLock> lock;
   std::unique_ptr<StoreWriter> writer;
   std::unique_ptr<StoreReaders> readers;
   std::unique_ptr<ObjectFolder> objects;
   std::shared_mutex objects_mutex;        // held shared to store a file and its row, exclusively to remove both
-  std::atomic<int64_t> object_bytes = 0;  // of all rows of objects; with max_object_bytes
+  std::atomic<int64_t> object_bytes = 0;  // bytes of all objects; kept if max_object_bytes is set
   UsedRecords used_records;
   KnownTexts texts;
-  std::shared_ptr<const SigningKey> signing;  // null: nothing is signed
+  std::shared_ptr<const SigningKey> signing;  // null: no records are signed
   bool unclean = false, checked = false;
   std::atomic<int64_t> damaged = 0;
 
@@ -135,15 +137,15 @@ struct Store::Impl {
   absl::Status open();
   absl::StatusOr<std::unique_ptr<Sql>> connect_writer();
   absl::Status move_blobs(Sql& sql);
-  // Stores the row of an object, or notes its use. True: the row is new.
+  // Stores the row of an object, or notes the object's use. Returns true if the row is new.
   static absl::StatusOr<bool> put_object_row(Sql& sql, const std::string& digest, int64_t size);
   absl::Status make_room(int64_t size);
   // Returns the record of a row if the row is undamaged and has the record that was asked for. `name` null: any record
-  // is right, and its texts are not read.
+  // is right, and the record's texts are not read.
   std::optional<RecordRow> take_record(const Sql::Row& row, const RecordName* name);
-  bool sound(const Sql::Row& row, const absl::Status& status);  // notes the record's use, or the damage
-  bool has_object(
-      const std::string& digest);  // whether the object is there and undamaged, which reads it; notes damage. "": true
+  bool sound(const Sql::Row& row, const absl::Status& status);  // notes the record's use or, by `status`, its damage
+  // Reads an object and returns whether it exists and is undamaged; notes damage. True for "".
+  bool has_object(const std::string& digest);
   absl::StatusOr<std::optional<std::string>> text(Sql& sql, const std::string& digest, bool keep);
   // Counts damage that was found while reading. Logs it, but more and more rarely.
   void note_damage(const std::string& what);

@@ -1,4 +1,4 @@
-// Jobs and whole answers.
+// Stores jobs and the answers to whole jobs.
 #include <set>
 
 #include "proto/wire.h"
@@ -8,7 +8,7 @@
 namespace wl {
 namespace {
 
-// Returns an encoded message; NULL: there is none.
+// Returns an encoded message; NULL if there is no message.
 template <typename Message>
 SqlValue to_bytes(const std::optional<Message>& message) {
   return message ? SqlValue(SqlBytes{encode(*message)}) : SqlValue();
@@ -54,7 +54,7 @@ constexpr SqlColumn<JobRow> kJobColumns[] = {
     column<JobRow, &JobRow::trace>("trace"),
 };
 
-// The last column: whether the result fails its digest.
+// The last column says whether the result fails its digest.
 const std::string kSelectJob =
     cat("SELECT ", names_of<JobRow>(kJobColumns),
         ", result IS NOT NULL AND result_digest IS NOT row_digest(id, result) FROM jobs WHERE ");
@@ -182,7 +182,8 @@ absl::Status Store::finish_job(const JobRow& end, const std::string& result_id) 
         static_cast<int>(end.state), end.cached, end.result ? std::optional(Blob{result}) : std::nullopt,
         static_cast<int>(end.error.code()), std::string(end.error.message()), end.finished_ms, end.id));
     if (sql.changes() == 0) return absl::OkStatus();
-    // Done batches are kept to recognise repeated reports. A finished job gets no more reports.
+    // Reported batches are kept to recognise repeated reports. A finished job gets no reports, so its batches are
+    // deleted.
     WL_RETURN_IF_ERROR(sql.run(
         "DELETE FROM batches WHERE state = 'done' AND search_id IN (SELECT search_id FROM job_groups WHERE "
         "job_id = ?1) AND search_id NOT IN (SELECT g.search_id FROM jobs j JOIN job_groups g ON g.job_id = j.id "

@@ -18,7 +18,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr char kUnfinished[] = "unfinished";  // the folder of files that are being written; no digest has this name
+constexpr char kUnfinished[] = "unfinished";  // folder of the files that are being written; no digest begins like this
 
 absl::Status failure(const std::string& path, int error) {
   const std::string what = cat("object ", path, ": ", std::strerror(error));
@@ -58,7 +58,7 @@ absl::Status ObjectFolder::open() {
   for (const std::string& folder : {folder_, unfinished})
     if (calls_.make_folder(folder) != 0 && errno != EEXIST) return failure(folder, errno);
   std::error_code failed;
-  // A file that cannot be removed is overwritten by the next one of its name.
+  // If a file cannot be removed, the next file of that name will overwrite it.
   for (const auto& entry : fs::directory_iterator(unfinished, failed)) calls_.unlink(entry.path().string());
   if (failed) return failure(unfinished, failed.value());
   WL_RETURN_IF_ERROR(sync_folder(folder_, calls_));
@@ -83,7 +83,7 @@ absl::Status ObjectFolder::place(const std::string& made, const std::string& dig
   }
   point("object named");
   WL_RETURN_IF_ERROR(sync_folder(parent, calls_));
-  return sync_folder(folder_, calls_);  // another thread may have just created `parent`
+  return sync_folder(folder_, calls_);  // another thread may have created the folder `parent` just now
 }
 
 absl::Status ObjectFolder::put(const std::string& digest, std::string_view bytes) {

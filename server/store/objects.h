@@ -15,8 +15,8 @@ namespace wl {
 // Any thread.
 class ObjectFolder {
  public:
-  // `at_point`: for tests; called at "object written", "object synced" and "object named". `calls` must outlive the
-  // object.
+  // `at_point`: for tests, which can stop the process there; called with "object written", "object synced" and "object
+  // named". `calls` must outlive the object.
   explicit ObjectFolder(std::string folder, std::function<void(const char*)> at_point = {},
                         const FileCalls& calls = system_calls())
       : folder_(std::move(folder)), at_point_(std::move(at_point)), calls_(calls) {}
@@ -26,14 +26,14 @@ class ObjectFolder {
   // Stores the bytes durably under their digest, and replaces a damaged file. ResourceExhausted: the disk is full.
   // DataLoss: the sync of a folder failed, so it is not known which of the latest files are on the disk.
   absl::Status put(const std::string& digest, std::string_view bytes);
-  // NotFound: there is no such file; DataLoss: its bytes do not have the digest, or the disk cannot read them.
+  // Reads an object. NotFound: there is no such file; DataLoss: its bytes have another digest, or cannot be read.
   absl::StatusOr<std::string> get(const std::string& digest) const;
-  bool has(const std::string& digest, int64_t size) const;  // looks at the size only
-  absl::Status remove(const std::string& digest);           // OK also when it is missing
+  bool has(const std::string& digest, int64_t size) const;  // looks only at the size of the file
+  absl::Status remove(const std::string& digest);           // returns OK also if the file is missing
   // Returns the digests that begin with these two digits and have a file, which may be damaged.
   std::vector<std::string> names(const std::string& first_digits) const;
-  // Takes an object over from another folder, as a hard link if possible, else as a copy. NotFound: it is missing or
-  // damaged there. Other errors as put().
+  // Takes an object from another folder, as a hard link if possible, else as a copy. NotFound: the object is missing or
+  // damaged in `from`. Other errors as for put().
   absl::Status take(const std::string& digest, const ObjectFolder& from);
   const std::string& folder() const { return folder_; }
 

@@ -15,7 +15,7 @@ namespace wl {
 class StoreReaders {
  public:
   explicit StoreReaders(std::vector<std::unique_ptr<Sql>> connections);
-  // Runs `work` on a connection that no other thread uses, after waiting for one. Any thread. Unavailable: closed.
+  // Waits for a connection that no other thread uses, and runs `work` on it. Thread-safe. Unavailable: it was closed.
   absl::Status read(const std::function<absl::Status(Sql&)>& work);
   // Waits until running reads have ended, and closes the connections.
   void close();

@@ -10,10 +10,10 @@
 namespace wl {
 namespace {
 
-constexpr int64_t kUsedStepMs = 3'600'000;  // last use is noted once an hour
+constexpr int64_t kUsedStepMs = 3'600'000;  // a record's last use is noted at most once an hour
 
-// Conditions for the row, and that the reader may see it: ?3 is the reader's team, ?4 whether it sees those of all
-// teams.
+// Conditions that a row is the one asked for and that the reader may see it. Parameter ?3 is the reader's team; ?4 says
+// whether the reader sees the records of all teams.
 constexpr std::string_view kOwn = "(SELECT id FROM namespaces WHERE name = ?3)";
 const std::string kSeen = cat("(?4 OR r.namespace = 0 OR r.namespace = ", kOwn, ")");
 const std::string kByDigest = cat("WHERE r.digest = ?1 AND ?2 = '' AND ", kSeen);
@@ -21,8 +21,8 @@ const std::string kByKey = cat(
     "WHERE r.key = ?1 AND r.blessed = 1 AND (?2 = '' OR r.environment = (SELECT id FROM environments WHERE name = ?2)) "
     "AND ",
     kSeen, " ORDER BY r.namespace IS ", kOwn, " DESC, r.namespace = 0 DESC, r.created_ms DESC, r.digest DESC");
-// Those of a machine and of a model, if one is named: ?5 and ?6; and those whose keys lie between two, ?7 and ?8. An
-// index is used only for what is asked.
+// Conditions for a page of a listing. Parameter ?5 is a machine, ?6 is a model, and the keys lie between ?7 and ?8.
+// Only conditions that are asked for are compared, since an index is used only for these.
 std::string of_page(bool machine, bool model, bool keys) {
   return cat("WHERE r.blessed = 1 AND (r.created_ms, r.digest) < (?1, ?2) AND ", kSeen, " AND ",
              machine ? "r.machine = (SELECT id FROM machines WHERE name = ?5)" : "?5 = ''", " AND ",
@@ -33,8 +33,8 @@ std::string of_page(bool machine, bool model, bool keys) {
              " ORDER BY r.created_ms DESC, r.digest DESC");
 }
 
-// How much of a record is read: its payload alone, the digests of its texts too, or the texts too. Each depth has the
-// columns of those before it.
+// How much of a record is read: its payload alone, also the digests of its texts, or also the texts themselves. Each
+// depth has the columns of the depths before it.
 enum Depth { kManifest, kDigests, kWhole };
 enum {
   kPayload,
@@ -53,7 +53,7 @@ enum {
   kSource
 };
 
-// `row`: whether the columns that only a RecordRow needs are read too.
+// Returns the text of a query. `row`: whether it also reads the columns that only a RecordRow needs.
 std::string select(Depth depth, bool row, std::string_view where) {
   return cat("SELECT p.bytes, p.digest, r.digest, r.id, r.used_ms, ",
              row ? "r.search_id, r.created_ms, r.pinned, (SELECT name FROM namespaces n WHERE n.id = r.namespace)"
@@ -62,7 +62,7 @@ std::string select(Depth depth, bool row, std::string_view where) {
              " FROM records r JOIN payloads p ON p.record = r.id ",
              depth == kManifest ? "" : "JOIN texts t ON t.id = p.prelude JOIN texts s ON s.id = p.source ", where);
 }
-// Indexed by depth, and by whether a digest is given instead of a key.
+// The queries, indexed by depth and by whether the record is named by its digest instead of its key.
 const std::string kSelect[][2] = {{select(kManifest, false, kByKey), select(kManifest, false, kByDigest)},
                                   {select(kDigests, false, kByKey), select(kDigests, false, kByDigest)},
                                   {select(kWhole, true, kByKey), select(kWhole, true, kByDigest)}};
@@ -71,9 +71,9 @@ RecordNames names_of(const v1::KernelRecord& message) {
   return {message.digest(), message.key(), message.environment()};
 }
 
-// Checks that the payload has its digest, that it and the texts (if read) belong to this row, and that the record is
-// the one that was asked for by digest, or by key and environment. `asked` null: any record is right. DataLoss: the
-// check fails.
+// Checks that the payload has its digest, that the payload and the texts (if read) belong to this row, and that the
+// record is the one that was asked for by digest, or by key and environment. `asked` null: any record is right.
+// DataLoss: a check fails.
 absl::Status check_row(const Sql::Row& row, Depth depth, const std::string& payload, const RecordNames& names,
                        const RecordName* asked) {
   const std::string digest = row.text(kDigest);
@@ -93,7 +93,7 @@ absl::Status check_row(const Sql::Row& row, Depth depth, const std::string& payl
   return absl::OkStatus();
 }
 
-// Appends the texts to a serialized record, as a second field `source`: a parser merges both fields into one message.
+// Appends the texts to a serialized record, as a second field `source`, which parsers merge with the first one.
 void append_source(std::string prelude, std::string text, std::string* bytes) {
   v1::KernelRecord record;
   record.mutable_source()->set_prelude(std::move(prelude));
@@ -132,7 +132,7 @@ std::optional<RecordRow> Store::Impl::take_record(const Sql::Row& row, const Rec
   return *std::move(record);
 }
 
-// `with_object`: a record whose object cannot be read is skipped.
+// Returns the record that `name` means. `with_object`: records whose object cannot be read are skipped.
 absl::StatusOr<std::optional<RecordRow>> Store::record(const RecordName& name, bool with_object) {
   std::optional<RecordRow> found;
   const bool by_digest = !name.digest.empty();

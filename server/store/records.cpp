@@ -1,4 +1,4 @@
-// Writing of records; workers and devices.
+// Writes records, and stores workers and devices.
 #include "proto/wire.h"
 #include "server/store/functions.h"
 #include "server/store/impl.h"
@@ -7,7 +7,7 @@ namespace wl {
 namespace {
 
 absl::StatusOr<int64_t> text_id(Sql& sql, const RecordParts::Text& text) {
-  // Also repairs a text that was damaged on disk. An unchanged text is not written again.
+  // This also repairs a text that was damaged on the disk. An unchanged text is not written again.
   WL_RETURN_IF_ERROR(
       sql.run("INSERT INTO texts (digest, bytes) VALUES (?1, ?2) ON CONFLICT (digest) DO UPDATE SET bytes = "
               "excluded.bytes WHERE bytes IS NOT excluded.bytes",

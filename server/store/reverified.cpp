@@ -1,5 +1,5 @@
-// Winners that are verified again in another environment: the rows of the jobs that verify them, which are also the
-// report.
+// Winners that are verified again in another environment: the rows of the jobs that verify them. These rows are also
+// the report on the verification.
 #include "server/store/columns.h"
 #include "server/store/impl.h"
 

@@ -1,4 +1,4 @@
-// Searches, rounds, leases and trials.
+// Stores searches, rounds, leases and trials.
 #include "compiler/base/code.h"
 #include "server/store/columns.h"
 #include "server/store/store.h"
@@ -38,7 +38,7 @@ constexpr SqlColumn<TrialRow> kTrialColumns[] = {
        return code.registers > 0 ? code_text(code) : std::string();
      },
      [](TrialRow& out, const Sql::Row& row, int at) {
-       // Facts that this version cannot parse are left out.
+       // A text of facts that this version cannot parse is ignored.
        if (const auto code = parse_code(row.text(at)); code.ok()) out.of.trial.code = *code;
      }},
     of_trial<&Trial::clock_mhz>("clock_mhz"),
@@ -55,7 +55,7 @@ constexpr SqlColumn<SearchRow> kSearchColumns[] = {
     column<SearchRow, &SearchRow::team>("team"),
 };
 
-// A line for each candidate: its number, a space and its plan.
+// Returns the text of a batch's candidates. It has a line for each candidate: its number, a space and its plan.
 SqlValue candidates_text(const BatchRow& batch) {
   return absl::StrJoin(batch.candidates, "\n", [](std::string* out, const PlannedTrial& candidate) {
     append(out, candidate.trial, " ", candidate.plan);
@@ -122,7 +122,7 @@ absl::StatusOr<std::optional<BatchRow>> unfinished_batch(Sql& sql, const std::st
   return batch;
 }
 
-// The batch that this lease owns, or owned when it was reported.
+// Returns the batch that this lease owns, or owned when it was reported.
 absl::StatusOr<std::optional<BatchRow>> leased_batch(Sql& sql, const std::string& id, const std::string& lease_id,
                                                      int64_t attempt) {
   std::optional<BatchRow> batch;

@@ -34,7 +34,7 @@ class Sql {
   struct OpenOptions {
     int flags = SQLITE_OPEN_READWRITE;
     std::string vfs = {};                                  // the name of an sqlite3_vfs; empty: that of the system
-    std::function<void(const char*)> statement_hook = {};  // tests: runs before every statement and script
+    std::function<void(const char*)> statement_hook = {};  // for tests: runs before every statement and script
   };
   // Opens a connection, which one thread may use at a time. Errors are those of error().
   static absl::StatusOr<std::unique_ptr<Sql>> open(const std::string& file, const OpenOptions& options);
@@ -48,13 +48,13 @@ class Sql {
     int64_t integer(int column) const { return sqlite3_column_int64(statement_, column); }
     double real(int column) const { return sqlite3_column_double(statement_, column); }
     bool null(int column) const { return sqlite3_column_type(statement_, column) == SQLITE_NULL; }
-    std::string text(int column) const;  // of a TEXT or BLOB column
+    std::string text(int column) const;  // of a column of type TEXT or BLOB
 
    private:
     sqlite3_stmt* statement_;
   };
 
-  // Runs a statement, calling visit for every row until it returns false.
+  // Runs a statement and calls `visit` for every row until `visit` returns false.
   template <typename... Args>
   absl::Status each(const char* text, const std::function<bool(const Row&)>& visit, const Args&... args) {
     WL_ASSIGN_OR_RETURN(sqlite3_stmt * statement, prepare(text));
@@ -62,13 +62,13 @@ class Sql {
     ((code == SQLITE_OK ? code = bind(statement, ++at, args) : code), ...);
     return step_all(statement, code, visit);
   }
-  // Runs a statement without rows.
+  // Runs a statement that returns no rows.
   template <typename... Args>
   absl::Status run(const char* text, const Args&... args) {
     return each(
         text, [](const Row&) { return false; }, args...);
   }
-  // Returns the integer in the first column of the only row. NotFound: there is no row.
+  // Runs a statement and returns the integer in the first column of its only row. NotFound: there is no row.
   template <typename... Args>
   absl::StatusOr<int64_t> number(const char* text, const Args&... args) {
     std::optional<int64_t> value;
@@ -82,23 +82,23 @@ class Sql {
     if (!value) return absl::NotFoundError(cat("store ", file_, ": no row for \"", text, "\""));
     return *value;
   }
-  // Runs a statement without rows, with a value for each '?'.
+  // Runs a statement that returns no rows, with a value for each '?'.
   absl::Status run_with(const char* text, const std::vector<SqlValue>& values);
   // Runs several statements without arguments, such as a schema or pragmas.
   absl::Status script(std::string_view text);
   int64_t changes() const { return sqlite3_changes64(connection_); }
   int64_t last_id() const { return sqlite3_last_insert_rowid(connection_); }
   sqlite3* connection() const { return connection_; }
-  // Returns the last failure of the connection. `doing`: what failed, for the message.
+  // Returns the last failure of the connection as a Status. `doing`: what failed, for the message.
   absl::Status error(std::string_view doing);
-  // The extended SQLite code of the last error() since clear_failure(), or SQLITE_OK.
+  // Returns the extended SQLite code of the last error() since clear_failure(); SQLITE_OK if there was none.
   int failure() const { return failure_; }
   void clear_failure() { failure_ = SQLITE_OK; }
 
  private:
   Sql(sqlite3* connection, std::string file, std::function<void(const char*)> statement_hook);
   absl::StatusOr<sqlite3_stmt*> prepare(const char* text);
-  // `bound`: the SQLite code of binding the arguments.
+  // `bound`: the SQLite code that binding the arguments returned.
   absl::Status step_all(sqlite3_stmt* statement, int bound, const std::function<bool(const Row&)>& visit);
 
   static int bind(sqlite3_stmt* s, int at, const std::string& v) {

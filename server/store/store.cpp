@@ -45,7 +45,7 @@ absl::StatusOr<std::unique_ptr<Sql>> Store::Impl::connect_writer() {
     return absl::PermissionDeniedError(
         cat("store ", file, ": is not writable; change its permissions or name another store"));
   }
-  checkpoint_on_close(*sql, false);  // a file that migrate() refuses stays as it is
+  checkpoint_on_close(*sql, false);  // without a checkpoint, a file that migrate() refuses stays as it is
   WL_RETURN_IF_ERROR(
       sql->script("PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON; PRAGMA cell_size_check = ON; "
                   "PRAGMA journal_size_limit = 67108864; PRAGMA wal_autocheckpoint = 0"));
@@ -63,7 +63,7 @@ absl::Status Store::Impl::open() {
   if (is_empty_file(file)) WL_RETURN_IF_ERROR(make_store_file(file, {.vfs = options.vfs}));
   WL_RETURN_IF_ERROR(lock->take_file());
   WL_RETURN_IF_ERROR(lock->check_header(schema_version()));
-  unclean = std::filesystem::exists(file + "-wal");  // a clean close removes the log
+  unclean = std::filesystem::exists(file + "-wal");  // a log exists only if the store was not closed cleanly
   checked = options.quick_check && unclean;
   WL_ASSIGN_OR_RETURN(std::unique_ptr<Sql> writing, connect_writer());
   if (checked) WL_RETURN_IF_ERROR(look_for_damage(*writing, file));
@@ -97,7 +97,7 @@ absl::StatusOr<std::unique_ptr<Store>> Store::open(const StoreOptions& options) 
 }
 
 void Store::Impl::note_damage(const std::string& what) {
-  constexpr int64_t kLogged = 10;  // after these, each time that the count has doubled
+  constexpr int64_t kLogged = 10;  // so many cases are logged one by one, later ones only when their number doubles
   const int64_t count = ++damaged;
   if (count <= kLogged || (count & (count - 1)) == 0) {
     spdlog::error("store {}: {}; it counts as missing (damage {} since the start)", file, what, count);

@@ -16,7 +16,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr auto kLook = std::chrono::minutes(1);
-constexpr auto kRetry = std::chrono::hours(1);  // after a backup that failed
+constexpr auto kRetry = std::chrono::hours(1);  // pause after a backup that failed
 constexpr std::string_view kEnding = ".db";
 constexpr const char* kStamp = "%Y%m%dT%H%M%S";
 constexpr size_t kSecondsBytes = sizeof "20261124T093012" - 1, kStampBytes = sizeof "20261124T093012.123Z" - 1;
@@ -115,7 +115,7 @@ void Upkeep::back_up_when_due() {
   if (options_.backup_hours <= 0 || now < next_try_) return;
   for (const Entry& entry : entries()) {
     const auto age_ms = static_cast<double>(unix_ms_now() - entry.unix_s * 1000);
-    // A backup from the future was made by a wrong clock and does not count.
+    // A backup with a time in the future was made under a wrong clock and does not count.
     if (entry.whole() && age_ms >= 0 && age_ms < options_.backup_hours * 3.6e6) return;
   }
   if (const auto done = backup(); !done.ok()) {

@@ -7,14 +7,14 @@
 namespace wl {
 namespace {
 
-constexpr int64_t kWalLimitBytes = 16 << 20;  // the log is checkpointed beyond this size; it may take 64 MiB
+constexpr int64_t kWalLimitBytes = 16 << 20;  // the log is checkpointed beyond this size; its file may take 64 MiB
 constexpr int kCheckpointWaitMs = 100, kWriteWaitMs = 5000;
-constexpr int64_t kRetryBytes = 4 << 20;  // an unfinished checkpoint is tried again after so much growth
+constexpr int64_t kRetryBytes = 4 << 20;  // growth of the log after which an unfinished checkpoint is tried again
 constexpr auto kWarnAgain = std::chrono::minutes(1);
 constexpr auto kLookAgain = std::chrono::seconds(1);
 
-// After these errors the kernel may have dropped pages that were still to be written, and a later fsync would not say
-// so.
+// Whether an error means that the kernel may have dropped pages which were still to be written. A later fsync would not
+// report that.
 bool is_failed_sync(int code) {
   return code == SQLITE_IOERR_FSYNC || code == SQLITE_IOERR_DIR_FSYNC;
 }
@@ -61,7 +61,7 @@ void StoreWriter::close() {
   if (broken().ok()) {
     checkpoint();
   } else {
-    // The log may have writes that the database file lacks, so it is left for the next process that opens the store.
+    // The log is left for the next process that opens the store, since it may have writes that the database file lacks.
     sqlite3_db_config(sql_->connection(), SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, nullptr);
   }
   sql_.reset();
@@ -81,14 +81,14 @@ void StoreWriter::point(const char* name) {
   if (hooks_.at_point) hooks_.at_point(name);
 }
 
-// Sizes of the log's header and of the header of each of its pages (https://www.sqlite.org/fileformat.html).
+// Notes the log's size, from the sizes of its header and of the header of each page
+// (https://www.sqlite.org/fileformat.html).
 void StoreWriter::note_pages(int pages) {
   constexpr int64_t kHeader = 32, kPageHeader = 24;
   wal_bytes_ = kHeader + pages * (page_bytes_ + kPageHeader);
 }
 
-// Runs the batch in one transaction, each piece of work in a savepoint of its own, so that a failure undoes that work
-// alone.
+// Runs the batch in one transaction, with a savepoint for each piece of work, so that a failure undoes only that piece.
 absl::Status StoreWriter::run(const std::vector<Work*>& batch, Attempt* out) {
   point("begin");
   WL_RETURN_IF_ERROR(sql_->script("BEGIN IMMEDIATE"));
@@ -97,7 +97,7 @@ absl::Status StoreWriter::run(const std::vector<Work*>& batch, Attempt* out) {
     WL_RETURN_IF_ERROR(sql_->run("SAVEPOINT work"));
     work->status = (*work->run)(*sql_);
     if (!work->status.ok()) {
-      // A full disk or an I/O error may end the whole transaction. Then there is no savepoint to return to.
+      // A full disk or an I/O error may end the whole transaction; there is no savepoint left to return to then.
       if (sqlite3_get_autocommit(sql_->connection()) != 0 || is_failed_sync(sql_->failure())) return work->status;
       WL_RETURN_IF_ERROR(sql_->run("ROLLBACK TO work"));
     }
@@ -135,11 +135,11 @@ void StoreWriter::commit(std::vector<Work*> batch) {
       return;
     }
     if (made.culprit != nullptr) {
-      // The other work runs again, without the work that ended the transaction.
+      // All other work of the batch is run again, without the piece that ended the transaction.
       made.culprit->status = made.status;
       std::erase(batch, made.culprit);
     } else if (made.committing && batch.size() > 1) {
-      // The work does not fit together; alone, each piece may fit.
+      // The batch as a whole does not fit on the disk, but each piece alone may fit.
       for (Work* work : batch) commit({work});
       return;
     } else {
@@ -172,7 +172,7 @@ void StoreWriter::checkpoint_when_due() {
 void StoreWriter::look_at_files(bool changed) {
   const OwnFiles::Lost lost = files_.look(changed);
   if (lost == OwnFiles::Lost::kNothing || !broken().ok()) return;
-  // This process still has the log open, even if its name is gone.
+  // This process still has the log open, even if the log's name was removed.
   const bool moved = lost == OwnFiles::Lost::kLog && checkpoint();
   break_down(absl::DataLossError(cat("store ", file_, ": ", files_.why(), " by another program while this one used it",
                                      moved ? "; what the log had was moved into the file" : "")));

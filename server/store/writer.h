@@ -1,7 +1,7 @@
 // The only connection that writes, with a thread of its own, which also does all checkpoints. It commits the queued
 // writes in one transaction (fsync included) and only then answers. After a checkpoint the log keeps its file and is
-// overwritten from the start: syncing blocks that exist changes no metadata of the file system, which on a busy machine
-// would wait for other threads of the kernel.
+// overwritten from the start: syncing blocks that exist already changes no metadata of the file system, and changing
+// metadata would wait for other threads of the kernel on a busy machine.
 #pragma once
 
 #include <atomic>
@@ -25,26 +25,27 @@ namespace wl {
 class StoreWriter {
  public:
   struct Hooks {
-    std::function<void(const char*)> at_point = {};  // "begin", "commit", "committed", "checkpoint", "checkpointed"
+    // Called with "begin", "commit", "committed", "checkpoint" and "checkpointed".
+    std::function<void(const char*)> at_point = {};
     std::function<void(const absl::Status&)> on_broken = {};  // see StoreOptions
   };
   StoreWriter(std::unique_ptr<Sql> sql, std::string file, Hooks hooks);
   ~StoreWriter();  // close()
 
-  // Runs `work` in a transaction and blocks until that is committed. After an error nothing of this work is stored.
-  // `work` may run again after other work ended the transaction, so it must set its results and not add to them. Any
-  // thread.
+  // Runs `work` in a transaction and blocks until that is committed. After an error, nothing of this work is stored.
+  // `work` may run again if other work ended the transaction, so it must overwrite its results and not add to them.
+  // Thread-safe.
   absl::Status write(const std::function<absl::Status(Sql&)>& work);
-  // Runs the queued writes, checkpoints and closes. Later writes are Unavailable.
+  // Runs the queued writes, checkpoints the log and closes the connection. Later writes return Unavailable.
   void close();
-  // Declares the store broken, because it is unknown which of the last writes are on the disk. Any thread.
+  // Declares the store broken, because it is unknown which of the last writes are on the disk. Thread-safe.
   void break_down(const absl::Status& status);
-  // DataLoss once the store is broken: then nothing may be read or written any more.
+  // Returns DataLoss once the store is broken, when nothing may be read or written any more.
   absl::Status broken() const;
 
   struct Stats {
     int64_t queued = 0, writes = 0, transactions = 0, checkpoints = 0, unfinished_checkpoints = 0;
-    int64_t wal_bytes = 0;  // of the log that no checkpoint has moved yet; the log's file may be larger
+    int64_t wal_bytes = 0;  // bytes of the log that no checkpoint has moved yet; the log's file may be larger
   };
   Stats stats() const;
 
@@ -58,7 +59,7 @@ class StoreWriter {
 
   void serve();
   void commit(std::vector<Work*> batch);
-  // The outcome of a transaction: its error, the work that was running then, and whether it was committing.
+  // The outcome of a transaction: its error, the work that was running when it occurred, and whether it was committing.
   struct Attempt {
     absl::Status status;
     Work* culprit = nullptr;
@@ -72,7 +73,7 @@ class StoreWriter {
   // each transaction, and once a second.
   void look_at_files(bool changed);
   void point(const char* name);
-  void note_pages(int pages);  // `pages`: how many the log has
+  void note_pages(int pages);  // `pages`: number of pages in the log
 
   std::unique_ptr<Sql> sql_;
   const std::string file_;
@@ -84,7 +85,7 @@ class StoreWriter {
   bool closing_ = false;
   absl::Status broken_;
   std::atomic<int64_t> writes_ = 0, transactions_ = 0, checkpoints_ = 0, unfinished_ = 0, wal_bytes_ = 0;
-  int64_t page_bytes_ = 4096;  // SQLite's default, unless the file says otherwise
+  int64_t page_bytes_ = 4096;  // page size: SQLite's default, unless the file has another
   int64_t retry_beyond_ = 0;   // bytes of the log beyond which an unfinished checkpoint is tried again
   Clock::time_point warned_ = {};
   std::thread thread_;

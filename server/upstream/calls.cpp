@@ -7,11 +7,11 @@
 namespace wl {
 namespace {
 
-// Deadlines of calls. A caller waits for a record, so that is fetched soon or not at all. An object may take longer,
-// since its record has come already.
+// Deadlines of calls. A caller waits for a record, so the record is fetched soon or not at all. An object may take
+// longer, since its record has arrived before it.
 constexpr auto kRecordLimit = std::chrono::seconds(1), kObjectLimit = std::chrono::seconds(30);
 constexpr auto kOfferLimit = std::chrono::seconds(30);
-constexpr size_t kMostFetchedObject = 64 << 20;  // bytes; bounded, because several may arrive at once
+constexpr size_t kMostFetchedObject = 64 << 20;  // in bytes; limited, because several objects may arrive at once
 
 template <typename Message>
 absl::Status checked(const Message& answer, const std::string& where) {
@@ -62,7 +62,7 @@ void UpstreamCalls::cancel() {
 
 absl::StatusOr<UpstreamCalls::Answer<std::optional<KernelRecord>>> UpstreamCalls::record(const AskedRecord& asked,
                                                                                          const Via& via) {
-  // Uses the call for several records, because its answer says whether the upstream could ask its own upstream.
+  // Uses the call for several records, because only its answer says whether the upstream could ask its own upstream.
   v1::BatchGetKernelsRequest request;
   *request.add_items() = request_for(asked);
   v1::BatchGetKernelsResponse answer;

@@ -1,8 +1,8 @@
-// The calls of a coordinator to its upstream, with plain data. Each blocks and has a deadline. What arrives is checked
-// as a client checks it (proto/transfer.h): digests, signatures, limits. Any thread.
+// The calls of a coordinator to its upstream, with plain data. Each call blocks and has a deadline. What arrives is
+// checked as a client checks it (proto/transfer.h): digests, signatures, limits. Thread-safe.
 //
 // Errors: Unavailable, DeadlineExceeded and Unauthenticated say that the upstream cannot be reached or used now. Other
-// errors are its answer, or say what is wrong with its answer.
+// errors are the upstream's answer, or say what is wrong with that answer.
 #pragma once
 
 #include <grpcpp/grpcpp.h>
@@ -29,25 +29,26 @@ namespace wl {
 
 class UpstreamCalls {
  public:
-  // `signers`: one of them must have signed every record; empty: any key, or none.
+  // `signers`: one of them must have signed every record; empty: records may be signed with any key, or unsigned.
   UpstreamCalls(const std::shared_ptr<grpc::Channel>& channel, std::string where, std::vector<Signer> signers);
 
   template <typename T>
   struct Answer {
     T value;
-    std::string problem;  // why the upstream could not ask its own upstream for what is absent; empty: no problem
+    std::string problem;  // why the upstream could not ask its own upstream for missing records; empty: no problem
   };
   // nullopt: the upstream has no such record.
   absl::StatusOr<Answer<std::optional<KernelRecord>>> record(const AskedRecord& asked, const Via& via);
   absl::StatusOr<std::string> object(const std::string& digest, const Via& via);  // NotFound
   absl::StatusOr<std::vector<Device>> devices(const Via& via);
-  // Returns the records that the upstream serves now for these keys and environments, with only their digest, key and
-  // signature; digest "": none. The answer may cover only the first ones.
+  // Returns the records that the upstream serves now for these keys and environments, with their digest, key and
+  // signature only; digest "": it serves none. The answer may cover only the first of `records`.
   absl::StatusOr<Answer<std::vector<KernelRecord>>> serves(const std::vector<NumberedRecord>& records, const Via& via);
-  // Returns the heads that the upstream gives, as far as they are sound and of one of the signers.
+  // Returns the heads that the upstream gives (which tell what records are invalid), if sound and of one of the
+  // signers.
   absl::StatusOr<std::vector<StoreHead>> heads(const Via& via);
   absl::Status offer_heads(const std::vector<StoreHead>& heads);
-  // Uploads the object, unless it is there, and offers the record.
+  // Uploads the object, unless the upstream has it already, and offers the record.
   struct Offered {
     enum Outcome { kAccepted, kKnown, kRefused } outcome = kRefused;
     std::string why;

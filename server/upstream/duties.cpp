@@ -1,5 +1,5 @@
-// The regular work on the upstream, by one thread: finding out whether it can be reached, offering it records that were
-// made here, and checking whether it still serves what was fetched from it.
+// The regular work for the upstream, done by one thread: finding out whether the upstream can be reached, offering it
+// records that were made here, and checking whether it still serves what was fetched from it.
 #include <algorithm>
 
 #include "server/upstream/calls.h"
@@ -10,7 +10,7 @@ namespace wl {
 namespace {
 
 constexpr int kRecordsAtOnce = 64;
-constexpr auto kOfferAgain = std::chrono::minutes(10);  // after the upstream took no offers
+constexpr auto kOfferAgain = std::chrono::minutes(10);  // pause after the upstream took no offers
 constexpr auto kLongest = std::chrono::hours(1);
 
 }  // namespace
@@ -90,7 +90,8 @@ void Upstream::offer_what_is_new() {
       const absl::Status offered = offer(record.digest);
       if (!offered.ok()) {
         if (absl::IsUnavailable(offered) || absl::IsDeadlineExceeded(offered) || absl::IsUnauthenticated(offered))
-          return;  // The upstream cannot be reached. The offers go on when it is back.
+          // The upstream cannot be reached. Offering goes on when it can be reached again.
+          return;
         spdlog::warn("upstream {}: it takes no offers: {}", options_.address, std::string(offered.message()));
         offers_from_ = Clock::now() + kOfferAgain;
         return;
@@ -100,7 +101,7 @@ void Upstream::offer_what_is_new() {
   }
 }
 
-// Offers a record. OK: the record need not be offered again while this process lives.
+// Offers a record. Returns OK if the record need not be offered again while this process lives.
 absl::Status Upstream::offer(const std::string& digest) {
   const auto row = parts_.store->record_by_digest(digest);
   if (!row.ok() || !*row) return absl::OkStatus();
@@ -127,7 +128,7 @@ absl::Status Upstream::offer(const std::string& digest) {
   return absl::OkStatus();
 }
 
-// Compares the next fetched records with those that the upstream serves. True: there may be more.
+// Compares the next fetched records with those that the upstream serves. Returns true if there may be more records.
 bool Upstream::check_fetched() {
   if (Clock::now() < check_from_ || stopping()) return false;
   const auto over = [&] {
@@ -139,7 +140,7 @@ bool Upstream::check_fetched() {
   const auto records = parts_.store->fetched_records(checked_up_to_, kRecordsAtOnce);
   if (!records.ok()) return over();
   if (records->empty()) {
-    exchange_heads();  // only now, when the records here are those that the upstream's heads are about
+    exchange_heads();  // only now are the records here those that the upstream's heads are about
     return over();
   }
   const auto there = calls_->serves(*records, {id_});
@@ -152,15 +153,15 @@ bool Upstream::check_fetched() {
   for (size_t i = 0; i < there->value.size(); ++i) {
     const NumberedRecord& record = (*records)[i];
     checked_up_to_ = record.id;
-    // A record that is absent there may be one of the upstream's own upstream, which could not be asked.
+    // A record that the upstream lacks may be one of the upstream's own upstream, which could not be asked.
     if (there->value[i].digest.empty() && !there->problem.empty()) continue;
     compare(record, there->value[i]);
   }
   return true;
 }
 
-// Updates a fetched record. `there`: what the upstream serves now, which is the same record, perhaps signed again; or
-// another one, because a better one was found; or none (digest ""), because it was revoked or invalidated.
+// Updates a fetched record. `there`: what the upstream serves now. This may be the same record, perhaps signed again;
+// another record, because a better one was found; or none (digest ""), because it was revoked or invalidated.
 void Upstream::compare(const NumberedRecord& record, const KernelRecord& there) {
   if (there.digest == record.digest) return sign_anew(there);
   if (!there.digest.empty()) {

@@ -1,5 +1,5 @@
-// Questions that the upstream could not answer a moment ago, so that they are not asked again and again. Bounded in
-// number and time. For one thread at a time.
+// Questions that the upstream could not answer a moment ago, which are remembered so that they are not asked again and
+// again. Bounded in number and time. Not thread-safe.
 #pragma once
 
 #include <chrono>
@@ -16,9 +16,9 @@ class Misses {
  public:
   using Clock = std::chrono::steady_clock;
   static constexpr auto kRemembered = std::chrono::seconds(3);
-  static constexpr size_t kMost = 4096;  // the oldest one is forgotten for a new one
+  static constexpr size_t kMost = 4096;  // beyond this number, the oldest question is forgotten for a new one
 
-  // Returns the problem of the question ("": none) if it is remembered.
+  // If the question is remembered, returns the problem that it had ("": none).
   std::optional<std::string> find(const std::string& question, Clock::time_point now) {
     forget(now);
     const auto found = why_.find(question);

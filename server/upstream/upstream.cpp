@@ -29,7 +29,7 @@ AskedRecord asked_by(const Question& question) {
   return {.key = question.name, .environment = question.environment};
 }
 
-// An error of the store here, not of the upstream.
+// Returns an error that blames the store of this coordinator, not the upstream.
 absl::Status not_stored(const absl::Status& status) {
   return absl::InternalError(cat("what it has cannot be stored here: ", std::string(status.message())));
 }
@@ -103,8 +103,8 @@ void Upstream::ask(const std::vector<Question>& questions, const Via& via, std::
   patience_.notify_one();
 }
 
-// Adds `wait` to a question, which is queued if it is new. False: the question is not asked, and the wait has the
-// reason.
+// Makes `wait` wait for a question, which is queued if it is new. Returns false if the question is not asked; the wait
+// then has the reason.
 bool Upstream::join(const Question& question, const Via& via, const WaitPtr& wait) {
   const std::string text = question.text();
   if (const auto known = misses_.find(text, Clock::now())) {
@@ -145,7 +145,7 @@ void Upstream::call_back(const std::vector<WaitPtr>& waits) {
   for (const WaitPtr& wait : waits) wait->done(wait->asked);
 }
 
-// Ends a question. Returns the waits that have no other open question.
+// Ends a question. Returns the waits for it that wait for no other question.
 std::vector<Upstream::WaitPtr> Upstream::settle(const std::string& question, const Outcome& outcome) {
   std::vector<WaitPtr> over;
   const std::lock_guard lock(mutex_);
@@ -214,7 +214,8 @@ void Upstream::be_patient() {
   }
 }
 
-// Only an answer to a question resets the pauses between probes: an upstream may answer probes and still no questions.
+// Notes the outcome of a call. Only an answer to a question resets the pauses between probes, because an upstream may
+// answer probes and yet no questions.
 absl::Status Upstream::note(absl::Status call, bool asked) {
   const std::lock_guard lock(mutex_);
   if (stopping_) return call;
@@ -252,7 +253,7 @@ Upstream::Outcome Upstream::outcome_of(const Question& question, const Via& via)
   return outcome;
 }
 
-// Fetches what a question asks for. True: it is stored now. False: the upstream does not have it.
+// Fetches what a question asks for. Returns true if it is stored now, and false if the upstream does not have it.
 absl::StatusOr<bool> Upstream::bring(const Question& question, const Via& via, std::string* problem) {
   if (question.kind == Question::kObject) {
     auto bytes = calls_->object(question.name, via);
@@ -273,7 +274,7 @@ absl::StatusOr<bool> Upstream::bring(const Question& question, const Via& via, s
   return bring_record(question, via, problem);
 }
 
-// PermissionDenied: the head of the signer says that the record is no longer valid.
+// Checks a record's generation. PermissionDenied: the head of its signer says that the record is no longer valid.
 absl::Status Upstream::check_age(const KernelRecord& record) {
   auto head = parts_.store->head_of(record.signed_by);
   if (head.ok() && !*head && record.generation != 0) {

@@ -3,9 +3,9 @@
 // afterwards, whether the upstream can be reached or not.
 //
 // No thread of the coordinator waits for the upstream: a question has a callback, which runs at the latest when the
-// patience of its caller is over. The calls block threads of this class, one call for a question however many ask it.
-// While the upstream cannot be reached it is not asked; only a probe now and then finds out whether it is back. See
-// docs/design/service.md#upstream-coordinators.
+// patience of its caller is over. The calls block threads of this class, one call for a question however many callers
+// ask it. While the upstream cannot be reached, no question is sent; only a probe now and then finds out whether the
+// upstream is back. See docs/design/service.md#upstream-coordinators.
 #pragma once
 
 #include <chrono>
@@ -44,16 +44,19 @@ struct UpstreamOptions {
 
 // What an Upstream needs of the coordinator. Functions are called on any thread.
 struct UpstreamParts {
-  Store* store = nullptr;            // must outlive it
-  std::vector<Signer> signers = {};  // one of them must have signed every record; empty: any key, or none
-  std::function<std::string(const KernelRecord&)> why_not = [](const auto&) { return ""; };  // why it is refused
-  std::function<void(const std::string& key)> changed = [](const auto&) {};  // the records of a key have changed
-  // For metrics: a question, or an offer, has ended with `outcome`.
+  Store* store = nullptr;  // must outlive it
+  // One of them must have signed every record; empty: any signature, or none, will do.
+  std::vector<Signer> signers = {};
+  // Returns why a record is refused; "": it is not.
+  std::function<std::string(const KernelRecord&)> why_not = [](const auto&) { return ""; };
+  // Called when the records of a key have changed.
+  std::function<void(const std::string& key)> changed = [](const auto&) {};
+  // For metrics: called when a question, or an offer, has ended with `outcome`.
   std::function<void(const char*outcome)> asked = [](const char*) {}, offered = [](const char*) {};
 };
 
-// A question to the upstream: for a record by its key (environment empty: any) or by its digest, for an object by its
-// digest, or for all devices.
+// A question to the upstream: for a record by its key and environment (empty: any environment) or by its digest, for an
+// object by its digest, or for all devices.
 struct Question {
   enum Kind { kKey, kDigest, kObject, kDevices } kind = kKey;
   std::string name = {}, environment = {};
@@ -61,7 +64,7 @@ struct Question {
 };
 
 struct Asked {
-  bool found = false;   // something was found, and is stored now
+  bool found = false;   // whether something was found, which is stored now
   std::string problem;  // why something could not be asked for, or was refused; empty: the upstream has answered
 };
 
@@ -70,27 +73,28 @@ class Upstream {
   using Clock = std::chrono::steady_clock;
   using Done = std::function<void(const Asked&)>;
 
-  // InvalidArgument, FailedPrecondition: the address or the credentials cannot be used.
+  // Makes an upstream. InvalidArgument, FailedPrecondition: the address or the credentials cannot be used.
   static absl::StatusOr<std::unique_ptr<Upstream>> open(const UpstreamOptions& options, UpstreamParts parts);
   ~Upstream();  // stop()
   Upstream(const Upstream&) = delete;
   Upstream& operator=(const Upstream&) = delete;
 
-  // Never blocks. Calls `done` once, on another thread or before it returns, at the latest after `patience`. An answer
-  // that comes later is stored for the next caller. `via`: the coordinators that the question has passed before this
-  // one.
+  // Asks the questions without ever blocking. Calls `done` once, on another thread or before this function returns, at
+  // the latest after `patience`. An answer that comes later is stored for the next caller. `via`: the coordinators that
+  // the questions have passed before this one.
   void ask(const std::vector<Question>& questions, const Via& via, std::chrono::milliseconds patience, Done done);
   // Returns why a question with this Via is not asked; "": it may be.
   std::string why_not_ask(const Via& via) { return wl::why_not_ask(id_, via); }
-  void wake();  // A record was promoted, so it may have to be offered.
-  void stop();  // Ends all calls and runs all callbacks before it returns, and none later.
+  void wake();  // Says that a record was promoted, which may have to be offered.
+  // Ends all calls. Runs all callbacks before it returns, and none later.
+  void stop();
 
   const std::string& address() const { return options_.address; }
-  std::string problem();  // why it cannot be asked at present; "": it can
+  std::string problem();  // why the upstream cannot be asked now; "": it can
 
  private:
   struct Wait {
-    size_t left = 0;  // questions that are still open
+    size_t left = 0;  // number of questions that are still open
     bool over = false;
     Asked asked;
     Done done;
@@ -111,9 +115,9 @@ class Upstream {
 
   Upstream(UpstreamOptions options, UpstreamParts parts, std::unique_ptr<UpstreamCalls> calls);
   // upstream.cpp
-  bool join(const Question& question, const Via& via, const WaitPtr& wait);  // with the lock held
+  bool join(const Question& question, const Via& via, const WaitPtr& wait);  // The lock must be held.
   std::vector<WaitPtr> settle(const std::string& question, const Outcome& outcome);
-  std::vector<WaitPtr> expired();  // with the lock held
+  std::vector<WaitPtr> expired();  // The lock must be held.
   static void call_back(const std::vector<WaitPtr>& waits);
   void serve();
   void be_patient();
@@ -122,8 +126,9 @@ class Upstream {
   absl::Status check_age(const KernelRecord& record);
   absl::StatusOr<bool> bring_record(const Question& question, const Via& via, std::string* problem);
   absl::Status note(absl::Status call, bool asked);  // notes whether the upstream can be reached; returns `call`
-  std::string unreachable() const;                   // with the lock held
-  bool say_now();  // with the lock held; true at most once a minute, to limit warnings
+  std::string unreachable() const;                   // The lock must be held.
+  // Whether a warning may be logged now, at most one a minute. The lock must be held.
+  bool say_now();
   // duties.cpp
   void keep();
   void say_state();
@@ -139,21 +144,21 @@ class Upstream {
   const UpstreamOptions options_;
   const UpstreamParts parts_;
   const std::unique_ptr<UpstreamCalls> calls_;
-  const std::string id_;  // of this process, in the Via of questions
+  const std::string id_;  // id of this process, as it appears in the Via of questions
 
-  std::mutex mutex_;  // guards the rest, except what one thread alone uses
+  std::mutex mutex_;  // guards the members below, except those of one thread
   std::condition_variable queued_, patience_, duty_;
-  std::map<std::string, Flight> flights_;  // by text of their question
-  std::deque<std::string> queue_;          // those of them that no thread has taken yet
+  std::map<std::string, Flight> flights_;  // open questions by their text
+  std::deque<std::string> queue_;          // open questions that no thread has taken yet
   std::multimap<Clock::time_point, WaitPtr> waits_;
   Misses misses_;
   bool stopping_ = false, woken_ = false;
-  bool known_ = false, away_ = false;  // known_: a call has ended, so away_ says something
+  bool known_ = false, away_ = false;  // known_: a call has ended, so that away_ is meaningful
   std::string why_away_;
   Backoff backoff_;
   Clock::time_point said_ = {};
 
-  // Used by the thread of keep() alone.
+  // The thread of keep() alone uses the following members.
   bool said_any_ = false, said_away_ = false;
   int64_t offered_up_to_ = 0, checked_up_to_ = 0;  // ids of records
   Clock::time_point offers_from_ = {}, check_from_ = {};

@@ -1,5 +1,5 @@
-// The coordinators that a question has passed, by the ids of their processes, in order. A coordinator that finds itself
-// there, or too many others, does not pass the question on, so a circle of upstreams ends.
+// The coordinators that a question has passed, by the ids of their processes, in order. A coordinator that finds its
+// own id among them, or too many ids, does not pass the question on, so that a circle of upstreams does no harm.
 #pragma once
 
 #include <string>
@@ -14,9 +14,9 @@ inline constexpr const char kViaHeader[] = "warploom-via";  // metadata of a cal
 inline constexpr size_t kMostHops = 8;
 
 std::string print_via(const Via& via);
-// Reads the text of print_via(). A text that is longer than any that is sent counts as kMostHops hops.
+// Reads the text of print_via(). A text that is longer than print_via() writes counts as kMostHops hops.
 Via parse_via(std::string_view text);
-// Returns why the coordinator of this id must not pass on a question with this Via; "": it may.
+// Returns why the coordinator with this id must not pass on a question with this Via; "": it may.
 std::string why_not_ask(const std::string& id, const Via& via);
 
 }  // namespace wl

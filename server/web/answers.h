@@ -1,5 +1,5 @@
-// A cache of answers for a second, by their question and by who may see the same, so that many open pages cost as much
-// as one.
+// A cache of answers for a second, by question and by who may see the same, so that many open pages cost as much as
+// one.
 #pragma once
 
 #include <chrono>
@@ -20,7 +20,7 @@ struct KeptAnswer {
 // Any thread.
 class RecentAnswers {
  public:
-  // Returns an answer that is at most a second old.
+  // Returns the answer to a question if the cache has one that is at most a second old.
   std::optional<KeptAnswer> find(const std::string& question);
   // Keeps an answer, unless the cache is full.
   void put(const std::string& question, KeptAnswer answer);
@@ -33,7 +33,7 @@ class RecentAnswers {
     Clock::time_point made;
   };
 
-  void drop_old();  // with the lock held
+  void drop_old();  // The lock must be held.
 
   std::mutex mutex_;          // guards the rest
   std::list<Entry> entries_;  // the oldest first

@@ -1,6 +1,6 @@
 // The data of the web pages, as JSON. Each function answers one address below /api for one reader, and shows no more
-// than the RPC that the address stands for (docs/design/service.md#web-pages). Texts in it come from callers; pages
-// insert them as text, never as markup.
+// than the RPC that the address corresponds to (docs/design/service.md#web-pages). Texts in the JSON may come from
+// callers; pages insert them as text, never as markup.
 #pragma once
 
 #include <map>
@@ -18,11 +18,11 @@ using WebJson = nlohmann::ordered_json;
 
 struct WebQuery {
   Reader reader;
-  std::vector<std::string> parts;                 // the parts of the path that stand for a * of its route
+  std::vector<std::string> parts;                 // the parts of the path that match a * of the route
   std::map<std::string, std::string> parameters;  // of the query
 };
 
-// The sources of the functions' data.
+// What the functions of the API get their data from.
 struct WebData {
   explicit WebData(const Serving& serving_in)
       : serving(serving_in), curves(serving_in.store), drawings(&serving_in.engine->compiler()) {}
@@ -31,28 +31,28 @@ struct WebData {
   Drawings drawings;
 };
 
-// The function of an address. InvalidArgument: a parameter is wrong. NotFound: it does not exist, or not for this
-// reader.
+// The function that answers an address. InvalidArgument: a parameter is wrong. NotFound: what is asked for does not
+// exist, or not for this reader.
 using WebAnswer = absl::StatusOr<WebJson>(WebData& data, const WebQuery& query);
 
-WebAnswer jobs_json;        // jobs.cpp; newest first; before=ID: older ones
-WebAnswer job_json;         // job.cpp; a job with its groups
-WebAnswer curves_json;      // job.cpp; of every group of a job: the trials that were faster than all before
-WebAnswer group_json;       // job.cpp; all trials of one group
-WebAnswer kernels_json;     // kernels.cpp; rates of the machine, and what each kernel of a job reaches
-WebAnswer graph_json;       // kernels.cpp; the picture of a job's graph, and why its groups are as they are
+WebAnswer jobs_json;        // jobs.cpp: the list of jobs, newest first; before=ID: only older ones
+WebAnswer job_json;         // job.cpp: a job with its groups
+WebAnswer curves_json;      // job.cpp: for every group of a job, the trials that were faster than all before
+WebAnswer group_json;       // job.cpp: all trials of one group
+WebAnswer kernels_json;     // kernels.cpp: rates of the machine, and what each kernel of a job reaches
+WebAnswer graph_json;       // kernels.cpp: the picture of a job's graph, and why its groups are as they are
 WebAnswer workers_json;     // workers.cpp
-WebAnswer records_json;     // records.cpp; newest first; after=TOKEN: older ones
+WebAnswer records_json;     // records.cpp: the list of records, newest first; after=TOKEN: the next page
 WebAnswer record_json;      // records.cpp
-WebAnswer records_by_json;  // records.cpp; the models and machines that records can be listed by
+WebAnswer records_by_json;  // records.cpp: the models and machines that records can be listed by
 
-// Returns the parameter as a number from `least` to `most`; `otherwise` if it is absent.
+// Returns a parameter as a number from `least` to `most`; `otherwise` if the parameter is absent.
 absl::StatusOr<int64_t> number_parameter(const WebQuery& query, const std::string& name, int64_t least, int64_t most,
                                          int64_t otherwise);
 
 WebJson outcomes_json(const OutcomeCounts& outcomes);
 WebJson device_json(const Device& device);
-WebJson number_or_null(double value);  // null: it is not above 0, and so not known
+WebJson number_or_null(double value);  // null if the value is not above 0, and so not known
 WebJson summary_json(int64_t id, const Job& job);
 WebJson record_row_json(const RecordRow& row);
 

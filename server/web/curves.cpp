@@ -6,7 +6,7 @@ namespace wl {
 namespace {
 
 constexpr auto kCurveFresh = std::chrono::seconds(1), kReadAgain = std::chrono::seconds(60);
-constexpr size_t kMostPoints = 1 << 18;  // of all curves: 6 MiB
+constexpr size_t kMostPoints = 1 << 18;  // limit on the points of all curves: 6 MiB
 constexpr int64_t kMostPointsOfCurve = 10'000;
 
 }  // namespace
@@ -21,7 +21,7 @@ absl::StatusOr<std::shared_ptr<const TrialPoints>> Curves::of(int64_t search_id)
   if (curve.points != nullptr && now - curve.read < kCurveFresh) return curve.points;
   if (curve.points == nullptr || now - curve.begun > kReadAgain)
     curve = {.points = std::make_shared<TrialPoints>(), .begun = now, .read = now};
-  // Rounds that are measured at once are stored in any order, so all trials after a gap are read again.
+  // Rounds that are measured at once are stored in any order, so all trials after a missing number are read again.
   size_t whole = 0;
   while (whole < curve.points->size() && (*curve.points)[whole].trial == static_cast<int64_t>(whole)) ++whole;
   const auto from = static_cast<int64_t>(whole);

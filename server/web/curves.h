@@ -1,5 +1,5 @@
-// A cache of searches' trials for the curves of pages. Pages ask for a running search again and again, so only new
-// trials are read from the store.
+// A cache of the trials of searches, from which pages draw curves. Pages ask for a running search again and again, so
+// only new trials are read from the store.
 #pragma once
 
 #include <chrono>
@@ -12,14 +12,14 @@
 
 namespace wl {
 
-using TrialPoints = std::vector<TrialPoint>;  // in the order of their numbers
+using TrialPoints = std::vector<TrialPoint>;  // points in the order of their numbers
 
 class Curves {
  public:
   explicit Curves(Store* store) : store_(store) {}
 
   // Returns the trials of a search, at most 10^4. They are at most a second old, but trials that were deleted from the
-  // store may be among them for a minute. Any thread.
+  // store may be among them for a minute. Thread-safe.
   absl::StatusOr<std::shared_ptr<const TrialPoints>> of(int64_t search_id);
 
  private:
@@ -30,7 +30,7 @@ class Curves {
     Clock::time_point read;   // when new points were last read
   };
 
-  void make_room();  // with the lock held
+  void make_room();  // The lock must be held.
 
   Store* const store_;
   std::mutex mutex_;  // guards the rest

@@ -19,12 +19,12 @@ namespace {
 
 constexpr size_t kMostDrawings = 8, kMostWaiting = 4;
 constexpr size_t kMostPictureBytes = 6 << 20;
-constexpr uint64_t kMostSteps = 10'000'000;  // of planning for a page (compiler/base/work.h)
+constexpr uint64_t kMostSteps = 10'000'000;  // limit on planning for a page (compiler/base/work.h)
 constexpr auto kWait = std::chrono::milliseconds(300);
 constexpr int kLowestPriority = 19;
 
-// Reads the text of an explanation (compiler/cover/explain.h): lines that begin with '#' about the whole, and for each
-// group "gN: ops" with indented lines.
+// Reads the text of an explanation (compiler/cover/explain.h): lines about the whole cover, which begin with '#', and
+// for each group a line "gN: ops" with indented lines below it.
 void read_reasons(const std::string& text, Drawing* out) {
   Drawing::Kernel* kernel = nullptr;
   const std::vector<std::string> lines = absl::StrSplit(text, '\n', absl::SkipEmpty());
@@ -54,7 +54,7 @@ absl::Status take(CoverExplanation why, Drawing* drawing) {
   return absl::OkStatus();
 }
 
-// Draws a job without a result: the cover that it begins with.
+// Draws the cover that a job without a result begins with.
 absl::StatusOr<Drawing> draw_planned(const JobRow& job, const Machine& machine, const Compiler& compiler, Work* work) {
   WL_ASSIGN_OR_RETURN(Graph graph, parse(job.graph));
   WL_ASSIGN_OR_RETURN(graph, compiler.laid_out(graph, job.options.cover, work));
@@ -69,7 +69,7 @@ absl::StatusOr<Drawing> draw_planned(const JobRow& job, const Machine& machine, 
   return drawing;
 }
 
-// Draws what a result launches, which may be another cover than the first, chosen by measured times.
+// Draws the cover that a result launches. It may differ from the first cover, since it was chosen by measured times.
 absl::StatusOr<Drawing> draw_result(const JobResult& result, const Machine& machine, Work* work) {
   WL_ASSIGN_OR_RETURN(const Composition whole, compose(result));
   Drawing drawing;

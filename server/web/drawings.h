@@ -1,5 +1,5 @@
-// Pictures of jobs' graphs, with the reasons of their covers. Making one may take as long as planning the job, so a
-// thread of the lowest priority makes them, and the last ones are kept.
+// Pictures of jobs' graphs, with the reasons for their covers. Making a picture may take as long as planning the job,
+// so a thread of the lowest priority makes them, and the last ones are kept.
 #pragma once
 
 #include <atomic>
@@ -19,7 +19,7 @@ namespace wl {
 struct Drawing {
   struct Kernel {
     std::string key, name;                  // of the group
-    std::string ops = {};                   // which ops it has
+    std::string ops = {};                   // which ops the kernel has
     std::vector<std::string> reasons = {};  // a line each
   };
   absl::Status status;       // an error: why there is no drawing
@@ -32,24 +32,25 @@ class Drawings {
  public:
   // The compiler must outlive this.
   explicit Drawings(const Compiler* compiler);
-  ~Drawings();  // Waits for the drawing that is being made.
+  ~Drawings();  // Waits until the drawing that is being made is finished.
   Drawings(const Drawings&) = delete;
   Drawings& operator=(const Drawings&) = delete;
 
-  // Returns the drawing of a job; null: it was not made, or not yet. `of_result`: the drawing of what its result
-  // launches; else of the cover that the job begins with. Any thread.
+  // Returns the drawing of a job; null if it was not made, or is not finished. `of_result`: asks for the drawing of
+  // what the job's result launches, and otherwise of the cover that the job begins with. Thread-safe.
   std::shared_ptr<const Drawing> find(int64_t job_id, bool of_result) const;
-  // Begins the drawing of a job, of its result if it has one, unless it was begun before. Waits 0.3 s for it, and
-  // returns it, or null if it takes longer. Any thread. Unavailable: too many others wait already.
+  // Begins the drawing of a job (of its result if the job has one), unless it was begun before. Waits 0.3 s for the
+  // drawing and returns it; null if it takes longer. Thread-safe. Unavailable: too many other drawings wait already.
   absl::StatusOr<std::shared_ptr<const Drawing>> make(const JobRow& job);
 
  private:
   struct Entry {
     int64_t job_id;
     bool of_result;
-    std::shared_ptr<const Drawing> drawing;  // null: it is being made
+    std::shared_ptr<const Drawing> drawing;  // null: the drawing is being made
   };
-  std::list<Entry>::const_iterator at(int64_t job_id, bool of_result) const;  // with the lock held
+  // The lock must be held.
+  std::list<Entry>::const_iterator at(int64_t job_id, bool of_result) const;
   void put(int64_t job_id, bool of_result, Drawing drawing);
 
   const Compiler* const compiler_;
@@ -57,7 +58,7 @@ class Drawings {
   mutable std::mutex mutex_;  // guards the entries
   std::condition_variable made_;
   std::list<Entry> entries_;  // newest first
-  WorkPool pool_;             // last, so destroyed first: its thread uses the rest
+  WorkPool pool_;             // declared last, so destroyed first: its thread uses the other members
 };
 
 }  // namespace wl

@@ -1,4 +1,4 @@
-// A job, its groups, and the curves of their searches.
+// Answers about a job: the job itself, its groups, and the curves of their searches.
 #include "compiler/base/job.h"
 
 #include <algorithm>
@@ -11,7 +11,8 @@
 namespace wl {
 namespace {
 
-constexpr size_t kKeyShown = 12;  // digits of a key that stand for a group of which nothing else is known
+// Number of digits of a key that are shown for a group of which only the key is known.
+constexpr size_t kKeyShown = 12;
 
 int64_t sum_of(const OutcomeCounts& outcomes) {
   int64_t sum = 0;
@@ -33,7 +34,8 @@ WebJson progress_json(const GroupProgress& group) {
           {"outcomes", outcomes_json(group.outcomes)}};
 }
 
-// A group that the job searched, but that neither its result nor its progress names, because its parts took its place.
+// Returns the JSON of a group that the job searched, but that neither the job's result nor its progress names, because
+// the group's parts took its place.
 WebJson searched_json(const std::string& key, const std::optional<RecordRow>& record) {
   GroupProgress group{.key = key, .name = key.substr(0, kKeyShown), .is_default = true};
   if (record) {

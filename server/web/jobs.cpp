@@ -1,4 +1,4 @@
-// The list of jobs, and functions that all pages share.
+// Answers with the list of jobs, and has functions for the JSON of all pages.
 #include <algorithm>
 #include <iterator>
 

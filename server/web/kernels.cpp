@@ -1,4 +1,4 @@
-// What the kernels of a job reach compared with the rates of the machine, and the picture of its graph.
+// Answers with what a job's kernels reach compared with the rates of the machine, and with the picture of its graph.
 #include "compiler/base/code.h"
 #include "compiler/ir/text.h"
 #include "compiler/model/rates.h"
@@ -34,7 +34,7 @@ std::vector<KernelPoint> points_of(const JobResult& result) {
   return points;
 }
 
-// Returns the groups of a job without a result that have a record. Their default schedule moves the same bytes.
+// Returns the points of a job without a result: its groups with a record. Their default schedule moves the same bytes.
 absl::StatusOr<std::vector<KernelPoint>> points_so_far(const WebData& data, const WebQuery& query, const Job& job) {
   std::vector<KernelPoint> points;
   for (const GroupProgress& group : job.progress.groups) {

@@ -1,4 +1,4 @@
-// The records of the store.
+// Answers for the pages of records.
 #include "compiler/ir/text.h"
 #include "proto/wire.h"
 #include "server/web/api.h"
@@ -73,7 +73,7 @@ absl::StatusOr<WebJson> record_json(WebData& data, const WebQuery& query) {
   RecordRow row;
   row.record = std::move(record);
   WebJson json = record_row_json(row);
-  // record_message() does not read these.
+  // These fields are removed, because record_message() does not read them.
   for (const char* name : {"created_ms", "pinned", "team"}) json.erase(name);
   json["samples_ns"] = row.record.samples_ns;
   json["default_samples_ns"] = row.record.default_samples_ns;

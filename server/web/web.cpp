@@ -17,12 +17,12 @@ namespace wl {
 namespace {
 
 constexpr size_t kMostAnswerBytes = 8 << 20;
-constexpr int64_t kAtOnce = 4;  // answers that are made at the same time
+constexpr int64_t kAtOnce = 4;  // number of answers that are made at the same time
 constexpr const char* kJson = "application/json; charset=utf-8";
 
-// An address of the API. The callers that may read it are those that may make the call.
+// An address of the API. It may be read by the callers that may make `call`.
 struct Route {
-  std::string_view path;  // * stands for any one part
+  std::string_view path;  // a * matches any one part of the path
   const char* call;
   WebAnswer* make;
 };
@@ -39,7 +39,7 @@ constexpr Route kRoutes[] = {
     {"/api/records/*", "/warploom.v1.KernelStore/GetKernel", &record_json},
 };
 
-// NAME.html is the content of the page below its title, and NAME.js fills it in.
+// A page: NAME.html is its content below the title, and NAME.js fills the content in.
 struct Page {
   std::string_view path, name, title;
 };
@@ -61,12 +61,12 @@ constexpr std::pair<std::string_view, const char*> kTypes[] = {
     {".svg", "image/svg+xml"},
 };
 
-// Pages load nothing from other sites, run only the script files of these pages, and cannot be framed by other pages.
+// The policy of all pages: they load nothing from other sites, run only their own script files, and cannot be framed.
 constexpr const char* kPolicy =
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; base-uri 'none'; "
     "form-action 'self'; frame-ancestors 'none'";
 
-// Returns the parts of the path where the pattern has a *; nullopt: it does not match.
+// Returns the parts of the path that match a * of the pattern; nullopt if the path does not match the pattern.
 std::optional<std::vector<std::string>> matched(std::string_view pattern, std::string_view path) {
   const std::vector<std::string> wanted = absl::StrSplit(absl::string_view(pattern.data(), pattern.size()), '/');
   const std::vector<std::string> found = absl::StrSplit(absl::string_view(path.data(), path.size()), '/');
@@ -104,7 +104,7 @@ std::string tag_of(std::string_view text) {
   return cat("\"", sha256_hex(text).substr(0, 32), "\"");
 }
 
-// Returns a page: the frame of all pages around its own content.
+// Returns a page, which consists of the frame that all pages have and its own content.
 std::string framed(const Page& page, const std::map<std::string, std::string>& texts) {
   const std::string name(page.name), title(page.title), link = cat("<a href=\"", page.path, "\"");
   const bool draws = absl::StrContains(texts.at(cat(name, ".js")), "/web/charts.js");
@@ -232,7 +232,7 @@ absl::StatusOr<KeptAnswer> Web::Impl::answer_to(const Route& route, std::vector<
   if (auto kept = answers.find(key)) return *std::move(kept);
   if (!at_once.take(1)) return absl::UnavailableError("so many others ask that this has to wait; ask again");
   const absl::StatusOr<WebJson> json = [&] {
-    const absl::Cleanup give = [this] { at_once.give(1); };  // also if memory is short
+    const absl::Cleanup give = [this] { at_once.give(1); };  // gives the place back even if make() throws
     return route.make(data, {.reader = reader, .parts = std::move(parts), .parameters = question.parameters});
   }();
   WL_RETURN_IF_ERROR(json.status());

@@ -1,5 +1,5 @@
-// The web pages of a coordinator and the JSON that they show: decides who may see them, and caches answers. Nothing can
-// be changed here.
+// The web pages of a coordinator and the JSON that they show: this part decides who may see them, and caches answers.
+// The pages cannot change anything.
 #pragma once
 
 #include <memory>
@@ -11,8 +11,7 @@
 
 namespace wl {
 
-// The callers that may read an address of the API are those that may make `call`. * stands for any one part of the
-// path.
+// An address of the API may be read by the callers that may make `call`. In `path`, * stands for any one part.
 struct HttpRule {
   std::string path, call;
 };
@@ -20,14 +19,14 @@ std::vector<HttpRule> http_rules();
 
 class Web {
  public:
-  // What `serving` points to, and the authorizer, must outlive the pages. `tls`: callers come by TLS; otherwise they
-  // are on this machine.
+  // The authorizer, and everything that `serving` points to, must outlive the pages. `tls`: callers come by TLS;
+  // without it, they are on this machine.
   Web(const Serving& serving, Authorizer* authorizer, bool tls);
   ~Web();
   Web(const Web&) = delete;
   Web& operator=(const Web&) = delete;
 
-  // Any thread. nullopt: there is no such page.
+  // Answers a request. nullopt: there is no such page. Thread-safe.
   std::optional<HttpAnswer> answer(const HttpQuestion& question);
 
  private:

@@ -1,4 +1,4 @@
-// The workers, and what they do.
+// Answers for the page of workers: who they are, and what they do.
 #include <algorithm>
 #include <cmath>
 
@@ -13,7 +13,7 @@ const char* purpose_of(int64_t phase) {
   return confirms(phase) ? "confirmation" : phase > 0 ? "promotion" : "search";
 }
 
-// Returns the JSON of a lease. Only readers that may see its job are told which one it is.
+// Returns the JSON of a lease. Only readers that may see the lease's job are told which job it is.
 absl::StatusOr<WebJson> doing_json(const WebData& data, const WebQuery& query, const WorkerDoing& doing) {
   WebJson json = {{"purpose", purpose_of(doing.phase)},
                   {"step", doing.step},

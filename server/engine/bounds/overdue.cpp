@@ -8,10 +8,10 @@
 namespace wl {
 namespace {
 
-constexpr double kCompileSeconds = 60;  // the time limit of a compiler run
+constexpr double kCompileSeconds = 60;  // time limit of one compilation
 constexpr double kSetupSeconds = 60;
-constexpr int kStagesOfCandidate =
-    4;  // stages of a candidate, each with the recipe's time limit: check, timing, second check, second timing
+// A candidate has four stages, each with the recipe's time limit: check, timing, second check, second timing.
+constexpr int kStagesOfCandidate = 4;
 constexpr double kTimesUsual = 4, kKnownIsShorter = 10;
 constexpr size_t kRemembered = 32;
 constexpr int kMostDoubled = 8;
@@ -21,12 +21,12 @@ size_t parts_of(const Batch& batch) {
   return std::max<size_t>(1, batch.candidates.size() + batch.chains.size());
 }
 
-// Returns the kind of a batch, by which usual times are kept: promotions and chains take longer than rounds.
+// Returns the kind of a batch. Usual times are kept for each kind: promotions and chains take longer than rounds.
 std::string kind_of(const std::string& device, const Batch& batch) {
   return cat(device, batch.phase > 0 ? " promotion" : "", batch.chains.empty() ? "" : " chains");
 }
 
-const std::string kNameless;  // key of the note for all workers of unknown principals
+const std::string kNameless;  // stands in notes_ for all workers of unknown principals
 
 std::string whose(const std::string& worker) {
   return is_answered_for(worker) ? principal_of(worker) : worker;

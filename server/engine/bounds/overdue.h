@@ -1,6 +1,6 @@
-// How long a lease may last. Only the worker itself says that it makes progress, so a lease also ends after a time that
-// follows from its batch, and earlier if batches of its kind usually take less and another worker waits for work. Not
-// thread-safe.
+// How long a lease may last. A worker's reports of progress cannot be verified, so a lease also ends after a time limit
+// that is computed from its batch, and earlier if batches of its kind usually take less time and another worker waits
+// for work. Not thread-safe.
 #pragma once
 
 #include <chrono>
@@ -20,23 +20,23 @@ class Overdue {
   // `unknown_s`: seconds that a batch may take while no batch of its kind has been reported.
   explicit Overdue(double unknown_s) : unknown_s_(unknown_s) {}
 
-  // Returns the seconds after which no worker can still be measuring the batch, by the deadlines of its candidates.
+  // Returns the seconds after which no worker can still be measuring the batch, from the deadlines of its candidates.
   static double most_seconds(const Batch& batch);
 
   // Notes that a batch for this device was reported `seconds` after its lease was granted.
   void reported(const std::string& device, const Batch& batch, double seconds);
-  // Returns the seconds after which a batch is given to another worker that waits: several times the longest time per
-  // candidate of the last batches of its kind on the device. `times`: how many leases of the batch were ended for this
-  // reason; each doubles the result.
+  // Returns the seconds after which a leased batch is given to another worker that waits for work: several times the
+  // longest time per candidate in the last batches of its kind on the device. `times`: how many leases of the batch
+  // were already ended in this way; each of them doubles the result.
   double patience(const std::string& device, const Batch& batch, int times) const;
 
-  // Notes that a worker had a batch for longer than that. For some time, which grows with every note, other workers are
-  // preferred to all workers of its principal. If its principal is unknown, unnamed workers are preferred to this
-  // worker alone, and workers of known principals to all unnamed ones, since an unnamed caller can take a new name at
-  // no cost.
+  // Notes that a worker kept a batch for longer than patience(). For some time, which grows with every note, other
+  // workers are preferred to all workers of its principal. If its principal is unknown, unnamed workers are preferred
+  // to this worker alone, and workers of known principals to all unnamed ones, since an unnamed caller can take a new
+  // name at no cost.
   void noted(const std::string& worker, Clock::time_point now);
   bool is_noted(const std::string& worker, Clock::time_point now) const;
-  // Returns those of the workers to which the others are preferred; none if that would be all of them.
+  // Returns those of `workers` to which the others are preferred because of noted(); none if that would be all of them.
   std::vector<std::string> last_of(const std::vector<std::string>& workers, Clock::time_point now) const;
   bool nobody_is_noted() const { return notes_.empty(); }
   void forget(Clock::time_point now);  // forgets notes that ended more than an hour ago
@@ -48,7 +48,7 @@ class Overdue {
     Clock::time_point until;
   };
   const double unknown_s_;
-  std::map<std::string, std::deque<double>> usual_;  // seconds per candidate, the latest last, by kind of batch
+  std::map<std::string, std::deque<double>> usual_;  // by kind of batch: seconds per candidate, the latest last
   std::map<std::string, Note> notes_;
 };
 

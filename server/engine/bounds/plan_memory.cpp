@@ -10,8 +10,8 @@
 namespace wl {
 namespace {
 
-// As measured: bytes for each of the first 10,000 ops (planned covers, which take most, are made of so many at most),
-// for each further op, and for each byte of text.
+// Measured memory: bytes for each of the first 10,000 ops (planned covers, which take the most memory, are made for at
+// most so many ops), for each further op, and for each byte of the graph's text.
 constexpr int64_t kPlannedOps = 10'000, kBytesOfPlannedOp = 24 << 10, kBytesOfOp = 8 << 10, kTimesText = 16;
 
 std::string gb(int64_t bytes) {
@@ -27,7 +27,7 @@ int64_t control_group_limit() {
     for (std::string path = line.substr(3);; path.resize(path.rfind('/'))) {
       std::ifstream file(cat("/sys/fs/cgroup", path, "/memory.max"));
       int64_t most = 0;
-      if (file >> most) least = std::min(least, most);  // "max" does not parse as a number
+      if (file >> most) least = std::min(least, most);  // without a limit the file says "max", which is no number
       if (path.empty() || path == "/") break;
     }
   }
@@ -81,7 +81,7 @@ void PlanMemory::give(const std::string& caller, int64_t bytes) {
 
 void PlanMemory::keep(int64_t job_id, std::unique_ptr<Held> held) {
   const std::lock_guard lock(mutex_);
-  of_job_[job_id].swap(held);  // an earlier reservation is destroyed after the lock is released
+  of_job_[job_id].swap(held);  // an earlier reservation of the job is destroyed after the lock is released
 }
 
 void PlanMemory::keep_anyway(int64_t job_id, int64_t bytes) {
@@ -92,7 +92,7 @@ void PlanMemory::keep_anyway(int64_t job_id, int64_t bytes) {
 }
 
 void PlanMemory::release_if(const std::function<bool(int64_t job_id)>& is_done) {
-  std::vector<std::unique_ptr<Held>> done;  // destroyed without the lock
+  std::vector<std::unique_ptr<Held>> done;  // reservations, destroyed after the lock is released
   std::vector<int64_t> ids;
   {
     const std::lock_guard lock(mutex_);

@@ -1,5 +1,5 @@
-// Memory for the graphs and plans of all unfinished jobs. It is reserved by an estimate before planning, so that a
-// graph that does not fit is refused and does not end the process. Any thread.
+// Reserves memory for the graphs and plans of all unfinished jobs. An estimate is reserved before a job is planned, so
+// that a graph that does not fit is refused instead of ending the process. Thread-safe.
 #pragma once
 
 #include <cstdint>
@@ -28,8 +28,8 @@ class PlanMemory {
 
   // A reservation, which ends when the object is destroyed.
   class Held;
-  // Reserves memory for a caller ("": unknown). ResourceExhausted: less is left for all or for this caller, or the
-  // limit is lower; the message says what to do.
+  // Reserves memory for a caller ("": unknown). ResourceExhausted: less than `bytes` is left for all callers or for
+  // this caller, or even the whole limit is lower; the message says what to do.
   absl::StatusOr<std::unique_ptr<Held>> take(const std::string& caller, int64_t bytes);
   // Keeps a reservation until release_if() finds that the job is done.
   void keep(int64_t job_id, std::unique_ptr<Held> held);

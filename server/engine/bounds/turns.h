@@ -43,7 +43,7 @@ class CallerTurns {
     queue.push_back(std::move(work));
     ++size_;
   }
-  Work pop() {  // must not be called when empty
+  Work pop() {  // must not be called if no work is queued
     const std::string caller = std::move(turns_.front());
     turns_.pop_front();
     const auto queue = work_.find(caller);
@@ -58,8 +58,8 @@ class CallerTurns {
   }
 
  private:
-  std::map<std::string, std::deque<Work>> work_;  // by caller; only callers with work
-  std::deque<std::string> turns_;                 // the same callers, in order; the first is next
+  std::map<std::string, std::deque<Work>> work_;  // queued work by caller; callers without work have no entry
+  std::deque<std::string> turns_;                 // the callers in work_, in the order of their turns
   size_t size_ = 0;
 };
 

@@ -6,8 +6,8 @@
 
 namespace wl {
 
-// Starts compiling the kernel's source here, if that is not done yet. Returns whether the promotion has to wait for it;
-// on_built() continues it. A search that is cut short does not wait for compilers.
+// Starts compiling the kernel's source on this machine, unless that was done already. Returns whether the promotion has
+// to wait for the compiler; on_built() continues it then. A cancelled search does not wait for compilers.
 bool Searches::awaits_build(Search& search, const KernelRecord& record, bool may_ask) {
   search.default_plan = record.default_plan;
   if (!options_.build || search.cancelled || search.built.contains(record.plan)) return false;
@@ -38,8 +38,9 @@ bool Searches::is_built_here(const Search& search, const KernelRecord& record) {
          made->second.object_sha256 == record.object_sha256;
 }
 
-// The same compiler makes the same bytes of a source everywhere, so a worker with other bytes has measured something
-// else: its claim is removed. Returns the reason if the worker that promoted the kernel is such a worker.
+// Removes the claims of workers whose object differs from this coordinator's own. The same compiler makes the same
+// bytes of a source on every machine, so such a worker has measured another kernel. If it is the worker that promoted
+// the kernel, returns the reason.
 std::optional<std::string> Searches::drop_foreign_objects(Search& search, const KernelRecord& record,
                                                           std::vector<Claim>* claims) {
   const auto made = search.built.find(record.plan);

@@ -8,11 +8,11 @@
 namespace wl {
 namespace {
 
-// The most claims on a finalist: that of its promotion, and those of up to three other workers that are asked.
+// The most claims on a finalist: the claim of the worker that promoted it, and those of up to three other workers.
 constexpr size_t kMostClaims = 4;
 
-// Removes claims of workers that may be one with the worker of an earlier claim (Workers::may_be_one()): they are no
-// second opinion.
+// Removes claims of workers that may be the same as the worker of an earlier claim (Workers::may_be_one()), since their
+// claims are no second opinion.
 void leave_out_repeats(const Workers& workers, std::vector<Claim>* claims) {
   std::vector<Claim> apart;
   for (Claim& claim : *claims) {
@@ -32,9 +32,9 @@ void Searches::add_kin(const std::string& worker, std::set<std::string>* princip
     principals->insert(on_machine(machine));
 }
 
-// Returns the principals and machines whose workers must not get a batch of the search. A confirmation must not go to
-// those that measured its first candidate in the promotion or in another confirmation of it; that they measured the
-// default schedule, the second candidate, does not matter.
+// Returns the principals and machines whose workers must not get a batch of the search. The first candidate of a
+// confirmation must not go to workers that measured it before, in the promotion or in another confirmation. The second
+// candidate, the default schedule, may go to workers that measured it.
 std::set<std::string> Searches::never_by(const Search& search, const BatchRow& row) const {
   std::set<std::string> principals = search.refuted;
   if (!confirms(row.phase)) return principals;
@@ -54,7 +54,7 @@ void Searches::take_confirmed(const Search& search, const Claim& first, const Cl
   record->digest = record_digest(*record);
 }
 
-// Whether a worker is there that may be asked about a kernel and has made no claim on it.
+// Whether a worker is connected that has made no claim on a kernel and may be asked about it.
 bool Searches::somebody_is_left(const Search& search, const std::vector<Claim>& claims) const {
   const std::vector<std::string> here = workers_->names_here(search.device, search.row.team);
   return std::any_of(here.begin(), here.end(), [&](const auto& name) {
@@ -64,8 +64,8 @@ bool Searches::somebody_is_left(const Search& search, const std::vector<Claim>& 
   });
 }
 
-// Sets aside a finalist on which workers disagree; it is not served. Returns kYes instead if it is the default schedule
-// that is to be served as this coordinator builds it.
+// Sets aside a finalist on which workers disagree, so that it is not served. Returns kYes instead for a default
+// schedule that is to be served as this coordinator builds it.
 Searches::Confirmed Searches::dispute(Search& search, const KernelRecord& record, std::string what,
                                       std::string remedy) {
   if (search.settle && is_built_here(search, record)) {
@@ -94,9 +94,9 @@ bool Searches::refutes_promoter(Search& search, const std::string& what, const s
   return refuted;
 }
 
-// Decides whether the winner of a promotion may be served: two workers agree on it, or there is no other worker to ask.
-// If this coordinator builds, no object is served that differs from the one of its own compilers, unless these are of
-// other versions.
+// Decides whether the winner of a promotion may be served: two workers must agree on it, unless there is no other
+// worker to ask. If this coordinator compiles kernels itself, the winner's object must also equal its own, unless its
+// compilers are of other versions.
 Searches::Confirmed Searches::confirmed(Search& search, const std::vector<PhaseTrial>& finals, KernelRecord& record,
                                         bool may_ask) {
   if (awaits_build(search, record, may_ask)) return Confirmed::kAsked;
@@ -115,7 +115,7 @@ Searches::Confirmed Searches::confirmed(Search& search, const std::vector<PhaseT
   }
   leave_out_repeats(*workers_, &claims);
   const bool can_ask = may_ask && somebody_is_left(search, claims) && claims.size() < kMostClaims;
-  // Times may differ because of other load or because a worker lies: another worker decides, if there is one.
+  // Times may differ because of other load or because a worker lies. So another worker decides, if there is one.
   auto pair = agreed(claims, Closeness::kSameTime);
   if (!pair && !can_ask) pair = agreed(claims, Closeness::kSameOrder);
   if (pair) {
@@ -164,7 +164,7 @@ void Searches::ask(Search& search, const std::vector<PhaseTrial>& finals, const 
       std::nullopt);
 }
 
-// Removes the trials of the principal's workers from the search, and gives them no more batches of it.
+// Removes the trials of a principal's workers from a search, and gives these workers no more batches of the search.
 void Searches::refute(Search& search, const std::string& principal) {
   search.refuted.insert(principal);
   search.input.trials.clear();

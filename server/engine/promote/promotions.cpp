@@ -1,4 +1,4 @@
-// What follows from the trials of a promotion: it is repeated, confirmed, or makes the record of the key.
+// What follows from the trials of a promotion: the promotion is repeated, is confirmed, or makes the record of the key.
 #include <algorithm>
 
 #include "server/engine/searches.h"
@@ -6,12 +6,12 @@
 namespace wl {
 namespace {
 
-constexpr int64_t kMostPromotions = 4;  // a disturbed promotion is repeated while the search has had fewer than these
+constexpr int64_t kMostPromotions = 4;  // a disturbed promotion is repeated while the search has had fewer promotions
 
 }  // namespace
 
-// Concludes a promotion whose trials were stored before the coordinator restarted. It first waits a while for a worker
-// that may confirm it, since workers come back one by one.
+// Concludes a promotion whose trials were stored before the coordinator restarted. Since workers come back one by one,
+// it first waits for a while for a worker that may confirm the promotion.
 void Searches::conclude_stored(Search& search) {
   std::set<std::string> known;
   for (const PhaseTrial& item : search.all)
@@ -20,14 +20,15 @@ void Searches::conclude_stored(Search& search) {
   const bool all_known = std::all_of(here.begin(), here.end(), [&](const auto& name) {
     return known.contains(principal_of(name)) || known.contains(on_machine(workers_->machine_of(name)));
   });
-  if (all_known && Clock::now() - search.taken_up < workers_->away()) return;  // the next tick looks again
+  // Waits: the next tick looks for workers again.
+  if (all_known && Clock::now() - search.taken_up < workers_->away()) return;
   search.unconcluded = false;
   const absl::Status status = conclude(search, /*may_ask=*/true);
   if (!status.ok()) observer_->on_failure(search, status);
 }
 
-// Decides what follows from a promotion and its confirmations. `may_ask`: other workers may be asked to confirm. The
-// search may no longer exist afterwards.
+// Decides what follows from a promotion and its confirmations. `may_ask`: whether other workers may be asked to
+// confirm. The search may no longer exist afterwards.
 absl::Status Searches::conclude(Search& search, bool may_ask) {
   std::vector<PhaseTrial> finals;
   std::vector<Trial> measured;
@@ -44,8 +45,8 @@ absl::Status Searches::conclude(Search& search, bool may_ask) {
     return absl::OkStatus();
   }
   SearchInput input = search.input;
-  // A job may have asked for more trials meanwhile: then the search goes on. In that case, and if it was cut short, the
-  // record counts as asked for the trials that it has, so that a later job searches on.
+  // If a job has asked for more trials meanwhile, the search goes on. In that case, and if the search was cut short,
+  // the record only claims to satisfy requests for as many trials as it has, so that a later job continues the search.
   const bool goes_on = !search.stop && !search.exhausted && input.needed > static_cast<int64_t>(input.trials.size()) &&
                        !input.trials.empty();
   if (search.cancelled || goes_on) input.needed = std::max<int64_t>(1, static_cast<int64_t>(input.trials.size()));
@@ -64,10 +65,10 @@ absl::Status Searches::conclude(Search& search, bool may_ask) {
       case Confirmed::kAsked:
         return absl::OkStatus();
       case Confirmed::kRefuted:
-        mark(search);  // other workers promote again
+        mark(search);  // the promotion is repeated by other workers
         return absl::OkStatus();
       case Confirmed::kDisputed:
-        // the next finalist has its turn
+        // concludes with the next finalist
         return conclude(search, may_ask);
     }
   } else if (may_settle(search)) {
@@ -85,7 +86,7 @@ absl::Status Searches::conclude(Search& search, bool may_ask) {
     return absl::OkStatus();
   }
   if (record && options_.vouch && is_built_here(search, *record)) options_.vouch(&*record);
-  // A job that joined later than the one that verifies winners again may need more trials than the record had.
+  // Another job that joined the search of a job which verifies winners again may need more trials than the record had.
   const bool needs_more = elsewhere && !search.stop && search.input.needed > elsewhere->trials_asked;
   return take_finals(search, record, elsewhere.has_value(), goes_on || needs_more);
 }

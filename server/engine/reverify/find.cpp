@@ -13,9 +13,10 @@
 namespace wl {
 namespace {
 
-constexpr size_t kMostOfJob = 256;                     // winners of a job; further ones get another job
-constexpr int kPage = 256;                             // records that are read at a time
-constexpr auto kLookEvery = std::chrono::minutes(10);  // for workers of one class, however often they register
+constexpr size_t kMostOfJob = 256;  // most winners in a job; further ones get another job
+constexpr int kPage = 256;          // number of records that are read at a time
+// How often winners are looked for at most, for workers of one class that register again and again.
+constexpr auto kLookEvery = std::chrono::minutes(10);
 
 // The rows of the jobs to be made, by target and team.
 using Found = std::map<std::pair<std::string, std::string>, std::vector<ReverifiedRow>>;
@@ -33,7 +34,7 @@ bool others_were_here(const Device& device, const std::vector<Device>& known) {
   });
 }
 
-// Whether a target is the one asked for, given by its name or its family ("": any).
+// Whether a target is the one that was asked for by its name or its family ("": any target).
 bool is_of(const std::string& target, const std::string& asked) {
   return asked.empty() || target == asked || target.substr(0, target.find(':')) == asked;
 }
@@ -41,9 +42,9 @@ bool is_of(const std::string& target, const std::string& asked) {
 struct Looking {
   const Device& device;  // the worker's device
   const std::string &team, &target;
-  std::set<std::string> known;                         // digests of records that some job verifies or has verified
-  std::set<std::pair<std::string, std::string>> seen;  // teams and keys that were seen: only the newest record of a key
-                                                       // counts
+  std::set<std::string> known;  // digests of records that some job verifies or has verified
+  // Teams and keys whose newest record was seen: older records of a key do not count.
+  std::set<std::pair<std::string, std::string>> seen;
 };
 
 absl::Status look_at(Store& store, const RecordRow& row, Looking& looking, Found& found) {
@@ -90,7 +91,8 @@ JobRow job_for(const Device& device, const std::string& team, const std::vector<
 
 absl::StatusOr<std::vector<std::string>> Engine::Impl::queue_winners(const Device& of_worker, const std::string& team,
                                                                      const std::string& target, bool again) {
-  // Without libraries: their versions are part of keys, so kernels of another version are searched anew instead.
+  // The device is taken without its libraries: their versions are part of keys, so kernels of another library version
+  // are searched anew instead of verified.
   const Device device = *device_with(of_worker, std::string(kNoLibraries));
   Looking looking{.device = device, .team = team, .target = target, .known = {}, .seen = {}};
   WL_ASSIGN_OR_RETURN(looking.known, store->verified_in(environment_of(device), again));

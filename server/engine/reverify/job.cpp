@@ -1,5 +1,5 @@
 // A job that verifies winners of other environments again: a few at a time, while no other job needs the workers. Each
-// winner is a search that only verifies the record of the other environment (Search::elsewhere).
+// winner becomes a search that only verifies the record of the other environment (Search::elsewhere).
 #include <algorithm>
 
 #include "server/engine/devices.h"
@@ -9,9 +9,10 @@
 namespace wl {
 namespace {
 
-constexpr int kMostAtOnce = 8;  // winners of a job that are verified at once; at most as many as there are workers
+// The most winners of a job that are verified at once, if there are that many workers.
+constexpr int kMostAtOnce = 8;
 constexpr int kMostWinners = 100'000;
-constexpr int64_t kTrials = 2;  // the default schedule and the plan
+constexpr int64_t kTrials = 2;  // one for the default schedule, one for the winner's plan
 
 struct Winners {
   JobPlan plan;
@@ -48,7 +49,7 @@ absl::StatusOr<Winners> winners_of(Store& store, const JobRow& job) {
   return made;
 }
 
-// Whether an error concerns one winner only, so that the others can be verified.
+// Whether an error concerns one winner only, so that the other winners can still be verified.
 bool is_of_winner(const absl::Status& status) {
   return absl::IsAborted(status) || absl::IsInvalidArgument(status) || absl::IsUnimplemented(status) ||
          absl::IsFailedPrecondition(status) || absl::IsNotFound(status);
@@ -80,7 +81,7 @@ void Jobs::advance_reverifying(ActiveJob& job) {
   return done ? finish(job, JobState::kSucceeded, absl::OkStatus()) : publish(job);
 }
 
-// Whether another job of a client may need the same workers.
+// Whether a job of a client may need the same workers as this job.
 bool Jobs::others_wait(const ActiveJob& job) const {
   return std::any_of(jobs_.begin(), jobs_.end(), [&](const auto& item) {
     const ActiveJob& other = item.second;
@@ -146,8 +147,8 @@ absl::Status Jobs::settle_ended(ActiveJob& job) {
   return absl::OkStatus();
 }
 
-// Stores the outcome of a winner. `why`: the reason, if known, why it has no record. The search of its key may no
-// longer exist afterwards.
+// Stores the outcome of a winner. `why`: why the winner has no record, if known. The search of its key may no longer
+// exist afterwards.
 absl::Status Jobs::settle(ActiveJob& job, const std::string& key, const std::string& why) {
   std::vector<ActiveJob::Reverifying::Winner>& winners = job.reverifying->winners;
   const auto at = std::find_if(winners.begin(), winners.end(), [&](const auto& one) { return one.row.key == key; });
@@ -182,8 +183,8 @@ absl::Status Jobs::settle(ActiveJob& job, const std::string& key, const std::str
   return absl::OkStatus();
 }
 
-// The search of a winner failed: the winner is lost, or the whole job fails if the error concerns more than this
-// winner.
+// Called when the search of a winner has failed: the winner is lost, or the whole job fails if the error concerns more
+// than this winner.
 void Jobs::lose(ActiveJob& job, const std::string& key, const absl::Status& why) {
   absl::Status status = why;
   if (is_of_winner(why)) status = settle(job, key, std::string(why.message()));

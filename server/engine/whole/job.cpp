@@ -1,8 +1,9 @@
-// Times a job's cover whole against others before it is the answer. The cover, and which of its groups are replaced by
-// their parts, were chosen by the kernels' own times, which may differ from their rivals' by no more than noise and may
-// lie minutes apart on a machine whose speed changes. The contenders are simpler covers, whose kernels first get a part
-// of the trials, and the rest if the cover comes close; and each cover also without replacing groups by their parts.
-// All decisions follow from the graph and the stored trials (docs/design/covers.md#whole-covers).
+// Times a job's cover as a whole against other covers before it becomes the answer. The cover, and which of its groups
+// are replaced by their parts, were chosen by the kernels' own times. These may differ from their rivals' by no more
+// than noise, and may be measured minutes apart on a machine whose speed changes. The contenders are simpler covers
+// (whose kernels first get a part of the trials, and the rest if their cover comes close) and each cover without
+// replacing groups by their parts. All decisions follow from the graph and the stored trials
+// (docs/design/covers.md#whole-covers).
 #include <algorithm>
 #include <utility>
 
@@ -11,9 +12,9 @@
 namespace wl {
 namespace {
 
-constexpr std::string_view kUnsplit = "/unsplit";  // suffix of a cover's name: no group is replaced by its parts
+constexpr std::string_view kUnsplit = "/unsplit";  // suffix of the cover's name if no group is replaced by its parts
 
-// Adds groups that are searched but launched by no cover of the plan.
+// Adds groups to be searched that no cover of the plan launches.
 void add_searched(JobPlan& plan, const std::vector<PlannedGroup>& groups) {
   for (const PlannedGroup& group : groups) {
     const auto is_it = [&](const PlannedGroup& known) { return known.key == group.key; };
@@ -24,8 +25,8 @@ void add_searched(JobPlan& plan, const std::vector<PlannedGroup>& groups) {
   }
 }
 
-// Adds a cover with groups replaced by their parts where these are faster, and the same cover without that. A cover is
-// left out if a group has no correct kernel.
+// Adds a cover twice: with groups replaced by their parts where these are faster, and without that. A cover is left out
+// if one of its groups has no correct kernel.
 void add_covers(const std::string& name, const JobPlan& plan, const Records& records, std::vector<WholeCover>* covers) {
   const auto add = [&](const std::string& as, JobPlan made) {
     if (auto result = assemble(made, records, {}); result.ok())
@@ -48,7 +49,7 @@ absl::StatusOr<bool> Jobs::decide_whole(ActiveJob& job) {
   const TuneOptions& asked = job.row.options;
   if (job.whole.decided) return true;
   std::vector<std::string> names = compiler_->simpler(asked.cover);
-  // Only workers' CPU sessions can time chains.
+  // Only CPU sessions of workers can time chains.
   job.whole.decided = asked.kernels_alone || names.empty() || job.plan->machine.target->is_gpu();
   if (job.whole.decided) return true;
   if (!job.whole.simpler) {
@@ -59,8 +60,8 @@ absl::StatusOr<bool> Jobs::decide_whole(ActiveJob& job) {
   add_covers(asked.cover, *job.plan, job.records, &covers);
   for (const auto& [name, plan] : *job.whole.simpler) add_covers(name, plan, job.records, &covers);
   drop_equal(covers);
-  // A lone cover of several kernels is timed for the report only, since a program's time is not the sum of its kernels'
-  // times.
+  // If only one cover is left, it is timed for the report alone and only if it has several kernels, since the time of a
+  // program is not the sum of its kernels' times.
   job.whole.decided = covers.empty() || covers.front().name != asked.cover ||
                       (covers.size() == 1 && covers.front().result.steps.size() < 2);
   if (job.whole.decided) return true;
@@ -103,7 +104,7 @@ void Jobs::take_simpler(int64_t job_id, absl::StatusOr<Simpler> simpler) {
   const auto found = jobs_.find(job_id);
   if (found == jobs_.end() || was_left(simpler.status())) return;
   ActiveJob& job = found->second;
-  // When the budget is over, the job's own cover stays.
+  // If the budget is over, the job keeps its own cover.
   job.stopping |= absl::IsDeadlineExceeded(simpler.status());
   if (job.row.cancelling || job.stopping) return advance(job_id);
   if (!simpler.ok()) return finish(job, JobState::kFailed, simpler.status());
@@ -118,7 +119,7 @@ void Jobs::take_simpler(int64_t job_id, absl::StatusOr<Simpler> simpler) {
   advance(job_id);
 }
 
-// Needs as many trials for the kernels of simpler covers that come close as for those of the job's own cover.
+// Asks for as many trials of the kernels of simpler covers that come close as of those of the job's own cover.
 absl::Status Jobs::need_contenders(ActiveJob& job, const std::vector<WholeCover>& covers,
                                    const std::vector<TimedCover>& timed) {
   for (size_t i : contenders(timed)) {

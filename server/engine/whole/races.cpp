@@ -8,9 +8,9 @@
 namespace wl {
 namespace {
 
-constexpr int64_t kMostRaces = 3;  // most batches of a race
+constexpr int64_t kMostRaces = 3;  // most batches in a race
 
-// Returns the row of a race's n-th batch. Its phase is n, not 0: like a promotion, it is what a job waits for.
+// Returns the row of a race's n-th batch. The row's phase is n, not 0, because a job waits for it as for a promotion.
 BatchRow row_of(const Race& race, const Batch& batch, int64_t phase) {
   BatchRow row;
   row.id = cat("s", race.row.id, "/whole", phase);
@@ -67,7 +67,7 @@ absl::Status Races::offer(Race& race, const JobRow& job, Batch batch, double flo
   return offer_next(race, open, phase + 1);
 }
 
-// Offers the batch that is open in the store, or a new one of `phase`.
+// Offers the batch of the race that is open in the store or, if there is none, a new batch with `phase`.
 absl::Status Races::offer_next(Race& race, const std::vector<BatchRow>& open, int64_t phase) {
   Batch batch = *race.offer.batch;
   Offer offer = race.offer;
@@ -112,7 +112,7 @@ void Races::on_trials(int64_t search_id, const std::string& batch_id, const std:
   end(race, together(race.so_far));
 }
 
-// The race ends without trials: its jobs choose their covers by the kernels' own times.
+// Ends the race without trials after a lasting error: its jobs then choose their covers by the kernels' own times.
 void Races::on_store_failure(int64_t search_id, const absl::Status& status) {
   const auto at = races_.find(search_id);
   if (lasts(status) && at != races_.end() && !at->second.trials) end(at->second, {});
@@ -120,7 +120,7 @@ void Races::on_store_failure(int64_t search_id, const absl::Status& status) {
 
 void Races::end(Race& race, std::vector<Trial> trials) {
   race.trials = std::move(trials);
-  // A copy, since the callback may let a job leave, which may delete the race.
+  // The set is copied, since the callback may make a job leave the race, which may delete the race.
   const std::set<int64_t> waiting = race.jobs;
   for (int64_t job : waiting) over_(job);
 }

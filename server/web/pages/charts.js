@@ -1,4 +1,4 @@
-// Charts as SVG. Each is an image with a label for screen readers, beside a table of its figures.
+// Draws charts as SVG. Each chart is an image with a label for screen readers, beside a table of its figures.
 import {el, svg, time} from "/web/page.js";
 
 const WIDTH = 640, HEIGHT = 300, LEFT = 64, RIGHT = 16, TOP = 14, BOTTOM = 40;
@@ -14,13 +14,13 @@ const text = (x, y, anchor, content) => svg("text", {x, y, "text-anchor": anchor
 const grid = (y, label) => [line("grid", [LEFT, y], [WIDTH - RIGHT, y]), text(LEFT - 6, y + 4, "end", label)];
 const short = (value) => String(Number(value.toPrecision(2)));
 
-// Returns a function from values to coordinates, on a logarithmic scale.
+// Returns a function that maps values to coordinates on a logarithmic scale.
 function logarithmic(least, most, from, to) {
   const low = Math.log10(least), high = Math.log10(most);
   return (value) => from + (to - from) * (Math.log10(value) - low) / Math.max(high - low, 1e-9);
 }
 
-// The values of a logarithmic axis: 1, 2 and 5 of each decade, or powers of ten alone if there are many decades.
+// Returns the labelled values of a logarithmic axis: 1, 2 and 5 of each decade, or powers of ten if there are many.
 function ticks(least, most) {
   const found = [], many = most / least > 1e3;
   for (let power = Math.floor(Math.log10(least)); power <= Math.ceil(Math.log10(most)); ++power) {
@@ -37,7 +37,7 @@ function wholeTicks(most) {
   return Array.from({length: Math.floor(most / step) + 1}, (_, number) => number * step);
 }
 
-// The steps of the best time so far: [[trial, ns], ...] in order of trials.
+// Returns the steps of the best time so far: [[trial, ns], ...] in the order of trials.
 export function steps(points) {
   const better = [];
   for (const [trial, ns] of points)
@@ -45,7 +45,7 @@ export function steps(points) {
   return better;
 }
 
-// A small curve for a table: the best time so far by trial.
+// Draws a small curve for a table: the best time so far, by trial.
 export function spark(better, trials, name) {
   const width = 140, height = 34;
   if (better.length === 0) return el("span", {class: "quiet"}, "no correct trial yet");
@@ -62,7 +62,7 @@ export function spark(better, trials, name) {
   return picture(width, height, label, line("best", ...points));
 }
 
-// A search: every trial, and the best time so far. `outcome` 0 is correct.
+// Draws the curve of a search: every trial, and the best time so far. `outcome` 0 means correct.
 export function curve(points, outcomes, defaultNs, name) {
   const correct = points.filter(([, outcome, ns]) => outcome === 0 && ns !== null);
   if (correct.length === 0) return null;
@@ -104,7 +104,7 @@ export function curve(points, outcomes, defaultNs, name) {
       "marks on the axis others."));
 }
 
-// Two bars for each group: the time of all its launches with the default schedule, and with the winner.
+// Draws two bars for each group: the time of all its launches with the default schedule, and with the winner.
 export function beforeAfter(groups) {
   const rows = groups.filter((group) => group.best_ns !== null && group.default_ns !== null)
     .map((group) => ({name: group.name, before: group.default_ns * group.count, after: group.best_ns * group.count}))
@@ -128,7 +128,7 @@ export function beforeAfter(groups) {
       `operation, below with the winner.${left > 0 ? ` The table has ${left} more groups.` : ""}`));
 }
 
-// A roofline: arithmetic against operations per byte, both on logarithmic scales, under the rates of the machine.
+// Draws a roofline: the rate of arithmetic over operations per byte, on logarithmic scales, below the machine's rates.
 export function roofline(data) {
   const marks = data.kernels.map((kernel, number) => ({kernel, number})).filter(({kernel}) => kernel.best_ns !== null);
   if (marks.length === 0) return null;
@@ -137,8 +137,8 @@ export function roofline(data) {
   const xs = marks.flatMap(({kernel}) => [intensity(kernel, kernel.bytes), intensity(kernel, kernel.bytes_default)])
     .filter((one) => one !== null);
   const left = Math.min(0.05, ...xs) / 2, right = Math.max(peak / memory * 4, ...xs) * 2;
-  // A kernel without arithmetic is drawn at the left edge, as far below the memory's line as its bandwidth is below the
-  // memory's.
+  // A kernel without arithmetic is drawn at the left edge, as far below the line of the memory as its bandwidth is
+  // below that of the memory.
   const at = (kernel, moved, ns) => {
     const x = intensity(kernel, moved) ?? left;
     return [x, x * moved / ns];
@@ -157,7 +157,7 @@ export function roofline(data) {
     const ridge = Math.min(peak / rate.gbps, right), from = Math.max(left, low / rate.gbps);
     if (from >= ridge) return;
     parts.push(line("roof", [x(from), y(from * rate.gbps)], [x(ridge), y(ridge * rate.gbps)]));
-    // The lines of caches are close together, so the last name stands above its line and the others below theirs.
+    // The lines of caches are close together, so the last label is above its line and the others are below theirs.
     const label = from * (ridge / from) ** (0.3 + 0.15 * number), above = number === data.rates.length - 1;
     parts.push(text(x(label) + (above ? -6 : 10), y(label * rate.gbps) + (above ? -6 : 12), above ? "end" : "start",
       `${rate.name} ${Math.round(rate.gbps)} GB/s`));
@@ -178,7 +178,7 @@ export function roofline(data) {
       text(x(after) + 8, y(rate) + 4, "start", String(number))));
   }
   const drawing = picture(WIDTH, HEIGHT + 60, "Roofline of the job's kernels", ...parts);
-  drawing.setAttribute("role", "group");  // no image, since it has links
+  drawing.setAttribute("role", "group");  // the role is not "img", since the drawing has links
   return el("figure", {}, drawing, el("figcaption", {}, "Filled marks are the kernels by their number in the table, " +
     "hollow ones the same work with the default schedule and one kernel per operation. Lines are " +
     (data.measured ? "what a worker measured of the machine: reads and multiply-adds of f32. What fits a cache may be above the " +

@@ -83,7 +83,7 @@ live(`/api/jobs/${encodeURIComponent(id)}`, (job) => {
   find("links").replaceChildren(el("a", {href: path("jobs", id, "graph")}, "The fused graph, and why it is cut so"));
   showGroups(groups);
   draw("before-after", "before-chart", beforeAfter(groups.filter((group) => !group.compared)));
-  // Curves and kernels are asked for only when they may have changed.
+  // The browser asks for curves and kernels only when they may have changed.
   if (askCurves === null) askCurves = live(`/api/jobs/${encodeURIComponent(id)}/curves`, showCurves);
   else askCurves();
   const finished = `${job.done} ${groups.filter((group) => group.done).length}`;

@@ -1,12 +1,12 @@
-// What all pages share: requests to the coordinator, the form for a token, tables that are updated in place, and texts
-// of numbers. Answers have texts of the coordinator's users, so they go into the page as text and never as markup.
+// The functions that all pages share: requests to the coordinator, the form for a token, tables that are updated in
+// place, and texts of numbers. Answers may have texts of users, so they are inserted as text and never as markup.
 
 const TOKEN = "warploom-token";
 const QUIET = 15000, PATIENCE = 30000;  // ms: longest pause between requests after failures; timeout of a request
 
 export const find = (id) => document.getElementById(id);
 
-// el("a", {href: "/jobs/7"}, "7"): an element with attributes and children, which are elements or texts.
+// Makes an element: el("a", {href: "/jobs/7"}, "7") has an attribute and a child. Children are elements or texts.
 export function el(name, attributes = {}, ...children) {
   return filled(document.createElement(name), attributes, children);
 }
@@ -34,7 +34,7 @@ export function title(text) {
   document.title = `${text} - Warploom`;
 }
 
-// Shows a status, which screen readers say. Not for texts that change all the time.
+// Shows a status, which screen readers announce. It is not for texts that change all the time.
 export function say(text, kind = "") {
   const status = find("status");
   if (status.textContent !== text) status.textContent = text;
@@ -58,7 +58,7 @@ class Refused extends Error {
   }
 }
 
-// Returns the answer to a GET below /api; null: it has not changed since `seen.tag`, its ETag then.
+// Returns the answer to a GET below /api; null if it has not changed since the answer whose ETag is `seen.tag`.
 async function ask(address, seen) {
   const headers = {};
   const token = sessionStorage.getItem(TOKEN);
@@ -72,8 +72,8 @@ async function ask(address, seen) {
   return json;
 }
 
-// Asks repeatedly, and calls `show` with each new answer. `show` returns after how many ms to ask again; 0: never.
-// Nothing is asked while the page is hidden. Returns a function that asks at once.
+// Asks for an address repeatedly, and calls `show` with each new answer. `show` returns after how many ms to ask again;
+// 0: never. Nothing is asked while the page is hidden. Returns a function that asks at once.
 export function live(address, show) {
   const seen = {};
   let timer = 0, failures = 0, again = 0, asking = false;
@@ -130,7 +130,7 @@ function sentence(text) {
 
 // --- tokens
 
-const waiting = new Set();  // functions to be called once there is a token
+const waiting = new Set();  // functions to be called once a token was entered
 
 function askForToken(error, proceed) {
   waiting.add(proceed);
@@ -171,8 +171,9 @@ showForget();
 // --- tables
 
 // Returns a function that shows items as the rows of a table. A cell is a text, or {text, href, kind, time, node,
-// stamp}: `kind` is its class, `time` makes it a date, `node` is a function that makes its element, again when `stamp`
-// has changed. Rows and links stay the same elements, so that the focus stays. The first cell of a row is its heading.
+// stamp}: `kind` is the cell's class, `time` makes it a date, `node` is a function that makes its element, again
+// whenever `stamp` has changed. Rows and links stay the same elements, so that the focus stays. The first cell of a row
+// is its heading.
 export function table(id, key, cells) {
   const body = find(id), rows = new Map();
   return (items) => {
@@ -230,7 +231,7 @@ export function facts(id, pairs) {
   list.replaceChildren(...known.flatMap(([name, value]) => [el("dt", {}, name), el("dd", {}, value)]));
 }
 
-// Links to the pages of a list. `first`: the address of its first page, null on it.
+// Shows the links to other pages of a list. `first`: the address of the first page; null on the first page itself.
 export function pager(first, next, names) {
   const links = [];
   if (first !== null) links.push(el("a", {href: first}, names[0]));
@@ -274,7 +275,7 @@ export function duration(seconds) {
 export const trialsText = ({trials_done: done, trials_total: total}) =>
   total > done ? `${done} of ${total}` : `${done}`;
 
-// The state of a job in a few words.
+// Returns the state of a job in a few words.
 export function stateText(job) {
   if (job.cancelling && !job.done) return "being cancelled";
   if (job.state === "not_cached") return "not in the store";
