@@ -40,7 +40,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// How long this process waits for other processes that use the store, and the interval between its attempts to open it.
+// How long this process waits for other processes that use the store, and how long it pauses between attempts to open
+// the store.
 constexpr std::chrono::hours kLongestTurn{1};
 constexpr std::chrono::milliseconds kLook{50};
 
@@ -115,13 +116,13 @@ class ThisMachine final : public wl::Local {
       return absl::UnavailableError("no worker: neither g++ nor clang++ is on PATH; install one: apt-get install g++");
     }
     wl::AgentOptions options;
-    options.name = wl::kEmbeddedWorker;  // no other worker has this name: a store has one coordinator at a time
-    // found_ has GPUs only if device_for() was asked for one.
+    options.name = wl::kEmbeddedWorker;  // a name that no other worker has, since a store has one coordinator at a time
+    // The worker offers the CPU and the GPUs in found_, which are known only if device_for() was asked for one.
     options.devices = {device()};
     for (const wl::Gpus::Gpu& gpu : found_.found) options.devices.push_back(gpu.device);
     options.measure.gpus = found_.found;
     options.wait_s = 2;
-    options.end_together = true;  // all devices end if one does: the job's device has no other worker
+    options.end_together = true;  // all devices end when one does, because the job's device has no other worker
     options.rates = rates;
     options.measure.runner = runner;
     options.measure.sandbox = sandbox();
@@ -162,8 +163,8 @@ class ThisMachine final : public wl::Local {
   }
 
  private:
-  // Returns how compilers and candidates are isolated. Machine and models belong to the user, so without namespaces
-  // they run without a sandbox.
+  // Returns how compilers and candidates are isolated: in a sandbox if the system has namespaces, else not at all,
+  // since the machine and the models belong to the user.
   wl::Sandbox sandbox() {
     const absl::StatusOr<std::string> folder = wl::temporary_folder();
     if (!folder.ok()) return wl::Sandbox::kNone;  // without a temporary folder nothing can be compiled
@@ -178,7 +179,7 @@ class ThisMachine final : public wl::Local {
     return found_;
   }
 
-  // Starts the coordinator. Waits for other commands that use the store, since they end by themselves.
+  // Starts the coordinator. Waits while other commands use the store, since those end by themselves.
   absl::Status take_turn(const wl::CoordinatorOptions& options);
 
   std::optional<wl::Coordinator> coordinator_;
@@ -187,13 +188,13 @@ class ThisMachine final : public wl::Local {
   std::optional<wl::Device> device_;
   bool asked_ = false;
   wl::Gpus found_;
-  absl::Status error_;      // why the worker ended; valid once ended_ is requested
-  std::stop_source ended_;  // requested when the worker has ended by itself
+  absl::Status error_;      // why the worker ended; valid once ended_ is stopped
+  std::stop_source ended_;  // stopped when the worker has ended by itself
   std::jthread worker_;
 };
 
 // in_use_by() names the process only if it is another command in embedded mode, which ends by itself or with its
-// parent. A store that a serving coordinator uses is an error at once.
+// parent. If a serving coordinator uses the store, that is an error at once.
 absl::Status ThisMachine::take_turn(const wl::CoordinatorOptions& options) {
   const auto until = std::chrono::steady_clock::now() + kLongestTurn;
   for (bool said = false;; said = true) {
@@ -264,7 +265,8 @@ absl::StatusOr<std::string> ThisMachine::assemble(const wl::Source& source) {
   if (compiled.size() != 1 || compiled[0].outcome != wl::Outcome::kCorrect) {
     return wl::invalid("the kernel does not compile: ", compiled.empty() ? "" : compiled[0].message);
   }
-  // The object is disassembled, not the source compiled to assembly: the output is the code that runs.
+  // The object is disassembled, instead of compiling the source to assembly, so that the output shows the code that
+  // runs.
   std::string command = wl::cat("objdump -d --no-show-raw-insn '", compiled[0].object, "' 2>&1");
   std::FILE* pipe = ::popen(command.c_str(), "r");
   if (pipe == nullptr) return absl::InternalError("cannot start objdump");
@@ -289,7 +291,8 @@ int main(int argc, char** argv) {
   wl::explain_uncaught("warploom", wl::kExitInternal);
   auto options = wl::parse_options(argc, argv);
   if (const int* code = std::get_if<int>(&options)) return *code;
-  // The coordinator and the worker in this process log no lines below warnings, which would mix with the display.
+  // The coordinator and the worker in this process log only warnings and errors, because other lines would mix with the
+  // display.
   spdlog::set_level(spdlog::level::warn);
   wl::open_log("warploom", wl::LogFormat::kText);
   ThisMachine machine;

@@ -44,7 +44,7 @@ absl::Status ask_lazily(const CoordinatorAddress& address, const BundleRequest& 
 }
 
 // Opens the cache in a folder, or a temporary one if `folder` is empty or cannot be used. A folder where others may
-// write is an error instead (FailedPrecondition): a temporary cache would hide that it is unsafe.
+// write is an error instead (FailedPrecondition): a temporary cache would hide that the folder is unsafe.
 absl::StatusOr<CacheFolder> cache_at(const std::string& folder) {
   if (folder.empty()) return temporary_cache();
   absl::StatusOr<CacheFolder> cache = open_cache(folder);

@@ -18,7 +18,7 @@ absl::Status no_such(const char* what, size_t index, size_t count) {
   return invalid("there is no ", what, " ", index, "; the model has ", count);
 }
 
-// Binds a side to the caller's memory: kernels use it in place if they can; otherwise every run copies.
+// Binds an input or output to the caller's memory: kernels use it in place if they can; otherwise every run copies.
 void bind(warploom_executor& executor, Side& side, void* data) {
   side.copied = nullptr;
   side.on_device = false;
@@ -35,7 +35,8 @@ bool is_shared(const warploom_executor& executor, const Side& side) {
 }
 
 absl::Status bind_device(warploom_executor& executor, Side& side, void* data, bool shared) {
-  // A shared buffer keeps the binding of the other input or output; the result is copied to this one's memory.
+  // A shared buffer keeps the binding of the other input or output that uses it; results are copied from there to
+  // `data`.
   WL_RETURN_IF_ERROR(shared ? executor.replica.needs_gpu() : executor.replica.bind_device(side.buffer, data));
   side.copied = shared ? data : nullptr;
   side.on_device = data != nullptr;
@@ -110,7 +111,7 @@ const void* warploom_executor_output(const warploom_executor* executor, size_t i
 warploom_status* warploom_executor_bind_input(warploom_executor* executor, size_t index, const void* data) {
   return wl::guarded([&]() -> absl::Status {
     if (index >= executor->inputs.size()) return wl::no_such("input", index, executor->inputs.size());
-    wl::bind(*executor, executor->inputs[index], const_cast<void*>(data));  // kernels only read it
+    wl::bind(*executor, executor->inputs[index], const_cast<void*>(data));  // kernels only read inputs
     return absl::OkStatus();
   });
 }

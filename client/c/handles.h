@@ -24,9 +24,9 @@ struct warploom_model {
 
 // Kernels use bound memory in place if they can; otherwise each run copies from and to it.
 struct warploom_executor {
-  // An input or output.
+  // An input or output of an executor.
   struct Side {
-    int buffer = -1;         // number of the program's buffer
+    int buffer = -1;         // number of the buffer in the program
     size_t bytes = 0;        // size of the buffer
     void* copied = nullptr;  // the caller's memory from or to which each run copies; null: no copy
     bool on_device = false;  // whether the caller's memory is on the GPU

@@ -20,7 +20,8 @@ warploom_model::warploom_model(wl::Model loaded) : model(std::move(loaded)), wei
 namespace wl {
 namespace {
 
-// Returns the tensors of a kind at a size, which must be one of the model's; null if there is no such kind.
+// Returns the tensors of a kind (inputs, outputs or weights) at one of the model's sizes; null if there is no such
+// kind.
 const std::vector<TensorInfo>* tensors_of(const warploom_model& model, size_t size, warploom_kind kind) {
   switch (kind) {
     case WARPLOOM_INPUT:
@@ -51,7 +52,7 @@ extern "C" {
 
 const char* warploom_dtype_name(warploom_dtype dtype) {
   if (dtype < WARPLOOM_F64 || dtype > WARPLOOM_F8E5M2) return nullptr;
-  return wl::name_of(static_cast<wl::DType>(dtype - 1)).data();  // ends with a zero, since it is a literal
+  return wl::name_of(static_cast<wl::DType>(dtype - 1)).data();  // the name is a literal, so a zero byte ends it
 }
 
 warploom_status* warploom_model_load(const char* folder, const void* options, warploom_model** model) {

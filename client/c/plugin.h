@@ -1,6 +1,6 @@
-// Parts of the library in shared objects of their own, libwarploom-NAME-VERSION.so beside it, which are loaded when
-// they are first needed: they depend on libraries that most programs do not need. C++ types pass between such an object
-// and the library, so both must be of one build; therefore the file's name has the version.
+// Parts of the library that are shared objects of their own, libwarploom-NAME-VERSION.so beside the library. They are
+// loaded when they are first needed, because they depend on libraries that most programs do not need. C++ types pass
+// between such an object and the library, so both must be of one build; therefore the file's name has the version.
 #pragma once
 
 #include <string>
@@ -12,7 +12,8 @@ namespace wl {
 
 class Plugin {
  public:
-  // Loads the object NAME. An error is kept for symbol(). `what` begins its message, such as "ONNX files are read by".
+  // Loads the object NAME. An error is kept and returned by symbol(); its message begins with `what`, such as "ONNX
+  // files are read by".
   Plugin(const std::string& name, const char* what);
   // Returns the address of a symbol. FailedPrecondition: the object is missing or could not be loaded.
   absl::StatusOr<void*> symbol(const char* name) const;

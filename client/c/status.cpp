@@ -10,10 +10,10 @@ warploom_status& no_memory() {
   return *kStatus;
 }
 
-// Created when the library is loaded, since it reports that no memory is left.
+// The status that says that no memory is left is created in advance, when the library is loaded.
 const warploom_status& kNoMemory = no_memory();
 
-// Converts a code; one that the header does not name becomes WARPLOOM_INTERNAL.
+// Converts an absl code to the C library's; a code that the header does not name becomes WARPLOOM_INTERNAL.
 warploom_code code_of(absl::StatusCode code) {
   switch (static_cast<warploom_code>(code)) {
     case WARPLOOM_OK:

@@ -8,7 +8,8 @@
 
 namespace wl {
 
-// Returns a copy of the caller's struct. Members that the caller does not know are zero; so are all if `given` is null.
+// Returns a copy of the caller's struct. Members that the caller does not know are zero. If `given` is null, all
+// members are zero.
 template <typename Struct>
 Struct taken(const Struct* given) {
   Struct out = {};

@@ -51,7 +51,7 @@ struct Tensor {
 // A loaded bundle with its weights (warploom_model).
 class Model {
  public:
-  // Loads the bundle in a folder, as warploom_model_load().
+  // Loads the bundle in a folder, as warploom_model_load() does.
   explicit Model(const std::string& folder) : model_(nullptr, warploom_model_free) {
     warploom_model* model = nullptr;
     check(warploom_model_load(folder.c_str(), nullptr, &model));
@@ -84,8 +84,8 @@ class Model {
     std::vector<const std::int64_t*> extents;
     for (std::size_t i = 0; i < expected.size(); ++i) {
       if (i >= shapes.size() || shapes[i].size() != expected[i].shape.size())
-        throw Error(WARPLOOM_INVALID_ARGUMENT, "input " + expected[i].name + " has " +
-                                                   std::to_string(expected[i].shape.size()) + " dimensions");
+        throw Error(WARPLOOM_INVALID_ARGUMENT,
+                    "input " + expected[i].name + " has " + std::to_string(expected[i].shape.size()) + " dimensions");
       extents.push_back(shapes[i].data());
     }
     std::size_t size = 0;
@@ -140,7 +140,7 @@ class Executor {
   void bind_input(std::size_t index, const void* data) { check(warploom_executor_bind_input(get(), index, data)); }
   void bind_output(std::size_t index, void* data) { check(warploom_executor_bind_output(get(), index, data)); }
   void run() { check(warploom_executor_run(get())); }
-  // For kernels for GPUs only.
+  // The functions for device memory, for models whose kernels run on a GPU.
   void bind_device_input(std::size_t index, const void* data) {
     check(warploom_executor_bind_device_input(get(), index, data));
   }
@@ -155,27 +155,28 @@ class Executor {
   std::unique_ptr<warploom_executor, void (*)(warploom_executor*)> executor_;
 };
 
-// warploom_client_options with defaults. Empty texts mean NULL there, so no temporary cache can be asked for.
+// The members of warploom_client_options, with defaults. Empty texts become NULL, so no temporary cache can be asked
+// for.
 struct ClientOptions {
-  std::string server = {};                    // the coordinator's address; empty: only the cache is searched
-  std::string cache = {};                     // folder of the cache; empty: in the user's cache folder
-  std::uint64_t cache_bytes = 0;              // size limit of the cache; 0: 4 GiB
-  std::string ca = {}, cert = {}, key = {};   // PEM files for TLS
-  std::string token_file = {}, token = {};    // a token, in a file or as text; empty: none
-  std::string signers = {};                   // file of trusted public keys; empty: signatures are not checked
-  std::int64_t fresh_seconds = 0;             // age at which bundles are requested again; 0: a day; -1: never
-  bool trust_workers = false;                 // whether to use kernels for which only their workers vouch
+  std::string server = {};                   // the coordinator's address; empty: only the cache is searched
+  std::string cache = {};                    // folder of the cache; empty: in the user's cache folder
+  std::uint64_t cache_bytes = 0;             // size limit of the cache; 0: 4 GiB
+  std::string ca = {}, cert = {}, key = {};  // PEM files for TLS
+  std::string token_file = {}, token = {};   // a token, in a file or as text; empty: none
+  std::string signers = {};                  // file of trusted public keys; empty: signatures are not checked
+  std::int64_t fresh_seconds = 0;            // age at which bundles are requested again; 0: a day; -1: never
+  bool trust_workers = false;                // whether to use kernels for which only their workers vouch
 };
 
-// warploom_request with defaults. Empty texts mean NULL there.
+// The members of warploom_request, with defaults. Empty texts become NULL.
 struct Request {
   std::string graph = {};         // path of an .onnx or .graph file; empty if `key` is given
   std::string key = {};           // key of one kernel in the coordinator's store
-  std::string target = "cpu";     // as `warploom tune --target`
+  std::string target = "cpu";     // target, as for `warploom tune --target`
   std::string bind = {};          // extents of symbolic dimensions: "batch=8,n=64"
   std::string weights = {};       // for a .graph file: names of the inputs that are weights, "w,b"
   std::int64_t trials = 0;        // limit of kernels tried for each distinct group of operations; 0: no search
-  std::int64_t deadline_ms = -1;  // how long load() may wait for the coordinator; -1: as long as it takes
+  std::int64_t deadline_ms = -1;  // how long load() may wait for the coordinator; -1: without limit
   std::string fallback = {};      // folder of a bundle to load instead of an error; empty: none
   bool allow_tf32 = false;        // whether products of f32 may round factors to tf32
 };
@@ -202,7 +203,7 @@ class Client {
     client_.reset(client);
   }
 
-  // Loads the model of a request. `source` receives where it came from, and may be null.
+  // Loads the model of a request. `source`, unless null, receives where the model came from.
   Model load(const Request& request, warploom_source* source = nullptr) {
     warploom_request given = {};
     given.struct_size = sizeof given;

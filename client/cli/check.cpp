@@ -25,7 +25,7 @@ double relative_error(double expected, double bound, double found) {
 class Comparison {
  public:
   void add(OutputCheck& check, int64_t index, const Value& expected, double found) {
-    if (!std::isfinite(expected.bound)) return;  // an infinite bound would accept any result
+    if (!std::isfinite(expected.bound)) return;  // any result would be within an infinite bound
     double error = relative_error(expected.value, expected.bound, found);
     ++check.samples;
     if (error > 1) ++check.wrong;
@@ -46,7 +46,8 @@ double element(const Executor& executor, int buffer, int64_t index) {
   return load_element(executor.program().buffers[buffer].dtype, executor.data(buffer), static_cast<uint64_t>(index));
 }
 
-// Compares the elements of queries[i] in buffers[i] with expected[i], and counts them in checks[i].
+// Compares elements of every output i (buffers[i]), at the places queries[i], with expected[i], and counts them in
+// checks[i].
 void compare(const Executor& executor, const std::vector<Query>& queries,
              const std::vector<std::vector<Value>>& expected, const std::vector<int>& buffers,
              std::vector<OutputCheck>& checks) {
@@ -102,7 +103,7 @@ absl::StatusOr<std::vector<ExpectedOutput>> expected_outputs(const Executor& exe
     const DType dtype = dtype_of(executor, o);
     for (size_t i = 0; i < queries[o].indices.size(); ++i) {
       const Value& value = values[o][i];
-      if (!std::isfinite(value.bound)) continue;  // an infinite bound would accept any result
+      if (!std::isfinite(value.bound)) continue;  // any result would be within an infinite bound
       expected[o].indices.push_back(queries[o].indices[i]);
       expected[o].bounds.push_back(value.bound);
       char element[8] = {};
@@ -182,7 +183,7 @@ absl::StatusOr<std::vector<OutputCheck>> check_steps(Executor& executor, uint64_
     compare(executor, queries, expected, stored, found);
     for (size_t o = 0; o < stored.size(); ++o) {
       const ProgramBuffer& buffer = program.buffers[stored[o]];
-      // An integer result may equal the poison by chance.
+      // Integers are not checked, since an integer result may equal the poison by chance.
       if (!is_float(buffer.dtype)) continue;
       int64_t first = 0;
       const int64_t left = count_poison(buffer.dtype, executor.data(stored[o]), elements(buffer.shape), &first);
@@ -201,7 +202,8 @@ double work_of(const Graph& graph) {
   for (const Node& node : graph.nodes) {
     double each = 1;
     if (node.op == Op::contract) {
-      // An output element sums over the letters of the left operand that the output does not have.
+      // An element of a contraction is a sum over those index letters of the left operand that the output does not
+      // have.
       const auto einsum = parse_einsum(node.text);
       if (!einsum.ok()) continue;
       const Shape& left = graph.nodes[node.operands[0]].shape;

@@ -24,10 +24,10 @@ struct OutputCheck {
 // input came from generate() with this seed; otherwise the oracle reads inputs from the executor's memory.
 absl::StatusOr<std::vector<OutputCheck>> check_outputs(const Executor& executor, uint64_t seed, bool all_generated);
 
-// Returns the graph of a program. InvalidArgument: it has other outputs than the program.
+// Returns the graph of a program. InvalidArgument: the graph has other outputs than the program.
 absl::StatusOr<Graph> graph_of(const Program& program);
 
-// Sampled elements of an output.
+// Elements of an output, at sampled places.
 struct ExpectedOutput {
   std::vector<int64_t> indices;  // row-major indices
   std::vector<double> bounds;    // largest absolute difference that a correct value may have from each element
@@ -41,7 +41,7 @@ absl::StatusOr<std::vector<ExpectedOutput>> expected_outputs(const Executor& exe
 std::vector<ExpectedOutput> found_outputs(const Executor& executor, const Graph& graph, uint64_t seed);
 
 // Runs the program step by step, and compares sampled elements of every value that a step stores with the oracle of
-// that step alone, applied to the values that the step read. An element that a step does not write is wrong too.
+// that step alone, applied to the values that the step read. An element that a step does not write is also wrong.
 absl::StatusOr<std::vector<OutputCheck>> check_steps(Executor& executor, uint64_t seed);
 
 // Returns an upper estimate of the elementary operations that the oracle of the whole graph needs.

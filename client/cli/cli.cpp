@@ -20,12 +20,12 @@
 namespace wl {
 namespace {
 
-constexpr std::chrono::milliseconds kGrace{700};    // time that an interrupted command has to end by itself
-constexpr std::chrono::seconds kCallPatience{120};  // limit of a call
-constexpr std::chrono::seconds kStarting{5};        // limit of the wait for a coordinator that does not listen yet
+constexpr std::chrono::milliseconds kGrace{700};    // time in which an interrupted command has to end by itself
+constexpr std::chrono::seconds kCallPatience{120};  // time limit of one call to the coordinator
+constexpr std::chrono::seconds kStarting{5};        // time limit of the wait for a coordinator that does not listen yet
 
-// Converts errors of opening the store to InvalidArgument where another code would say something about a search: the
-// user named the store.
+// Converts errors of opening the store to InvalidArgument where the original code would be read as the outcome of a
+// search, because the user named the store.
 absl::Status store_error(const absl::Status& status) {
   if (absl::IsFailedPrecondition(status) || absl::IsNotFound(status)) {
     return absl::InvalidArgumentError(status.message());
@@ -33,8 +33,8 @@ absl::Status store_error(const absl::Status& status) {
   return status;
 }
 
-// While it lives, Ctrl-C or SIGTERM ends the command: calls of the coordinator return with Cancelled. If the command
-// has not ended after kGrace, for example since a kernel runs, the process ends with exit code 6.
+// While this object lives, Ctrl-C or SIGTERM ends the command: calls of the coordinator return with Cancelled. If the
+// command has not ended after kGrace, for example since a kernel runs, the process ends with exit code 6.
 class Ending {
  public:
   Ending() : guard_([this] { end(); }) {}
@@ -61,7 +61,7 @@ class Ending {
   std::condition_variable changed_;
   bool over_ = false;
   std::jthread late_;
-  InterruptGuard guard_;  // the last member, so that it is destroyed first: end() uses the others
+  InterruptGuard guard_;  // the last member, and so destroyed first, because end() uses the other members
 };
 
 absl::StatusOr<int> dispatch(Options options, Local& local, const std::stop_token& stop) {
@@ -86,7 +86,7 @@ absl::StatusOr<int> dispatch(Options options, Local& local, const std::stop_toke
       WL_ASSIGN_OR_RETURN(signers, read_signers(options.signers));
     }
     WL_ASSIGN_OR_RETURN(service, Service::at(options.server, options.dial, std::move(signers)));
-    // Commands that only read the store have a limit for all of their calls together.
+    // Commands that only read the store have one time limit for all of their calls together.
     const bool only_asks = options.command == "get" || options.command == "run";
     service =
         service.limited(kCallPatience, stop,
@@ -126,7 +126,7 @@ absl::Status write_report(const std::string& where, const std::string& text) {
 
 int run_cli(Options options, Local& local) {
   std::signal(SIGPIPE, SIG_IGN);
-  std::signal(SIGXFSZ, SIG_IGN);  // a write beyond the limit of file sizes returns EFBIG instead
+  std::signal(SIGXFSZ, SIG_IGN);  // makes a write beyond the limit of file sizes return EFBIG
   if (options.log_format == "json") open_log("warploom", LogFormat::kJson);
   options.dial.token = take_token_variable();
   const Ending ending;

@@ -18,20 +18,21 @@
 
 namespace wl {
 
-// The peak rates of a machine, for rooflines.
+// The peak rates of a machine, from which rooflines are drawn.
 struct Limits {
   double gflops = 0;                                  // Gflop/s of f32; 0: nothing is known
   std::vector<std::pair<std::string, double>> rates;  // name and GB/s of each memory, the farthest from the CPU first
-  bool measured = false;                              // whether a worker measured them; else the cost model has them
+  bool measured = false;                              // whether a worker measured the rates; else they are the cost
+                                                      // model's
 };
 
-// This machine, for embedded mode. Each part starts when it is first needed, so that an answer from the store costs no
-// more than opening the store.
+// This machine, for embedded mode. Each part (coordinator, worker) starts when it is first needed, so that an answer
+// from the store costs no more than opening the store.
 class Local {
  public:
   virtual ~Local() = default;
-  // Starts a coordinator in this process on the store and returns a channel to it. Is called once. Waits up to an hour
-  // while other commands use the store.
+  // Starts a coordinator in this process on the store and returns a channel to it. Must be called only once. Waits up
+  // to an hour while other commands use the store.
   virtual absl::StatusOr<std::shared_ptr<grpc::Channel>> open(const std::string& store) = 0;
   // Describes this machine's CPU.
   virtual const Device& device() = 0;
@@ -39,14 +40,15 @@ class Local {
   // of the target's family. Unavailable: there is no such GPU; the message says why and what to do. Without `must_run`
   // a missing GPU is described by its target's row, so that the compiler's output for it can be shown.
   virtual absl::StatusOr<Device> device_for(const std::string& target, bool must_run) = 0;
-  // Returns the widths of the panels in which weights of products are stored for a target, as panels_for(). `here`:
-  // "cpu" is this machine's CPU; otherwise any machine may run the job, and the panels are those of AVX-512.
+  // Returns the widths of the panels in which weights of products are stored for a target, as panels_for() does.
+  // `here`: whether "cpu" means this machine's CPU; if not, any machine may run the job, and the panels for "cpu" are
+  // those of AVX-512.
   virtual std::vector<int64_t> panels(const std::string& target, bool here) = 0;
-  // Starts a worker for the coordinator of open(). `rates`: whether it also measures the machine's peak rates. Further
-  // calls do nothing. Unavailable: the runner or a compiler is missing.
+  // Starts a worker for the coordinator of open(). `rates`: whether the worker also measures the machine's peak rates.
+  // Further calls do nothing. Unavailable: the runner or a compiler is missing.
   virtual absl::Status start_worker(bool rates) = 0;
-  // Returns a token that is requested when that worker has ended by itself, since it cannot measure; worker_error()
-  // then says why.
+  // Returns a token that is requested when the worker of start_worker() has ended by itself, because it cannot measure;
+  // worker_error() then says why.
   virtual std::stop_token worker_ended() const { return {}; }
   virtual absl::Status worker_error() const { return absl::OkStatus(); }
   // Returns the assembly text of a kernel, compiled on this machine.
@@ -54,10 +56,10 @@ class Local {
   // Returns the object of a kernel, compiled on this machine as a worker compiles kernels that are promoted, so the
   // same compiler makes the same bytes. InvalidArgument or Unavailable: it cannot be compiled here.
   virtual absl::StatusOr<std::string> build(const Source& source) = 0;
-  // Returns the compiler of this machine for a source, in the form in which compiler_of() finds it in an environment;
-  // empty: there is none.
+  // Returns the compiler of this machine for a source, in the form in which compiler_of() extracts it from an
+  // environment; empty: there is none.
   virtual std::string compiler_for(const Source& source) = 0;
-  // Returns compiler options for a target: for a CPU those that select its instructions, for a GPU all.
+  // Returns compiler options for a target: for a CPU, those that select its instructions; for a GPU, all options.
   // InvalidArgument: no options are known for this target.
   virtual absl::StatusOr<std::vector<std::string>> flags_of(const std::string& target) = 0;
   // Returns the peak rates of a device in the cost model.
@@ -85,7 +87,7 @@ struct Context {
   Local& local;
   Service service;
   bool embedded = true;
-  GroupCurves curves = {};  // of the jobs that this command has followed
+  GroupCurves curves = {};  // curves of the jobs that this command has followed
 };
 absl::StatusOr<int> tune_command(Context& context);  // implements the commands tune and watch
 absl::StatusOr<int> get_command(Context& context);
@@ -101,31 +103,31 @@ absl::StatusOr<int> targets_command(const Options& options, Local& local);
 
 // Returns the folder of the bundle in options.input whose size the options --bind or --input select.
 absl::StatusOr<std::string> folder_of_size(const Options& options);
-// Reads the graph in options.input, with these extents and as the options say.
+// Reads the graph in options.input, with the extents `bind` and as the options say.
 absl::StatusOr<GraphFile> read_input(const Context& context, const Bind& bind);
-// Returns a function that gets the objects of records: from the coordinator or, with --build-locally and for an object
-// that is not trusted (client/remote/trust.h), by compiling the source here. DataLoss: the same compiler made other
-// bytes of the source here. PermissionDenied: an object is not trusted, and its source cannot be compiled here.
+// Returns a function that gets the object of a record: from the coordinator or, with --build-locally or if the object
+// is not trusted (client/remote/trust.h), by compiling the source here. DataLoss: the same compiler makes other bytes
+// from the source here. PermissionDenied: an object is not trusted, and its source cannot be compiled here.
 FetchObject objects_of(Context& context);
 // Creates the job of a graph and returns it when it is done. If `search` is false, only the store is searched, and the
 // Job may be kNotCached.
 absl::StatusOr<Job> ask(Context& context, const GraphFile& file, bool search);
-// How a job is awaited.
+// How await_job() waits for a job.
 struct Await {
   double budget_s = 0;  // limit of seconds since `begun`, also while no worker or no coordinator is there; 0: none
   std::chrono::system_clock::time_point begun = {};
-  std::function<void(const Job&)> on_change;         // gets every state of the job
-  std::function<void(bool lost)> on_lost;            // the coordinator is lost, or back
-  std::function<void(const std::string&)> say = {};  // shows why it takes so long; called on another thread
-  std::stop_token stop = {};                         // ends the waiting, not the job
+  std::function<void(const Job&)> on_change;         // called with every state of the job
+  std::function<void(bool lost)> on_lost;            // called when the coordinator is lost (true) or back (false)
+  std::function<void(const std::string&)> say = {};  // called on another thread, to show why the job takes so long
+  std::stop_token stop = {};                         // a stop ends the waiting, not the job
 };
-// Waits until a job is done and returns it. Unavailable: its budget was used up without a result, the coordinator did
-// not come back, or no worker served it for as long as --wait-for-worker allows. Cancelled: how.stop was requested.
+// Waits until a job is done and returns the job. Unavailable: its budget was used up without a result, the coordinator
+// did not come back, or no worker served it for as long as --wait-for-worker allows. Cancelled: how.stop was requested.
 absl::StatusOr<Job> await_job(Context& context, const Job& job, const Await& how);
-// For embedded mode: cancels all jobs of the store but `mine`. The processes that waited for them have ended, and they
-// would take the worker's time. Their trials stay, and searches that they share with `mine` continue.
+// For embedded mode: cancels all jobs of the store but `mine`. The processes that waited for these jobs have ended, and
+// the jobs would take the worker's time. Their trials stay, and searches that they share with `mine` continue.
 absl::Status end_orphans(Context& context, const std::string& mine);
-// Writes the report of `result`, of one size, as an HTML page to options.html, if that is not empty. The page has a
+// Writes the report of `result` (of one size) as an HTML page to options.html, unless that is empty. The page has a
 // picture of the graph and the kernels that the result launches.
 absl::Status write_page(Context& context, const SizedReport& report, const JobResult& result);
 // Writes to a file, or to stdout if `where` is "-". Does nothing if `where` is empty.

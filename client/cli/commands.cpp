@@ -88,7 +88,8 @@ void print_check(const OutputCheck& check) {
               check.wrong, number_text(check.max_error).c_str(), number_text(check.bound).c_str());
 }
 
-// Prints the outcome of a check; of one by steps only the wrong values, a summary and the value closest to its bound.
+// Prints the outcome of a check. For a check by steps, prints only the wrong values, a summary and the value closest to
+// its bound.
 void print_checks(const RunResult& result) {
   if (!result.by_steps) {
     for (const OutputCheck& check : result.checks) print_check(check);
@@ -221,7 +222,7 @@ absl::StatusOr<int> run_command(Context& context) {
   WL_ASSIGN_OR_RETURN(Job job, ask(context, file, /*search=*/false));
   if (!job.result) return why_no_result(job);
   WL_ASSIGN_OR_RETURN(Program program, fetch_program(context.service, objects_of(context), *job.result, file));
-  // Kernels are loaded from files. The folder is never committed, so it is removed at the end.
+  // Kernels are loaded from files in a temporary folder, which is never committed and so is removed at the end.
   WL_ASSIGN_OR_RETURN(const std::string temporary, temporary_folder());
   WL_ASSIGN_OR_RETURN(PendingFolder folder, PendingFolder::create(temporary + "/warploom-run"));
   for (ProgramKernel& kernel : program.kernels) {
@@ -233,7 +234,7 @@ absl::StatusOr<int> run_command(Context& context) {
 
 namespace {
 
-// Inspects the kernels that the bundle launches; planning its graph again could choose others.
+// Inspects the kernels that the bundle launches; planning the bundle's graph again could choose other kernels.
 absl::StatusOr<Inspection> inspect_bundle(Context& context, const std::string& stage, bool why) {
   WL_ASSIGN_OR_RETURN(const std::string folder, folder_of_size(context.options));
   WL_ASSIGN_OR_RETURN(const Program program, load_bundle(folder));

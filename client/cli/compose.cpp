@@ -13,10 +13,10 @@
 namespace wl {
 namespace {
 
-constexpr int64_t kMostThreads = 1 << 16, kMostBytes = int64_t{1} << 40;  // limits of what a report says of a device
+constexpr int64_t kMostThreads = 1 << 16, kMostBytes = int64_t{1} << 40;  // largest numbers that a report may state
 
-// Returns a hash of the expression of each output, in which neither the numbers of nodes nor the order of commutative
-// operands counts: simplification orders operands by their numbers.
+// Returns a hash of the expression of each output. The hash depends neither on the numbers of nodes nor on the order of
+// commutative operands, because simplification orders operands by these numbers.
 std::vector<std::string> meaning_of(const Graph& graph) {
   std::vector<std::string> meaning;
   int64_t inputs = 0;
@@ -49,7 +49,7 @@ int64_t count_in(const Json& json, const char* key) {
   return count > 0 && count <= kMostBytes ? count : 0;
 }
 
-// Returns the device of a program, as far as the cost model and limits of kernels need it.
+// Returns the device of a program, with those members that the cost model and the limits of kernels need.
 Device device_of(const Program& program, const Json& report) {
   Device device;
   device.target = program.target;
@@ -89,7 +89,7 @@ JobResult result_of(const Program& program, const std::string& report) {
     result.steps.push_back({step.kernel, step.args});
     ++result.groups[step.kernel].count;
   }
-  std::map<uint64_t, Binding> inputs;  // in the order of the graph
+  std::map<uint64_t, Binding> inputs;  // the inputs, in the order of the graph
   for (const ProgramBuffer& buffer : program.buffers) {
     const int number = static_cast<int>(result.buffers.size());
     result.buffers.push_back({buffer.name, buffer.dtype, buffer.shape, kKinds[static_cast<int>(buffer.place)]});
@@ -106,7 +106,7 @@ absl::StatusOr<bool> steps_make(const Program& program, const Graph& whole) {
   WL_ASSIGN_OR_RETURN(const Graph one, simplify(composed.graph));
   WL_ASSIGN_OR_RETURN(const Graph other, simplify(whole));
   if (meaning_of(one) == meaning_of(other)) return true;
-  // The cover may store values between kernels channels last; then the graph is compared in that form.
+  // If the cover stores values between kernels channels last, the whole graph has to be compared in that form.
   WL_ASSIGN_OR_RETURN(const Graph stored, channels_last(other));
   WL_ASSIGN_OR_RETURN(const Graph another, simplify(stored));
   return meaning_of(one) == meaning_of(another);

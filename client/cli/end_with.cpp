@@ -15,10 +15,11 @@
 namespace wl {
 namespace {
 
-constexpr auto kLookEvery = std::chrono::milliseconds(100);  // polling interval on a system without pidfd
+constexpr auto kLookEvery = std::chrono::milliseconds(100);  // polling interval on systems without pidfds
 constexpr auto kLongestEnd = std::chrono::seconds(2);        // time from SIGTERM to _exit()
 
-// Returns when a process has ended. `watched`: its pidfd, which becomes readable then; negative: the system has none.
+// Returns when a process has ended. `watched`: the process's pidfd, which becomes readable at its end; negative: the
+// system has no pidfds.
 void await_end(pid_t process, int watched) {
   if (watched < 0) {
     while (::kill(process, 0) == 0 || errno == EPERM) std::this_thread::sleep_for(kLookEvery);
@@ -39,7 +40,7 @@ absl::Status end_with(int64_t process) {
   if (watched < 0 && errno == EINVAL) return invalid("--end-with ", process, ": this is a thread, not a process");
   const bool ended = watched < 0 && errno == ESRCH;
   std::thread([pid, watched, ended] {
-    // This thread takes no signals, so that the other threads handle them.
+    // This thread blocks all signals, so that other threads handle them.
     sigset_t all;
     sigfillset(&all);
     pthread_sigmask(SIG_BLOCK, &all, nullptr);

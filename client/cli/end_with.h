@@ -1,4 +1,4 @@
-// Ends this process when another one ends, such as the one that started it.
+// Ends this process when another process ends, such as the process that started it.
 #pragma once
 
 #include <cstdint>
@@ -7,9 +7,9 @@
 
 namespace wl {
 
-// Watches another process from now on, on a thread of its own. When that process has ended (or if it had before), this
-// one gets a SIGTERM and, if it still runs two seconds later, ends at once with exit code 6. InvalidArgument: the
-// number cannot be the id of a process, or is that of a thread.
+// Watches another process from now on, on a thread of its own. When that process ends (or has ended already), this
+// process gets a SIGTERM and, if it still runs two seconds later, ends at once with exit code 6. InvalidArgument: the
+// number cannot be the id of a process, or is a thread's id.
 absl::Status end_with(int64_t process);
 
 }  // namespace wl

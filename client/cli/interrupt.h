@@ -10,7 +10,7 @@ namespace wl {
 class InterruptGuard {
  public:
   // `on_first` is called on a thread of its own, or by this constructor if a signal has arrived before. Guards may be
-  // nested: only the function of the newest is called, and a guard must be destroyed before older ones.
+  // nested: only the newest guard's function is called, and newer guards must be destroyed before older ones.
   explicit InterruptGuard(std::function<void()> on_first);
   ~InterruptGuard();
   InterruptGuard(const InterruptGuard&) = delete;

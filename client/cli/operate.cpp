@@ -56,7 +56,7 @@ absl::StatusOr<Listing> jobs(Context& context) {
 
 absl::StatusOr<Listing> records(Context& context) {
   WL_ASSIGN_OR_RETURN(const std::vector<RecordSummary> records, context.service.list_records(context.options.most));
-  constexpr size_t kShownDigits = 12;  // of a key; commands take so many
+  constexpr size_t kShownDigits = 12;  // digits of a key to show; commands accept keys of this length
   Table table({{"key"},
                {"what"},
                {"target"},
@@ -103,7 +103,7 @@ absl::StatusOr<Listing> workers(Context& context) {
   for (const WorkerSummary& worker : workers) {
     std::vector<std::string> devices;
     for (const Device& device : worker.devices) devices.push_back(device.target + " " + device.name);
-    // A worker has one sandbox for all its devices.
+    // All devices of a worker have the same sandbox.
     const std::string told = worker.devices.empty() ? "" : worker.devices[0].detail(kSandboxDetail);
     const std::string sandbox = told.empty() ? "unknown" : told;
     table.add({worker.name, worker.alive ? "alive" : "lost", absl::StrJoin(devices, "; "), sandbox,
@@ -235,8 +235,8 @@ absl::StatusOr<int> list_command(Context& context) {
   for (const Row& row : kRows) {
     if (options.command != row.command) continue;
     const absl::StatusOr<Listing> listing = row.run(context);
-    // FailedPrecondition has an exit code that means "no correct candidate". Here it means that the operator has to do
-    // something first, so it becomes InvalidArgument.
+    // FailedPrecondition would give the exit code for "no correct candidate". Here, it means that the operator has to
+    // do something first, so it is converted to InvalidArgument.
     if (absl::IsFailedPrecondition(listing.status())) return invalid(std::string(listing.status().message()));
     WL_RETURN_IF_ERROR(listing.status());
     WL_RETURN_IF_ERROR(write_report(options.json, text_of(listing->json)));

@@ -66,7 +66,7 @@ void GroupCurves::add(const JobProgress& progress) {
     if (group.is_default || group.cached || !(group.best_ns > 0)) continue;
     auto curve = std::find_if(all_.begin(), all_.end(), [&](const Curve& each) { return each.key == group.key; });
     if (curve == all_.end()) curve = all_.insert(all_.end(), {group.key, group.name, {}});
-    // The promotion measures finalists again, and may find them slower. A curve keeps decreasing values only.
+    // The promotion measures finalists again, and may find longer times. A curve keeps only values that decrease.
     if (curve->best.empty() || group.best_ns < curve->best.back().second)
       curve->best.emplace_back(group.trials_done, group.best_ns);
   }
@@ -100,8 +100,8 @@ std::string progress_json(const Job& job) {
 }
 
 std::vector<std::string> progress_lines(const JobProgress& progress, int rows, int columns) {
-  // Kernels that are measured only for comparison appear in the summary alone. Unfinished groups come first when not
-  // all fit.
+  // Kernels that are measured only for comparison appear in the summary alone. If not all groups fit on the screen,
+  // unfinished ones come first.
   std::vector<const GroupProgress*> groups;
   for (const GroupProgress& group : progress.groups) {
     if (!group.is_default) groups.push_back(&group);
@@ -114,7 +114,7 @@ std::vector<std::string> progress_lines(const JobProgress& progress, int rows, i
     groups.resize(room);
   }
   std::vector<std::string> lines;
-  constexpr int kFigures = 48;  // characters of a progress line without the name of the group
+  constexpr int kFigures = 48;  // number of characters of a progress line besides the group's name
   size_t width = static_cast<size_t>(std::clamp(columns - kFigures, 12, 40));
   for (const GroupProgress* group : groups) {
     std::string trials = group->cached ? "from the store" : cat(group->trials_done, "/", group->trials_total);

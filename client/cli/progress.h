@@ -52,14 +52,16 @@ class GroupCurves {
   const std::vector<Curve>& all() const { return all_; }
 
  private:
-  std::vector<Curve> all_;  // in the order of the groups
+  std::vector<Curve> all_;  // one curve per group, in the order of the groups
 };
 
 // Returns the state of a job as one line of JSON: its name, state and phase, trials done and in all, seconds elapsed
-// and left, number of workers, and those of its groups that are not only measured for comparison (ns; 0: no time yet).
+// and left, number of workers, and its groups, except those that are measured only for comparison (times in ns; 0: no
+// time yet).
 std::string progress_json(const Job& job);
 
-// Returns the lines of the display on a terminal: at most `rows` of at most `columns` characters. Pure, for tests.
+// Returns the lines of the display on a terminal: at most `rows` of at most `columns` characters. The function is pure,
+// for tests.
 std::vector<std::string> progress_lines(const JobProgress& progress, int rows, int columns);
 
 }  // namespace wl

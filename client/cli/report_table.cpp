@@ -12,11 +12,11 @@
 namespace wl {
 namespace {
 
-constexpr double kBusy = 0.2;  // a larger spread of samples shows that other programs used the machine
+constexpr double kBusy = 0.2;  // limit of the spread of samples above which other programs must have used the machine
 
 std::string rate_text(const GroupResult& group) {
   if (!(group.best_ns > 0)) return "";
-  // A group with many operations per byte is bound by arithmetic, the others by memory traffic.
+  // A group with many operations per byte is bound by arithmetic; other groups are bound by memory traffic.
   if (group.flops > 16.0 * static_cast<double>(group.bytes))
     return absl::StrFormat("%.1f GF/s", group.flops / group.best_ns);
   return absl::StrFormat("%.1f GB/s", static_cast<double>(group.bytes) / group.best_ns);
@@ -74,7 +74,8 @@ std::string report_table(const Job& job, bool colour, bool trust_workers) {
   for (const auto& [name, groups] : won)
     append(&text, name, ": was fastest for ", groups, "; whoever runs these kernels needs ",
            library_named(name)->package, "\n");
-  // In embedded mode there is no second worker to confirm kernels, so there is no note about it.
+  // In embedded mode there is no second worker that could confirm kernels, so no note says that a confirmation is
+  // missing.
   const auto confirmed = std::count_if(result.groups.begin(), result.groups.end(),
                                        [](const GroupResult& group) { return !group.confirmed_by.empty(); });
   const auto built =

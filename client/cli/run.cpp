@@ -16,7 +16,8 @@
 namespace wl {
 namespace {
 
-// Operations (work_of()) up to which the oracle of the whole graph takes seconds. Larger programs are checked by steps.
+// Number of operations (work_of()) up to which the oracle of the whole graph takes seconds. Larger programs are checked
+// by steps.
 constexpr double kWholeWork = 2e9;
 
 std::string input_names(const Program& program, const FoldedWeights& folded) {
@@ -56,8 +57,8 @@ absl::Status save(const std::string& folder, const std::string& name, DType dtyp
   return write_file(cat(folder, "/", file, ".npy"), npy_bytes(dtype, shape, bytes));
 }
 
-// Saves the inputs under the model's names: of a folded weight that only reorders one weight, that weight; of any other
-// folded weight, itself.
+// Saves the inputs under the names that the model has for them. A folded weight that merely reorders one weight is
+// saved as that weight; any other folded weight is saved as it is.
 absl::Status save_inputs(const Executor& executor, const std::string& folder) {
   const Program& program = executor.program();
   WL_RETURN_IF_ERROR(make_folders(folder));
@@ -109,7 +110,7 @@ absl::Status fill_inputs(Executor& executor, const RunOptions& options, RunResul
       WL_RETURN_IF_ERROR(executor.generate(buffer, 0));
   }
   std::set<std::string> given;
-  // Sets an input or a weight. Returns false if the program has none of that name.
+  // Sets an input or a weight. Returns false if the program has none called `name`.
   const auto set = [&](const std::string& name, DType dtype, const Shape& shape,
                        std::string_view bytes) -> absl::StatusOr<bool> {
     const auto found = buffer_of.find(name);

@@ -31,8 +31,8 @@ namespace {
 
 using Clock = std::chrono::system_clock;
 
-// A coordinator ends a job by itself when its budget is used up. The client waits for this longer: kSettle, then
-// kFinish if a worker still measures. Then it cancels the job, and waits kEnd for its end.
+// A coordinator ends a job by itself when its budget is used up. Beyond the budget, the client waits kSettle and, if a
+// worker still measures, kFinish. After that it cancels the job and waits kEnd for the job's end.
 constexpr auto kSettle = std::chrono::seconds(3), kFinish = std::chrono::seconds(60), kEnd = std::chrono::seconds(10);
 
 // Returns the error for a job that the client cancelled at its budget and that has no result.
@@ -48,12 +48,14 @@ absl::Status budget_is_over(const Context& context, const Job& job, double budge
 // What the first Ctrl-C ends while a job is followed: the job, or only this command.
 enum class OnInterrupt { kEndJob, kEndWatch };
 
-// Shows a job's progress on the terminal until it is done. Cancelled: an interrupt has ended the watch, not the job.
+// Shows a job's progress on the terminal until it is done. Cancelled: an interrupt has ended the display, but not the
+// job.
 absl::StatusOr<Job> follow(Context& context, const Job& job, Clock::time_point begun, OnInterrupt on_interrupt) {
   ProgressDisplay display(context.options.progress);
   std::stop_source left;
   const std::stop_callback worker_ended(context.local.worker_ended(), [&] { left.request_stop(); });
-  // A Service without a stop token: an interrupt ends the command's other calls, but must still cancel the job.
+  // A Service without a stop token, because an interrupt ends the command's other calls, but this one must still cancel
+  // the job.
   Service teller = context.service.limited(kEnd, {});
   std::mutex showing;  // guards `display` and context.curves
   InterruptGuard guard([&] {
@@ -98,7 +100,7 @@ absl::StatusOr<Job> follow(Context& context, const Job& job, Clock::time_point b
 
 struct Tuned {
   Job job;
-  const GraphFile* file = nullptr;  // null if only the job's name is known
+  const GraphFile* file = nullptr;  // the graph; null if only the job's name is known
 };
 
 // Writes tables, bundle and report of finished jobs, one per size, and returns the exit code.
@@ -122,7 +124,7 @@ absl::StatusOr<int> conclude(Context& context, const std::vector<Tuned>& all) {
         {std::move(program), report_json(job, bind, options.input, /*stable=*/true, options.trust_workers)});
   }
   WL_RETURN_IF_ERROR(write_report(options.json, reports_json(reports)));
-  // The page shows the last size; --html is refused for several.
+  // The page shows the last size, which is the only one: --html is refused for several sizes.
   WL_RETURN_IF_ERROR(write_page(context, reports.back(), *all.back().job.result));
   std::FILE* notes = options.json == "-" ? stderr : stdout;
   if (!programs.empty()) {
@@ -167,7 +169,7 @@ absl::StatusOr<Job> await_job(Context& context, const Job& job, const Await& how
   Job seen = job;
   std::stop_source stop;
   const std::stop_callback told(how.stop, [&] { stop.request_stop(); });
-  std::optional<Lonely> lonely;  // absent in embedded mode, which has its own worker
+  std::optional<Lonely> lonely;  // absent in embedded mode, in which this process has a worker
   if (!context.embedded && how.say) {
     lonely.emplace(&context.service, LonelyOptions{.server = context.options.server,
                                                    .bound_s = context.options.wait_for_worker_s,

@@ -17,7 +17,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// What keeps the files of an entry from removal: its lock, and the folder of a temporary cache.
+// What keeps the files of a cache entry from being removed: the entry's lock and, for a temporary cache, its folder.
 struct Hold {
   std::shared_ptr<const void> entry, folder;
 };
@@ -89,18 +89,18 @@ absl::StatusOr<Client::Found> Client::take(const std::string& key, const DiskCac
 }
 
 std::optional<Client::Found> Client::from_disk(const std::string& key) {
-  // An entry that cannot be loaded is damaged: it is removed, and the next older one is tried.
+  // An entry that cannot be loaded is damaged. It is removed, and the next older entry is tried.
   while (const auto entry = disk_.find(key)) {
     absl::StatusOr<Found> found = take(key, *entry);
     if (found.ok()) return *std::move(found);
-    // A lack of memory says nothing about the entry, which stays.
+    // If memory is short, that says nothing about the entry, which stays.
     if (absl::IsResourceExhausted(found.status()) || !DiskCache::remove(*entry)) break;
   }
   return {};
 }
 
 // Adds an entry to the cache. If the cache cannot be written, adds it to a temporary folder of this client, whose path
-// a line on stderr tells once. `write` then runs a second time.
+// is printed to stderr once; `write` is then called a second time.
 absl::StatusOr<DiskCache::Entry> Client::add(const std::string& key, const DiskCache::Write& write) {
   absl::StatusOr<DiskCache::Entry> entry = disk_.add(key, write);
   const std::string why = entry.ok() ? "" : disk_.why_not_writable();
@@ -125,8 +125,8 @@ absl::Status Client::asked(const std::string& key, const BundleRequest& request)
   return absl::InternalError(error.what());
 }
 
-// Starts a thread that asks the coordinator for the bundle of a key. The caller holds mutex_. Does nothing while such a
-// request is under way, or in the pause after one.
+// Starts a thread that asks the coordinator for the bundle of a key. The caller holds mutex_. Does nothing while a
+// request for the key is under way, or in the pause after a failed one.
 void Client::begin_asking(const std::string& key, const BundleRequest& request) {
   Slot& slot = slots_[key];
   if (options_.ask == nullptr || slot.asking || Clock::now() < slot.again) return;
@@ -169,7 +169,7 @@ absl::StatusOr<Client::Found> Client::load(const BundleRequest& request, std::op
   {
     const std::lock_guard lock(mutex_);
     const Slot& slot = slots_[key];
-    // A request of another thread may have ended since the first look.
+    // A request of another thread may have ended since slots_ was searched above.
     if (!found && slot.bundle != nullptr) found = {slot.bundle, BundleFrom::kProcess};
     const bool old = options_.fresh && std::chrono::system_clock::now() - slot.made > *options_.fresh;
     if (!found || old) begin_asking(key, request);

@@ -22,11 +22,11 @@ namespace wl {
 enum class BundleFrom { kProcess, kDisk, kCoordinator, kFallback };
 
 struct ClientOptions {
-  Ask ask = nullptr;     // null: there is no coordinator, and only the caches are searched
+  Ask ask = nullptr;     // asks the coordinator; null: only the caches are searched
   std::string identity;  // hash of the coordinator's address, credentials and signers; part of the cache's keys
   CacheFolder cache;
   int64_t cache_bytes = int64_t{4} << 30;
-  // A bundle that is older is used, and requested again in the background; absent: no bundle is too old.
+  // A bundle of a greater age is still used, but is requested again in the background. Absent: any age will do.
   std::optional<std::chrono::seconds> fresh = std::chrono::hours(24);
   // Pause after a request that failed, in which no equal request is made: calls return the same error at once.
   std::chrono::milliseconds pause = std::chrono::seconds(5);
@@ -47,22 +47,22 @@ class Client {
     std::shared_ptr<const LoadedBundle> bundle;
     BundleFrom from = BundleFrom::kProcess;
   };
-  // Finds or requests a bundle. Waits for the coordinator until the deadline (the time for reading files comes on top),
-  // or without one until it answers. A request that misses the deadline goes on in the background, for later calls.
-  // `fallback`: folder of a bundle that is returned instead of an error of the coordinator or a missed deadline; empty:
-  // none. InvalidArgument: the request is wrong, or the fallback is no bundle. NotFound: there is no coordinator, or
-  // its store has no kernels and the request allows no search. DeadlineExceeded: the deadline was missed. Other errors
-  // are the coordinator's.
+  // Finds or requests a bundle. Waits for the coordinator until the deadline (not counting the time for reading files)
+  // or, without a deadline, until the coordinator answers. A request that misses the deadline goes on in the
+  // background, for later calls. `fallback`: folder of a bundle that is returned instead of an error of the coordinator
+  // or a missed deadline; empty: none. InvalidArgument: the request is wrong, or the fallback is no bundle. NotFound:
+  // there is no coordinator, or its store has no kernels and the request allows no search. DeadlineExceeded: the
+  // deadline was missed. Other errors are the coordinator's.
   absl::StatusOr<Found> load(const BundleRequest& request, std::optional<Clock::time_point> deadline,
                              const std::string& fallback = "");
 
  private:
-  // What is known of one key.
+  // What this process knows about one key.
   struct Slot {
     std::shared_ptr<const LoadedBundle> bundle;  // null: not loaded
     std::chrono::system_clock::time_point made;  // when the bundle was requested
     bool asking = false;                         // whether a request is under way
-    std::jthread thread;                         // makes, or has made, the request
+    std::jthread thread;                         // the thread that makes, or has made, the request
     absl::Status error;                          // result of the last request
     Clock::time_point again;                     // no request is made before this time
   };
@@ -83,9 +83,9 @@ class Client {
   std::optional<CacheFolder> spare_;   // temporary folder that replaces a cache that cannot be written
   std::stop_source stop_;              // ends requests
   std::mutex mutex_;                   // guards slots_ and digests_
-  std::condition_variable changed_;    // a request has ended
+  std::condition_variable changed_;    // notified when a request has ended
   std::map<std::string, Slot> slots_;  // by key
-  // Digest of a graph's file, valid while its size and its time of change stay the same.
+  // Digest of a graph's file, valid while the file's size and time of change stay the same.
   struct Digest {
     int64_t bytes = 0, changed_ns = 0;
     std::string sha256;

@@ -22,7 +22,8 @@ namespace {
 namespace fs = std::filesystem;
 using Clock = std::chrono::system_clock;
 
-// Age at which a folder that is no entry is removed: a process that ended while it wrote has left it.
+// Age at which a folder that is no complete entry is removed. Such folders are left by processes that ended while they
+// wrote.
 constexpr auto kAbandoned = std::chrono::hours(1);
 
 // Owner of a file descriptor. Closing it releases its flock.
@@ -82,7 +83,7 @@ Kept kept_at(const fs::path& folder) {
   return kept;
 }
 
-// Removes a folder in one step for other processes, by renaming it first. Returns whether it is gone.
+// Removes a folder. It is renamed first, so that other processes see it vanish in one step. Returns whether it is gone.
 bool removed(const fs::path& folder) {
   const fs::path aside = folder.parent_path() / cat(".", folder.filename().string(), ".gone");
   std::error_code error;
@@ -102,7 +103,7 @@ std::optional<DiskCache::Entry> DiskCache::find(const std::string& key) const {
   for (const auto& [made, folder] : entries) {
     const std::shared_ptr<const void> hold = locked(folder, LOCK_SH);
     if (hold == nullptr) continue;
-    ::utimensat(AT_FDCWD, folder.c_str(), nullptr, 0);  // last use; may fail in a cache that is read-only
+    ::utimensat(AT_FDCWD, folder.c_str(), nullptr, 0);  // marks the last use; may fail in a read-only cache
     return Entry{folder.string(), hold, made};
   }
   return {};

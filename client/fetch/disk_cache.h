@@ -3,8 +3,8 @@
 //   CACHE/KEY/MADE-PROCESS     a bundle; MADE: when it was requested, in ns since 1970; PROCESS: id of the process
 //
 // An entry never changes; a newer bundle of the same key is another entry. A process that uses an entry holds a shared
-// lock (flock) on its folder, so that no other process evicts it. Loading a bundle runs its code, so only its user may
-// write to the cache.
+// lock (flock) on its folder, so that no other process evicts it. Loading a bundle runs its code, so only the user who
+// owns the cache may write to it.
 #pragma once
 
 #include <chrono>
@@ -22,18 +22,18 @@ class DiskCache {
  public:
   struct Entry {
     std::string folder;
-    std::shared_ptr<const void> hold;            // the shared lock; the folder is not evicted while it lives
-    std::chrono::system_clock::time_point made;  // when it was requested
+    std::shared_ptr<const void> hold;            // the shared lock, which keeps the folder from being evicted
+    std::chrono::system_clock::time_point made;  // when the bundle was requested
   };
 
   // Uses `folder`, which add() creates if it is missing. When all entries together have more than `most_bytes` bytes,
-  // the least recently used of those that no process uses are removed.
+  // the least recently used entries are removed, except those that a process uses.
   DiskCache(std::string folder, int64_t most_bytes) : folder_(std::move(folder)), most_bytes_(most_bytes) {}
 
   // Returns the newest entry of a key, and marks it as used now.
   std::optional<Entry> find(const std::string& key) const;
-  // Adds an entry: `write` writes a bundle to a folder that does not exist yet. Errors are those of `write`, or that
-  // the cache cannot be written.
+  // Adds an entry: `write` writes a bundle to a folder that does not exist yet. The error is one of `write`, or says
+  // that the cache cannot be written.
   using Write = std::function<absl::Status(const std::string& folder)>;
   absl::StatusOr<Entry> add(const std::string& key, const Write& write) const;
   // Writes and removes a file of a mebibyte, and returns why that fails; "" if it succeeds.

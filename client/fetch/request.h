@@ -15,10 +15,10 @@ namespace wl {
 struct BundleRequest {
   std::string graph;                 // path of an .onnx or .graph file; empty if `key` is given
   std::string key;                   // problem key of one kernel; empty if `graph` is given
-  std::string target = "cpu";        // as `tune --target`; ignored for a key, which has its own
+  std::string target = "cpu";        // target, as for `tune --target`; ignored for a key, which has its own
   Bind bind;                         // extents of the graph's symbolic dimensions
   std::vector<std::string> weights;  // for a .graph file: names of the inputs that are weights
-  int64_t trials = 0;                // limit for each distinct group; 0: no search, only kernels of the store
+  int64_t trials = 0;                // limit of trials for each distinct group; 0: no search, only stored kernels
   bool allow_tf32 = false;           // whether products of f32 may round factors to tf32
 };
 
@@ -29,7 +29,7 @@ struct CoordinatorAddress {
   std::string token_file;      // file with a token, read for every call; empty: none
   std::string token;           // the token itself, instead of token_file; empty: none
   bool trust_workers = false;  // whether to use objects for which only the workers that sent them vouch
-  // Limit of the time in which kernels of the store arrive; a second is added for each kernel.
+  // Time limit for receiving kernels that are in the store; each kernel adds a second.
   std::chrono::milliseconds patience{60'000};
 };
 

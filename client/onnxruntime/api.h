@@ -17,9 +17,9 @@ struct KernelContext;
 struct Value;
 struct TensorInfo;
 
-// OrtErrorCode, as far as it is used.
+// The codes of OrtErrorCode that are used here.
 enum Code : int { kFail = 1, kInvalidArgument = 2, kNoSuchFile = 3, kNotImplemented = 9 };
-// ONNXTensorElementDataType, the numbers of ONNX's TensorProto.
+// The values of ONNXTensorElementDataType, which are the numbers of ONNX's TensorProto.
 enum Element : int {
   kUndefined = 0,
   kF32 = 1,
@@ -77,7 +77,7 @@ static_assert(offsetof(Api, create_domain) == 26 * sizeof(void*) && offsetof(Api
 
 // OrtApiBase.
 struct ApiBase {
-  const Api* (*get)(uint32_t version);  // returns NULL if onnxruntime is older than that version
+  const Api* (*get)(uint32_t version);  // returns NULL if onnxruntime does not have this version of the interface yet
   const char* (*library_version)();
 };
 

@@ -20,8 +20,8 @@
 namespace wl::ort {
 namespace {
 
-// The exception for a status that a function of onnxruntime returned. guarded() hands it back to onnxruntime, which
-// then owns it.
+// The exception for a status that a function of onnxruntime returned. guarded() hands the status back to onnxruntime,
+// which then owns it.
 struct Failed {
   Status* status;
 };
@@ -77,7 +77,8 @@ warploom::Error wrong(const std::string& what) {
   return {WARPLOOM_INVALID_ARGUMENT, "warploom::Bundle: " + what};
 }
 
-// Returns a text attribute of a node. An absent one is "", or an exception if it is `needed`.
+// Returns a text attribute of a node. If the attribute is absent, throws an exception if it is `needed`, else returns
+// "".
 std::string text_of(const Api& api, const KernelInfo* info, const char* name, bool needed) {
   size_t size = 0;
   if (Status* status = api.text_attribute(info, name, nullptr, &size); status != nullptr) {
@@ -114,7 +115,7 @@ class Kernel {
   }
 
  private:
-  // An input as onnxruntime gives it.
+  // The memory and shape of an input that onnxruntime passes.
   struct Given {
     const void* data;
     std::vector<int64_t> shape;
@@ -179,7 +180,8 @@ class Kernel {
     for (size_t i = 0; i < inputs; ++i) executor.bind_input(i, all[i].data);
     for (size_t i = 0; i < outputs; ++i) executor.bind_output(i, taken(context, i, outputs_[size][i]));
     executor.run();
-    // The memory belongs to onnxruntime, so the executor is unbound before it is kept; after a failed run it is freed.
+    // The bound memory belongs to onnxruntime, so the executor is unbound before it is kept for later runs. If the run
+    // fails, the executor is destroyed instead.
     for (size_t i = 0; i < inputs; ++i) executor.bind_input(i, nullptr);
     for (size_t i = 0; i < outputs; ++i) executor.bind_output(i, nullptr);
     const std::lock_guard lock(mutex_);
@@ -201,10 +203,10 @@ class Kernel {
   const Api& api_;
   warploom::Model model_;
   const int threads_;
-  std::vector<warploom::Tensor> inputs_;                // inputs at the first size
+  std::vector<warploom::Tensor> inputs_;                // the bundle's inputs at its first size
   std::vector<std::vector<warploom::Tensor>> outputs_;  // outputs by size
   std::mutex mutex_;
-  std::map<size_t, std::vector<warploom::Executor>> idle_;  // executors that no run uses, by size
+  std::map<size_t, std::vector<warploom::Executor>> idle_;  // executors that no run uses at present, by size
 };
 
 Status* create(const CustomOp*, const Api* api, const KernelInfo* info, void** kernel) {
@@ -236,7 +238,8 @@ constexpr CustomOp kBundle = {.version = kVersion,
                               .compute_or_fail = compute,
                               .infer_shapes = nullptr};
 
-// Returns the domain of the operator. All sessions share it, and it is never freed, since they may end in any order.
+// Returns the domain of the operator. All sessions share the domain, which is never freed, since sessions may end in
+// any order.
 CustomOpDomain* domain(const Api& api) {
   static std::mutex mutex;
   static CustomOpDomain* made = nullptr;

@@ -16,8 +16,8 @@ absl::Status changed(std::string_view what) {
   return bundle_changed("buckets.json", what);
 }
 
-// Reads buckets.json, without inputs and outputs. Throws exceptions of the JSON library for members that are missing or
-// of another type.
+// Reads buckets.json, which does not have the inputs and outputs of buckets. Throws exceptions of the JSON library for
+// members that are missing or of another type.
 absl::StatusOr<std::vector<Bucket>> read_index(const std::string& folder, const std::string& text) {
   Json json = Json::parse(text, nullptr, /*allow_exceptions=*/false);
   if (json.is_discarded() || !json.is_object()) return changed("it is not JSON");

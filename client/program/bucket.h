@@ -17,7 +17,7 @@ namespace wl {
 
 using Bind = std::map<std::string, int64_t>;  // extents of a graph's symbolic dimensions, by name
 
-// Returns every combination of the values; one empty Bind when there are no names.
+// Returns every combination of the values; a single empty Bind if there are no names.
 std::vector<Bind> combinations(const std::map<std::string, std::vector<int64_t>>& values);
 std::string bind_text(const Bind& bind);  // formats extents as "batch=8,n=64"; "" if there are none
 
@@ -25,7 +25,7 @@ struct TunedProgram {
   Program program;
   std::string report;
 };
-// Like write_bundle(), but several programs become a folder of buckets.
+// Writes a bundle as write_bundle() does; several programs become a folder of buckets.
 absl::Status write_buckets(const std::string& folder, const std::vector<TunedProgram>& programs);
 
 struct TensorInfo {
@@ -38,7 +38,7 @@ struct Bucket {
   std::string folder;  // folder that contains the bundle of this size
   std::vector<TensorInfo> inputs, outputs;
 };
-// Reads the manifests only. Errors are those of load_bundle().
+// Reads only the manifests of the buckets. Errors are those of load_bundle().
 absl::StatusOr<std::vector<Bucket>> list_buckets(const std::string& folder);
 
 // Returns the index of the bucket with exactly these extents and input shapes. Without extents in `bind`, a single

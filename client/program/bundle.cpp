@@ -33,7 +33,7 @@ absl::Status write_bundle(const std::string& folder, const Program& program, con
     std::string place = cat(pending.path(), "/", path);
     absl::Status status = write_file(place, bytes);
     if (status.ok()) return status;
-    // Error messages should not name the temporary folder.
+    // Error messages name the bundle's folder, and not the temporary one.
     std::string_view reason(status.message().data(), status.message().size());
     std::string prefix = cat("cannot write ", place, ": ");
     if (reason.starts_with(prefix)) reason.remove_prefix(prefix.size());
@@ -61,7 +61,7 @@ absl::StatusOr<Program> load_bundle(const std::string& folder) {
   WL_ASSIGN_OR_RETURN(Manifest manifest, parse_manifest(*text));
   Program& program = manifest.program;
   const auto wrong = [](const auto&... what) { return invalid("manifest.json: ", what...); };
-  std::map<std::string, std::string> texts;  // files by path; "" for objects, which are large and not needed here
+  std::map<std::string, std::string> texts;  // files' contents by path; "" for objects, which are not needed
   std::set<std::string> objects;
   for (const ProgramKernel& kernel : program.kernels) objects.insert(object_path(kernel));
   for (const BundleFile& file : manifest.files) {
@@ -84,7 +84,7 @@ absl::StatusOr<Program> load_bundle(const std::string& folder) {
   }
   if (const absl::Status sound = check_sound(program); !sound.ok())
     return wrong("it contradicts its kernels: ", std::string(sound.message()));
-  // The offsets of intermediates are computed from the calls again, not taken from the manifest.
+  // The offsets of intermediates are computed anew from the calls, not taken from the manifest.
   if (const absl::Status placed = lay_out(program); !placed.ok()) return wrong(std::string(placed.message()));
   return manifest.program;
 }

@@ -122,7 +122,8 @@ absl::StatusOr<Executor> Executor::create(const Program& program, const Executor
     call.launch = {executor.entries_[step.kernel], source.grid,   source.threads,
                    source.scratch_bytes,           source.passes, executor.outside_[step.kernel]};
     for (int buffer : step.args) call.args.push_back(executor.arguments_[buffer]);
-    call.args.push_back(nullptr);  // the workspace, set at each run: it moves when an executor of this pool enlarges it
+    call.args.push_back(nullptr);  // the workspace, set at each run: executors of this pool move it when they enlarge
+                                   // it
     executor.calls_.push_back(std::move(call));
   }
   return executor;
@@ -215,8 +216,8 @@ absl::Status Executor::run() {
   }
   WL_RETURN_IF_ERROR(gpu_->run());
   for (const ProgramOutput& output : program_->outputs) {
-    // Outputs in the executor's own memory are copied to the host. An output that is also an input is there already,
-    // unless the input is bound to device memory.
+    // Outputs in the executor's own memory are copied to the host. An output that is also an input is on the host
+    // already, unless the input is bound to device memory.
     const bool is_input = program_->buffers[output.buffer].place == Place::kInput;
     if (is_input == gpu_->is_bound(output.buffer))
       WL_RETURN_IF_ERROR(gpu_->read(output.buffer, arguments_[output.buffer]));

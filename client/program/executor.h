@@ -30,14 +30,14 @@ struct Shared {
 
 struct ExecutorOptions {
   int threads = 0;  // limit of threads; 0 = as many as the kernels were tuned with
-  // Whether to pin the calling thread and the pool's threads to CPUs while the executor lives; for benchmarks.
+  // Whether the calling thread and the pool's threads are pinned to CPUs while the executor lives; for benchmarks.
   bool pin = true;
-  std::string device = {};  // for GPU kernels: "cuda:1"; empty: the first device that runs them
+  std::string device = {};  // name of the GPU to use, as "cuda:1"; empty: the first device that runs the kernels
 };
 
-// Movable; used by one thread at a time. Its Program and its Shared must outlive it. A GPU's buffers have a copy in
-// host memory, which data() returns: inputs are copied to the device when they are set, outputs are copied back at the
-// end of a run and intermediates at the end of their step.
+// Movable; may be used by one thread at a time. The Program and the Shared must outlive the executor. A GPU's buffers
+// have a copy in host memory, which data() returns: inputs are copied to the device when they are set, outputs are
+// copied back at the end of a run and intermediates at the end of their step.
 class Executor {
  public:
   // InvalidArgument: a kernel cannot be loaded. ResourceExhausted: memory is short. Unavailable: this machine lacks the
@@ -62,19 +62,20 @@ class Executor {
   absl::Status set(int buffer, const Array& array);
   // Fills an input with row-major bytes of the buffer's dtype and shape.
   absl::Status set(int buffer, DType dtype, const Shape& shape, std::string_view bytes);
-  // Binds an input or output to memory of the caller, which runs then use in place of the executor's own; nullptr: its
-  // own again. Returns false, and keeps the present binding, if kernels cannot use the memory in place: it does not
-  // begin at a multiple of 64 bytes, the buffer is a weight or an intermediate, or kernels run on a GPU. Device memory
-  // is unbound in any case.
+  // Binds an input or output to memory of the caller, which runs then use in place of the executor's own; nullptr: the
+  // executor's own is used again. Returns false, and keeps the present binding, if kernels cannot use the memory in
+  // place: the memory does not begin at a multiple of 64 bytes, the buffer is a weight or an intermediate, or kernels
+  // run on a GPU. Device memory is unbound in any case.
   bool bind(int buffer, void* memory);
-  // Copies an input from host memory to the GPU, as set() does. Does nothing on CPUs, and if device memory is bound.
+  // Copies an input from host memory to the GPU, as set() does. Does nothing on CPUs, or if device memory is bound.
   absl::Status send(int buffer) {
     return gpu_ && !gpu_->is_bound(buffer) ? gpu_->write(buffer, data(buffer)) : absl::OkStatus();
   }
-  // OK if kernels run on a GPU; otherwise FailedPrecondition.
+  // Returns OK if kernels run on a GPU; otherwise FailedPrecondition.
   absl::Status needs_gpu() const;
-  // Binds an input or output to memory of the GPU, which runs then use in place of the executor's own; nullptr: its own
-  // again. FailedPrecondition: kernels run on CPUs. InvalidArgument: it does not begin at a multiple of 64 bytes.
+  // Binds an input or output to memory of the GPU, which runs then use in place of the executor's own; nullptr: the
+  // executor's own is used again. FailedPrecondition: kernels run on CPUs. InvalidArgument: `memory` does not begin at
+  // a multiple of 64 bytes.
   absl::Status bind_device(int buffer, void* memory);
   // Enqueues all kernels in a stream of the GPU (CUstream, hipStream_t) without waiting, and copies nothing from or to
   // the host. Errors are those of bind_device() and run().
@@ -83,18 +84,18 @@ class Executor {
   absl::Status copy_on_device(int buffer, void* to, std::optional<void*> stream) const;
   // Fills intermediates, outputs, scratch and workspace with poison, which shows elements that kernels do not write.
   absl::Status poison_results();
-  // Fills the buffers that this step writes with poison.
+  // Fills the buffers that a step writes with poison.
   absl::Status poison_step(int step);
-  // Run all steps, or one, and wait for them. OutOfRange: an index was outside its axis, and the nearest element was
-  // taken; kernels for GPUs do not report this.
+  // Run all steps, or one step, and wait for the end. OutOfRange: an index was outside its axis, and the nearest
+  // element was used; kernels for GPUs do not report this.
   absl::Status run();
   absl::Status run_step(int step);
-  // Returns the ns of each of `repeats` runs, after two untimed ones. On a GPU its own clock is used and copies are not
-  // included.
+  // Returns the ns of each of `repeats` runs, after two untimed ones. On a GPU, its own clock is used, and copies do
+  // not count.
   absl::StatusOr<std::vector<int64_t>> time(int repeats);
   // Returns the ns of every step in each of `repeats` runs, after two untimed ones, as [step][run]. Unlike a kernel
-  // that is timed alone, a step finds in the caches what the steps before it left there. On a GPU steps are launched
-  // one by one, so their launches do not overlap as in run().
+  // that is timed alone, a step finds in the caches what the steps before it left there. On a GPU, steps are launched
+  // one by one, so that their launches do not overlap, unlike those in run().
   absl::StatusOr<std::vector<std::vector<int64_t>>> profile(int repeats);
 
  private:
@@ -114,7 +115,7 @@ class Executor {
     std::vector<void*> args;
   };
   std::vector<BlockFunction> entries_;  // entry points of the kernels; none on a GPU
-  std::vector<int64_t> outside_;        // Launch::outside of the kernels
+  std::vector<int64_t> outside_;        // for each kernel: the value of Launch::outside
   std::vector<Call> calls_;
   std::shared_ptr<Pool> pool_;
   std::unique_ptr<GpuProgram> gpu_;

@@ -79,7 +79,7 @@ absl::Status make_folders(const std::string& path) {
 
 absl::StatusOr<PendingFolder> PendingFolder::create(const std::string& path) {
   fs::path target = fs::path(path).lexically_normal();
-  if (!target.has_filename()) target = target.parent_path();  // a path with a trailing slash has no file name
+  if (!target.has_filename()) target = target.parent_path();  // fs::path has no file name if a slash ends it
   fs::path parent = target.has_parent_path() ? target.parent_path() : fs::path(".");
   WL_RETURN_IF_ERROR(make_folders(parent.string()));
   std::string temporary = (parent / cat(".", target.filename().string(), ".XXXXXX")).string();
@@ -118,12 +118,12 @@ absl::Status PendingFolder::commit() {
     temporary_.clear();
     return absl::OkStatus();
   }
-  // A folder that is not empty has the name already. The two are exchanged, and the destructor removes the old one.
+  // A folder with this name exists and is not empty. The two are exchanged, and the destructor removes the old one.
   if (errno != ENOTEMPTY && errno != EEXIST) return failed("create", final_, errno);
   if (::renameat2(AT_FDCWD, temporary_.c_str(), AT_FDCWD, final_.c_str(), RENAME_EXCHANGE) == 0)
     return absl::OkStatus();
   if (errno != EINVAL && errno != ENOSYS) return failed("replace", final_, errno);
-  // The file system cannot exchange folders, so the old one is renamed first.
+  // The file system cannot exchange two folders, so the old folder is renamed first.
   std::string aside = cat(temporary_, ".old");
   if (::rename(final_.c_str(), aside.c_str()) != 0) return failed("replace", final_, errno);
   if (::rename(temporary_.c_str(), final_.c_str()) != 0) {

@@ -43,7 +43,8 @@ absl::Status FoldedWeights::set(const std::string& name, DType dtype, const Shap
   }
   if (static_cast<int64_t>(bytes.size()) != elements(shape) * size_of(dtype))
     return invalid("weight ", name, " is ", type_text(dtype, shape), ", the given array has ", bytes.size(), " bytes");
-  // A folded weight that only reorders one operand is written from the caller's bytes, without a copy of the operand.
+  // A folded weight that merely reorders one operand is written directly from the caller's bytes, without a copy of
+  // them.
   std::vector<size_t> collecting;
   for (size_t reader : readers) {
     Folded& folded = all_[reader];
@@ -80,8 +81,8 @@ absl::Status FoldedWeights::finish(Executor& executor) {
   return absl::OkStatus();
 }
 
-// Whether the value of an operand must be kept for a weight: other operands of it are still missing, or the operand is
-// small, so that the bundle has a value for it, which a value that was set must override in later computations.
+// Whether a copy of an operand must be kept for a weight: either other operands of the weight are still missing, or the
+// operand is small, in which case later computations would otherwise use the bundle's value of it.
 bool FoldedWeights::is_needed(const Folded& folded, const std::string& operand) {
   const Graph& from = folded.weight->from;
   const std::vector<NodeId> inputs = from.inputs();

@@ -1,6 +1,7 @@
 // Folded weights: weights that a model computes from other weights, their operands, before its first run
-// (compiler/ir/weights/fold_weights.h). Operands are kept until all of a weight are known; then it is computed in
-// double precision, and large operands are freed. Since the last one is not copied, set small ones first.
+// (compiler/ir/weights/fold_weights.h). Operands are kept until all operands of a weight are known; then the weight is
+// computed in double precision, and large operands are freed. The last operand is not copied, so small operands should
+// be set first.
 #pragma once
 
 #include <map>
@@ -28,9 +29,11 @@ class FoldedWeights {
   // shape or size differ from the weight's.
   absl::Status set(const std::string& name, DType dtype, const Shape& shape, std::string_view bytes,
                    Executor& executor);
-  // Ends a series of set(): computes the weights of which only some operands were set anew, if the others are known.
+  // Ends a series of set(): computes the weights of which only some operands were set anew, if the values of the others
+  // are known.
   absl::Status finish(Executor& executor);
-  // Fills the folded weights that have no value, or only some operands, with random numbers, as their own fills say.
+  // Fills every folded weight that has no value, or of which only some operands are set, with random numbers as its own
+  // fill says.
   absl::Status generate(uint64_t seed, Executor& executor);
   // Returns the names of operands that have no value and that a folded weight needs. `begun`: only for weights of which
   // another operand has been set.
@@ -42,10 +45,10 @@ class FoldedWeights {
   struct Folded {
     const FoldedWeight* weight = nullptr;
     int buffer = -1;
-    bool computed = false;      // whether it has a value: small ones have one in the bundle
-    std::set<std::string> set;  // operands that were set since it was last computed
+    bool computed = false;      // whether the weight has a value; the bundle contains those of small weights
+    std::set<std::string> set;  // operands that were set since the weight was last computed
   };
-  // A view of the caller's array.
+  // A reference to the caller's array.
   struct Given {
     DType dtype = DType::f32;
     const char* bytes = nullptr;
@@ -58,8 +61,8 @@ class FoldedWeights {
   static bool is_needed(const Folded& folded, const std::string& operand);
   void forget();
 
-  std::vector<Folded> all_;  // the program's folded weights, in its order
-  // for each operand, the indices of the folded weights that read it
+  std::vector<Folded> all_;  // the program's folded weights, in the program's order
+  // For each operand, the indices of the folded weights that read it.
   std::map<std::string, std::vector<size_t>> operands_;
   std::map<std::string, Array> held_;  // copies of operands that are still needed, by name
 };

@@ -8,8 +8,8 @@
 namespace wl {
 namespace {
 
-// Returns the name of the device to use, such as "cuda:0". `wanted`: this device only; empty: the first that runs the
-// kernels. Unavailable: there is none; the message lists the devices.
+// Returns the name of the device to use, such as "cuda:0". `wanted`: only this device; empty: the first device that
+// runs the kernels. Unavailable: there is no such device; the message lists the devices.
 absl::StatusOr<std::string> choose(const Program& program, const std::string& wanted) {
   const std::string& target = program.kernels[0].source.target;
   const std::string family = target.substr(0, target.find(':'));
@@ -129,7 +129,7 @@ void GpuProgram::bind(int buffer, void* memory) {
   void* const now = memory != nullptr ? memory : own_[buffer];
   if (now == addresses_[buffer]) return;
   addresses_[buffer] = now;
-  graph_ = GpuGraph();  // the captured graph contains the previous address
+  graph_ = GpuGraph();  // the old graph contains the previous address
   runs_ = 0;
 }
 
@@ -138,7 +138,7 @@ absl::Status GpuProgram::launch_all_on(void* stream) const {
   return absl::OkStatus();
 }
 
-// Launches kernel by kernel, not by the captured graph: the caller's stream may be in capture.
+// Launches kernel by kernel and not by the captured graph, because the caller's own stream may be capturing.
 absl::Status GpuProgram::launch_on(void* stream) const {
   WL_RETURN_IF_ERROR(shared_.device->use());
   return launch_all_on(stream);

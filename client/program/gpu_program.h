@@ -23,13 +23,13 @@ struct GpuShared {
   std::map<std::string, std::shared_ptr<GpuBuffer>> weights;  // device memory of each weight, by name
 };
 
-// May be called from any thread, by one at a time. Its Program must outlive it.
+// Any thread may call the functions, but only one at a time. The Program must outlive this object.
 class GpuProgram {
  public:
   // Loads the kernels and allocates device memory. `device`: "cuda:1", or "": the first that runs the kernels.
-  // `shared`: the device and weights of the model, to which this adds what is missing; may be null. A device in it is
-  // used whatever `device` says. Unavailable: there is no such device, or none for these kernels; the message lists the
-  // devices. ResourceExhausted: memory is short.
+  // `shared`: the device and weights of the model, to which this function adds what is missing; may be null. If
+  // `shared` has a device, that one is used, whatever `device` says. Unavailable: there is no such device, or none for
+  // these kernels; the message lists the devices. ResourceExhausted: memory is short.
   static absl::StatusOr<std::unique_ptr<GpuProgram>> load(const Program& program, const std::string& device,
                                                           GpuShared* shared);
 
@@ -37,14 +37,14 @@ class GpuProgram {
   // Copy all bytes of a buffer from host memory (write) or to it (read), and wait.
   absl::Status write(int buffer, const void* from) const;
   absl::Status read(int buffer, void* to) const;
-  // Makes later launches use the caller's device memory for a buffer; null: its own memory again.
+  // Makes later launches use the caller's device memory for a buffer; null: the program's own memory is used again.
   void bind(int buffer, void* memory);
   bool is_bound(int buffer) const { return addresses_[buffer] != own_[buffer]; }
   // Enqueues all steps in a stream of the device's context without waiting.
   absl::Status launch_on(void* stream) const;
   // Enqueues a copy of a buffer to device memory in a stream; without a stream, waits until the copy is complete.
   absl::Status copy(int buffer, void* to, std::optional<void*> stream) const;
-  // Launch all steps, or one, and wait until they are done.
+  // Launch all steps, or one step, and wait for the end.
   absl::Status run();
   absl::Status run_step(int step) const;
   // Returns the ns of each of `repeats` runs by the device's clock, after two untimed ones.
@@ -58,7 +58,7 @@ class GpuProgram {
   absl::Status allocate();
   absl::Status launch(int step, void* stream) const;
   absl::Status launch_all_on(void* stream) const;
-  absl::Status launch_all();  // in this program's stream, by the captured graph if there is one
+  absl::Status launch_all();  // launches all steps in this program's stream, by the captured graph if there is one
 
   const Program* program_ = nullptr;
   GpuShared shared_;

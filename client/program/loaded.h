@@ -14,7 +14,7 @@ namespace wl {
 // Thread-safe.
 class LoadedBundle {
  public:
-  // Loads and verifies the bundle of the first size; program() does so for others. Executors load kernels from the
+  // Loads and verifies the bundle of the first size; program() does so for other sizes. Executors load kernels from the
   // files when they are created, so the files must stay: `hold` is what keeps them, and lives as long as the
   // LoadedBundle. Errors are those of load_bundle().
   static absl::StatusOr<std::shared_ptr<const LoadedBundle>> load(const std::string& folder,
@@ -31,7 +31,7 @@ class LoadedBundle {
   std::vector<Bucket> buckets_;
   std::shared_ptr<const void> hold_;
   mutable std::mutex mutex_;                                      // guards programs_
-  mutable std::vector<std::unique_ptr<const Program>> programs_;  // one per bucket; null: not loaded yet
+  mutable std::vector<std::unique_ptr<const Program>> programs_;  // one program per bucket; null: not loaded yet
 };
 
 }  // namespace wl

@@ -90,7 +90,7 @@ Fill fill_of(const Json& json) {
   return fill;
 }
 
-// Reads the texts of a manifest, and keeps the error of the first one that is not allowed for its kind.
+// Reads texts (names, paths) from a manifest, and keeps the error of the first text that is not allowed for its kind.
 class TextReader {
  public:
   std::string check(std::string value, const std::string& member, TextKind kind, size_t most = 1024) {
@@ -272,7 +272,8 @@ absl::StatusOr<Manifest> parse_manifest(const std::string& text) {
       return invalid("bundle format ", json["format"].get<int64_t>(), " is newer than ", kBundleFormat,
                      ", which this program knows; use a newer warploom");
     }
-    // The digest covers the canonical bytes, and the text must equal them, so that no byte can differ unnoticed.
+    // The digest covers the canonical form of the text. The text must equal that form, so that no byte can differ
+    // unnoticed.
     if (text_of(json) != text) return bundle_changed("manifest.json", "its bytes are not what was written");
     std::string digest = json.at("sha256").get<std::string>();
     json.erase("sha256");

@@ -23,14 +23,14 @@ struct BundleFile {
 };
 struct Manifest {
   int64_t format = kBundleFormat;
-  Program program;  // without graph_text and object_path
+  Program program;  // the program, whose graph_text and object_paths are not set
   std::vector<BundleFile> files;
 };
 
 std::string manifest_text(const Program& program, const std::vector<BundleFile>& files);
 
-// Reads a manifest. InvalidArgument: it has a newer format, or a name or number that is not allowed. DataLoss: its
-// bytes have changed since it was written.
+// Reads a manifest. InvalidArgument: the manifest has a newer format, or a name or number that is not allowed.
+// DataLoss: its bytes have changed since it was written.
 absl::StatusOr<Manifest> parse_manifest(const std::string& text);
 
 // Paths of a kernel's files, relative to the bundle's folder.

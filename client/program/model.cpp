@@ -18,13 +18,13 @@ struct Model::Impl {
   ModelOptions options;
   std::shared_ptr<const LoadedBundle> bundle;
   std::mutex mutex;                                // guards the rest
-  std::vector<std::optional<Executor>> executors;  // one per size, created at its first use; the first with the model
+  std::vector<std::optional<Executor>> executors;  // one per size, created when a size is first used
   Shared shared;
   std::set<std::string> missing;  // weights of the program that have no value
   std::optional<FoldedWeights> folded;
   std::atomic<bool> complete{false};  // whether every weight has a value
 
-  // FailedPrecondition names a weight that has no value.
+  // Returns OK if every weight has a value; otherwise FailedPrecondition, which names a weight without one.
   absl::Status check_complete() const;
   // Ends a series of set(): computes folded weights and updates `complete`.
   absl::Status finish();
@@ -95,7 +95,7 @@ absl::StatusOr<Model> Model::of(std::shared_ptr<const LoadedBundle> bundle, cons
   impl->bundle = std::move(bundle);
   impl->executors.resize(impl->bundle->buckets().size());
   WL_RETURN_IF_ERROR(impl->open(0));
-  // The bundle contains the values of small weights; all others are missing until they are set.
+  // The bundle contains the values of small weights. All other weights are missing until they are set.
   const Program& first = impl->bundle->first();
   impl->folded.emplace(first);
   for (size_t i = 0; i < first.buffers.size(); ++i) {

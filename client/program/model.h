@@ -26,7 +26,7 @@ struct ExecutorOptions;
 struct ModelOptions {
   int threads = 0;          // limit of threads; 0: as many as the kernels were tuned with
   bool pin = false;         // whether to pin the threads to CPUs, including the one that loads the model
-  std::string device = {};  // for GPU bundles: "cuda:1"; empty: the first device that runs the kernels
+  std::string device = {};  // name of the GPU, as "cuda:1"; empty: the first device that runs the kernels
 };
 
 // Thread-safe: every function may be called from any thread at any time. Calls of run() on one Model run one after the
@@ -36,14 +36,15 @@ class Model {
   // Errors are those of load_bundle(). ResourceExhausted: memory is short. Unavailable: the kernels need a GPU that
   // this machine lacks.
   static absl::StatusOr<Model> load(const std::string& folder, const ModelOptions& options = {});
-  // Creates a model with weights of its own from a bundle that other models may share. Errors are those of load(),
-  // except those of the bundle's files.
+  // Creates a model with weights of its own from a bundle that other models may share. Errors are those of load() that
+  // are not about the bundle's files.
   static absl::StatusOr<Model> of(std::shared_ptr<const LoadedBundle> bundle, const ModelOptions& options = {});
   Model(Model&&) noexcept;
   Model& operator=(Model&&) noexcept;
   ~Model();
 
-  // Returns the sizes it was tuned for, at least one: an empty Bind if the graph has no symbolic dimensions.
+  // Returns the sizes for which the model was tuned, at least one: an empty Bind if the graph has no symbolic
+  // dimensions.
   std::vector<Bind> sizes() const;
   // Return inputs and outputs in the graph's order at the given size (an index of sizes()). Weights are not among the
   // inputs.
@@ -51,7 +52,7 @@ class Model {
   std::vector<TensorInfo> weights() const;
   std::vector<TensorInfo> outputs(size_t size = 0) const;
 
-  // Copies the values. InvalidArgument when there is no such weight, or it has another dtype or shape.
+  // Sets a weight to a copy of the values. InvalidArgument: there is no such weight, or its dtype or shape is another.
   absl::Status set_weight(const std::string& name, const Array& value);
   absl::Status set_weight(const std::string& name, DType dtype, const Shape& shape, std::string_view bytes);
   // Sets every weight for which the .onnx, .npz or .npy file, or the folder of .npy files, has a value. ONNX files need
@@ -61,11 +62,11 @@ class Model {
   absl::Status generate_weights(uint64_t seed);
 
   // Computes all outputs, by name. The shapes of the inputs select one of the tuned sizes. InvalidArgument: none fits;
-  // the message lists them. FailedPrecondition names a weight that has no value.
+  // the message lists the sizes. FailedPrecondition names a weight that has no value.
   absl::StatusOr<std::map<std::string, Array>> run(const std::map<std::string, Array>& inputs);
 
-  // Returns the size whose inputs have these shapes. InvalidArgument: no size fits; the message lists them, or for a
-  // model of a single size names the input that does not fit.
+  // Returns the size whose inputs have these shapes. InvalidArgument: no size fits; the message lists the sizes or, for
+  // a model of a single size, names the input that does not fit.
   absl::StatusOr<size_t> size_of(const std::map<std::string, Shape>& shapes) const;
   // Creates another executor at a size, with threads of its own and the weights of this model (replica.h). A GPU is
   // that of this model, whatever `options` say. Errors are those of load(). Weights must not be set while replicas run.

@@ -31,7 +31,7 @@ uint64_t little_endian(std::string_view bytes, size_t at, int count) {
   return value;
 }
 
-// Returns the text after `'key':` in the header's dictionary.
+// Returns the text that follows `'key':` in the header's dictionary.
 std::optional<std::string_view> entry(std::string_view header, std::string_view key) {
   size_t at = header.find(cat("'", key, "':"));
   if (at == std::string_view::npos) return std::nullopt;
@@ -107,7 +107,7 @@ absl::StatusOr<ZipEntry> zip_entry(std::string_view bytes, size_t* at, std::stri
   entry.name = std::string(bytes.substr(*at + 46, name_size));
   std::string_view extra = bytes.substr(*at + 46 + name_size, extra_size);
   if (entry.packed == 0xffffffff || entry.size == 0xffffffff || entry.local == 0xffffffff) {
-    // Zip64: extra field 1 has the numbers that do not fit into 32 bits, in the order of the loop.
+    // Zip64: the extra field with id 1 has the numbers that do not fit into 32 bits, in the order of the loop below.
     while (extra.size() >= 4 && little_endian(extra, 0, 2) != 1) {
       extra.remove_prefix(std::min<size_t>(extra.size(), 4 + little_endian(extra, 2, 2)));
     }
@@ -132,8 +132,8 @@ absl::StatusOr<ZipEntry> zip_entry(std::string_view bytes, size_t* at, std::stri
   return entry;
 }
 
-// Reads the entries of a zip file. Entries that overlap are an error (InvalidArgument): with them, a small file could
-// unpack to any amount of memory.
+// Reads the entries of a zip file. Entries that overlap are an error (InvalidArgument): with such entries, a small file
+// could unpack to any amount of memory.
 absl::StatusOr<std::vector<ZipEntry>> zip_entries(std::string_view bytes, std::string_view name) {
   // The central directory is found from its end record; see PKWARE's APPNOTE 4.3.
   constexpr std::string_view kEnd("PK\x05\x06", 4);

@@ -21,7 +21,7 @@ struct Array {
   std::string bytes;  // row-major elements in little endian
 };
 
-// Reads a .npy file, from any bytes without a crash. `name` begins error messages. InvalidArgument: it is damaged.
+// Reads a .npy file; any bytes are safe. Error messages begin with `name`. InvalidArgument: the file is damaged.
 // Unimplemented: Fortran order, big endian, or another type of elements.
 absl::StatusOr<Array> parse_npy(std::string_view bytes, std::string_view name);
 std::string npy_bytes(DType dtype, const std::vector<int64_t>& shape, std::string_view bytes);

@@ -20,16 +20,16 @@ struct ProgramBuffer {
   DType dtype = DType::f32;
   Shape shape;
   Place place = Place::kArena;
-  int64_t offset = 0;   // offset in bytes in the arena, for kArena
-  Fill fill;            // kInput: how it is generated when no data are given
-  uint64_t stream = 0;  // generator stream of the values, for kInput
+  int64_t offset = 0;   // offset in bytes in the arena; kArena only
+  Fill fill;            // how values are generated when no data are given; kInput only
+  uint64_t stream = 0;  // number of the generator's stream for the values; kInput only
   int64_t bytes() const { return elements(shape) * size_of(dtype); }
 };
 
 struct ProgramKernel {
-  std::string key;    // problem key of the group it was tuned for
+  std::string key;    // problem key of the group that the kernel was tuned for
   std::string plan;   // plan text of the kernel
-  std::string graph;  // canonical text of that group, which the kernel computes from its inputs
+  std::string graph;  // canonical text of that group, which the kernel computes
   Source source;
   int inputs = 0, outputs = 0;  // numbers of input and output arguments; inputs come first
   std::string object;           // bytes of the shared object; empty in a program loaded from disk
@@ -43,7 +43,7 @@ struct ProgramStep {
 
 struct ProgramOutput {
   std::string name;
-  int buffer = 0;  // may also be the buffer of another output or of an input
+  int buffer = 0;  // number of a buffer, which may also be that of another output or of an input
 };
 
 struct Program {
@@ -52,7 +52,7 @@ struct Program {
   std::string target, device, fingerprint;
   std::map<std::string, int64_t> bind;  // extents of symbolic dimensions, by name
   std::vector<std::string> weights;     // names of the inputs that are weights, including folded ones
-  std::vector<FoldedWeight> folded;     // how to compute the folded ones from other weights
+  std::vector<FoldedWeight> folded;     // how folded weights are computed from other weights
   std::vector<ProgramBuffer> buffers;
   std::vector<ProgramOutput> outputs;
   std::vector<ProgramKernel> kernels;  // each distinct kernel once, used by any number of steps

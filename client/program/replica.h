@@ -15,11 +15,11 @@ class Replica {
  public:
   const Program& program() const { return executor_.program(); }
   int threads() const { return executor_.threads(); }
-  // As Executor::bind(). Memory that is bound to different buffers must not overlap.
+  // Binds a buffer to memory as Executor::bind() does. Memory of different buffers must not overlap.
   bool bind(int buffer, void* memory) { return executor_.bind(buffer, memory); }
   // Returns the host memory from which a run reads an input, or to which it writes an output.
   void* data(int buffer) const { return executor_.data(buffer); }
-  // As Executor::needs_gpu(), bind_device() and copy_on_device().
+  // These functions do what the functions of Executor with the same names do.
   absl::Status needs_gpu() const { return executor_.needs_gpu(); }
   absl::Status bind_device(int buffer, void* memory) { return executor_.bind_device(buffer, memory); }
   absl::Status copy_on_device(int buffer, void* to, std::optional<void*> stream) const {
@@ -27,11 +27,11 @@ class Replica {
   }
   // Computes the outputs from the inputs. FailedPrecondition names a weight that has no value.
   absl::Status run();
-  // Enqueues the kernels in a stream of the GPU, as Executor::launch(). Errors are those of run().
+  // Enqueues the kernels in a stream of the GPU, as Executor::launch() does. Errors are those of run().
   absl::Status launch(void* stream);
 
  private:
-  // OK if every weight has a value; otherwise FailedPrecondition.
+  // Returns OK if every weight has a value; otherwise FailedPrecondition.
   absl::Status check_weights() const;
   friend class Model;
   Replica(std::shared_ptr<Model::Impl> model, Executor executor)

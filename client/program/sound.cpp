@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::string_view kPlaceNames[] = {"input", "output", "intermediate"};
 
-// Whether two fills generate the same values of a dtype: only the members that apply to the dtype are compared.
+// Whether two fills generate the same values of a dtype. Only members that matter for the dtype are compared.
 bool same_fill(const Fill& a, const Fill& b, DType dtype) {
   if (!a.literal.empty() || !b.literal.empty()) return a.literal == b.literal;
   if (dtype == DType::b1) return true;
@@ -40,11 +40,11 @@ absl::Status inputs_fit(const Program& program, const Graph& whole) {
   return invalid("the program has ", found.size(), " inputs, its graph ", inputs.size());
 }
 
-// Checks that each output lies where the graph has it: in the buffer of its name, or in that of an input or another
-// output with the same value.
+// Checks that each output is in the buffer that the graph implies: the one of its own name, or that of an input or
+// another output with the same value.
 absl::Status outputs_are_placed(const Program& program, const Graph& graph) {
   std::map<int, NodeId> value_in;  // by buffer
-  std::set<int> named;             // buffers that are named like one of their outputs, or are inputs
+  std::set<int> named;             // buffers that are inputs, or have the name of one of their outputs
   for (size_t o = 0; o < graph.outputs.size(); ++o) {
     const ProgramOutput& output = program.outputs[o];
     const ProgramBuffer& buffer = program.buffers[output.buffer];
@@ -76,12 +76,12 @@ absl::Status outputs_fit(const Program& program, const Graph& whole) {
   }
   const absl::Status placed = outputs_are_placed(program, whole);
   if (placed.ok()) return placed;
-  // Outputs whose values become one node only when the graph is simplified may share a buffer too.
+  // If simplifying the graph merges the values of several outputs into one node, these outputs may also share a buffer.
   WL_ASSIGN_OR_RETURN(const Graph simple, simplify(whole));
   return outputs_are_placed(program, simple).ok() ? absl::OkStatus() : placed;
 }
 
-// The arguments of a kernel, from its graph: inputs, then outputs.
+// The arguments of a kernel by its graph: first the inputs, then the outputs.
 struct Arguments {
   int inputs = 0;
   std::vector<TensorInfo> all;

@@ -11,7 +11,7 @@ namespace wl {
 
 // Compares calls with the graphs of their kernels, and inputs and outputs with the whole graph. InvalidArgument, with
 // the call and the argument: they differ in number, dtype or number of elements (not in shape: a kernel may serve
-// several); a result is another argument of the same call too; or the graph has another hash than the program says.
+// several); a result is also another argument of the same call; or the graph has another hash than the program says.
 absl::Status check_sound(const Program& program);
 
 // Returns the comments at the end of a kernel's source in a bundle: how it is launched, and on which buffers.

@@ -16,8 +16,8 @@ using ArrayVisitor =
 // A reader of ONNX files: visit_onnx() (client/onnx_weights/visit.h) or visit_onnx_lazily() (client/c/onnx.h).
 using OnnxReader = absl::Status (*)(const std::string& path, const ArrayVisitor& visit);
 
-// Calls `visit` once for every array. The bytes it gets are valid during the call. Errors are those of parse_npy(), of
-// `onnx` (Unimplemented if that is null and the file is ONNX) or of `visit`.
+// Calls `visit` once for every array. The bytes that `visit` gets are valid during its call. Errors are those of
+// parse_npy(), of `onnx` (Unimplemented if that is null and the file is ONNX) or of `visit`.
 absl::Status visit_arrays(const std::string& path, const ArrayVisitor& visit, OnnxReader onnx = nullptr);
 
 }  // namespace wl

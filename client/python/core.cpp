@@ -24,7 +24,7 @@ using Taken = nb::ndarray<nb::c_contig, nb::device::cpu>;
 struct Element {
   warploom_dtype dtype;
   nb::dlpack::dtype as;
-  nb::dlpack::dtype in_numpy;  // unsigned integers for bf16 and 8-bit floats, which NumPy does not have
+  nb::dlpack::dtype in_numpy;  // NumPy's type; an unsigned integer for bf16 and 8-bit floats, which NumPy lacks
 };
 
 constexpr nb::dlpack::dtype type(nb::dlpack::dtype_code code, uint8_t bits) {
@@ -36,7 +36,7 @@ constexpr Element element(warploom_dtype dtype, Code code, uint8_t bits, bool nu
   return {dtype, type(code, bits), numpy ? type(code, bits) : type(Code::UInt, bits)};
 }
 
-// In the order of the numbers of warploom_dtype, which begin at 1.
+// The rows are in the order of the numbers of warploom_dtype, which begin at 1.
 constexpr Element kElements[] = {
     element(WARPLOOM_F64, Code::Float, 64),  element(WARPLOOM_F32, Code::Float, 32),
     element(WARPLOOM_F16, Code::Float, 16),  element(WARPLOOM_BF16, Code::Bfloat, 16, false),
@@ -78,11 +78,11 @@ void check_array(const Array& array, const warploom::Tensor& tensor) {
                                                        type_text(name_of(array.dtype()), shape));
 }
 
-// An executor, what it is bound to, and the model's tensors at its size.
+// An executor, the arrays that are bound to it, and the tensors of the model at the executor's size.
 struct Run {
   warploom::Executor executor;
   std::vector<warploom::Tensor> inputs, outputs;
-  // The arrays that are bound, which this keeps alive.
+  // The bound arrays, which stay alive because they are kept here.
   std::vector<std::optional<Given>> given;
   std::vector<std::optional<Taken>> taken;
 };
@@ -94,8 +94,8 @@ const warploom::Tensor& at(const std::vector<warploom::Tensor>& tensors, size_t 
   return tensors[index];
 }
 
-// Binds a tensor to an array by calling `to`, and keeps the array alive in `held`. Without an array, the executor's own
-// memory is used again. Throws if the array has another dtype or shape than the tensor.
+// Binds a tensor to an array by the function `to`, and keeps the array alive in `held`. Without an array, the
+// executor's own memory is used again. Throws if the array's dtype or shape is not the tensor's.
 template <typename Array, typename Bind>
 void bind(const warploom::Tensor& tensor, std::vector<std::optional<Array>>& held, size_t index,
           std::optional<Array> array, const Bind& to) {
@@ -104,8 +104,8 @@ void bind(const warploom::Tensor& tensor, std::vector<std::optional<Array>>& hel
   held[index] = std::move(array);
 }
 
-// Runs with inputs and outputs at these addresses, and unbinds them afterwards. The caller guarantees that the memory
-// at each is a contiguous row-major array of the tensor's dtype and shape, which is not checked.
+// Runs with inputs and outputs at these addresses, and unbinds the memory afterwards. The caller guarantees that the
+// memory at each address is a contiguous row-major array of the tensor's dtype and shape, which is not checked.
 void run_at(Run& run, const std::vector<uintptr_t>& inputs, const std::vector<uintptr_t>& outputs) {
   if (inputs.size() != run.inputs.size() || outputs.size() != run.outputs.size())
     throw warploom::Error(WARPLOOM_INVALID_ARGUMENT,
@@ -248,7 +248,8 @@ void define_executor(nb::module_& m) {
       .def("run_at", &run_at, "inputs"_a, "outputs"_a, nb::call_guard<nb::gil_scoped_release>());
 }
 
-// Multiplies to 128 bits and returns the exclusive or of the two halves. Every bit of it depends on both factors.
+// Multiplies to 128 bits and returns the exclusive or of the two halves. Every bit of the result depends on both
+// factors.
 uint64_t fold(uint64_t a, uint64_t b) {
   __extension__ using Wide = unsigned __int128;
   const Wide product = static_cast<Wide>(a) * b;
@@ -263,7 +264,7 @@ uint64_t word_at(const unsigned char* at) {
 
 // Returns a 64-bit hash of some bytes, in the manner of wyhash.
 uint64_t mark_of(const unsigned char* at, size_t bytes) {
-  constexpr uint64_t kOdd = 0xa0761d6478bd642f;  // a constant of wyhash, as the following ones
+  constexpr uint64_t kOdd = 0xa0761d6478bd642f;  // this and the following numbers are constants of wyhash
   uint64_t lanes[4] = {0xe7037ed1a0b428db, 0x8ebc6af09c88c6e3, 0x589965cc75374cc3, 0x1d8e4e27c47d124f};
   const uint64_t length = bytes;
   for (; bytes >= 64; at += 64, bytes -= 64)  // the four lanes are independent, so the CPU computes them in parallel

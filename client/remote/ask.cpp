@@ -18,7 +18,7 @@ namespace {
 
 using Clock = std::chrono::system_clock;
 
-// The time that each kernel adds to the limit for kernels of the store, and the limit of one call.
+// The time that each kernel adds to the limit for kernels of the store; and the time limit of one call.
 constexpr std::chrono::seconds kEachArrives{1}, kCallPatience{120};
 
 absl::StatusOr<Service> service_at(const CoordinatorAddress& address, std::stop_token stop) {
@@ -34,7 +34,8 @@ absl::StatusOr<Service> service_at(const CoordinatorAddress& address, std::stop_
   return service.limited(kCallPatience, std::move(stop), Clock::now() + address.patience);
 }
 
-// Returns a finished job for the graph. A search has no time limit; for kernels of the store, address.patience is one.
+// Returns a finished job for the graph. There is no time limit for a search; for kernels of the store, the limit is
+// address.patience.
 absl::StatusOr<Job> job_for(Service& service, const CoordinatorAddress& address, const BundleRequest& request,
                             const GraphFile& file, std::stop_token stop) {
   TuneOptions options;
@@ -71,7 +72,7 @@ JobResult result_of(const KernelRecord& record, const GraphFile& file) {
     const BufferSpec& buffer = record.problem.buffers[i];
     const int number = static_cast<int>(i);
     const bool known = buffer.output ? result.outputs.size() < file.graph.outputs.size() : i < inputs.size();
-    if (!known) break;  // fetch_program() and lay_out() refuse what does not fit the graph
+    if (!known) break;  // fetch_program() and lay_out() refuse buffers that do not fit the graph
     const std::string& name =
         buffer.output ? file.graph.outputs[result.outputs.size()].name : file.graph.nodes[inputs[i]].text;
     result.buffers.push_back(

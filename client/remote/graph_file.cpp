@@ -110,7 +110,7 @@ absl::StatusOr<Program> fetch_program(Service& service, const FetchObject& objec
   std::vector<std::string> digests;
   for (const GroupResult& group : result.groups) digests.push_back(group.record_digest);
   WL_ASSIGN_OR_RETURN(std::vector<KernelRecord> records, service.get_records(digests));
-  // Equal kernels of several groups become one.
+  // If several groups have the same kernel, the program contains it once.
   std::map<std::string, int> by_entry;
   std::vector<int> kernel_of;
   for (size_t i = 0; i < records.size(); ++i) {

@@ -16,21 +16,21 @@ struct GraphFile {
   Graph graph;
   std::string text;                     // canonical text of the graph
   std::vector<std::string> weights;     // names of the inputs that are weights, including folded ones
-  std::vector<FoldedWeight> folded;     // how to compute the folded ones from other weights
+  std::vector<FoldedWeight> folded;     // how folded weights are computed from other weights
   std::string label;                    // the file's name without its folder
   std::map<std::string, int64_t> bind;  // extents given to the symbolic dimensions, by name
 };
 
-// Reads an .onnx file or canonical text (.graph, or a file that begins like it). `bind`: extents of symbolic
-// dimensions. `panels`: widths, in columns, of the panels in which weights of products may be stored (panels_for());
-// empty: weights keep their order. `weights`: names of the inputs of canonical text that are weights, which the text
-// does not say. `tf32`: products of f32 may round factors to tf32. Error messages name the file.
+// Reads an .onnx file or canonical text (a .graph file, or one that begins like canonical text). `bind`: extents of
+// symbolic dimensions. `panels`: widths, in columns, of the panels in which weights of products may be stored
+// (panels_for()); empty: weights keep their order. `weights`: names of those inputs that are weights, which canonical
+// text does not say. `tf32`: products of f32 may round factors to tf32. Error messages name the file.
 absl::StatusOr<GraphFile> read_graph(const std::string& path, const std::map<std::string, int64_t>& bind,
                                      const std::vector<int64_t>& panels, const std::vector<std::string>& weights = {},
                                      bool tf32 = false);
 
-// Returns the widths of panels for read_graph() on a target; for "cpu", a CPU that is not known yet, those of AVX-512.
-// Empty if there is no such target.
+// Returns the widths of panels for read_graph() on a target; for "cpu" (a CPU that is not known yet), those of AVX-512.
+// Empty: there is no such target.
 std::vector<int64_t> panels_for(const std::string& target);
 
 // A function that returns the compiled object of a record.

@@ -10,7 +10,8 @@ namespace {
 
 using SteadyClock = std::chrono::steady_clock;
 
-// Time until the first message. Each later pause is kGrowth - 1 times the time waited so far, but kMost at most.
+// kFirst is the time until the first message. Each later pause is kGrowth - 1 times the time waited so far, but at most
+// kMost.
 constexpr auto kFirst = std::chrono::seconds(3), kMost = std::chrono::seconds(60);
 constexpr int kGrowth = 3;
 constexpr size_t kMostNamed = 8;

@@ -21,15 +21,15 @@ struct LonelyOptions {
 
 class Lonely {
  public:
-  // `service` must outlive it.
+  // `service` must outlive the object.
   Lonely(Service* service, LonelyOptions options);
   ~Lonely();
   Lonely(const Lonely&) = delete;
   Lonely& operator=(const Lonely&) = delete;
 
-  void seen(const Job& job);  // is to be called with each state of the job, on any thread
+  void seen(const Job& job);  // must be called with each state of the job; any thread may do so
   bool gave_up() const;
-  std::string message() const;  // for which target no worker is there, and which workers are; asks the coordinator
+  std::string message() const;  // says for which target no worker is there, and which workers are; asks the coordinator
 
  private:
   void watch();
@@ -39,12 +39,13 @@ class Lonely {
   mutable std::mutex mutex_;  // guards the rest
   std::condition_variable changed_;
   std::string target_;
-  bool alone_ = false, over_ = false, gave_up_ = false;  // no worker serves the job; the thread is to end; it gave up
+  bool alone_ = false, over_ = false, gave_up_ = false;  // no worker serves the job; the thread must end; limit reached
   std::chrono::steady_clock::time_point since_;          // when alone_ changed
   std::thread thread_;
 };
 
-// Describes the workers of a fleet: "2 workers are there: node1 (cpu:avx2), node2 (cuda:sm_90, lost)". Pure, for tests.
+// Describes the workers of a fleet: "2 workers are there: node1 (cpu:avx2), node2 (cuda:sm_90, lost)". The function is
+// pure, for tests.
 std::string workers_text(const std::vector<WorkerSummary>& workers);
 
 }  // namespace wl

@@ -77,7 +77,7 @@ absl::StatusOr<std::vector<RecordSummary>> Service::list_records(int most, const
     request.set_page_size(std::min(1000, most - static_cast<int>(rows.size())));
     WL_ASSIGN_OR_RETURN(v1::ListKernelsResponse page, call(*stub, peer_, &v1::KernelStore::Stub::ListKernels, request));
     for (const v1::KernelSummary& message : page.kernels()) {
-      if (!message.key().starts_with(key_prefix)) continue;  // an older coordinator lists all
+      if (!message.key().starts_with(key_prefix)) continue;  // an older coordinator lists all keys
       rows.push_back({message.key(), message.digest(), message.environment(), message.target(), message.device(),
                       message.plan(), message.ops(), message.best_ns(), message.default_ns(), message.created_unix_ms(),
                       message.pinned(), message.measured_by(), message.confirmed_by(), message.team(), message.name()});
@@ -94,7 +94,7 @@ bool may_be_key(const std::string& text) {
 
 absl::StatusOr<std::string> Service::whole_key(const std::string& digits) {
   if (!may_be_key(digits) || digits.size() == kDigestDigits) return digits;
-  constexpr int kMostLooked = 1000;  // a key has a record for every environment
+  constexpr int kMostLooked = 1000;  // largest number of records to look at, since a key has one for every environment
   WL_ASSIGN_OR_RETURN(const std::vector<RecordSummary> found, list_records(kMostLooked, digits));
   if (found.empty()) return absl::NotFoundError(cat("no stored kernel has a key that begins with ", digits));
   for (const RecordSummary& record : found)

@@ -209,7 +209,8 @@ absl::Status why_no_result(const Job& job) {
   switch (job.state) {
     case JobState::kFailed:
       if (job.error.ok()) return absl::InternalError("the job failed without a reason");
-      // NotFound means here that no correct kernel was found; as a command's result it would mean a missing record.
+      // Here, NotFound means that no correct kernel was found. As the result of a command, it would mean a missing
+      // record.
       if (absl::IsNotFound(job.error)) return absl::FailedPreconditionError(job.error.message());
       return job.error;
     case JobState::kCancelled:

@@ -25,7 +25,8 @@ std::set<std::string> cached_keys(const Job& job);
 // Returns where a group's record came from: "cached" if its key is in `cached`, otherwise GroupResult::source.
 std::string source_of(const Job& job, const GroupResult& group, const std::set<std::string>& cached);
 
-// The report of one graph at one size. reports_json() returns a single report as it is, and several as one with a list.
+// The report of one graph at one size. reports_json() returns a single report unchanged, and several as one report with
+// a list.
 struct SizedReport {
   Bind bind;
   std::string report;

@@ -9,7 +9,7 @@
 namespace wl {
 namespace {
 
-constexpr auto kPatience = std::chrono::minutes(10);  // all records of a store are looked at
+constexpr auto kPatience = std::chrono::minutes(10);  // limit of a call, which looks at all records of a store
 constexpr int kPage = 1000;
 
 }  // namespace

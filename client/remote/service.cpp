@@ -21,14 +21,15 @@ namespace {
 using Clock = std::chrono::system_clock;
 constexpr auto kFirstRetry = std::chrono::milliseconds(100), kLastRetry = std::chrono::milliseconds(2000);
 
-// InvalidArgument: a graph's text is too large for a message. gRPC's own error would not say what to do.
+// Checks the size of a graph's text. InvalidArgument: the text is too large for a message; gRPC's own error would not
+// say what to do.
 absl::Status fits_message(const std::string& graph) {
   if (graph.size() <= kMostGraph) return absl::OkStatus();
   return invalid("graph: expected at most ", kMostGraph, " bytes as text, found ", graph.size(),
                  "; cut it into smaller graphs");
 }
 
-// Appends one message of the stream that answers Inspect.
+// Appends one message of Inspect's stream of answers to `out`.
 absl::Status add_part(v1::InspectResponse part, Inspection& out) {
   WL_RETURN_IF_ERROR(check_fields(part));
   out.graph += part.graph();
@@ -125,7 +126,7 @@ absl::StatusOr<Job> Service::watch_job(const std::string& name, const std::funct
   Backoff backoff(kFirstRetry, kLastRetry);
   uint64_t version = 0;
   bool lost = false;
-  Clock::time_point give_up;  // when to give up; valid while lost
+  Clock::time_point give_up;  // when to give up; valid while `lost` is true
   for (;;) {
     grpc::ClientContext context;
     if (limits.until) context.set_deadline(*limits.until);
@@ -142,7 +143,7 @@ absl::StatusOr<Job> Service::watch_job(const std::string& name, const std::funct
       wrong = job.status();
       if (!wrong.ok()) break;
       if (std::exchange(lost, false)) on_lost(false);
-      // The delay starts anew only after progress, not if the coordinator repeats the same state.
+      // The growing delay is reset only after progress, not if the coordinator repeats the same state.
       if (job->version != version) backoff.reset();
       version = job->version;
       on_change(*job);
@@ -153,11 +154,11 @@ absl::StatusOr<Job> Service::watch_job(const std::string& name, const std::funct
     if (!wrong.ok()) return answer_error(wrong, peer_.where);
     if (last && is_done(last->state)) return *std::move(last);
     if (limits.stop.stop_requested()) return absl::CancelledError(cat("job ", name, " is no longer awaited"));
-    // The stream's only deadline is limits.until.
+    // The stream has no deadline but limits.until.
     if (absl::IsDeadlineExceeded(status) && !lost)
       return absl::DeadlineExceededError(cat("job ", name, " at ", peer_.where, " is not done in time"));
     if (!status.ok() && !absl::IsUnavailable(status) && !absl::IsDeadlineExceeded(status)) return status;
-    // The stream ended early since the coordinator stopped or restarted. The job stays in its store.
+    // The stream ended early, because the coordinator stopped or restarted. The coordinator's store still has the job.
     const auto now = Clock::now();
     if (!std::exchange(lost, true)) {
       give_up = now + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(limits.patience_s));

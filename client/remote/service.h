@@ -26,7 +26,7 @@ class SeenGenerations;
 
 struct InspectedGroup {
   std::string key, graph, plan;
-  std::string space;   // for the stages "space" and "plan"
+  std::string space;   // the group's space; for the stages "space" and "plan" of inspection
   std::string kernel;  // for stage "kernel"
   int64_t count = 0;
   bool tuned = false;  // whether the plan is that of a result or of the store, not the default schedule
@@ -35,16 +35,16 @@ struct InspectedGroup {
 struct Inspection {
   std::string graph;  // canonical text of the simplified graph
   std::vector<InspectedGroup> groups;
-  std::string why, picture;  // explanation and picture of the cover, if they were requested
+  std::string why, picture;  // explanation and picture of the cover; empty unless requested
 };
 
 // A lease that a worker holds.
 struct LeaseSummary {
   std::string target;
   std::string step;    // "compile", "check" or "measure"; empty: not known yet
-  int64_t phase = 0;   // search, promotion or confirmation, as in Batch
-  int candidates = 0;  // number of candidates in its batch
-  double seconds = 0;  // time since it was given out
+  int64_t phase = 0;   // number of the phase (search, promotion or confirmation), as in Batch
+  int candidates = 0;  // number of candidates in the leased batch
+  double seconds = 0;  // time since the lease was given out
 };
 
 struct WorkerSummary {
@@ -54,7 +54,7 @@ struct WorkerSummary {
   bool alive = false;
   int64_t last_seen_unix_ms = 0;
   int leases = 0;
-  std::string team;  // the only team that it measures for; empty: for all
+  std::string team;  // the only team that the worker measures for; empty: for all
   std::vector<LeaseSummary> doing = {};
 };
 
@@ -65,11 +65,11 @@ struct RecordSummary {
   int64_t created_unix_ms = 0;
   bool pinned = false;
   std::string measured_by, confirmed_by;
-  std::string team;  // empty: it is shared
-  std::string name;  // describe_group() of its group
+  std::string team;  // team that the record belongs to; empty: all share it
+  std::string name;  // description of the record's group (describe_group())
 };
 
-// Whether a text may stand for a key: six hexadecimal digits or more, of which a key has 64.
+// Whether a text may be the beginning of a key: six or more hexadecimal digits (a whole key has 64).
 bool may_be_key(const std::string& text);
 
 // What a coordinator says about itself.
@@ -79,28 +79,28 @@ struct ServerSummary {
   int64_t schema_version = 0;
   std::string store, sqlite_version;
   bool draining = false;
-  std::string signing_key;                     // public key that it signs records with; empty: it signs none
+  std::string signing_key;                     // the coordinator's public key for signing; empty: it signs no records
   int64_t heap_bytes = 0, resident_bytes = 0;  // 0: not known
-  std::string upstream, upstream_problem;      // address of its upstream, and why it cannot be asked now; empty: none
+  std::string upstream, upstream_problem;      // address of the upstream, and why it cannot be asked now; empty: none
 };
 
 struct WatchLimits {
   double patience_s = 60;  // seconds to wait for a coordinator that cannot be reached, each time that this happens
-  // When to stop waiting although the job is not done; absent: never.
+  // The time at which to stop waiting even if the job is not done; absent: never.
   std::optional<std::chrono::system_clock::time_point> until = {};
   std::stop_token stop = {};  // a stop request ends the waiting at once, not the job
 };
 
 // The coordinator that a Service calls, and the limits of its calls.
 struct Peer {
-  std::string where;  // its name in error messages
+  std::string where;  // name of the coordinator in error messages
   DialOptions dialled = {};
-  std::vector<Signer> signers = {};  // one of them must have signed a record; empty: records need no signature
+  std::vector<Signer> signers = {};  // a record must be signed by one of these; empty: no signature is needed
   // The generations of records that were seen before; null: generations are not checked.
   std::shared_ptr<SeenGenerations> seen = {};
-  std::chrono::seconds patience = std::chrono::seconds(120);  // limit of a call that has none of its own
+  std::chrono::seconds patience = std::chrono::seconds(120);  // time limit of a call that has none of its own
   std::stop_token stop = {};                                  // a stop request ends calls at once, with Cancelled
-  // When all calls end; absent: never. A limit of each call would not bound a sequence of them.
+  // The time at which all calls end; absent: never. A limit of each call would not bound a sequence of calls.
   std::optional<std::chrono::system_clock::time_point> until = {};
 
   // Returns the deadline of a call that begins now and may take `allowed`.
@@ -110,7 +110,7 @@ struct Peer {
   }
 };
 
-// Converts the status of a call; an error says what it means and what to do.
+// Converts the status of a call; the message of an error says what the error means and what to do.
 absl::Status status_of(const grpc::Status& status, const Peer& peer);
 
 // Every call returns the coordinator's error, or Unavailable with the address when it cannot be reached. Safe to use
@@ -121,8 +121,8 @@ class Service {
   // Connects to "HOST:PORT" or "unix:PATH" at the first call.
   static absl::StatusOr<Service> at(const std::string& address, const DialOptions& options,
                                     std::vector<Signer> signers = {});
-  // Waits until the coordinator is connected, but no longer than `patience`: one that was started a moment ago, as in a
-  // script, does not listen yet. If it stays unreachable, the next call returns the error.
+  // Waits until the coordinator is connected, but no longer than `patience`: a coordinator that a script has just
+  // started does not listen yet. If the coordinator stays unreachable, the next call returns the error.
   void await_connection(std::chrono::milliseconds patience) const;
   // Returns a Service for the same coordinator with another Peer::patience, Peer::stop and Peer::until.
   Service limited(std::chrono::seconds patience, std::stop_token stop,
@@ -140,33 +140,33 @@ class Service {
   // job's trace id.
   absl::StatusOr<Job> create_job(const std::string& request_id, const std::string& graph, const TuneOptions& options,
                                  const std::string& label, const std::string& trace);
-  // Calls on_change with every state of the job until it is done, and returns the last. If the coordinator cannot be
-  // reached, tries again with growing delays, and calls on_lost with true, and with false when it is back. Unavailable:
-  // it did not come back in time. DeadlineExceeded: it is there, but the job is not done by limits.until. Cancelled:
-  // limits.stop was requested.
+  // Calls on_change with every state of the job until it is done, and returns the last state. If the coordinator cannot
+  // be reached, tries again with growing delays, and calls on_lost with true, and with false when it is back.
+  // Unavailable: the coordinator did not come back in time. DeadlineExceeded: the coordinator is there, but the job is
+  // not done by limits.until. Cancelled: limits.stop was requested.
   absl::StatusOr<Job> watch_job(const std::string& name, const std::function<void(const Job&)>& on_change,
                                 const std::function<void(bool lost)>& on_lost, const WatchLimits& limits = {});
   absl::StatusOr<Job> get_job(const std::string& name);
-  // DeadlineExceeded when there is no answer within `patience`.
+  // Cancels a job. DeadlineExceeded: there is no answer within `patience`.
   absl::StatusOr<Job> cancel_job(const std::string& name, std::chrono::seconds patience = std::chrono::seconds(120));
   // Returns jobs without their results, newest first. `unfinished`: only those that are not done.
   absl::StatusOr<std::vector<Job>> list_jobs(int most, bool unfinished = false);
 
   absl::StatusOr<Inspection> inspect(const std::string& graph, const TuneOptions& options, const std::string& stage,
                                      bool simplify_only, bool why = false);
-  // Inspects the kernels that a result launches, without a new plan of its graph. DataLoss also: the coordinator is of
-  // a version that only inspects graphs.
+  // Inspects the kernels that a result launches, without a new plan of its graph. DataLoss can also mean that the
+  // coordinator's version inspects only graphs.
   absl::StatusOr<Inspection> inspect(const JobResult& result, const std::string& stage, bool why);
 
-  // NotFound: the coordinator's store has no record of the key. For all records: DataLoss or PermissionDenied if its
-  // signature (proto/trust/signing.h) or its generation (client/remote/seen.h) forbids its use.
+  // Returns the record of a key. NotFound: the coordinator's store has none. DataLoss or PermissionDenied, here and
+  // below: the record's signature (proto/trust/signing.h) or its generation (client/remote/seen.h) forbids its use.
   absl::StatusOr<KernelRecord> get_record(const std::string& key);
   // Returns records in the order of the digests; NotFound when the store lacks one.
   absl::StatusOr<std::vector<KernelRecord>> get_records(const std::vector<std::string>& digests);
-  // The newest first; only those whose key begins with `key_prefix`.
+  // Returns the newest records first; only those whose key begins with `key_prefix`.
   absl::StatusOr<std::vector<RecordSummary>> list_records(int most, const std::string& key_prefix = "");
   // Returns the key of stored kernels that begins with `digits`. A whole key, or a text for which may_be_key() is
-  // false, is returned as it is. NotFound: no key begins so; InvalidArgument: several do.
+  // false, is returned as it is. NotFound: no key begins with `digits`; InvalidArgument: several keys do.
   absl::StatusOr<std::string> whole_key(const std::string& digits);
   // Returns the bytes whose SHA-256 is the digest.
   absl::StatusOr<std::string> get_blob(const std::string& digest);
@@ -193,16 +193,17 @@ class Service {
   // limits of the store are. Returns their number; NotFound: there are none.
   absl::StatusOr<int64_t> set_pinned(const std::string& key_or_digest, bool pinned);
 
-  // Verifies kernels again that were made with other compilers or another driver (reverify.cpp).
-  // `target`: only of this target or family; `again`: also those whose verification failed or was cancelled. Returns
-  // the names of the new jobs.
+  // Verifies kernels again that were made with other compilers or another driver (reverify.cpp). `target`: only kernels
+  // of this target or family; `again`: also kernels whose verification failed or was cancelled. Returns the names of
+  // the new jobs.
   absl::StatusOr<std::vector<std::string>> reverify(const std::string& target, bool again);
   struct Reverification {
     std::string job, digest, key, environment_before, environment, outcome, plan_before, plan;
     double before_ns = 0, ns = 0;
     std::string message;
   };
-  // Returns the outcomes of such verifications, those of the newest jobs first. `job`: of this job only; empty: of all.
+  // Returns the outcomes of repeated verifications, those of the newest jobs first. `job`: only those of this job;
+  // empty: of all jobs.
   absl::StatusOr<std::vector<Reverification>> list_reverified(const std::string& job, int most);
 
  private:

@@ -15,7 +15,7 @@ namespace wl {
 // on it, or the embedded worker made it.
 std::string doubt_about(const KernelRecord& record, const std::vector<Signer>& signers);
 
-// Whether doubt_about() would have a reason, from a result alone and without signatures; for reports.
+// Whether doubt_about() would have a reason for doubt, judged by a result alone and without signatures; for reports.
 bool is_doubted(const GroupResult& group);
 
 }  // namespace wl

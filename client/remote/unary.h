@@ -13,7 +13,7 @@
 
 namespace wl {
 
-// Converts the error of reading an answer to DataLoss: the coordinator made it, not the user.
+// Converts the error of reading an answer to DataLoss, because the coordinator made the answer, not the user.
 inline absl::Status answer_error(const absl::Status& status, const std::string& where) {
   return absl::DataLossError(cat("the answer of ", where, " cannot be used: ", std::string(status.message())));
 }

@@ -40,8 +40,8 @@ namespace {
 
 using Clock = std::chrono::system_clock;
 constexpr auto kPatience = std::chrono::seconds(60);   // how long a job's creation is retried without a coordinator
-constexpr auto kPlanning = std::chrono::seconds(120);  // limit of a call: the coordinator plans a job while it lasts
-constexpr int kMostAgain = 100;                        // limit of earlier jobs of a run that ended without a result
+constexpr auto kPlanning = std::chrono::seconds(120);  // time limit of one call; creating a job includes planning it
+constexpr int kMostAgain = 100;                        // number of attempts at a job that may end without a result
 constexpr auto kFirstRetry = std::chrono::milliseconds(100), kLastRetry = std::chrono::milliseconds(2000);
 
 // The file with the id of a batch that is not done, locked (flock) while the batch runs.
@@ -61,7 +61,7 @@ class Unfinished {
       out.id_.assign(id, sizeof id);
       return out;
     }
-    // The file is new, or its batch ended before it created a job.
+    // The file has no id yet, because it is new or its batch ended before it created a job.
     out.id_ = new_request_id();
     if (::pwrite(out.fd_, out.id_.data(), kIdSize, 0) != kIdSize || ::fsync(out.fd_) != 0)
       return absl::ResourceExhaustedError(cat("cannot write ", out.path_, ": ", std::strerror(errno)));
@@ -85,10 +85,10 @@ class Unfinished {
   int fd_ = -1;
 };
 
-// One job: a model for a target at one size.
+// One size of a run: its graph, and its job.
 struct Sized {
   GraphFile file;
-  std::optional<Job> job;  // once it is done
+  std::optional<Job> job;  // set when the job is done
 };
 struct Run {
   const BatchRun* asked = nullptr;
@@ -126,7 +126,7 @@ class BatchWork {
         runs_(runs),
         service_(context.service.limited(kPlanning, stop_.get_token())) {}
 
-  // Performs every run, `at_once` of them at the same time, each on a thread.
+  // Performs all runs (a run is a model for one target), `at_once` of them at the same time, each on a thread.
   void run(int at_once) {
     InterruptGuard guard([this] {
       say("stopping; the same command goes on from here (again: stop at once)");
@@ -168,7 +168,7 @@ class BatchWork {
     return write_buckets(run.asked->out, programs);
   }
 
-  // One thread at a time, since --build-locally compiles on this machine.
+  // Only one thread at a time makes programs, since --build-locally compiles on this machine.
   absl::StatusOr<Program> program_of(const JobResult& result, const GraphFile& file) {
     const std::scoped_lock lock(building_);
     return fetch_program(context_.service, objects_of(context_), result, file);
@@ -195,7 +195,7 @@ class BatchWork {
       WL_RETURN_IF_ERROR(job.status());
       if (job->state == JobState::kSucceeded) return job;
       if (!is_done(job->state)) return wait_for(run, *job, begun);
-      // An earlier command had this job, which ended without a result: the next id asks for a new one.
+      // An earlier command created this job, which ended without a result, so the next id asks for a new job.
       if (++again > kMostAgain) return job;
     }
   }
@@ -240,13 +240,13 @@ class BatchWork {
   const std::string id_;
   std::vector<Run>& runs_;
   std::stop_source stop_;
-  Service service_;   // calls end when the batch is stopped
+  Service service_;   // calls of this service end when the batch is stopped
   std::mutex mutex_;  // guards next_ and the lines on stderr
   size_t next_ = 0;
-  std::mutex building_;  // held while a program is fetched or compiled
+  std::mutex building_;  // locked while a program is fetched or compiled
 };
 
-// Reads the graphs of a run, one for each size, and checks that its folder may become a bundle.
+// Reads the graphs of a run, one for each size, and checks that the run's folder may become a bundle.
 absl::Status prepare(Run& run, const Context& context) {
   const BatchRun& asked = *run.asked;
   WL_RETURN_IF_ERROR(may_become_bundle(asked.out));
@@ -259,7 +259,8 @@ absl::Status prepare(Run& run, const Context& context) {
   return absl::OkStatus();
 }
 
-// Prepares every run of a file. A run that cannot begin gets an error as its status; the others are performed.
+// Prepares every run of a batch file. A run that cannot begin gets an error as its status; the other runs are
+// performed.
 std::vector<Run> prepared(const BatchFile& batch, const Context& context) {
   std::vector<Run> runs;
   for (const BatchRun& asked : batch.runs) {
@@ -335,7 +336,7 @@ absl::StatusOr<int> batch_command(Context& context) {
   std::vector<Run> runs = prepared(file, context);
   WL_ASSIGN_OR_RETURN(Unfinished unfinished, Unfinished::open(file.out));
   BatchWork work(context, unfinished.id(), runs);
-  // In embedded mode jobs run one after the other, since this machine measures one at a time.
+  // In embedded mode jobs run one after the other, since this machine measures for one job at a time.
   work.run(context.embedded ? 1 : std::min(options.jobs_at_once, static_cast<int>(runs.size())));
 
   WL_RETURN_IF_ERROR(write_report(options.json, text_of(json_of(runs, options.trust_workers))));

@@ -19,7 +19,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// The values of one [[model]], or the values before all models, which each of them starts from.
+// The values of one [[model]], or the values that stand before all models, from which each model starts.
 struct ModelRow {
   std::string file, name;
   std::map<std::string, std::vector<int64_t>> bind;
@@ -58,7 +58,7 @@ absl::Status read_flag(const toml::node& node, bool* out) {
   return absl::OkStatus();
 }
 
-// Whether a text may become the name of a folder.
+// Whether a text may be used as the name of a folder.
 bool makes_folder(const std::string& text) {
   return text.find('/') == std::string::npos && check_text("name", text, TextKind::kPath, 128).ok();
 }
@@ -130,7 +130,7 @@ absl::Status read_measure(const toml::node& node, bool* cold) {
 
 struct Key {
   const char* name;
-  bool of_all;  // whether the key may stand before the models, for all of them
+  bool of_all;  // whether the key may stand before all models, and then applies to each of them
   absl::Status (*read)(const toml::node& node, ModelRow& row);
 };
 constexpr int64_t kMost = std::numeric_limits<int64_t>::max();

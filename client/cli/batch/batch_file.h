@@ -21,11 +21,11 @@
 
 namespace wl {
 
-// One model for one target.
+// A run: one model for one target.
 struct BatchRun {
   std::string name;                                  // MODEL/TARGET, such as "bert/cuda-sm_90a"
   std::string file;                                  // path of the graph
-  std::string out;                                   // folder of its bundle
+  std::string out;                                   // folder of the model's bundle
   std::map<std::string, std::vector<int64_t>> bind;  // extents, by symbolic dimension
   bool allow_tf32 = false;                           // whether products of f32 may round factors to tf32
   TuneOptions options;

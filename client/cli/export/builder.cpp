@@ -65,7 +65,8 @@ void ExportBuilder::place() {
       inputs_.push_back(i);
     }
   }
-  // Of outputs that share a buffer, kernels write the first, and the others are copied; so are outputs that are inputs.
+  // Of several outputs that share a buffer, kernels write only the first; the others are copied from it at the end, and
+  // so are outputs that are inputs.
   for (int o = 0; o < static_cast<int>(program_.outputs.size()); ++o) {
     const int at = program_.outputs[static_cast<size_t>(o)].buffer;
     const bool first = std::none_of(program_.outputs.begin(), program_.outputs.begin() + o,
@@ -91,10 +92,11 @@ absl::Status ExportBuilder::add_kernels(bool includes) {
     const std::string& entry = kernel.source.entry;
     const std::string path = source_path(kernel), folder = kernel.object_path.substr(0, kernel.object_path.rfind('/'));
     WL_ASSIGN_OR_RETURN(std::string text, read_file(cat(folder, path.substr(path.rfind('/')))));
-    // The bundle's comments on launches are left out: an export has a table of its own.
+    // The comments on launches that a bundle's sources have are left out, because an export has a table of launches.
     if (const std::string launch = launch_text(program_, i); text.ends_with(launch))
       text.resize(text.size() - launch.size());
-    // Every symbol of a kernel begins with its name, so the prelude ends before the line of the first one.
+    // The name of every symbol in a kernel begins with the kernel's name, so the prelude ends before the first such
+    // line.
     const size_t first = text.find(entry), line = text.rfind('\n', first);
     if (first == std::string::npos || line == std::string::npos)
       return invalid("the source of kernel ", entry, " does not define it");
@@ -123,7 +125,8 @@ ExportedFiles ExportBuilder::finish() {
   return std::move(files_);
 }
 
-// Returns the bytes of test/expected.bin: for every output a count and as many records `Expected` (files/test.cpp.in).
+// Returns the bytes of test/expected.bin: for every output, a count and that many records `Expected`
+// (files/test.cpp.in).
 std::string ExportBuilder::expected_file() const {
   std::string out;
   const auto put = [&out](auto word) {
@@ -137,7 +140,7 @@ std::string ExportBuilder::expected_file() const {
     put(expected.indices.size());
     for (size_t i = 0; i < expected.indices.size(); ++i) {
       put(expected.indices[i]);
-      // The self-test compares 8-bit floats as integers: 1 allows a neighbouring value.
+      // The self-test compares 8-bit floats as integers: a bound of 1 allows a neighbouring value.
       put(saturates(dtype) ? 1.0 : expected.bounds[i]);
       uint64_t element = 0;
       std::memcpy(&element, expected.elements.data() + i * bytes, bytes);

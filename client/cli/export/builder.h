@@ -25,7 +25,7 @@ class ExportBuilder {
   // Adds a file of client/cli/export/files with its placeholders replaced. `more`: texts by placeholder, such as
   // "@STEPS@", besides those that all exports have.
   void add_filled(std::string path, std::string_view file, const std::map<std::string, std::string>& more);
-  // Adds the sources of the kernels, and as headers the preludes that precede them; several kernels may share one.
+  // Adds the sources of the kernels, and the preludes that precede them as headers; several kernels may share a header.
   // `includes`: whether a kernel's file includes its header. InvalidArgument: a source does not define its kernel.
   absl::Status add_kernels(bool includes);
   // Adds the tables, the weights and the files of the self-test. Returns all files.
@@ -35,7 +35,7 @@ class ExportBuilder {
   const std::string& header_of(size_t kernel) const { return headers_[kernel]; }
   // Whether a kernel reports an index that is outside its axis. Valid after add_kernels().
   bool tells(const std::string& entry) const { return telling_.contains(entry); }
-  // Returns a row of the table of steps for every step: the kernel as `named` returns it, its launch and its arguments.
+  // Returns the rows of the table of steps. A row has the kernel (as `named` returns it), the launch and the arguments.
   std::string steps(const std::function<std::string(int kernel)>& named) const;
 
  private:
@@ -66,8 +66,8 @@ class ExportBuilder {
   const Program& program_;
   const ExportOptions& options_;
   std::vector<Placed> placed_;               // by buffer
-  std::vector<int> inputs_;                  // buffers of the inputs
-  std::vector<std::pair<int, int>> copies_;  // output, and buffer that is copied to it at the end of a run
+  std::vector<int> inputs_;                  // numbers of the buffers of inputs
+  std::vector<std::pair<int, int>> copies_;  // (output, buffer): buffers that are copied to outputs at a run's end
   std::vector<std::string> headers_;         // by kernel
   std::set<std::string> telling_;            // entry points of kernels that report indices outside their axes
   std::string weights_;                      // bytes of the file weights.bin

@@ -16,7 +16,8 @@ namespace fs = std::filesystem;
 
 constexpr const char* kAbout = "export.json";  // a folder with this file is an export
 
-// InvalidArgument: the folder is neither an export, which is replaced, nor empty or missing.
+// Checks that an export may be written to the folder. InvalidArgument: the folder exists, is not empty and is no export
+// (which would be replaced).
 absl::Status may_become_export(const std::string& folder) {
   std::error_code error;
   if (!fs::exists(folder, error)) return absl::OkStatus();
@@ -35,7 +36,7 @@ absl::Status write_export(const std::string& folder, const ExportedFiles& files)
   return pending.commit();
 }
 
-// Operations (work_of()) up to which the oracle of the whole graph takes a minute or less.
+// Number of operations (work_of()) up to which the oracle of the whole graph takes a minute or less.
 constexpr double kMostWork = 2e10;
 
 // Computes what the self-test expects with the oracle. No kernel of the bundle runs.

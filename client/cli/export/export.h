@@ -14,11 +14,11 @@ namespace wl {
 using ExportedFiles = std::vector<std::pair<std::string, std::string>>;
 
 struct ExportOptions {
-  std::string name;                // a C identifier: the name of the library, with which its files and functions begin
+  std::string name;                // name of the library, a C identifier; its files and functions begin with this name
   std::vector<std::string> flags;  // options of the kernels' compiler (Local::flags_of)
 };
 
-// OK if the program may be exported. Unimplemented: it has a kernel that calls a library.
+// Returns OK if the program may be exported. Unimplemented: the program has a kernel that calls a library.
 absl::Status may_be_exported(const Program& program);
 
 // Returns the files for a program whose inputs and weights `executor` has in memory: sources, weights, and for the
@@ -26,8 +26,8 @@ absl::Status may_be_exported(const Program& program);
 absl::StatusOr<ExportedFiles> exported_files(const Executor& executor, const std::vector<ExpectedOutput>& expected,
                                              const ExportOptions& options);
 
-// Converts the last part of a path to a C identifier: "build/bert-base" gives "bert_base". One that the export could
-// not use, such as a keyword, is prefixed with "model_".
+// Converts the last part of a path to a C identifier: "build/bert-base" gives "bert_base". An identifier that an export
+// cannot use, such as a keyword, gets the prefix "model_".
 std::string identifier_of(const std::string& path);
 
 }  // namespace wl

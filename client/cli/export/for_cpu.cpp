@@ -14,8 +14,8 @@ int threads_of(const Program& program) {
   return most;
 }
 
-// Returns the function that an export calls when a model is created. For kernels with AMX it requests the permission to
-// use tile registers, which Linux gives a process only on request (arch_prctl).
+// Returns the function that an export calls when a model is created. For kernels with AMX, that function requests the
+// permission to use tile registers, which Linux gives a process only on request (arch_prctl).
 std::string prepare_thread(const std::vector<std::string>& flags) {
   const bool tiles =
       std::any_of(flags.begin(), flags.end(), [](const std::string& flag) { return absl::StrContains(flag, "amx"); });

@@ -12,15 +12,15 @@ namespace wl {
 namespace {
 
 struct Family {
-  const char* name;  // first part of its targets: "cuda" of "cuda:sm_90a"
+  const char* name;  // first part of the family's targets: "cuda" of "cuda:sm_90a"
   const char* driver;
   std::span<const char* const> libraries;  // file names of the driver's library
-  const char* stream;                      // types of streams, for comments
-  const char* needs;                       // what the build and a run need, for the README
+  const char* stream;                      // types of streams, named in comments
+  const char* needs;                       // what the build and a run need, named in the README
   const char* cmake;                       // CMake text before the commands that compile a kernel
   const char* commands;                    // COMMANDs of CMake that compile a kernel
-  const char* error_name;                  // members of the class Driver that return the name of an error
-  const char* shared;                      // its member that sets the limit of a kernel's shared memory
+  const char* error_name;                  // C++ text of members of class Driver that return an error's name
+  const char* shared;                      // C++ text of Driver's member that sets a kernel's shared memory
 };
 
 constexpr Family kFamilies[] = {
@@ -49,7 +49,8 @@ constexpr Family kFamilies[] = {
      "  int allow_shared(void*, std::size_t) const { return 0; }  // AMD's GPUs give all that a block can have"},
 };
 
-// Returns the names of the driver's functions by the placeholders for them, such as "@to_host@" (runtime/gpu_tables.h).
+// Returns the names of the driver's functions (runtime/gpu_tables.h) by the placeholders for these names, such as
+// "@to_host@".
 std::map<std::string, std::string> functions(bool cuda) {
   std::map<std::string, std::string> names;
 #define WL_NAME(member, of_cuda, of_hip, needed) names["@" #member "@"] = cuda ? #of_cuda : #of_hip;
@@ -58,8 +59,8 @@ std::map<std::string, std::string> functions(bool cuda) {
   return names;
 }
 
-// Texts with a part for each kernel: the declaration of its code and its row in kCode, in C++; the assembly that
-// includes its code; and its files, for CMake.
+// Texts with one part per kernel: the declaration of its code and its row in kCode (C++), the assembly that includes
+// its code, and the list of its files (CMake).
 struct Code {
   std::string declared, rows, assembly, listed;
 };

@@ -12,16 +12,16 @@ namespace wl {
 CLI::App* command(CLI::App& app, Options& options, const std::string& name, const std::string& says,
                   const std::string& example);
 
-// Returns a validator that allows only these values; for another one its error suggests what may have been meant.
+// Returns a validator that allows only these values. Its error for another value suggests which one was meant.
 CLI::Validator one_of(std::vector<std::string> names);
 
-CLI::Option* add_server(CLI::App* sub, Options& options);  // --server, with options for TLS, token and signers
-void add_connection(CLI::App* sub, Options& options);      // those of add_server(), or --store
+CLI::Option* add_server(CLI::App* sub, Options& options);  // adds --server and the options for TLS, token and signers
+void add_connection(CLI::App* sub, Options& options);      // adds the options of add_server(), and --store
 void add_json(CLI::App* sub, Options& options);
 CLI::Option* add_html(CLI::App* sub, Options& options);
 void add_progress(CLI::App* sub, Options& options);
 
-// Add the commands about one graph or bundle, and those about jobs, records, workers and targets.
+// These functions add the commands about one graph or bundle, and those about jobs, records, workers and targets.
 void add_graph_commands(CLI::App& app, Options& options);
 void add_fleet_commands(CLI::App& app, Options& options);
 

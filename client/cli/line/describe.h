@@ -8,8 +8,8 @@
 
 namespace wl {
 
-// Returns a script that completes commands, options, the values of options that have few, and files. `shell`: bash, zsh
-// or fish.
+// Returns a script that completes commands, options, files, and the values of options that allow only a few. `shell`:
+// bash, zsh or fish.
 std::string completion_for(const CLI::App& app, const std::string& shell);
 
 // Returns a manual page of section 1 in man macros, of a command or, if `command` is empty, of the program.

@@ -9,7 +9,7 @@
 namespace wl {
 namespace {
 
-// Adds the flags that say whose objects are used. If `with` is not null, each of them needs that option.
+// Adds the flags that say whose objects are used. Unless `with` is null, each flag may only be given with that option.
 void add_trust(CLI::App* sub, Options& options, CLI::Option* with = nullptr) {
   CLI::Option* build = sub->add_flag("--build-locally", options.build_locally,
                                      "compile the kernels here, instead of using objects that others compiled");
@@ -26,7 +26,8 @@ void add_out(CLI::App* sub, Options& options, const std::string& says) {
   add_trust(sub, options, sub->add_option("--out", options.out, says)->type_name("DIR"));
 }
 
-// Adds an option whose values `parse`, which returns an absl::Status, reads. Its error becomes one of the command line.
+// Adds an option whose values are read by `parse`. An error (absl::Status) of `parse` becomes an error of the command
+// line.
 template <typename Parse>
 CLI::Option* add_parsed(CLI::App* sub, const std::string& name, const std::string& says, const std::string& type,
                         Parse parse) {

@@ -25,7 +25,7 @@ void text_at(std::string* out, double x, double y, std::string_view anchor, std:
 
 // A logarithmic scale between two powers of ten.
 struct LogScale {
-  double least, most, begin, end;  // exponents of the powers of ten, and their coordinates on the page
+  double least, most, begin, end;  // least and greatest exponent of ten, and their coordinates on the page
   LogScale(double low, double high, double from, double to) : begin(from), end(to) {
     least = std::floor(std::log10(low) + 1e-9);
     most = std::max(least + 1, std::ceil(std::log10(high) - 1e-9));
@@ -167,12 +167,13 @@ std::string roofline_svg(const Json& groups, const Limits& limits) {
   const double from = std::pow(10, x.least), to = std::pow(10, x.most), bottom = std::pow(10, y.least);
   double share = 0.1;
   for (const auto& [name, rate] : limits.rates) {
-    // The line begins where it enters the chart, at the left or at the bottom, and ends at the peak of arithmetic.
+    // The line of a memory begins where it enters the chart, at the left or bottom edge, and ends at the peak of
+    // arithmetic.
     const double begin = std::max(from, bottom / rate),
                  end = limits.gflops > 0 ? std::min(to, limits.gflops / rate) : to;
     if (end <= begin) continue;
     line(&out, "limit", x.at(begin), y.at(begin * rate), x.at(end), y.at(end * rate));
-    // Each name stands at another part of its line, so that names do not overlap.
+    // Each memory's name stands at another part of its line, so that names do not overlap.
     const double at = begin * std::pow(end / begin, share);
     text_at(&out, x.at(at) + 8, y.at(at * rate) + 12, "start", absl::StrFormat("%s %.3g GB/s", name, rate));
     share += 0.3;

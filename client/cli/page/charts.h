@@ -18,7 +18,7 @@ std::string text_in(const Json& json, const char* key);
 
 // Draws two bars for each group: the times of its default kernels and of its tuned ones, summed over its occurrences.
 std::string bars_svg(const Json& groups);
-// Draws, for each group, its best time divided by its last best time, as a function of the number of trials.
+// Draws, for each group, the best time so far divided by the final best time, as a function of the number of trials.
 std::string curves_svg(const std::vector<Curve>& curves);
 // Draws the roofline: every group by its operations per byte and per second, below the lines of the machine's limits.
 std::string roofline_svg(const Json& groups, const Limits& limits);

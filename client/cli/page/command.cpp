@@ -19,7 +19,7 @@ absl::Status write_page(Context& context, const SizedReport& report, const JobRe
             .curves = context.curves.all()};
   if (!page.report.is_object()) return absl::DataLossError(cat("the report of ", options.input, " is no report"));
   page.limits = measured_limits(page.report);
-  // The cost model has no rates for a target that this version does not know; the page then has no limits.
+  // If this version does not know the target, the cost model has no rates for it, and the page shows no limits.
   if (!page.limits.measured)
     if (const auto limits = context.local.limits_of(result.device); limits.ok()) page.limits = *limits;
   auto inspection = context.service.inspect(result, "graph", /*why=*/true);

@@ -14,13 +14,13 @@ namespace wl {
 struct Page {
   std::string title;
   Json report;                     // the report of one size
-  std::vector<Curve> curves = {};  // empty: the search was not followed
+  std::vector<Curve> curves = {};  // curves of the groups' times; empty: the search was not followed
   Limits limits = {};
   std::string picture = {},
               why = {};  // picture of the graph with its groups, as SVG, and their explanation; may be empty
 };
 
-// Returns the peak rates that a worker measured, from a report; without `measured` if it has none.
+// Returns the peak rates that a worker measured, from a report; `measured` is false if the report has none.
 Limits measured_limits(const Json& report);
 
 // Formats the page. All texts of the report are escaped, since others chose the names in it; `picture`, which the

@@ -17,7 +17,7 @@ namespace {
 
 using Outcomes = std::vector<Service::Reverification>;
 
-constexpr size_t kShownKey = 12;  // characters of a key in the table
+constexpr size_t kShownKey = 12;  // number of characters of a key in the table
 
 // Returns the oldest job that has a waiting kernel and was not followed yet; "" if there is none. `rows` have the
 // newest jobs first.
@@ -28,7 +28,8 @@ std::string oldest_waiting(const Outcomes& rows, const std::set<std::string>& fo
   return oldest;
 }
 
-// Shows the progress of jobs that are not done, one after the other, and of those that the coordinator creates next.
+// Shows the progress of jobs that are not done, one job after the other, including jobs that the coordinator creates
+// meanwhile.
 absl::Status follow(Context& context) {
   const Options& options = context.options;
   std::set<std::string> followed;
@@ -37,7 +38,7 @@ absl::Status follow(Context& context) {
     const std::string next = oldest_waiting(rows, followed);
     if (next.empty() && asked) return absl::OkStatus();
     if (next.empty()) {
-      // A job has a few hundred kernels at most, so more may be left: this asks for the next job.
+      // A job verifies a few hundred kernels at most, so more kernels may be left. This call asks for the next job.
       WL_RETURN_IF_ERROR(context.service.reverify(options.reverify.target, /*again=*/false).status());
       asked = true;
       continue;

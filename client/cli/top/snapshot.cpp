@@ -61,7 +61,7 @@ absl::StatusOr<Snapshot> take_snapshot(Service& service, const std::string& serv
   WL_ASSIGN_OR_RETURN(out.about, service.server());
   WL_ASSIGN_OR_RETURN(out.open, service.list_jobs(kMostOpen, /*unfinished=*/true));
   WL_ASSIGN_OR_RETURN(out.ended, service.list_jobs(kNewest));
-  // A job that ended between the two calls is in both lists; it stays in `ended`.
+  // A job that ended between the two calls of list_jobs() is in both lists, and is kept only in `ended`.
   std::erase_if(out.ended, [](const Job& job) { return !is_done(job.state); });
   std::erase_if(out.open, [&](const Job& job) {
     return std::any_of(out.ended.begin(), out.ended.end(), [&](const Job& ended) { return ended.name == job.name; });
@@ -73,7 +73,7 @@ absl::StatusOr<Snapshot> take_snapshot(Service& service, const std::string& serv
 }
 
 Rates RateMeter::add(const Snapshot& snapshot) {
-  // Drops samples that are too old, or of the future after the clock was set back.
+  // Drops samples that are too old, or whose time lies in the future because the clock was set back.
   while (!samples_.empty() &&
          (snapshot.unix_ms - samples_.front().unix_ms > kSpanMs || samples_.back().unix_ms > snapshot.unix_ms))
     samples_.pop_front();

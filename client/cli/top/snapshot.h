@@ -12,18 +12,18 @@
 namespace wl {
 
 struct Snapshot {
-  int64_t unix_ms = 0;  // when it was taken, by this machine's clock
-  std::string server;   // the address, as the user gave it
+  int64_t unix_ms = 0;  // when the snapshot was taken, by this machine's clock
+  std::string server;   // the coordinator's address, as the user gave it
   ServerSummary about;
   std::vector<Job> open;   // the jobs that are not done, newest first
-  std::vector<Job> ended;  // those of the newest jobs that are done
+  std::vector<Job> ended;  // those of the newest jobs that have ended
   std::vector<WorkerSummary> workers;
 };
 
 // Asks a coordinator. Errors are those of its calls.
 absl::StatusOr<Snapshot> take_snapshot(Service& service, const std::string& server);
 
-// Trials per second by the name of a job.
+// Trials per second, by job name.
 using Rates = std::map<std::string, double>;
 
 // Computes rates from successive snapshots: over the last ten seconds or, for a job that is new, since it began.
@@ -34,12 +34,12 @@ class RateMeter {
  private:
   struct Sample {
     int64_t unix_ms = 0;
-    std::map<std::string, int64_t> trials;  // done, by the name of the job
+    std::map<std::string, int64_t> trials;  // numbers of finished trials, by job name
   };
   std::deque<Sample> samples_;  // the oldest first
 };
 
-// Return one line of JSON: a snapshot, or why there is none.
+// Return one line of JSON: a snapshot, or the reason why there is none.
 std::string json_line(const Snapshot& snapshot, const Rates& rates);
 std::string json_line(const std::string& server, const absl::Status& error);
 

@@ -64,7 +64,7 @@ struct Terminal::Impl {
   void enter() {
     if (keys) {
       termios raw = before;
-      raw.c_lflag &= ~static_cast<tcflag_t>(ICANON | ECHO);  // Ctrl-C and Ctrl-Z stay signals
+      raw.c_lflag &= ~static_cast<tcflag_t>(ICANON | ECHO);  // Ctrl-C and Ctrl-Z still send signals
       raw.c_cc[VMIN] = 1;
       raw.c_cc[VTIME] = 0;
       ::tcsetattr(STDIN_FILENO, TCSANOW, &raw);
@@ -75,12 +75,12 @@ struct Terminal::Impl {
     (void)write_out(kLeave);
     if (keys) ::tcsetattr(STDIN_FILENO, TCSADRAIN, &before);
   }
-  // Handles a byte of the pipe: the number of a signal, or kWoken.
+  // Handles a byte that was read from the pipe: the number of a signal, or kWoken.
   Event on_signal(char number) {
     if (number == SIGTSTP) {
       leave();
       ::raise(SIGSTOP);
-      // The program continues here. The shell may have changed the terminal's settings meanwhile.
+      // The program continues here after it was stopped, while the shell may have changed the terminal's settings.
       if (keys) ::tcgetattr(STDIN_FILENO, &before);
       enter();
     }

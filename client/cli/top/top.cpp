@@ -17,10 +17,11 @@ namespace {
 
 using Steady = std::chrono::steady_clock;
 
-constexpr auto kLookPatience = std::chrono::seconds(10);  // limit of one call
+constexpr auto kLookPatience = std::chrono::seconds(10);  // time limit of one call
 constexpr auto kRedraw = std::chrono::milliseconds(1000);
 
-// Whether the same call may succeed later, since the coordinator is unreachable or busy. Other errors end the command.
+// Whether the same call may succeed later, because the error says that the coordinator is unreachable or busy. Other
+// errors end the command.
 bool may_pass_later(const absl::Status& status) {
   return absl::IsUnavailable(status) || absl::IsDeadlineExceeded(status) || absl::IsResourceExhausted(status);
 }
@@ -28,7 +29,7 @@ bool may_pass_later(const absl::Status& status) {
 // Takes snapshots on a thread of its own, so that keys work while the coordinator does not answer.
 class Looker {
  public:
-  // `told` is called on that thread after every snapshot or error.
+  // `told` is called on the object's thread after every snapshot or error.
   Looker(const Service& service, std::string server, std::chrono::milliseconds interval, std::function<void()> told)
       : server_(std::move(server)),
         interval_(interval),
@@ -44,9 +45,9 @@ class Looker {
 
   struct Seen {
     Snapshot snapshot;                            // the last snapshot
-    absl::Status error;                           // the error of the last attempt; OK: it gave `snapshot`
+    absl::Status error;                           // the error of the last attempt; OK if it gave `snapshot`
     int64_t answers = 0;                          // number of attempts that ended
-    Steady::time_point answered = Steady::now();  // time of the last snapshot; before the first: of the construction
+    Steady::time_point answered = Steady::now();  // time of the last snapshot; before any: of the construction
   };
   Seen seen() {
     const std::lock_guard lock(mutex_);
@@ -83,7 +84,7 @@ class Looker {
   Service service_;
   std::mutex mutex_;
   Seen seen_;
-  std::thread thread_;  // the last member: it uses the others
+  std::thread thread_;  // the last member, since the thread uses the other members
 };
 
 absl::Status append_line(const std::string& file, const std::string& line) {
@@ -114,7 +115,7 @@ absl::StatusOr<int> draw_until_quit(Context& context) {
       }
       if (!seen.error.ok() && !may_pass_later(seen.error)) wrong = seen.error;
       Snapshot shown = seen.snapshot;
-      shown.server = options.server;  // the snapshot has none before the first answer
+      shown.server = options.server;  // until the coordinator answers, the snapshot has no address
       TopTrouble trouble;
       trouble.message = std::string(seen.error.message());
       trouble.since_s = std::chrono::duration_cast<std::chrono::seconds>(Steady::now() - seen.answered).count();

@@ -19,9 +19,9 @@ constexpr size_t kShownEnded = 5;  // number of finished jobs that are shown if 
 
 struct Column {
   std::string title;
-  int leave_out;          // if the width does not suffice, columns with greater numbers go first; 0: always stays
-  bool right = false;     // whether it is aligned right
-  bool flexible = false;  // whether it may be cut to kLeastFlexible characters
+  int leave_out;          // columns with greater numbers are left out first when space is short; 0: never
+  bool right = false;     // whether the column is aligned right
+  bool flexible = false;  // whether the column may be cut to kLeastFlexible characters
 };
 using Rows = std::vector<std::vector<std::string>>;
 
@@ -29,7 +29,7 @@ std::string printable(const std::string& text) {
   return fitted(text, TextKind::kName, kMostCell);
 }
 
-// Cuts a UTF-8 text to a number of columns; the last one is '~' then.
+// Cuts a UTF-8 text to a number of columns. If the text is cut, its last character is '~'.
 std::string cut_to(const std::string& text, size_t columns) {
   if (width_of(text) <= columns) return text;
   size_t at = 0;
@@ -87,7 +87,8 @@ class Lines {
     lines_.push_back(colour_ && *style != '\0' ? style + text + kPlain : std::move(text));
   }
 
-  // Adds the titles, and at most `most` lines for the rows: the last one counts the rows that do not fit.
+  // Adds the titles, and at most `most` lines for the rows. If not all rows fit, the last line says how many are left
+  // out.
   void table(const std::vector<Column>& columns, const Rows& rows, size_t most) {
     const Fit fitting = fit(columns, rows, size_.columns);
     std::vector<std::string> titles;
@@ -191,7 +192,7 @@ Rows worker_rows(const Snapshot& snapshot) {
   return rows;
 }
 
-// Divides `room` lines between jobs and workers: workers get a third of them, or what the jobs leave.
+// Divides `room` lines between jobs and workers: workers get a third of the lines, or those that the jobs do not need.
 std::pair<size_t, size_t> divided(size_t room, size_t jobs, size_t workers) {
   if (jobs + workers <= room) return {jobs, workers};
   const size_t for_workers = std::min(workers, std::max(room / 3, room - std::min(room, jobs)));

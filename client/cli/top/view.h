@@ -12,15 +12,16 @@ struct TopSize {
   int rows = 0, columns = 0;  // 0: no limit
 };
 
-// Why the snapshot that is shown is old.
+// Why the snapshot on the screen is old.
 struct TopTrouble {
-  std::string message;  // empty: it is not
+  std::string message;  // empty: the snapshot is not old
   int64_t since_s = 0;  // seconds since the last answer
 };
 
 // Returns at most size.rows lines of at most size.columns characters. If the width does not suffice, the least
 // important columns are left out; if the rows do not, a line says how many jobs or workers are not shown. Control
-// characters in names are replaced. `colour`: adds escape sequences, which take no columns. Pure, for tests.
+// characters in names are replaced. `colour`: adds escape sequences, which take no columns. The function is pure, for
+// tests.
 std::vector<std::string> top_lines(const Snapshot& snapshot, const Rates& rates, const TopTrouble& trouble,
                                    TopSize size, bool colour);
 

@@ -12,7 +12,7 @@ _MISS = 3  # exit code
 
 
 def _unless_missing(ask):
-    """The result of `ask`, or None if the store lacks what it asks for."""
+    """Returns the result of `ask`, or None if the store lacks what `ask` requests."""
     try:
         return ask()
     except ProgramError as error:
@@ -44,7 +44,7 @@ class Client:
         return open_bundle(model, out, threads=threads, make=lambda folder: run_tune_with_page(model, folder, **options))
 
     def get(self, model, *, out=None, threads=0, **options):
-        """The model with the kernels that the coordinator's store has, or None if it lacks one. Starts no search."""
+        """Returns the model with the kernels that the coordinator's store has; None if the store lacks a kernel. Starts no search."""
 
         def make(folder):
             return Report(call("get", model, out=folder, **options, **self._options, **self._trust))
@@ -55,13 +55,13 @@ class Client:
         self, model=None, *, key=None, target="cpu", bind=None, weights=(), trials=0, deadline=None, fallback=None, threads=0,
         allow_tf32=False,
     ):
-        """The model with the kernels that this process, the cache on disk or the coordinator has, for programs that serve models.
+        """Returns the model with the kernels that this process, the cache on disk or the coordinator has, for programs that serve models.
 
-        model: the path of an .onnx or .graph file; or key: the key of one kernel. trials: limit of kernels tried for each group of operations
-        that the coordinator has no kernel for; 1: the default kernels, verified; 0: no search. deadline: seconds that the call may wait for
-        the coordinator; None: as long as it takes. A request that misses the deadline goes on in the background, for later calls. fallback:
-        the folder of a bundle to load instead of an error. allow_tf32: whether products of f32 may round factors to tf32. The model's `source`
-        says where it came from. The caller sets its weights. Errors are warploom.Error.
+        model: the path of an .onnx or .graph file; or key: the key of one kernel. trials: limit of kernels tried for each group of
+        operations that the coordinator has no kernel for; 1: the default kernels, verified; 0: no search. deadline: seconds that the call
+        may wait for the coordinator; None: as long as it takes. A request that misses the deadline goes on in the background, for later
+        calls. fallback: the folder of a bundle to load instead of an error. allow_tf32: whether products of f32 may round factors to tf32.
+        The model's `source` says where it came from. The caller sets its weights. Errors are warploom.Error.
         """
         request = {
             "graph": str(model or ""),
@@ -85,23 +85,23 @@ class Client:
         return self._core
 
     def record(self, key):
-        """The record that the coordinator serves for a kernel's key, as a dict; None if there is none."""
+        """Returns the record that the coordinator serves for a kernel's key, as a dict; None if there is no record."""
         return _unless_missing(lambda: call("get", key, **self._options))
 
     def jobs(self, limit=100):
-        """Jobs, newest first: a list of dicts."""
+        """Returns the jobs, newest first, as a list of dicts."""
         return call("jobs", limit=limit, **self._options)["jobs"]
 
     def records(self, limit=100):
-        """Stored kernels, newest first: a list of dicts."""
+        """Returns the stored kernels, newest first, as a list of dicts."""
         return call("records", limit=limit, **self._options)["records"]
 
     def workers(self):
-        """The workers: a list of dicts."""
+        """Returns the workers as a list of dicts."""
         return call("workers", **self._options)["workers"]
 
     def status(self):
-        """The coordinator's state as a dict: its version, its store, whether it is drained, and so on."""
+        """Returns the coordinator's state as a dict: its version, its store, whether it is drained, and so on."""
         return call("status", **self._options)
 
     def watch(self, job):

@@ -21,14 +21,14 @@ TORCH = {
     "i16": "int16", "i8": "int8", "u64": "uint64", "u32": "uint32", "u16": "uint16", "u8": "uint8", "b1": "bool",
     "f8e4m3fn": "float8_e4m3fn", "f8e5m2": "float8_e5m2",
 }  # fmt: skip
-_ALIGNMENT = 64  # kernels use memory in place if its address is a multiple of this
+_ALIGNMENT = 64  # kernels use an array in place if its address is a multiple of this
 
 
-_OWNERS = weakref.WeakSet()  # objects that hold models, executors or clients of the library
+_OWNERS = weakref.WeakSet()  # Python objects that own models, executors or clients of the C library
 
 
 def owns(owner):
-    """Clears an object's attributes when Python exits. Something, such as a daemon thread, may keep the object alive then, but the library's
+    """Clears an object's attributes when Python exits. A daemon thread, for example, may keep the object alive then, but the C library's
     objects in it must be freed before the extension module is."""
     _OWNERS.add(owner)
 
@@ -40,7 +40,7 @@ def _let_go():
 
 
 def _empty(tensor):
-    """A new NumPy array for a tensor, aligned so that kernels use it in place."""
+    """Returns a new NumPy array for a tensor, aligned so that kernels can use the array in place."""
     dtype = np.dtype(_NUMPY[tensor.dtype])
     memory = np.empty(tensor.nbytes + _ALIGNMENT, np.uint8)
     begin = -memory.ctypes.data % _ALIGNMENT
@@ -48,8 +48,8 @@ def _empty(tensor):
 
 
 def maker_of(tensor):
-    """A function that returns a new PyTorch tensor for a tensor at each call. PyTorch aligns its memory to 64 bytes."""
-    import torch  # noqa: PLC0415: only callers that have it use it
+    """Returns a function that makes a new PyTorch tensor like `tensor` at each call. PyTorch aligns its memory to 64 bytes."""
+    import torch  # noqa: PLC0415: only callers that have PyTorch call this
 
     return functools.partial(torch.empty, tensor.shape, dtype=getattr(torch, TORCH[tensor.dtype]))
 
@@ -59,7 +59,7 @@ def torch_empty(tensor):
 
 
 class Executors:
-    """The executors of a model. Each call takes one that is idle, or creates one; all share the weights. Thread-safe."""
+    """The executors of a model. Each call takes an idle executor, or creates one; all executors share the weights. Thread-safe."""
 
     def __init__(self, core, **options):
         owns(self)
@@ -123,7 +123,7 @@ class Model:
         to CPUs; for benchmarks."""
         owns(self)
         self._core = folder if isinstance(folder, _core.Model) else _core.Model(str(folder))
-        self.source = source  # where Client.fetch() found it: "process", "disk", "coordinator" or "fallback"; "" otherwise
+        self.source = source  # where Client.fetch() found the model: "process", "disk", "coordinator" or "fallback"; otherwise ""
         self._executors = Executors(self._core, threads=threads, pin=pin, device=device or "")
         self._inputs = [self._core.inputs(size) for size in range(len(self._core.sizes))]
         self._outputs = [self._core.outputs(size) for size in range(len(self._core.sizes))]

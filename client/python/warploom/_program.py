@@ -22,13 +22,13 @@ class ProgramError(RuntimeError):
 
 
 def program():
-    """The path of the program `warploom`: in WARPLOOM_BIN_DIR, in this package, in the build tree, or on PATH, in this order."""
+    """Returns the path of the program `warploom`: in WARPLOOM_BIN_DIR, in this package, in the build tree, or on PATH, in this order."""
     package = pathlib.Path(__file__).parent
     for folder in filter(None, [os.environ.get("WARPLOOM_BIN_DIR"), package / "bin", package.parent.parent / "bin"]):
         found = shutil.which("warploom", path=str(folder))
         if found:
             return found
-    # Scripts are skipped: the one that pip installs as `warploom` calls this function.
+    # Scripts are skipped, because the script `warploom` that pip installs calls this function.
     for folder in os.environ.get("PATH", "").split(os.pathsep):
         found = shutil.which("warploom", path=folder)
         if found and pathlib.Path(found).read_bytes()[:2] != b"#!":
@@ -62,7 +62,7 @@ class Call:
         if progress:
             command += ["--progress", "json"]
         environment = os.environ | {"WARPLOOM_TOKEN": token} if token else None
-        # The child has a session of its own: Ctrl-C on the terminal does not reach it; interrupt() passes it on.
+        # The child has a session of its own, so that Ctrl-C on the terminal does not reach it; interrupt() sends it the signal.
         self._child = subprocess.Popen(
             command, stdin=subprocess.DEVNULL, stdout=self._report, stderr=subprocess.PIPE,
             text=True, errors="replace", env=environment, start_new_session=True,

@@ -6,7 +6,7 @@ import time
 
 
 class _Lines:
-    """A replacement of a tqdm bar: prints lines to stderr, one for each phase and otherwise at most one a second."""
+    """A replacement of a tqdm bar, which prints lines to stderr: one for each phase, and between them at most one a second."""
 
     total, n, _phase, _next = 0, 0, "", 0.0
 
@@ -39,8 +39,8 @@ def _bar(progress):
 
 @contextlib.contextmanager
 def shown(progress):
-    """A context with a function that is to be called with every change. `progress`: that function; False: nothing is shown; None: a bar
-    in terminals and notebooks, if tqdm is installed; True: a bar everywhere, or lines if tqdm is not installed."""
+    """A context manager that gives a function to be called with every change. `progress`: that function; False: nothing is shown; None: a
+    bar in terminals and notebooks, if tqdm is installed; True: a bar everywhere, or lines if tqdm is not installed."""
     if callable(progress):
         yield progress
         return

@@ -32,20 +32,20 @@ class Report(dict):
 
     @property
     def speed_up(self):
-        """The time of one kernel for each operation, divided by the time of the tuned kernels; for the first size."""
+        """The time of the kernels for single operations divided by the time of the tuned kernels; for the first size."""
         totals = self.sizes()[0][1]["totals"]
         return totals["default_ns"] / totals["best_ns"]
 
     def sizes(self):
-        """A list of pairs: the extents of a size as text, such as "batch=8" (for a single size ""), and its report."""
+        """A list of pairs: the extents of a size as text, such as "batch=8" ("" for a single size), and the size's report."""
         if "sizes" not in self:
             return [("", self)]
         text = [", ".join(f"{name}={extent}" for name, extent in one["bind"].items()) for one in self["sizes"]]
         return list(zip(text, (one["report"] for one in self["sizes"])))
 
     def rows(self):
-        """The rows of the table, as lists of text: for every group, and then for the whole, what it computes, how often it occurs, the
-        number of kernels, the times before and after, and the speed-up."""
+        """Returns the rows of the table as lists of text, one for every group and a last one for the whole graph: what is computed, how
+        often it occurs, the number of kernels, the times before and after tuning, and the speed-up."""
         out = []
         for size, report in self.sizes():
             for group in report["groups"]:

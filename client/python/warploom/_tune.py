@@ -11,7 +11,7 @@ from ._report import Report
 
 def follow(running, progress, patient=True):
     """Shows the progress of a Call until it ends, and returns its report. The first KeyboardInterrupt is passed on to the program, which
-    ends a search early and keeps its best kernels; it is raised again at the end. If not `patient`, it is raised at once."""
+    ends a search early and keeps its best kernels; the exception is raised again at the end or, if not `patient`, at once."""
     interrupted = False
     with shown(progress) as show:
         changes = running.progress()
@@ -40,7 +40,7 @@ def run_tune(path, out, *, progress=None, token=None, patient=True, **options):
 
 
 def run_tune_with_page(path, out, **options):
-    """Does what run_tune() does, and gives the report its HTML page, unless several sizes are tuned: these have no page."""
+    """Does what run_tune() does, and gives the report its HTML page, unless several sizes are tuned, for which there is no page."""
     if "," in str(options.get("bind", "")) or options.get("html"):
         return run_tune(path, out, **options)
     with tempfile.TemporaryDirectory(prefix="warploom-") as folder:
@@ -52,7 +52,8 @@ def run_tune_with_page(path, out, **options):
 
 def open_bundle(path, out, *, threads, make):
     """Calls `make(folder)`, which writes a bundle of the graph in `path`, and loads the bundle as a Model. The folder is `out`, or a
-    temporary one that lives as long as the model. Weights are loaded if `path` is an .onnx file. The model's `report` is what make returns."""
+    temporary one that lives as long as the model. Weights are loaded if `path` is an .onnx file. The model's `report` is the result of
+    `make`."""
     path = pathlib.Path(path)
     keep = None if out is not None else tempfile.TemporaryDirectory(prefix="warploom-")
     folder = pathlib.Path(out) if out is not None else pathlib.Path(keep.name) / "bundle"

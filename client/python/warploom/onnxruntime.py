@@ -23,7 +23,7 @@ _TYPES = {
 
 
 def library():
-    """The path of the library of custom operators, for SessionOptions.register_custom_ops_library()."""
+    """Returns the path of the library of custom operators, for SessionOptions.register_custom_ops_library()."""
     return str(pathlib.Path(__file__).parent / "lib" / "libwarploom-onnxruntime.so")
 
 
@@ -34,9 +34,9 @@ def register(options):
 
 
 def node(bundle, inputs, outputs, *, weights=None, threads=0, name=""):
-    """An onnx.NodeProto that runs the bundle in a folder. inputs, outputs: names of ONNX values, in the bundle's order. weights: a file with
-    the values of its weights, as warploom.Model.load_weights() reads it. threads: limit of threads; 0: as many as the kernels were tuned
-    with. The ONNX graph must state the types of all `outputs`, among its outputs or in value_info."""
+    """Returns an onnx.NodeProto that runs the bundle in a folder. inputs, outputs: names of ONNX values, in the bundle's order. weights: a
+    file with the values of its weights, as warploom.Model.load_weights() reads it. threads: limit of threads; 0: as many as the kernels
+    were tuned with. The ONNX graph must state the types of all `outputs`, among its outputs or in value_info."""
     attributes = {"bundle": str(pathlib.Path(bundle).absolute()), "threads": threads}
     if weights is not None:
         attributes["weights"] = str(pathlib.Path(weights).absolute())
@@ -44,7 +44,7 @@ def node(bundle, inputs, outputs, *, weights=None, threads=0, name=""):
 
 
 def _infos(by_size):
-    """ONNX value infos for the tensors, which are given for every size; extents that differ between sizes are left open."""
+    """Returns ONNX value infos for the tensors, which are given for every size; extents that differ between sizes are left open."""
     return [
         helper.make_tensor_value_info(
             each[0].name, _TYPES[each[0].dtype], [extents[0] if len(set(extents)) == 1 else None for extents in zip(*(t.shape for t in each))]
@@ -54,7 +54,7 @@ def _infos(by_size):
 
 
 def model(bundle, *, weights=None, threads=0):
-    """An onnx.ModelProto of one node, which runs the bundle."""
+    """Returns an onnx.ModelProto of one node, which runs the bundle."""
     tuned = load(bundle)
     sizes = range(len(tuned.sizes))
     inputs, outputs = _infos([tuned.inputs(size) for size in sizes]), _infos([tuned.outputs(size) for size in sizes])
@@ -65,6 +65,6 @@ def model(bundle, *, weights=None, threads=0):
 
 
 def session(bundle, *, weights=None, threads=0, options=None):
-    """An onnxruntime.InferenceSession that runs the bundle in a folder."""
+    """Returns an onnxruntime.InferenceSession that runs the bundle in a folder."""
     made = model(bundle, weights=weights, threads=threads).SerializeToString()
     return onnxruntime.InferenceSession(made, register(options or onnxruntime.SessionOptions()), providers=["CPUExecutionProvider"])

@@ -23,13 +23,13 @@ def row(*overloads):
 
 
 def result_of(node):
-    """Dtype and shape of a node's result, from its metadata."""
+    """Returns the dtype and the shape of a node's result, from the node's metadata."""
     value = node.meta["val"]
     return dtype_name(value.dtype), tuple(int(extent) for extent in value.shape)
 
 
 def prepared(g, operand, dtype, shape):
-    """A tensor or a number, converted to a Value of this dtype and shape."""
+    """Returns a tensor or a number converted to a Value of this dtype and shape."""
     if isinstance(operand, Value):
         return g.broadcast(g.cast(operand, dtype), shape)
     if operand is True or operand is False or isinstance(operand, (int, float)):
@@ -38,13 +38,14 @@ def prepared(g, operand, dtype, shape):
 
 
 def wide(dtype):
-    """The dtype in which eager computes operators of this dtype that consist of several operations, or have numbers as operands."""
+    """Returns the dtype in which eager computes those operators of this dtype that consist of several operations or have numbers as
+    operands."""
     return "f32" if dtype in NARROW else dtype
 
 
 def pointwise(g, name, node, operands, dtype=None):
-    """One elementwise operation. As in eager, a number that is combined with narrow floats is first rounded to their dtype, except in products
-    and quotients. `dtype`: that of the operation; None: that of the result."""
+    """Returns the result of one elementwise operation. As in eager, a number that is combined with narrow floats is first rounded to their
+    dtype, except in products and quotients. `dtype`: that of the operation; None: that of the result."""
     result, shape = result_of(node)
     if dtype is None and any(isinstance(operand, float) for operand in operands):
         dtype = wide(result)
@@ -56,8 +57,8 @@ def pointwise(g, name, node, operands, dtype=None):
 
 
 def compared_dtype(node):
-    """The dtype in which PyTorch compares operands. By its rules of promotion, numbers and tensors without axes do not widen tensors of their
-    kind."""
+    """Returns the dtype in which PyTorch compares operands. By PyTorch's rules of promotion, numbers and tensors without axes do not widen
+    tensors of the same kind (integers or floats)."""
     given = [operand.meta["val"] if isinstance(operand, torch.fx.Node) else operand for operand in node.args[:2]]
     return dtype_name(elementwise_dtypes(*given, type_promotion_kind=ELEMENTWISE_TYPE_PROMOTION_KIND.DEFAULT)[1])
 
@@ -77,7 +78,8 @@ for _name, _op in UNARY.items():
 
 
 def checked_divisor(node, y):
-    """Raises Unsupported for integer divisions whose divisor may be 0: eager raises an error for a 0, and kernels could not."""
+    """Raises Unsupported for integer divisions whose divisor may be 0: eager raises an error for a divisor of 0, which kernels cannot
+    do."""
     if result_of(node)[0] not in FLOATS and (isinstance(y, Value) or y == 0):
         raise Unsupported("a division of integers whose divisor may be 0")
 
@@ -176,7 +178,7 @@ def power(g, node, x, y):
 
 
 def power_of_integers(g, node, x, y):
-    """A power of integers by repeated squaring; overflow wraps, as PyTorch's does."""
+    """Returns a power of integers, computed by repeated squaring. Overflow wraps, as in PyTorch."""
     result, square = g.constant(1, *result_of(node)), prepared(g, x, *result_of(node))
     while y:
         if y & 1:

@@ -29,8 +29,9 @@ def _compile(gm, example_inputs, *, is_inference, options):
 
 
 def backend(gm, example_inputs, *, options=None, mode=None):
-    """The backend of torch.compile. Its options are those of `warploom tune`, as in torch.compile(m, backend="warploom",
-    options={"trials": 32}), and "progress", as of warploom.tune(). Raises TypeError for an unknown option and ValueError for a wrong value."""
+    """The backend of torch.compile. Its options are those of `warploom tune`, as in torch.compile(m, backend="warploom", options={"trials":
+    32}), and "progress", which means the same as in warploom.tune(). Raises TypeError for an unknown option and ValueError for a wrong
+    value."""
     options = checked(options, mode)
     compiler = functools.partial(_compile, is_inference=False, options=options)
     with in_place_of_theirs():

@@ -1,5 +1,5 @@
-"""Views at the borders of kernels. A view that leaves the kernels is made by PyTorch, of the kernels' result, so that its strides and storage
-are those of eager."""
+"""Views at the borders between kernels and eager. A view that is used outside the kernels is made by PyTorch from the kernels' result, so
+that its strides and storage are those of eager."""
 
 import operator
 
@@ -20,10 +20,10 @@ def _elements(node):
 
 
 def views_outside(graph, taken):
-    """Gives each user outside the kernels (`taken` says whether a node is in one) a view outside of them in place of one inside. A kernel that
-    computed the view would give it a storage of its own. Views stay in the kernels if all views that leave show fewer elements than the
-    tensor that they are of, such as the last of many rows, and nothing else needs that tensor outside."""
-    leaving = {}  # by tensor: its views that are used outside the kernels
+    """Makes users outside the kernels use views that PyTorch makes, because a view that a kernel computes has a storage of its own. `taken`
+    says whether a node is in a kernel. Views of a tensor stay in the kernels if those that are used outside together show fewer elements
+    than the tensor, such as the last of many rows, and the tensor itself is not used outside."""
+    leaving = {}  # for each tensor, its views that are used outside the kernels
     for node in graph.nodes:
         if taken(node) and _is_view(node) and not _is_tuple(node) and any(not taken(user) for user in node.users):
             leaving.setdefault(_viewed(node, taken), []).append(node)
@@ -41,14 +41,15 @@ def _is_tuple(node):
 
 
 def _viewed(node, taken):
-    """The node that a chain of views in kernels begins with."""
+    """Returns the first node of a chain of views in kernels: the tensor that is viewed."""
     while taken(node) and _is_view(node):
         node = node.args[0]
     return node
 
 
 def _copied(graph, view, taken, copies):
-    """A copy of the chain of views up to `view`, as nodes outside the kernels. `copies`: those made before, by view."""
+    """Returns a copy of the chain of views that ends with `view`, as nodes outside the kernels. `copies`: the copies made before, by
+    view."""
     if not (taken(view) and _is_view(view)):
         return view
     if view not in copies:

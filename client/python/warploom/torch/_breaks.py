@@ -1,4 +1,5 @@
-"""Reports code that Dynamo gives to no backend, such as nn.LSTM: one warning for each reason, as for operators that stay with eager."""
+"""Reports code that Dynamo gives to no backend, such as nn.LSTM, by one warning for each reason, as is done for operators that stay with
+eager."""
 
 import re
 
@@ -11,7 +12,7 @@ _KNOWN = set()
 
 
 def _look(_arguments=None):
-    """Reports the new reasons for which Dynamo ended a graph or began none. Its counter "graph_break" has them as messages."""
+    """Reports the new reasons for which Dynamo ended a graph or began none. Dynamo's counter "graph_break" has the reasons as messages."""
     for message in set(counters["graph_break"]) - _KNOWN:
         _KNOWN.add(message)
         found = re.search(r"Explanation: (.*)", message)

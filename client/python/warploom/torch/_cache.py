@@ -22,17 +22,17 @@ log = logging.getLogger("warploom")
 LONGEST_TURN = 3600  # seconds to wait for other processes that tune
 _LOOK = 0.05  # seconds between attempts to lock
 _SHORT = 8  # WARPLOOM_RESOURCE_EXHAUSTED, the code of a _core.Error when memory is short
-_SILENT = {"progress", "token"}  # options on which no kernel depends
-FAULTS = (ProgramError, _core.Error, OSError)  # errors that leave a part of a graph to eager
+_SILENT = {"progress", "token"}  # options that have no effect on kernels
+FAULTS = (ProgramError, _core.Error, OSError)  # errors after which a part of a graph stays with eager
 
 
 def passes(fault):
-    """Whether the same attempt may succeed later: the error is not of the graph, of the options, or of a wrong kernel."""
+    """Whether the same attempt may succeed later: the error comes neither from the graph or the options nor from a wrong kernel."""
     return fault.code == _SHORT if isinstance(fault, _core.Error) else getattr(fault, "code", 7) not in (1, 2, 5)
 
 
 class _Unusable(OSError):
-    """The bundles in a folder cannot be loaded although they were made just now."""
+    """The error that bundles cannot be loaded although they were made just now."""
 
 
 def _user_home():
@@ -51,13 +51,13 @@ def _own_home():
     return pathlib.Path(folder)
 
 
-@functools.cache  # so that each message is logged once
+@functools.cache  # the cache makes sure that each message is logged once
 def _warn(said):
     log.warning("%s", said)
 
 
 def _made_at(bundle):
-    """What tells a bundle from one that is made later in its place; None: there is none."""
+    """Returns a value by which a bundle differs from one that is made later in the same place; None: there is no bundle."""
     try:
         found = bundle.stat()
     except FileNotFoundError:
@@ -67,8 +67,8 @@ def _made_at(bundle):
 
 @contextlib.contextmanager
 def _turn(home, bundle):
-    """Processes of one user tune one after the other: they have one store, and would take times from each other. Gives whether it is
-    this one's turn to tune; not if another one has made the bundle while this one waited."""
+    """A context in which this process may tune. Processes of one user tune one after the other, because they share a store and would
+    disturb each other's times. Gives True if this process must tune, False if another one made the bundle in the meantime."""
     until, said, before = time.monotonic() + LONGEST_TURN, False, _made_at(bundle)
     mine = False
     with open(home / "lock", "a") as lock:
@@ -109,7 +109,7 @@ def _made(folder, text, weights, options):
 
 
 def _sound(bundle, load):
-    """The result of `load` for a bundle; None if the bundle is missing or damaged."""
+    """Returns the result of `load` for a bundle; None if the bundle is missing or damaged."""
     if not bundle.exists():
         return None
     try:
@@ -122,7 +122,8 @@ def _sound(bundle, load):
 
 
 def _from(home, key, load, make):
-    """The result of `load` for the bundle of a key in the cache folder `home`. `make` makes a bundle that is missing or damaged."""
+    """Returns the result of `load` for the bundle of a key in the cache folder `home`. If the bundle is missing or damaged, `make` makes
+    it."""
     bundle = home / key / "bundle"
     found = _sound(bundle, load)
     while found is None:
@@ -142,10 +143,10 @@ def _from(home, key, load, make):
 
 
 def cached(text, weights, options, load):
-    """The result of `load` for the bundle of a graph's text: one that any process on such a CPU has made before, or a new one. If the user's
-    cache folder cannot be used, the bundle is in a temporary one of this process."""
+    """Returns the result of `load` for the bundle of a graph's text: one that a process on the same kind of CPU has made before, or a new
+    one. If the user's cache folder cannot be used, the bundle is in a temporary one of this process."""
     decides = sorted((name, value) for name, value in options.items() if name not in _SILENT)
-    # The key has the CPU: bundles are machine code, and machines with other CPUs may share the home folder.
+    # The CPU is part of the key, because bundles are machine code, and machines with other CPUs may share the home folder.
     words = (_core.version(), _core.cpu(), text, weights, decides, torch.get_num_threads())
     key = hashlib.sha256(repr(words).encode()).hexdigest()[:32]
     try:
@@ -155,6 +156,6 @@ def cached(text, weights, options, load):
             raise
         _warn(f"the cache cannot be used, and this process has one of its own: {error}")
     home = _own_home()
-    # The program's default store is in the same unusable cache folder, so it needs another place too.
+    # The program's default store is in the same cache folder, which cannot be used, so the store needs another place too.
     own = options if {"store", "server"} & options.keys() else options | {"store": home / "store.db"}
     return _from(home / "torch", key, load, lambda folder: _made(folder, text, weights, own))

@@ -13,7 +13,7 @@ from ._aten import TABLE
 
 aten = torch.ops.aten
 
-# Operators of core ATen that have no row of their own; PyTorch's decompositions of them are used.
+# Operators of core ATen without a row in TABLE, for which PyTorch's decompositions are used.
 _FURTHER = [
     aten.native_layer_norm, aten.native_group_norm, aten.native_batch_norm, aten._native_batch_norm_legit,
     aten._native_batch_norm_legit_no_training, aten._softmax, aten._log_softmax,
@@ -27,8 +27,8 @@ _FURTHER = [
 
 # nn.MultiheadAttention and nn.TransformerEncoderLayer in eval mode, which PyTorch computes by one operator each.
 def _mask_of(mask, mask_type, scores):
-    """The mask, broadcast to scores of [batch, heads, queries, keys]. mask_type says which axes it has: 0: queries and keys; 1: batch and
-    keys; 2: all four."""
+    """Returns the mask broadcast to the shape of the scores, [batch, heads, queries, keys]. mask_type says which axes the given mask has:
+    0: queries and keys; 1: batch and keys; 2: all four."""
     mask = mask.to(torch.bool)
     return mask[:, None, None, :] if mask_type == 1 else mask.expand(scores.shape)
 
@@ -73,7 +73,8 @@ _OWN = {
     aten.grid_sampler_2d.default: _resize.grid_sampler_2d,
 } | _resize.OVERLOADS  # fmt: skip
 
-# Operators whose first result in eager is contiguous, or channels last if the first operand is. PyTorch's decompositions lose this layout.
+# Operators whose first result in eager is contiguous or, if the first operand is channels last, channels last as well. PyTorch's
+# decompositions lose this layout.
 _IN_FORMAT = {
     aten.native_batch_norm, aten._native_batch_norm_legit, aten._native_batch_norm_legit_no_training, aten._native_batch_norm_legit_functional,
     aten._batch_norm_with_update, aten._batch_norm_with_update_functional, aten._batch_norm_no_update, aten._adaptive_avg_pool2d,
@@ -83,7 +84,7 @@ _IN_FORMAT = {
 # Operators whose first result is contiguous in eager.
 _CONTIGUOUS = {aten.log_sigmoid_forward.default, aten.pow.Scalar}
 
-# Binary operators whose result has the layout of any elementwise one in eager. PyTorch's decompositions lose this layout.
+# Binary operators whose result has in eager the layout that any elementwise operator gives. PyTorch's decompositions lose this layout.
 _OF_PAIRS = {
     aten.copysign.Tensor, aten.div.Tensor_mode, aten.floor_divide.default, aten.heaviside.default, aten.logaddexp.default, aten.logaddexp2.default,
     aten.logical_and.default, aten.logical_or.default, aten.logical_xor.default, aten.xlogy.Tensor, aten.special_xlog1py.default,
@@ -108,15 +109,16 @@ def _of_pairs(made, x, y, **__):
 
 
 def _rolled(made, x, shifts, dims=()):
-    """The layout of aten.roll in eager: that of the operand, since two parts of it are concatenated; contiguous if all elements are rolled as
-    one axis, or if a part is empty."""
+    """Returns the layout of aten.roll's result in eager: that of the operand, because two parts of the operand are concatenated; but
+    contiguous if the operand is rolled as one flat axis, or if a part is empty."""
     if not dims or any(shift % max(x.shape[axis], 1) == 0 for shift, axis in zip(shifts, dims)):
         return made.contiguous()
     return _in_format(made, x)
 
 
 def _laid_out(function, lay):
-    """A decomposition whose first result is passed, with the arguments, to `lay`, which returns it in another layout."""
+    """Returns a decomposition that calls another one, and passes its first result and the arguments to `lay`, which returns the result in
+    another layout."""
 
     @functools.wraps(function)
     def laid(*arguments, **named):
@@ -131,7 +133,8 @@ def _laid_out(function, lay):
 
 
 def _itself(operator):
-    """A decomposition of an operator that has a row: it calls the operator itself, and leaves that inner call as it is (NotImplemented)."""
+    """Returns a decomposition of an operator that has a row: it calls the operator itself and, for that inner call, returns NotImplemented,
+    which leaves the call as it is."""
     inside = []
 
     def call(*arguments, **named):
@@ -146,15 +149,16 @@ def _itself(operator):
     return call
 
 
-# Operators that draw random numbers. They are not taken apart, so that eager's kernels draw the same numbers from its generators.
+# Operators that draw random numbers. They are not taken apart, so that eager's kernels draw the numbers, which are then the same as without
+# the backend.
 _RANDOM = {overload for name in ("bernoulli", "native_dropout", "normal_functional", "uniform", "rrelu_with_noise", "rrelu_with_noise_functional")
            if hasattr(aten, name) for overload in map(getattr(aten, name).__getattr__, getattr(aten, name).overloads())}  # fmt: skip
 
 
 @functools.cache
 def decompositions():
-    """The decompositions by operator: PyTorch's, for operators without a row, and those of this file. Cached, since PyTorch takes a tenth of a
-    second to list its own."""
+    """Returns the decompositions by operator: PyTorch's, for operators without a row, and those of this file. The result is cached, since
+    PyTorch takes a tenth of a second to list its own."""
     known = dict(core_aten_decompositions().items()) | get_decompositions([*_FURTHER, aten.log_sigmoid_forward]) | _OWN
     known = {operator: function for operator, function in known.items() if operator not in TABLE and operator not in _RANDOM}
     lays = {operator: _in_format for operator in known if operator.overloadpacket in _IN_FORMAT} | {aten.roll.default: _rolled}

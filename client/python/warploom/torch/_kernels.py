@@ -14,28 +14,28 @@ _ADDRESS = torch.Tensor.data_ptr
 
 
 def picker(places):
-    """A function that returns the elements of a tuple at these indices, always as a tuple."""
+    """Returns a function that picks the elements of a tuple at these indices, always as a tuple."""
     if len(places) > 1:
         return operator.itemgetter(*places)
     return lambda given: tuple(given[place] for place in places)
 
 
 def _reader(order):
-    """A function that permutes a tensor's axes to this order and makes it contiguous, with a copy only if needed."""
+    """Returns a function that permutes a tensor's axes to this order and makes it contiguous, with a copy only if needed."""
     if order == list(range(len(order))):
         return torch.Tensor.contiguous
     return lambda tensor: tensor.permute(order).contiguous()
 
 
 def _maker(result):
-    """A function that allocates the memory of a result at each call, at an address that is a multiple of 64."""
-    if result.order is None:  # strides with gaps or of 0: kernels write a dense array, which _spread() copies
+    """Returns a function that allocates the memory of a result at each call, at an address that is a multiple of 64."""
+    if result.order is None:  # for strides with gaps or of 0, kernels write a dense array, which _spread() copies
         return functools.partial(torch.empty, result.shape, dtype=result.dtype)
     return functools.partial(torch.empty_strided, result.shape, result.stride, dtype=result.dtype)
 
 
 def _spread(result, dense):
-    """A result with gaps or strides of 0, copied from a dense one."""
+    """Returns a result with gaps or strides of 0, as a copy of a dense one."""
     made = torch.empty_strided(result.shape, result.stride, dtype=result.dtype)
     once = tuple(slice(0, 1) if step == 0 else slice(None) for step in result.stride)
     made[once].copy_(dense[once])
@@ -53,7 +53,7 @@ class _Loaded:
         self._storages = [StorageWeakRef(weight.untyped_storage()) for weight in weights]
 
     def is_left(self):
-        """Whether PyTorch has freed a weight that was copied."""
+        """Whether PyTorch has freed a weight of which this model has a copy."""
         return any(storage.expired() for storage in self._storages)
 
 
@@ -67,12 +67,12 @@ class Kernels(torch.nn.Module):
         first = _Loaded(self._folder, ())
         first.executors.prepare()
         weights = {tensor.name: tensor.nbytes for tensor in first.model.weights()}
-        # Input "iN" of the text is argument part.used[N]. Those in `static` may be weights of the bundle.
+        # Input "iN" of the text is the argument with the index part.used[N]. Arguments in `static` may be weights of the bundle.
         readers = [_reader(order) for order in part.orders]
         inputs = [int(tensor.name[1:]) for tensor in first.model.inputs()]
         self._inputs, self._readers = picker([part.used[n] for n in inputs]), [readers[n] for n in inputs]
         taken = [n for n, argument in enumerate(part.used) if argument in static and f"i{n}" in weights]
-        # Weights are set from small to large, since the model keeps a copy of an operand until a folded weight has all of them.
+        # Weights are set from small to large, since the model keeps copies of a folded weight's operands until it has all of them.
         taken.sort(key=lambda n: weights[f"i{n}"])
         self._names, self._weights = [f"i{n}" for n in taken], picker([part.used[n] for n in taken])
         self._weight_readers, self._bytes = [readers[n] for n in taken], [weights[name] for name in self._names]
@@ -83,8 +83,8 @@ class Kernels(torch.nn.Module):
             self._loaded[()] = first
 
     def _with_weights(self, arguments):
-        """The kernels with the weights of a call. If the bytes of any weight have changed, all are copied again, since folded weights are
-        computed from several. Tensor versions cannot be used: `.data` and NumPy write without a new version."""
+        """Returns the kernels with the weights of a call. If the bytes of any weight have changed, all weights are copied again, because
+        folded weights are computed from several of them. Tensor versions cannot be used: `.data` and NumPy write without a new version."""
         tensors = self._weights(arguments)
         where = tuple(map(_ADDRESS, tensors))
         lying = [read(tensor.detach()) for read, tensor in zip(self._weight_readers, tensors)]
@@ -103,7 +103,8 @@ class Kernels(torch.nn.Module):
     def forward(self, *arguments):
         loaded = self._with_weights(arguments) if self.weights else self._loaded[()]
         results = [make() for make in self._outputs]
-        # The guards of the compiled graph have checked shapes and dtypes. `given` keeps copies alive until the run has ended.
+        # The guards of the compiled graph have already checked shapes and dtypes. `given` keeps copied arguments alive until the run has
+        # ended.
         given = [read(tensor) for read, tensor in zip(self._readers, self._inputs(arguments))]
         loaded.executors.run_at(0, [*map(_ADDRESS, given)], [*map(_ADDRESS, results)])
         for i, result in self._spread:

@@ -5,7 +5,7 @@ import time
 
 import torch
 
-_FIRST_PAUSE, _LONGEST_PAUSE = 1.0, 600.0  # seconds between two attempts; each pause is twice as long as the one before
+_FIRST_PAUSE, _LONGEST_PAUSE = 1.0, 600.0  # seconds between attempts; each pause is twice the one before
 
 
 class Later(torch.nn.Module):

@@ -5,13 +5,13 @@ from typing import NamedTuple, Optional
 
 import torch
 
-from . import _math, _scatter, _sums, _views  # noqa: F401: their rows
+from . import _math, _scatter, _sums, _views  # noqa: F401: these modules add their rows to TABLE
 from ._aten import TABLE
 from ._text import GraphText, Unsupported, Value, dtype_name
 
 
 def _tensors(value):
-    """The tensors among a node's results, from its metadata."""
+    """Returns the tensors among a node's results, from the node's metadata."""
     found = value if isinstance(value, (tuple, list)) else [value]
     return [tensor for tensor in found if isinstance(tensor, torch.Tensor)]
 
@@ -37,7 +37,7 @@ class Text(NamedTuple):
 
 
 def order_of(tensor):
-    """The axes of a tensor from the slowest to the fastest, if its elements are contiguous in that order, without repetition; else None."""
+    """Returns a tensor's axes from the slowest to the fastest, if in that order the elements are contiguous and not repeated; else None."""
     axes = list(range(tensor.dim()))
     if tensor.is_contiguous():
         return axes
@@ -116,7 +116,7 @@ class Lowering:
 
 
 def support_of(graph):
-    """For each call of an operator: None, or the reason why it stays with eager."""
+    """Returns for each call of an operator None, or the reason why the call stays with eager."""
     lowering, reasons = Lowering(), {}
     for node in graph.nodes:
         if node.op != "call_function":
@@ -126,13 +126,13 @@ def support_of(graph):
             reasons[node] = None
         except Unsupported as reason:
             reasons[node] = str(reason)
-        except Exception as error:  # noqa: BLE001: a row that does not know these arguments leaves them to eager
+        except Exception as error:  # noqa: BLE001: arguments that a row does not know are left to eager
             reasons[node] = f"{node.target}: {error}"
     return reasons
 
 
 def text_of(graph):
-    """The Text of a whole graph. Its inputs are the placeholders in order, without those that nothing reads."""
+    """Returns the Text of a whole graph. Its inputs are the placeholders in order, except those that no node reads."""
     lowering = Lowering()
     placeholders = [node for node in graph.nodes if node.op == "placeholder"]
     for node in placeholders:

@@ -33,7 +33,7 @@ class Formula:
         return self._g.constant(number, self._dtype, self._shape)
 
     def is_negative(self, x):
-        """Whether x is less than 0, or is the float -0: that is found by 1 / -0 = -inf."""
+        """Whether x is less than 0 or is the float -0, which is recognised by 1 / -0 = -inf."""
         return self.lt(self.select(self.eq(x, 0), self.div(1, x), x), 0) if self._dtype in FLOATS else self.lt(x, 0)
 
     def __getattr__(self, name):
@@ -47,8 +47,8 @@ class Formula:
 
 
 def formula(name):
-    """A decorator that makes a function of a Formula and operands the row of the ATen operator and of the primitive with this name. The
-    operands have the result's dtype, or f32 if that is narrower; the result is rounded once."""
+    """Returns a decorator that makes a function of a Formula and operands the row of the ATen operator and of the primitive called `name`.
+    Operands have the result's dtype or, if that is narrower than f32, f32; the result is rounded once."""
 
     def add(function):
         def lowered(g, node, *operands):
@@ -62,19 +62,19 @@ def formula(name):
     return add
 
 
-# Formulas avoid intermediate values that overflow, or are NaN, unless the result does or is too.
+# No formula has an intermediate value that overflows or is NaN, unless the result itself overflows or is NaN.
 @formula("tan")
 def tan(m, x):
     return m.div(m.sin(x), m.cos(x))
 
 
 def signed(m, size, x):
-    """A size with the sign of x."""
+    """Returns a value of magnitude `size` with the sign of x."""
     return m.select(m.lt(x, 0), m.neg(size), size)
 
 
 def squared(m, x):
-    """Half of the square of x, without overflow of the whole square: 0.625 * 0.8 is 0.5. (A single factor 0.5 would be moved behind the
+    """Returns x * x / 2 as 0.625 * x * x * 0.8, so that the whole square does not overflow. (A single factor 0.5 would be moved behind the
     product.)"""
     return m.mul(m.mul(x, 0.625), m.mul(x, 0.8))
 
@@ -82,7 +82,7 @@ def squared(m, x):
 @formula("sinh")
 def sinh(m, x):
     a = m.abs(x)
-    e, half = m.expm1(a), m.exp(m.mul(a, 0.5))  # accurate near 0, where exp(x) - exp(-x) cancels
+    e, half = m.expm1(a), m.exp(m.mul(a, 0.5))  # expm1 is accurate near 0, where exp(x) - exp(-x) cancels
     return signed(m, m.select(m.gt(a, 20), squared(m, half), m.mul(m.add(e, m.div(e, m.add(e, 1))), 0.5)), x)
 
 
@@ -124,7 +124,7 @@ def atanh(m, x):
 
 
 def quotient_of_sizes(m, a, b):
-    """The smaller of two magnitudes divided by the greater (1 if both are infinite, 0 if both are 0), and the greater one."""
+    """Returns the smaller of two magnitudes divided by the greater (1 if both are infinite, 0 if both are 0), and the greater magnitude."""
     greater, lesser = m.max(a, b), m.min(a, b)
     equal = m.select(m.eq(greater, 0), 0.0, 1.0)
     return m.select(m.eq(lesser, greater), equal, m.div(lesser, greater)), greater
@@ -153,7 +153,7 @@ def hypot(m, x, y):
 
 @formula("erfc")
 def erfc(m, x):
-    """The Chebyshev fit of Numerical Recipes (erfcc), in f64: its relative error is at most 1.2e-7."""
+    """Computes the Chebyshev fit of Numerical Recipes (erfcc) in f64; its relative error is at most 1.2e-7."""
     if m.dtype == "f64":
         raise Unsupported("erfc as f64")
     d = m.of("f64")
@@ -210,7 +210,8 @@ def ldexp(g, node, x, y):
 
 
 def rounded_once(g, node, function, *operands):
-    """Applies a function of a Formula and operands in the result's dtype, or in f32 if that is narrower, and rounds the result, as eager does."""
+    """Applies a function of a Formula and operands in the result's dtype or, if that is narrower than f32, in f32, and rounds the result,
+    as eager does."""
     dtype, shape = result_of(node)
     at = wide(dtype)
     return g.cast(function(Formula(g, at, shape), *(prepared(g, operand, at, shape) for operand in operands)), dtype)
@@ -227,8 +228,8 @@ def addcdiv(g, node, x, a, b, value=1):
 
 
 def floor_divided(m, x, y):
-    """The quotient of floats, rounded down. It is computed from the remainder, since the rounded quotient may lie above a whole number that
-    the exact quotient lies below."""
+    """Returns the quotient of floats, rounded down. It is computed from the remainder, because the rounded quotient may reach a whole
+    number that the exact quotient lies below."""
     rest = m.fmod(x, y)
     quotient = m.div(m.sub(x, rest), y)
     below = m.select(m.lt(m.mul(m.sign(rest), m.sign(y)), 0), m.sub(quotient, 1), quotient)
@@ -237,8 +238,8 @@ def floor_divided(m, x, y):
 
 
 def whole_quotient(m, x, y):
-    """The quotient of integers, rounded down. Their division rounds towards zero, so 1 is subtracted if the remainder is not 0 and its sign
-    differs from the divisor's."""
+    """Returns the quotient of integers, rounded down. The division of integers rounds towards zero, so 1 is subtracted if the remainder is
+    not 0 and its sign differs from the divisor's."""
     rest, quotient = m.fmod(x, y), m.div(x, y)
     below = m.select(m.ne(m.lt(rest, 0), m.lt(y, 0)), m.sub(quotient, 1), quotient)
     return m.select(m.eq(rest, 0), quotient, below)
@@ -269,7 +270,7 @@ def lerp(g, node, x, y, weight):
 
 # Positions of extremes.
 def found(g, how, x, axis):
-    """The extreme along an axis, and the position of its first occurrence; both without the axis."""
+    """Returns the extreme along an axis, and the position of its first occurrence. Neither result has the axis."""
     value = g.reduce(how, x, [axis])
     return value, g.cast(first_place(g, x, value, [axis], g.iota(axis, "i32", x.shape), x.shape[axis] - 1), "i64")
 

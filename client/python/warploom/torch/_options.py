@@ -9,29 +9,29 @@ import tempfile
 
 from .._program import ProgramError, call, program
 
-# Options that the backend sets itself, or that do not apply.
+# Options of `warploom tune` that the backend sets itself, or that do not apply to it.
 _TAKEN = {"out", "json", "html", "weight", "bind", "help", "trace"}
-# A minimal graph: if the program refuses a call with it, the options are wrong.
+# The text of a minimal graph: if the program refuses to tune this one, its options are wrong.
 _PROBE = 'graph {\n  %0 = input "x" : f32[1] normal(0,1)\n  %1 = neg %0 : f32[1]\n  output "y" %1\n}\n'
 
 
 @functools.cache
 def _known():
-    """The names of the allowed options, from the program's help."""
+    """Returns the names of the allowed options, read from the program's help."""
     said = subprocess.run([program(), "tune", "--help"], stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60, check=True)
     names = re.findall(r"^\s+(?:-\w,)?--([a-z0-9-]+)", said.stdout, re.MULTILINE)
     return sorted({name.replace("-", "_") for name in names} - _TAKEN | {"progress", "token"})
 
 
 def checked(options, mode=None):
-    """The options with defaults for "effort" and "progress". Raises TypeError for an unknown option, with a suggestion."""
+    """Returns the options, with defaults for "effort" and "progress". Raises TypeError for an unknown option, with a suggestion."""
     if mode not in (None, "default"):
         raise TypeError(f'the backend "warploom" has no mode "{mode}"; options={{"effort": "thorough"}} searches longer')
     given = {str(name).replace("-", "_"): value for name, value in (options or {}).items()}
     try:
         wrong = next((name for name in given if name not in _known()), None) if given else None
     except (ProgramError, OSError, subprocess.SubprocessError):
-        wrong = None  # the program is missing; tuning will report that
+        wrong = None  # the program is missing, which tuning will report
     if wrong in _TAKEN:
         raise TypeError(f'the backend "warploom" says --{wrong.replace("_", "-")} itself; it is no option here')
     if wrong is not None:

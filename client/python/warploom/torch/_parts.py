@@ -19,8 +19,8 @@ from ._text import Unsupported
 
 log = logging.getLogger("warploom")
 aten = torch.ops.aten
-_REPORT = []  # an entry for every graph that was compiled
-_SAID = set()  # reasons that were logged
+_REPORT = []  # the report: an entry for every graph that was compiled
+_SAID = set()  # the reasons that were logged
 _LOCK = threading.Lock()  # guards both
 
 
@@ -33,9 +33,9 @@ class _Taken(OperatorSupportBase):
 
 
 def _slices(graph, static):
-    """Slices of arguments that stay PyTorch's views, which cost nothing: those of tensors that are cut into several contiguous slices, such as
-    the layers of a cache of keys. Kernels that read the whole tensor would differ in their offsets, and each would need a search. Weights are
-    left out, since their slices are cut once, when the weights are set."""
+    """Returns the slices of arguments that stay views of PyTorch, which cost nothing: slices of tensors that are cut into several
+    contiguous ones, such as the layers of a cache of keys. Kernels that read the whole tensor would differ in an offset, so that each would
+    need a search of its own. Slices of weights are left out, since they are cut only once, when the weights are set."""
     views = set()
     for i, argument in enumerate(node for node in graph.nodes if node.op == "placeholder"):
         cuts = [user for user in argument.users if user.target in (aten.select.int, aten.slice.Tensor)]
@@ -64,7 +64,8 @@ def _say(entry):
 
 
 def _attempt(entry, make, reason, count):
-    """A function for Later that tries again to make the kernels of a part of `count` operators, and on success updates the report."""
+    """Returns a function for Later that tries again to make the kernels of a part of `count` operators, and updates the report when it
+    succeeds."""
 
     def attempt():
         try:
@@ -91,7 +92,8 @@ def _without(entry, part, error):
 
 
 def with_kernels(gm, static, options):
-    """A graph module with kernels in place of the operators that can have them. `static`: indices of the arguments that are weights."""
+    """Returns a graph module with kernels in place of the operators that can have them. `static`: indices of the arguments that are
+    weights."""
     graph = gm.graph
     reasons = support_of(graph)
     entry = {"nodes": len(reasons), "kernels": 0, "weights": 0, "eager": {}}
@@ -134,7 +136,8 @@ def with_kernels(gm, static, options):
 
 
 def report():
-    """A list with a dict for every graph that this process compiled: `nodes`, its number of operators; `kernels`, of parts that became kernels;
-    `weights`, of their arguments that are weights; `eager`, the number of operators that stayed with eager, by reason."""
+    """Returns a list with a dict for every graph that this process compiled: `nodes`, the number of its operators; `kernels`, the number of
+    parts that became kernels; `weights`, the number of their arguments that are weights; `eager`, the number of operators that stayed with
+    eager, by reason."""
     with _LOCK:
         return [dict(entry) for entry in _REPORT]

@@ -1,5 +1,5 @@
-"""Decompositions that resize images. They replace PyTorch's own, which differ from eager: those subtract two infinities where eager weights
-them, multiply pixels outside the image by zero (so NaN results from infinities), and lose the layout of the image."""
+"""Decompositions that resize images. They replace PyTorch's own decompositions, which differ from eager: PyTorch's subtract two infinities
+where eager weights them, multiply pixels outside the image by zero (so NaN results from infinities), and lose the layout of the image."""
 
 import contextlib
 import itertools
@@ -12,7 +12,8 @@ aten = torch.ops.aten
 
 
 def _sources(extent, count, align_corners, scale, dtype):
-    """For each of `count` positions along an axis: the indices of its two neighbours among `extent` pixels, and the weight of the second."""
+    """Returns, for each of `count` positions along an axis, the indices of its two neighbours among `extent` pixels, and the weight of the
+    second one."""
     step = theirs._compute_scale(extent, count, align_corners, scale)
     at = theirs._compute_source_index(step, torch.arange(count).to(dtype), align_corners).clamp(min=0)
     first = at.to(torch.int64).clamp(max=extent - 1)
@@ -21,14 +22,14 @@ def _sources(extent, count, align_corners, scale, dtype):
 
 
 def _for_each(scales, output_size):
-    """A list with a scale, or None, for each axis; None for those that `scales` leaves out at its end."""
+    """Returns a list with a scale or None for each axis: None for the last axes, for which `scales` has no element."""
     return [*scales, *[None] * (len(output_size) - len(scales))]
 
 
 def _linear(x, output_size, align_corners, *scales):
     rank = len(output_size)
     if not x.is_floating_point():
-        return NotImplemented  # eager resizes images of bytes with weights of few bits
+        return NotImplemented  # for images of integers, eager uses weights of few bits
     dtype = get_computation_dtype(x.dtype)
     axes = []
     for axis, (extent, count, scale) in enumerate(zip(x.shape[2:], output_size, _for_each(scales, output_size))):
@@ -40,7 +41,7 @@ def _linear(x, output_size, align_corners, *scales):
 
 
 def _or_eager(function, overload):
-    """A function that calls `function`, and the operator itself if that returns NotImplemented."""
+    """Returns a function that calls `function` and, if that returns NotImplemented, the operator itself."""
 
     def resized(*arguments):
         made = function(*arguments)
@@ -53,7 +54,7 @@ def _or_eager(function, overload):
 
 
 def _of_factors(function):
-    """Adapts a function of a size and scales to the overload `vec`, which gets a size or scale factors."""
+    """Adapts a function of an output size and scales to the overload `vec`, whose arguments are a size or scale factors."""
 
     def resized(x, output_size, *options):
         *options, factors = options
@@ -71,7 +72,7 @@ def _nearest(exact):
 
 
 def _reflected(at, low, high):
-    """Reflects positions at two borders, low / 2 and high / 2, until they lie between them."""
+    """Returns positions reflected at two borders, low / 2 and high / 2, until they lie between these."""
     if low == high:
         return torch.zeros_like(at)
     span = (high - low) / 2
@@ -85,8 +86,8 @@ def grid_sampler_2d(x, grid, mode=0, padding=0, align_corners=False):
 
 
 def _sampled(x, grid, mode, padding, align_corners):
-    """Samples the image as eager does: pixels outside count as 0 with their weights, so a position that is NaN gives NaN; where positions are
-    clamped, one that is NaN becomes 0."""
+    """Samples the image as eager does. Pixels outside count as 0 with their weights, so a position that is NaN gives NaN. Where positions
+    are clamped, a NaN position becomes 0."""
     images, channels, height, width = x.shape
     grid = grid.view(images, 1, *grid.shape[1:3], 2)
     numbers = [torch.arange(count).view(shape) for count, shape in ((images, (-1, 1, 1, 1)), (channels, (1, -1, 1, 1)))]
@@ -133,9 +134,9 @@ _SHOWN_FIRST |= {overload.overloadpacket.vec: _of_factors(function) for overload
 
 @contextlib.contextmanager
 def in_place_of_theirs():
-    """A context in which this file's functions replace PyTorch's Python kernels for these operators. When it traces for a backend, PyTorch takes
-    the operators apart by those kernels before it looks for decompositions. Dynamo compiles one graph at a time, and only tracing uses the
-    kernels, so no other code is affected."""
+    """A context in which this file's functions replace PyTorch's Python kernels for these operators, because PyTorch, when it traces for a
+    backend, takes operators apart by such kernels before it looks for decompositions. Dynamo compiles one graph at a time, and only tracing
+    uses the kernels, so no other code is affected."""
     keys = (torch._C.DispatchKey.Autograd, torch._C.DispatchKey.CompositeImplicitAutograd)
     kept = {overload: {key: overload.py_kernels[key] for key in keys if key in overload.py_kernels} for overload in _SHOWN_FIRST}
 

@@ -1,5 +1,5 @@
 """Rows of TABLE: operators that write at positions given by an index (scatter). A kernel computes each element of its result on its own, so
-each position looks through all updates: the work is the number of pairs of positions and updates."""
+each position looks through all updates, and the work grows with the number of pairs of positions and updates."""
 
 import math
 
@@ -14,8 +14,9 @@ MOST_PAIRS = 1 << 24
 
 
 def hits(g, index, extent, axis):
-    """For an index whose `axis` numbers updates: whether each of them writes to each of `extent` positions. Positions are a new axis, at
-    `axis`; updates are the next one."""
+    """Returns for every pair of a position (of `extent` ones) and an update whether the update writes to the position. `index` has the
+    position that each update along `axis` writes to. In the result, positions are the new axis `axis`, and updates are the axis after
+    it."""
     shape = [*index.shape[:axis], extent, *index.shape[axis:]]
     if math.prod(shape) > MOST_PAIRS:
         raise Unsupported("an update by an index with more pairs of places and updates than kernels look through")
@@ -25,7 +26,7 @@ def hits(g, index, extent, axis):
 
 
 def last_update(g, hit, axis):
-    """The number of the last update of each position, and whether there is one. Reduces the axis of updates, axis + 1."""
+    """Returns the number of the last update of each position, and whether there is one, by reducing the axis of updates, axis + 1."""
     numbers = g.op("select", hit, g.iota(axis + 1, "i64", hit.shape), g.constant(-1, "i64", hit.shape))
     last = g.reduce("max", numbers, [axis + 1])
     none = g.constant(0, "i64", last.shape)
@@ -33,8 +34,8 @@ def last_update(g, hit, axis):
 
 
 def combined(g, how, x, hit, updates, axis, with_own=True):
-    """x with the updates of each position combined by `how`: "sum", "prod", "mean", "max" or "min". `with_own`: the element of x counts as one
-    of them."""
+    """Returns x with the updates of each position combined by `how`: "sum", "prod", "mean", "max" or "min". `with_own`: whether the element
+    of x takes part."""
     if x.dtype not in FLOATS:
         raise Unsupported(f"updates of {x.dtype} that are combined")
     step = {"sum": "add", "prod": "mul", "mean": "add"}.get(how, how)
@@ -68,7 +69,7 @@ def index_put(g, node, x, indices, values, accumulate=False):
     first = given[0]
     x, place = merged(g, x, indices, given)
     values = g.broadcast(g.cast(values, result), [*x.shape[:first], *place.shape, *x.shape[first + 1 :]])
-    # Three axes: all axes before the indexed one, the indexed one, and all axes after it.
+    # The tensors get three axes: all axes before the indexed one, the indexed one, and all axes after it.
     count, sides = math.prod(place.shape), (math.prod(x.shape[:first]), math.prod(x.shape[first + 1 :]))
     flat = g.reshape(x, [sides[0], x.shape[first], sides[1]])
     values = g.reshape(values, [sides[0], count, sides[1]])
@@ -76,7 +77,7 @@ def index_put(g, node, x, indices, values, accumulate=False):
     if accumulate:
         if result not in FLOATS:
             raise Unsupported(f"updates of {result} that add up")
-        # Updates are selected, not multiplied by 0 or 1: one that is infinite or NaN must not reach other positions.
+        # Updates are selected, not multiplied by 0 or 1, because an infinite or NaN update must not change other positions.
         pairs = [sides[0], *hit.shape, sides[1]]
         chosen = g.broadcast(g.reshape(hit, [1, *hit.shape, 1]), pairs)
         spread = g.broadcast(g.reshape(values, [sides[0], 1, count, sides[1]]), pairs)
@@ -90,7 +91,7 @@ def index_put(g, node, x, indices, values, accumulate=False):
 
 
 def along_axis(x, dim, index):
-    """The axis of a scatter. Raises Unsupported if another axis of the index has another extent than that of x."""
+    """Returns the axis of a scatter. Raises Unsupported if the index and x have different extents along another axis."""
     axis = dim % len(x.shape) if x.shape else 0
     if not x.shape or len(index.shape) != len(x.shape) or any(a != b for i, (a, b) in enumerate(zip(x.shape, index.shape)) if i != axis):
         raise Unsupported("a scatter by an index that is smaller than the result")
@@ -98,7 +99,7 @@ def along_axis(x, dim, index):
 
 
 def updates_of(g, src, index, dtype):
-    """The updates as a Value of the index's shape: `src` is a number, or a tensor whose surplus elements are cut off."""
+    """Returns the updates as a Value of the index's shape. `src` is a number, or a tensor whose surplus elements are cut off."""
     if not hasattr(src, "shape"):
         return g.constant(src, dtype, index.shape)
     for axis, extent in enumerate(index.shape):
@@ -135,7 +136,7 @@ def index_reduce(g, node, x, dim, index, src, reduce, include_self=True):
     return scatter_reduce(g, node, x, dim, spread, src, reduce, include_self)
 
 
-# Running sums and products: each result is a reduction of the elements up to it.
+# Running sums and products: each element of the result is a reduction of the elements up to it.
 for _how, _packet in (("sum", aten.cumsum), ("prod", aten.cumprod)):
 
     @row(_packet.default)

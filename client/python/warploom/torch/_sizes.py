@@ -1,4 +1,4 @@
-"""Graphs with symbolic extents: kernels for each size with which they are called."""
+"""Graphs with symbolic extents, which get kernels for each size with which they are called."""
 
 import logging
 import threading
@@ -11,11 +11,11 @@ from ._kernels import picker
 from ._parts import with_kernels
 
 log = logging.getLogger("warploom")
-MOST_SIZES = 16  # of one graph whose extents vary
+MOST_SIZES = 16  # largest number of sizes of one graph that get kernels
 
 
 def dynamic_arguments(graph):
-    """Indices of the arguments that are symbolic numbers, or tensors with symbolic extents."""
+    """Returns the indices of the arguments that are symbolic numbers, or tensors with symbolic extents."""
 
     def is_dynamic(value):
         return isinstance(value, (torch.SymInt, torch.SymFloat, torch.SymBool)) or (isinstance(value, torch.Tensor) and not all(isinstance(e, int) for e in value.shape))
@@ -25,14 +25,15 @@ def dynamic_arguments(graph):
 
 
 class ManySizes:
-    """A graph with symbolic extents, as a function: kernels for each of the first MOST_SIZES sizes with which it is called, eager for others."""
+    """Returns a function that computes a graph with symbolic extents: by kernels for each of the first MOST_SIZES sizes with which it is
+    called, by eager for other sizes."""
 
     def __init__(self, gm, dynamic, static, options):
         self._gm, self._dynamic, self._static, self._options = gm, picker(dynamic), static, options
         self._lock, self._known, self._full = threading.Lock(), {}, False
 
     def _specialised(self, arguments):
-        """The graph with the extents of these arguments, traced with fake tensors."""
+        """Returns the graph with the extents of these arguments, traced with fake tensors."""
         mode = FakeTensorMode(allow_non_fake_inputs=True)
         given = [mode.from_tensor(a, static_shapes=True) if isinstance(a, torch.Tensor) else a for a in arguments]
         with torch.no_grad(), mode:

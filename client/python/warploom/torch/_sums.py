@@ -72,7 +72,7 @@ def var_mean(g, node, x, dims=None, correction=1, keepdim=False):
 
 
 def variance(g, result, x, dims, correction):
-    """The variance and the mean; those of narrow floats are computed in f32."""
+    """Returns the variance and the mean; those of narrow floats are computed in f32."""
     axes = axes_of(x, dims)
     dtype, x = x.dtype, g.cast(x, wide(x.dtype))
     count = math.prod(x.shape[axis] for axis in axes)
@@ -114,7 +114,7 @@ def addbmm(g, node, x, a, b, beta=1, alpha=1):
 
 @row(aten._scaled_dot_product_flash_attention_for_cpu.default)
 def attention(g, node, q, k, v, dropout=0.0, is_causal=False, attn_mask=None, scale=None):
-    """The result, and for each row the logarithm of the sum of exponentials, which the backward pass uses."""
+    """Returns the result of attention and, for each row, the logarithm of the sum of exponentials, which the backward pass uses."""
     if dropout:
         raise Unsupported("attention with dropout")
     if q.shape[:2] != k.shape[:2]:
@@ -137,7 +137,7 @@ def attention(g, node, q, k, v, dropout=0.0, is_causal=False, attn_mask=None, sc
     total = g.reduce("sum", weights, [3])
     value = g.contract(g.op("div", weights, along(total)), v, "bhmn,bhne->bhme")
     logarithm = g.op("add", greatest, g.op("log", total))
-    # If all scores of a row are -inf, since a mask hides every key, its result and its logarithm are 0.
+    # If all scores of a row are -inf, because a mask hides every key, the row's result and logarithm are 0.
     none = g.op("eq", greatest, g.constant(-math.inf, greatest.dtype, greatest.shape))
     logarithm = g.op("select", none, g.constant(0, logarithm.dtype, logarithm.shape), logarithm)
     rows_without = g.broadcast(g.reshape(none, each), value.shape)
@@ -146,12 +146,12 @@ def attention(g, node, q, k, v, dropout=0.0, is_causal=False, attn_mask=None, sc
 
 
 def each_axis(values, rank):
-    """A list with a number for each of `rank` axes; a single number stands for all of them."""
+    """Returns a list with a number for each of `rank` axes; a single number is repeated for all of them."""
     return [values[0]] * rank if len(values) == 1 else list(values)
 
 
 def spread(g, x, stride):
-    """An image with stride - 1 zeros between neighbouring elements of each axis, as a transposed convolution needs it."""
+    """Returns an image with stride - 1 zeros between neighbouring elements of each axis, as a transposed convolution needs it."""
     for axis, step in enumerate(stride, 2):
         if step > 1:
             extent, rank = x.shape[axis], len(x.shape)
@@ -163,7 +163,8 @@ def spread(g, x, stride):
 
 
 def turned(g, w, groups):
-    """The weight of the convolution of a spread image that equals a transposed convolution with w: taps reversed, output channels first."""
+    """Returns the weight with which a convolution of a spread image equals a transposed convolution with w: the taps are reversed, and
+    output channels come first."""
     inputs, outputs, *taps = w.shape
     w = g.transpose(g.reshape(w, [groups, inputs // groups, outputs, *taps]), [0, 2, 1, *range(3, len(taps) + 3)])
     w = g.reshape(w, [groups * outputs, inputs // groups, *taps])
@@ -186,7 +187,7 @@ def convolution(g, node, x, w, bias, stride, padding, dilation, transposed, outp
         stride = [1] * rank
     x = padded(g, x, [0, 0, *padding], [0, 0, *high], 0)
     positions, letters = "pqrstu"[:rank], "hijdef"[:rank]
-    if all(tap == 1 for tap in taps):  # a product needs no window
+    if all(tap == 1 for tap in taps):  # a convolution with one tap is a product and needs no windows
         for axis in range(rank):
             x = g.slice(x, axis + 2, 0, (x.shape[axis + 2] - 1) // stride[axis] + 1, stride[axis])
         w, letters = g.reshape(w, w.shape[:2]), ""
@@ -205,20 +206,21 @@ def convolution(g, node, x, w, bias, stride, padding, dilation, transposed, outp
 
 
 def first_place(g, x, extreme, axes, places, last, pick="min"):
-    """The position of the first occurrence of an extreme along some axes: the least of the `places` of elements that equal it or, since an
-    extreme is NaN if an element is, that are NaN; `last` if there are none. pick="max": the position of the last NaN."""
+    """Returns the position of the first occurrence of an extreme along some axes: the least of the `places` of elements that equal the
+    extreme or are NaN (an extreme is NaN if any element is); `last` if there are no such elements. With pick="max", returns the position of
+    the last NaN."""
     kept = [1 if axis in axes else n for axis, n in enumerate(x.shape)]
     spread = g.broadcast(g.reshape(extreme, kept), x.shape)
     is_it = g.op("eq", x, spread) if pick == "min" else g.op("ne", x, x)
-    if x.dtype in FLOATS and pick == "min":  # the extreme is NaN where there is one
+    if x.dtype in FLOATS and pick == "min":  # where an element is NaN, the extreme is NaN
         is_it = g.op("logical_or", is_it, g.op("ne", x, x))
     return g.reduce(pick, g.op("select", is_it, places, g.constant(last, places.dtype, x.shape)), axes)
 
 
 # Pools.
 def windows(g, x, size, stride, padding, dilation, out, number):
-    """The windows of a pool over the last axes of x, which is padded with a number, and the axes of the windows' taps. `out`: the extents of
-    the pool's result."""
+    """Returns the windows of a pool over the last axes of x, which is padded with a number, and the axes of the windows' taps. `out`: the
+    extents of the pool's result."""
     rank = len(size)
     lead = len(x.shape) - rank
     high = [(n - 1) * step + (tap - 1) * far + 1 - extent - low
@@ -239,12 +241,12 @@ def max_pool(g, node, x, rank, kernel_size, stride=(), padding=(0,), dilation=(1
     greatest = g.reduce("max", value, axes)
     if all(user.args[1] == 0 for user in node.users):
         return (greatest,)
-    image = x.shape[-rank:]  # positions are counted over these axes
+    image = x.shape[-rank:]  # the axes over which a pool's positions are counted
     steps = [0] * (len(x.shape) - rank) + [math.prod(image[axis + 1 :]) for axis in range(rank)]
-    # Padding gets the last position, since it may equal the extreme.
+    # Padding gets the highest position, so that an element's position is found where the padding's value equals the greatest element.
     places, _ = windows(g, places_at(g, x.shape, steps), *pool, math.prod(image) - 1)
     first = first_place(g, value, greatest, axes, places, math.prod(image) - 1)
-    if x.dtype in FLOATS:  # PyTorch's pools say where the last NaN is
+    if x.dtype in FLOATS:  # where an element is NaN, PyTorch's pools return the position of the last NaN
         at_nan = first_place(g, value, greatest, axes, places, 0, "max")
         first = g.op("select", g.op("ne", greatest, greatest), at_nan, first)
     return greatest, first
@@ -257,7 +259,7 @@ def avg_pool(g, node, x, rank, kernel_size, stride=(), padding=(0,), ceil_mode=F
     total = g.reduce("sum", value, axes)
     if divisor_override or (not ceil_mode and (count_include_pad or not any(pool[2]))):
         return g.op("div", total, g.constant(float(divisor_override or math.prod(size)), total.dtype, total.shape))
-    # Windows at the border have fewer elements: they are counted by the pool of ones.
+    # Windows at the border have fewer elements; a sum pool of ones counts them.
     ones = g.constant(1, x.dtype, x.shape[-rank:])
     low = pool[2]
     if count_include_pad:
@@ -267,7 +269,8 @@ def avg_pool(g, node, x, rank, kernel_size, stride=(), padding=(0,), ceil_mode=F
 
 
 def adaptive(g, node, x, rank, output_size, pool):
-    """A pool whose result's extents are given, as a plain pool. Raises Unsupported if its windows differ in size."""
+    """Computes an adaptive pool, which is given the extents of its result, as a plain pool. Raises Unsupported if its windows differ in
+    size."""
     image, out = x.shape[-rank:], each_axis(output_size, rank) if not isinstance(output_size, int) else [output_size] * rank
     if any(extent % count for extent, count in zip(image, out)):
         raise Unsupported("an adaptive pool of windows that differ")

@@ -19,14 +19,14 @@ _OF_FLOATS = {
 
 
 class Unsupported(Exception):
-    """The graph text cannot express an operator; the message is the reason."""
+    """The error that the graph text cannot express an operator; its message is the reason."""
 
 
 class Value(NamedTuple):
     id: int
     dtype: str
     shape: tuple
-    source: Optional[str] = None  # name of the input of which it is a view or a cast; None: it is computed
+    source: Optional[str] = None  # name of the input that this is a view or a cast of; None: it is computed
 
 
 def takes(name, dtype):
@@ -48,7 +48,7 @@ def dtype_name(dtype):
 
 
 def _range(dtype):
-    """The least and the greatest value of an integer dtype."""
+    """Returns the least and the greatest value of an integer dtype."""
     bits = int(dtype[1:])
     return (-(1 << bits - 1), (1 << bits - 1) - 1) if dtype[0] == "i" else (0, (1 << bits) - 1)
 
@@ -58,7 +58,7 @@ def lowest(dtype):
 
 
 def in_range(number, dtype):
-    """Whether an integer is in the range of a dtype; always true for floats, which may round it."""
+    """Whether an integer is in the range of a dtype; always true for floats, which may round the integer."""
     if dtype in FLOATS or dtype == "b1":
         return True
     low, high = _range(dtype)
@@ -66,7 +66,7 @@ def in_range(number, dtype):
 
 
 def saturated(number, dtype):
-    """A number, clamped to the range of an integer dtype; unchanged for floats."""
+    """Returns a number clamped to the range of an integer dtype; unchanged for floats."""
     if dtype in FLOATS or dtype == "b1":
         return number
     low, high = _range(dtype)
@@ -74,7 +74,7 @@ def saturated(number, dtype):
 
 
 def _number(value, dtype):
-    """The text of a number as an element of a dtype. Integers that are out of range wrap, as in PyTorch."""
+    """Returns the text of a number as an element of a dtype. Integers that are out of range wrap, as in PyTorch."""
     if dtype == "b1":
         return str(int(value != 0))
     if dtype not in FLOATS and isinstance(value, (int, float)) and math.isfinite(value):

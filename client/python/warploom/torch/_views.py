@@ -64,7 +64,8 @@ def repeat(g, node, x, times):
 
 
 def places_at(g, size, stride, offset=0):
-    """A Value of shape `size` with the offset of each element in flat memory: `offset` plus its indices times `stride`."""
+    """Returns a Value of shape `size` whose elements are offsets in flat memory: `offset` plus the sum of each element's indices times
+    `stride`."""
     places = g.constant(offset, "i64", size)
     for axis, step in enumerate(stride):
         places = g.op("add", places, g.op("mul", g.iota(axis, "i64", size), g.constant(step, "i64", size)))
@@ -72,7 +73,7 @@ def places_at(g, size, stride, offset=0):
 
 
 def at_strides(g, x, size, stride, offset):
-    """The elements of x, as a flat array, at the offsets of places_at()."""
+    """Returns the elements of x, taken as a flat array, at the offsets that places_at() returns."""
     listed = g.reshape(places_at(g, size, stride, offset), [math.prod(size)])
     return g.reshape(g.take_along(g.reshape(x, [math.prod(x.shape)]), listed, 0), size)
 
@@ -104,7 +105,7 @@ def unfold(g, node, x, axis, size, step):
 
 
 def start_in(extent, start):
-    """The first index of a slice: None is 0, a negative one counts from the end, and the result is clamped to the axis."""
+    """Returns the first index of a slice: None means 0, a negative index counts from the end, and the result is clamped to the axis."""
     start = start or 0
     return min(max(start + (extent if start < 0 else 0), 0), extent)
 
@@ -156,7 +157,7 @@ def cat(g, node, tensors, dim=0):
 
 
 def padded(g, x, low, high, number):
-    """x with a number around it, `low` elements before and `high` after each axis; negative ones cut elements off."""
+    """Returns x padded with a number: `low` elements before and `high` after each axis. Negative counts cut elements off."""
     for axis in range(len(x.shape)):
         if low[axis] < 0 or high[axis] < 0:
             cut = max(-low[axis], 0)
@@ -271,7 +272,7 @@ def index_select(g, node, x, dim, index):
 
 
 def index_along(g, x, index, axis):
-    """x[.., index, ..]: the axes of the index replace one axis of x."""
+    """Returns x[.., index, ..]: the axes of the index replace one axis of x."""
     rows = index.shape
     flat = [*x.shape[:axis], math.prod(rows), *x.shape[axis + 1 :]]
     listed = g.reshape(index, [1] * axis + [math.prod(rows)] + [1] * (len(x.shape) - axis - 1))
@@ -292,7 +293,7 @@ def index(g, node, x, indices):
 
 
 def merged(g, x, indices, given):
-    """x with the neighbouring axes `given` merged into one, and their indices merged into one index of it."""
+    """Returns x with the neighbouring axes `given` merged into one, and the indices of these axes merged into one index."""
     if len(given) == 1:
         return x, indices[given[0]]
     shape = torch.broadcast_shapes(*(indices[i].shape for i in given))
@@ -305,8 +306,8 @@ def merged(g, x, indices, given):
 
 
 def placed(g, index, extent):
-    """An index with its negative elements counted from the beginning of an axis. It is looked up in an iota, since a lookup reports elements
-    that are outside."""
+    """Returns an index whose negative elements are replaced by those that count from the beginning of the axis. They are looked up in an
+    iota, since a lookup reports elements that are out of range."""
     count = math.prod(index.shape)
     g.bound(index, extent)
     if count == 0:
@@ -315,8 +316,8 @@ def placed(g, index, extent):
 
 
 def from_front(g, index, extent):
-    """An index for operators that do not count negative indices from the end: they are moved out of range, so that they are errors as in
-    eager."""
+    """Returns an index for operators that do not count negative indices from the end: negative elements are moved out of range, so that
+    they are errors as in eager."""
     g.bound(index, extent)
     beyond = g.op("sub", index, g.constant(extent, index.dtype, index.shape))
     return g.op("select", g.op("lt", index, g.constant(0, index.dtype, index.shape)), beyond, index)
