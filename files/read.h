@@ -1,5 +1,5 @@
-// Opens the files that users name. A file must be a regular file and must not exceed a size limit; the error says which
-// file it is, and either what kind of file or how large it is and the limit. A pipe, a device or a folder is refused
+// Opens the files that users name. A file must be a regular file and must not exceed a size limit. The error names the
+// file, and says either what kind of file it is, or its size and the limit. A pipe, a device or a folder is refused
 // without waiting for it or reading it.
 #pragma once
 
@@ -14,20 +14,20 @@
 namespace wl {
 
 // Limits, in bytes.
-inline constexpr int64_t kMostSettings = int64_t{16} << 20;  // what people write: configurations, callers, certificates
-inline constexpr int64_t kMostModel = (int64_t{2} << 30) - 1;  // a graph or an object; no ONNX file may be larger
+inline constexpr int64_t kMostSettings = int64_t{16} << 20;    // for configurations, lists of callers and certificates
+inline constexpr int64_t kMostModel = (int64_t{2} << 30) - 1;  // for a graph or an object; no ONNX file may be larger
 
-// Returns the limit for arrays: the memory that this machine has left (MemAvailable of /proc/meminfo) or, if that is
-// not known, all its memory.
+// Returns the limit for arrays in bytes: the memory that this machine has left (MemAvailable of /proc/meminfo) or, if
+// that is not known, all its memory.
 int64_t most_array_bytes();
 
-// InvalidArgument: `bytes`, the size of `what`, is above most_array_bytes(). To be called before memory is allocated by
-// a size that a file gives.
+// Checks a size that comes from a file, before memory is allocated. InvalidArgument: `bytes`, the size of `what`, is
+// above most_array_bytes().
 absl::Status check_array_bytes(std::string_view what, int64_t bytes);
 
 class RegularFile {
  public:
-  // InvalidArgument, "cannot read PATH: reason": the file cannot be opened, is no regular file (once links are
+  // Opens a file. InvalidArgument, "cannot read PATH: reason": it cannot be opened, is no regular file (once links are
   // followed), or has more than `most` bytes.
   static absl::StatusOr<RegularFile> open(const std::string& path, int64_t most);
   RegularFile(RegularFile&& other) noexcept;
@@ -35,16 +35,16 @@ class RegularFile {
   ~RegularFile();
 
   int64_t size() const { return facts_.st_size; }
-  const struct stat& facts() const { return facts_; }  // the result of fstat() when the file was opened
+  const struct stat& facts() const { return facts_; }  // what fstat() returned when the file was opened
   int descriptor() const { return descriptor_; }
 
-  // Reads the next bytes, at most `most`, into `to`. Returns their number; 0 at the end, -1 on an error (errno).
+  // Reads the next bytes, at most `most`, into `to`. Returns how many were read; 0 at the end; -1 on an error (errno).
   int64_t next(char* to, int64_t most) const;
-  // Returns all bytes of a file of which next() has read none. InvalidArgument: they cannot be read, or the file has
-  // grown beyond its limit since it was opened. ResourceExhausted: there is no memory for them.
+  // Returns all bytes of the file; next() must not have read any. InvalidArgument: the bytes cannot be read, or the
+  // file has grown beyond its limit since it was opened. ResourceExhausted: there is no memory for the bytes.
   absl::StatusOr<std::string> all() const;
-  // Returns `length` bytes from byte `offset` on. InvalidArgument: the file has fewer, they cannot be read, or there is
-  // not that much memory (check_array_bytes). ResourceExhausted: as all().
+  // Returns `length` bytes from byte `offset` on. InvalidArgument: the file has fewer bytes, they cannot be read, or
+  // there is not that much memory (check_array_bytes). ResourceExhausted as in all().
   absl::StatusOr<std::string> part(int64_t offset, int64_t length) const;
 
  private:
@@ -62,8 +62,7 @@ absl::StatusOr<std::string> read_file(const std::string& path, int64_t most = kM
 // Checks a path that other code opens by itself, such as the dynamic linker. The errors are those of RegularFile::open.
 absl::Status check_file(const std::string& path, int64_t most = kMostModel);
 
-// Returns the folder for temporary files: TMPDIR, or /tmp. Unavailable: it is not a folder; the message says what to
-// do.
+// Returns the folder for temporary files: TMPDIR, or /tmp. Unavailable, with what to do: it is not a folder.
 absl::StatusOr<std::string> temporary_folder();
 
 }  // namespace wl

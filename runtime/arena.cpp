@@ -6,7 +6,8 @@
 namespace wl {
 
 Arena plan_arena(const std::vector<Lifetime>& values) {
-  // A value of a page or more gets whole pages and one extra, so that its address can be staggered within a page.
+  // A value of a page or more gets whole pages and an additional one, so that its address can be staggered within a
+  // page.
   constexpr int64_t kPage = 4096;
   auto room = [](int64_t bytes) {
     int64_t unit = bytes < kPage ? kArenaAlignment : kPage;
@@ -18,7 +19,7 @@ Arena plan_arena(const std::vector<Lifetime>& values) {
 
   Arena arena;
   arena.offsets.assign(values.size(), 0);
-  std::vector<size_t> placed;  // indices of the values placed so far, by offset
+  std::vector<size_t> placed;  // indices of the values placed so far, in the order of their offsets
   for (size_t value : order) {
     int64_t size = room(values[value].bytes);
     auto aligned = [&](int64_t lowest) { return size < kPage ? lowest : (lowest + kPage - 1) / kPage * kPage; };

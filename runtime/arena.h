@@ -1,6 +1,6 @@
-// Plans the memory of a program's intermediate values: one block, in which the place of a value is reused after its
-// last use. Values are placed by size, the largest first, each at the lowest offset that is free over its whole
-// lifetime (Pisarchyk & Lee, "Efficient memory management for deep neural net inference", 2020).
+// Plans the memory of a program's intermediate values: one block, in which the place of a value is reused after the
+// value's last use. Values are placed in descending order of size, each at the lowest offset that is free over its
+// whole lifetime (Pisarchyk & Lee, "Efficient memory management for deep neural net inference", 2020).
 #pragma once
 
 #include <cstdint>
@@ -10,24 +10,24 @@ namespace wl {
 
 inline constexpr int64_t kArenaAlignment = 64;
 
-// Returns the address modulo 4096 of the nth large buffer of a program. Arguments of one kernel should differ in it; if
-// they are equal, loads wait for unrelated stores.
+// Returns the address modulo 4096 for the nth large buffer of a program. Arguments of one kernel should have different
+// such addresses: if they are equal, loads wait for unrelated stores.
 inline constexpr int64_t stagger_of(int64_t n) {
   return n % 64 * 13 % 64 * 64;
 }
 
 struct Lifetime {
   int64_t bytes = 0;
-  int first = 0, last = 0;  // first and last step that use the value
+  int first = 0, last = 0;  // first and last step of the program that use the value
 };
 
 struct Arena {
-  std::vector<int64_t> offsets;  // in bytes, multiples of kArenaAlignment, in the order of the lifetimes
+  std::vector<int64_t> offsets;  // of each value, in the order of the lifetimes; in bytes, multiples of kArenaAlignment
   int64_t bytes = 0;
 };
 
-// Places values so that those whose lifetimes share a step never overlap, and staggers those of a page or more
-// (stagger_of). The result depends on the arguments alone. The arena's own address must be a multiple of 4096.
+// Places values so that those whose lifetimes share a step never overlap. Values of a page or more are staggered
+// (stagger_of). The result depends on the arguments alone. The arena must begin at a multiple of 4096.
 Arena plan_arena(const std::vector<Lifetime>& values);
 
 }  // namespace wl

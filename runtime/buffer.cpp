@@ -29,7 +29,7 @@ uint64_t poison_pattern(DType dtype, bool other) {
         return 0x7fe5a5a5;
       case 2:
         return dtype == DType::f16 ? 0x7ea5 : 0x7fe5;
-      default:  // a negative NaN: kernels store NaNs of 8-bit floats without a sign
+      default:  // a negative NaN, because kernels store NaNs of 8-bit floats without a sign
         return dtype == DType::f8e5m2 ? 0xfd : 0xff;
     }
   }
@@ -57,8 +57,9 @@ absl::StatusOr<Buffer> Buffer::create(int64_t bytes, int64_t stagger) {
   Buffer buffer;
   const int64_t inner = (kPageBytes + stagger + bytes + kPageBytes + kPageBytes - 1) / kPageBytes * kPageBytes;
   const int64_t total = inner + 2 * kPageBytes;
-  // Large pages are used where the system has them, since a page fault can cost microseconds on a virtual machine, and
-  // every page takes address translation. The memory between the guard pages then begins at a large-page boundary.
+  // Large pages are used if the system has them, since a page fault can cost microseconds on a virtual machine, and
+  // every page needs an address translation. For this, the memory between the guard pages begins at a large-page
+  // boundary.
   const bool large = bytes >= 2 * kLargePageBytes;
   const int64_t mapped = total + (large ? kLargePageBytes : 0);
   void* map = mmap(nullptr, static_cast<size_t>(mapped), PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -77,7 +78,7 @@ absl::StatusOr<Buffer> Buffer::create(int64_t bytes, int64_t stagger) {
   return buffer;
 }
 
-// Unmaps all of the mapping but `bytes` bytes, chosen so that their second page begins at a large-page boundary.
+// Unmaps all but `bytes` bytes of the mapping, chosen so that their second page begins at a large-page boundary.
 void Buffer::begin_with_large_page(int64_t bytes) {
   const auto second = static_cast<int64_t>(reinterpret_cast<uintptr_t>(map_) + kPageBytes);
   const int64_t before = (kLargePageBytes - second % kLargePageBytes) % kLargePageBytes;
@@ -142,8 +143,8 @@ int64_t count_poison(DType dtype, const void* data, int64_t elements, int64_t* f
     const auto* words = static_cast<const Word*>(data);
     const auto pattern = static_cast<Word>(poison_pattern(dtype, other));
     int64_t count = 0;
-    // Compilers vectorise loops of constant length, and a counter of one byte cannot overflow in a block of this
-    // length.
+    // The inner loop has constant length, so compilers vectorise it. Its counter has the size of an element, at least
+    // one byte, and cannot overflow in so few iterations.
     constexpr int64_t kBlock = 128;
     int64_t i = 0;
     for (; i + kBlock <= elements; i += kBlock) {

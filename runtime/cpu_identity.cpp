@@ -14,7 +14,7 @@
 namespace wl {
 namespace {
 
-// Fields of the first processor in /proc/cpuinfo: the first row is of x86, the second of Arm.
+// Names of the fields in /proc/cpuinfo that identify the first processor: the first row is for x86, the second for Arm.
 constexpr const char* kModel[] = {"vendor_id",       "cpu family",       "model",       "model name",
                                   "CPU implementer", "CPU architecture", "CPU variant", "CPU part"};
 constexpr const char* kFeatures[] = {"flags", "Features"};

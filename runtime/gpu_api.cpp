@@ -14,14 +14,14 @@
 namespace wl {
 namespace {
 
-// Looks up a function by its name. `needed`: the library is unusable without it.
+// Looks up a function by its name. `needed`: the library is unusable without the function.
 template <typename F>
 void resolve(void* library, const char* name, F& function, bool needed, const char** missing) {
   function = reinterpret_cast<F>(dlsym(library, name));
   if (function == nullptr && needed && *missing == nullptr) *missing = name;
 }
 
-// Sets the functions that `library` has. Returns the name of the first needed one that it lacks, or null.
+// Sets the functions of `api` that `library` has. Returns the name of the first needed function that it lacks, or null.
 const char* resolve_cuda(void* library, GpuApi& api) {
   const char* missing = nullptr;
 #define WL_BOTH(member, cuda, hip, needed) resolve(library, #cuda, api.member, needed, &missing);
@@ -50,7 +50,7 @@ const char* resolve_hip(void* library, GpuApi& api) {
 
 struct ApiRow {
   const char* family;
-  const char* provider;  // name of the package to install
+  const char* provider;  // name of the package that has the library
   std::span<const char* const> libraries;
   const char* (*resolve)(void* library, GpuApi& api);
 };
@@ -59,7 +59,7 @@ constexpr ApiRow kApis[] = {
     {"hip", "ROCm", kHipDrivers, resolve_hip},
 };
 
-// Both APIs use the same error numbers.
+// Errors of both APIs, which use the same numbers.
 struct ErrorRow {
   int error;
   const char* meaning;
@@ -89,7 +89,7 @@ absl::StatusOr<const GpuApi*> open_api(const ApiRow& row) {
   if (const int error = api->init(0); error != 0)
     return absl::FailedPreconditionError(
         absl::StrCat(upper, ": ", api->library, " finds no device (error ", error, ", ", api->error_name(error), ")"));
-  return api.release();  // the table is kept for the life of the process
+  return api.release();  // never freed: the table is used until the process ends
 }
 
 }  // namespace

@@ -1,6 +1,6 @@
 // The driver interfaces of NVIDIA (libcuda) and AMD (libamdhip64) as one table: both have the same functions with the
-// same arguments under other names. The libraries are opened at run time, so that one binary runs on every machine. To
-// add a function, add a member here and its row in gpu_tables.h.
+// same arguments under different names. The libraries are opened at run time, so that one binary runs on every machine.
+// To add a function, add a member here and a row in gpu_tables.h.
 #pragma once
 
 #include <cstddef>
@@ -14,7 +14,7 @@ struct GpuApi {
   std::string family;   // name of the family: "cuda" or "hip"
   std::string library;  // name of the library that was opened
 
-  // Every function returns 0 or an error's number. Handles are opaque; addresses of device memory are void*.
+  // Every function returns 0 or the number of an error. Handles are opaque; addresses of device memory are void*.
   int (*init)(unsigned) = nullptr;
   int (*driver_version)(int*) = nullptr;
   int (*device_count)(int*) = nullptr;
@@ -47,17 +47,17 @@ struct GpuApi {
   int (*event_record)(void*, void* stream) = nullptr;
   int (*event_query)(void*) = nullptr;
   int (*event_elapsed)(float* ms, void* from, void* to) = nullptr;
-  // Graphs. These are null in drivers that are too old for graphs.
+  // Functions for graphs. They are null if the driver is too old for graphs.
   int (*capture_begin)(void* stream, int mode) = nullptr;
   int (*capture_end)(void* stream, void** graph) = nullptr;
   int (*graph_instantiate)(void** runnable, void* graph, unsigned long long flags) = nullptr;
   int (*graph_launch)(void* runnable, void* stream) = nullptr;
   int (*graph_destroy)(void*) = nullptr;
   int (*runnable_destroy)(void*) = nullptr;
-  // The name and text of an error; the two APIs return them differently.
+  // Functions for the name and text of an error, which the two APIs return differently.
   int (*error_name_into)(int, const char**) = nullptr;
   const char* (*error_name_of)(int) = nullptr;
-  int (*properties)(void*, int device) = nullptr;  // null for CUDA; the struct is larger than 2 KiB
+  int (*properties)(void*, int device) = nullptr;  // null for CUDA; fills a struct of more than 2 KiB
 
   // The API's numbers of device attributes and of errors.
   int units, l2_bytes, clock_khz, memory_clock_khz, bus_bits, major, minor, unit_shared;
@@ -67,12 +67,12 @@ struct GpuApi {
   std::string error_name(int error) const;
 };
 
-// Returns the API of a family, opened once. The error says which library is missing and which package has it.
+// Returns the API of a family, which is opened once. The error says which library is missing and which package has it.
 absl::StatusOr<const GpuApi*> gpu_api(const std::string& family);
 
-// Converts an error number to a status: ResourceExhausted when memory is short, otherwise Internal. After an Internal
+// Converts an error number to a status: ResourceExhausted if memory is short, otherwise Internal. After an Internal
 // error from a kernel, such as an illegal address, the process cannot use the device any more. The message is "CUDA
-// error 700 (CUDA_ERROR_ILLEGAL_ADDRESS: ...) " and `doing`.
+// error 700 (CUDA_ERROR_ILLEGAL_ADDRESS: ...) ", followed by `doing`.
 absl::Status gpu_error(const GpuApi& api, int error, const std::string& doing);
 
 }  // namespace wl

@@ -13,7 +13,7 @@
 namespace wl {
 namespace {
 
-// The part of NVML's C interface that is used here; see its manual.
+// The part of NVML's C interface that this file uses; see NVML's manual.
 struct Nvml {
   int (*init)();
   int (*by_bus)(const char*, void**);
@@ -25,7 +25,7 @@ struct Nvml {
 };
 constexpr int kUnitClock = 1, kMemoryClock = 2;  // NVML_CLOCK_SM, NVML_CLOCK_MEM
 
-// Opens NVML once. Returns null when this machine has none, or one that is too old or does not work.
+// Opens NVML once. Returns null if this machine has no NVML, or one that is too old or does not work.
 const Nvml* nvml() {
   static const Nvml* const kNvml = []() -> const Nvml* {
     void* library = dlopen("libnvidia-ml.so.1", RTLD_NOW | RTLD_LOCAL);

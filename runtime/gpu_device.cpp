@@ -17,17 +17,17 @@
 namespace wl {
 namespace {
 
-constexpr unsigned char kZoneByte = 0xFF;        // a NaN in every float type, so that a read past the end spoils the
-                                                 // result too
-constexpr std::chrono::microseconds kSpin{200};  // time for which a wait spins; longer waits sleep
+constexpr unsigned char kZoneByte = 0xFF;        // a NaN in every float type: reads beyond the data spoil the result
+constexpr std::chrono::microseconds kSpin{200};  // a wait spins for this time; a longer wait sleeps
 
-// Returns "sm_90a" or "gfx90a". The instructions specific to Hopper and Blackwell need the full name with its suffix.
+// Returns "sm_90a" or "gfx90a". For Hopper and Blackwell the name has a suffix, which instructions specific to them
+// need.
 std::string architecture_of(const GpuApi& api, int device) {
   if (api.family == "cuda") {
     const int version = 10 * gpu_attribute(api, api.major, device) + gpu_attribute(api, api.minor, device);
     return absl::StrCat("sm_", version, version == 90 || version == 100 ? "a" : "");
   }
-  // The struct (hipDeviceProp_t) differs between versions of ROCm, but its only string with this prefix is the
+  // The struct hipDeviceProp_t differs between versions of ROCm, but its only string that begins with "gfx" is the
   // architecture.
   std::vector<char> properties(size_t{16} << 10, '\0');
   if (api.properties(properties.data(), device) != 0) return "gfx";
@@ -58,8 +58,8 @@ std::string gpu_target(const GpuApi& api, int device) {
 
 bool gpu_runs(std::string_view target, std::string_view device_target) {
   if (target == device_target) return true;
-  // A cubin runs on later devices of its major version. One that uses architecture-specific instructions runs on its
-  // own architecture only.
+  // A cubin also runs on later devices of its major version, unless it has architecture-specific instructions: then it
+  // runs on its own architecture only.
   constexpr std::string_view kCuda = "cuda:sm_";
   int code = 0, device = 0;
   if (!target.starts_with(kCuda) || !device_target.starts_with(kCuda)) return false;
@@ -129,7 +129,7 @@ absl::StatusOr<GpuBuffer> GpuBuffer::create(const GpuDevice& device, int64_t byt
   GpuBuffer buffer;
   buffer.api_ = &device.api();
   buffer.bytes_ = bytes;
-  // The second red zone starts right behind the data, whatever its size.
+  // The second red zone begins right behind the data, however many bytes these have.
   const size_t total = static_cast<size_t>(bytes) + 2 * kGpuZone;
   void* memory = nullptr;
   WL_RETURN_IF_ERROR(device.check(device.api().allocate(&memory, total), absl::StrCat("allocating ", total, " bytes")));

@@ -11,7 +11,7 @@
 namespace wl {
 namespace {
 
-constexpr int64_t kOptIn = 48 << 10;  // CUDA: more dynamic shared memory than this needs an explicit request
+constexpr int64_t kOptIn = 48 << 10;  // with CUDA, more dynamic shared memory must be requested explicitly
 
 }  // namespace
 

@@ -1,6 +1,6 @@
 // Compiled GPU kernels that are loaded into a device's context, and graphs of launches that are submitted with one
-// call. The runner measures candidates with them and the client runs bundles with them, so both have the same launch
-// costs.
+// call. The runner measures candidates with this code and the client runs bundles with it, so launches cost the same in
+// both.
 #pragma once
 
 #include <functional>
@@ -14,16 +14,18 @@
 
 namespace wl {
 
-// A loaded GPU kernel, or a call of a library in its place. It is unloaded on destruction. The device must outlive it.
+// A loaded GPU kernel, or a library call in place of a kernel. It is unloaded on destruction. The device must outlive
+// it.
 class GpuKernel {
  public:
-  // Loads `entry` from `image`, a cubin or code object. Requests dynamic shared memory beyond the default limit where
-  // the launch needs it. Internal: the driver refuses the image; the message says why.
+  // Loads `entry` from `image`, a cubin or code object. If `shared_bytes` exceeds the default limit, requests that much
+  // dynamic shared memory. Internal, with the reason: the driver refuses the image.
   static absl::StatusOr<GpuKernel> load(const GpuDevice& device, const std::string& image, const std::string& entry,
                                         int64_t shared_bytes);
-  // The same if `library` is empty. Otherwise `library` is a row of compiler/base/libraries.h, `image` is the text of a
-  // MatmulCall, and `work_bytes` is the size of the workspace that launches get. InvalidArgument: the library needs a
-  // larger workspace. Other errors are those of MatmulKernel::load; their message begins with the entry.
+  // If `library` is empty, loads `entry` as the function above does. Otherwise loads a library call: `library` is a row
+  // of compiler/base/libraries.h, `image` is the text of a MatmulCall, and `work_bytes` is the size of the workspace
+  // that launches get. InvalidArgument: the library needs a larger workspace. Other errors are those of
+  // MatmulKernel::load, with the entry before their message.
   static absl::StatusOr<GpuKernel> load(const GpuDevice& device, const std::string& image, const std::string& entry,
                                         int64_t shared_bytes, const std::string& library, int64_t work_bytes);
   GpuKernel() = default;
@@ -32,13 +34,13 @@ class GpuKernel {
   ~GpuKernel();
 
   const std::string& entry() const { return entry_; }
-  // Enqueues a launch of `grid` blocks of `threads` threads in the device's stream and does not wait for it.
-  // `arguments` has the addresses of the argument values: those of the kernel's own, of the pointer to its workspace,
-  // and of the number of the pass. A grid of 0 launches nothing.
+  // Enqueues a launch of `grid` blocks of `threads` threads in the device's stream, and does not wait for it.
+  // `arguments` has the addresses of the argument values: those of the kernel's own arguments, of the pointer to its
+  // workspace, and of the number of the pass. A grid of 0 launches nothing.
   absl::Status launch(int64_t grid, int threads, std::span<void*> arguments) const {
     return launch(grid, threads, arguments, device_->stream());
   }
-  // The same in another stream of the device's context.
+  // Enqueues the launch in another stream of the device's context.
   absl::Status launch(int64_t grid, int threads, std::span<void*> arguments, void* stream) const;
 
  private:
@@ -49,11 +51,11 @@ class GpuKernel {
   std::unique_ptr<MatmulKernel> matmul_;
 };
 
-// A graph of launches that were captured once and are submitted together. The device must outlive it.
+// A graph of launches, which are captured once and then submitted together. The device must outlive the graph.
 class GpuGraph {
  public:
-  // Captures what `launches` enqueues in the device's stream. The graph is empty if the driver cannot capture it. The
-  // errors are those of `launches`.
+  // Captures what `launches` enqueues in the device's stream. The graph is empty if the driver cannot capture that.
+  // Errors are those of `launches`.
   static absl::StatusOr<GpuGraph> capture(const GpuDevice& device, const std::function<absl::Status()>& launches);
   GpuGraph() = default;
   GpuGraph(GpuGraph&& other) noexcept { *this = std::move(other); }
@@ -68,7 +70,7 @@ class GpuGraph {
   void* runnable_ = nullptr;
 };
 
-// Measures the time between two points in a device's stream. The device must outlive it.
+// Measures the time between two points in a device's stream. The device must outlive the timer.
 class GpuTimer {
  public:
   static absl::StatusOr<GpuTimer> create(const GpuDevice& device);
@@ -77,8 +79,8 @@ class GpuTimer {
   GpuTimer& operator=(GpuTimer&& other) noexcept;
   ~GpuTimer();
 
-  // Returns the time on the device, in nanoseconds and at least 1, of what `work` enqueues in the stream. Waits for it,
-  // and calls `tick` meanwhile.
+  // Returns the time that the work enqueued by `work` takes on the device, in nanoseconds and at least 1. Waits for
+  // that work, and calls `tick` meanwhile.
   absl::StatusOr<int64_t> time(const std::function<absl::Status()>& work, const std::function<void()>& tick,
                                const std::string& doing) const;
 

@@ -1,10 +1,10 @@
 // Names and numbers in the driver interfaces of NVIDIA (libcuda) and AMD (libamdhip64), as far as Warploom uses them:
-// functions, attributes, modes and errors. Numbers are given with their names, so that
+// functions, attributes, modes and errors. Numbers have their names beside them, so that
 // tests/conformance/driver_headers_test.py can compare each row with the vendors' headers where these are installed. To
-// add a function, add a row here and its member to GpuApi (gpu_api.h).
+// add a function, add a row here and a member to GpuApi (gpu_api.h).
 #pragma once
 
-// X(member of GpuApi, CUDA's name, HIP's name, needed): a driver without a needed function is too old.
+// X(member of GpuApi, CUDA's name, HIP's name, needed): a driver that lacks a needed function is too old.
 #define WL_GPU_FUNCTIONS(X)                                                              \
   X(init, cuInit, hipInit, true)                                                         \
   X(driver_version, cuDriverGetVersion, hipDriverGetVersion, true)                       \
@@ -51,7 +51,7 @@
   X(error_name_of, hipGetErrorName) \
   X(properties, hipGetDeviceProperties)
 
-// X(member of GpuApi, CUDA's number, CUDA's name, HIP's number, HIP's name)
+// X(member of GpuApi, CUDA's number, CUDA's name, HIP's number, HIP's name): attributes of devices, and an error.
 #define WL_GPU_NUMBERS(X)                                                                                  \
   X(units, 16, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, 63, hipDeviceAttributeMultiprocessorCount)        \
   X(l2_bytes, 38, CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE, 19, hipDeviceAttributeL2CacheSize)                    \
@@ -64,13 +64,13 @@
     hipDeviceAttributeMaxSharedMemoryPerMultiprocessor)                                                    \
   X(not_ready, 600, CUDA_ERROR_NOT_READY, 600, hipErrorNotReady)
 
-// X(constant, number in both APIs, CUDA's name, HIP's name)
+// X(constant, number in both APIs, CUDA's name, HIP's name): flags and modes.
 #define WL_GPU_MODES(X)                                                                                        \
   X(kInOrder, 0, CU_STREAM_DEFAULT, hipStreamDefault) /* a stream that is ordered with copies from the host */ \
   X(kTimedEvent, 0, CU_EVENT_DEFAULT, hipEventDefault)                                                         \
   X(kRelaxed, 2, CU_STREAM_CAPTURE_MODE_RELAXED, hipStreamCaptureModeRelaxed) /* other threads may use the driver */
 
-// X(number in both APIs, CUDA's name, HIP's name, meaning)
+// X(number in both APIs, CUDA's name, HIP's name, meaning): errors.
 #define WL_GPU_ERRORS(X)                                                                                               \
   X(1, CUDA_ERROR_INVALID_VALUE, hipErrorInvalidValue, "an argument of the launch is not valid")                       \
   X(2, CUDA_ERROR_OUT_OF_MEMORY, hipErrorOutOfMemory, "out of memory")                                                 \
@@ -83,7 +83,7 @@
   X(710, CUDA_ERROR_ASSERT, hipErrorAssert, "an assertion failed")                                                     \
   X(719, CUDA_ERROR_LAUNCH_FAILED, hipErrorLaunchFailure, "the launch failed")
 
-// X(number, name, meaning): errors for which HIP defines no name.
+// X(number, CUDA's name, meaning): errors for which HIP defines no name.
 #define WL_CUDA_ERRORS(X)                                                     \
   X(714, CUDA_ERROR_HARDWARE_STACK_ERROR, "stack error")                      \
   X(715, CUDA_ERROR_ILLEGAL_INSTRUCTION, "illegal instruction")               \
@@ -93,7 +93,7 @@
 
 namespace wl {
 
-// Files of the drivers, in the order in which they are tried.
+// File names of the driver libraries, in the order in which they are tried.
 inline constexpr const char* kCudaDrivers[] = {"libcuda.so.1", "libcuda.so"};
 inline constexpr const char* kHipDrivers[] = {"libamdhip64.so.7", "libamdhip64.so.6", "libamdhip64.so.5",
                                               "/opt/rocm/lib/libamdhip64.so"};
@@ -101,7 +101,8 @@ inline constexpr const char* kHipDrivers[] = {"libamdhip64.so.7", "libamdhip64.s
 #define WL_CONSTANT(constant, number, ...) inline constexpr int constant = number;
 WL_GPU_MODES(WL_CONSTANT)
 #undef WL_CONSTANT
-// CUDA's function attribute CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES: how much a launch may request.
+// The function attribute CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES of CUDA: how much shared memory a launch may
+// request.
 inline constexpr int kMaxDynamicShared = 8;
 
 }  // namespace wl

@@ -15,7 +15,7 @@
 namespace wl {
 namespace {
 
-constexpr uint64_t kPointerAlignment = 64;  // bytes: every argument of a kernel is aligned so (client/program)
+constexpr uint64_t kPointerAlignment = 64;  // bytes to which client/program aligns every argument of a kernel
 
 // Sets the functions and numbers of `api`. Returns the name of the first function that the library lacks, or null.
 const char* resolve(void* library, MatmulApi& api) {
@@ -33,7 +33,8 @@ const char* resolve(void* library, MatmulApi& api) {
   return missing;
 }
 
-// Returns the version, or "" if it is not known. hipBLASLt reports it only through a handle, which needs a device.
+// Returns the library's version, or "" if it is not known. hipBLASLt reports its version only through a handle, which
+// needs a device.
 std::string version_of(void* library, const MatmulApi& api) {
   if (api.cublaslt) {
     const auto version = reinterpret_cast<size_t (*)()>(dlsym(library, "cublasLtGetVersion"));
@@ -68,10 +69,11 @@ absl::StatusOr<const MatmulApi*> open_api(const Library& row) {
   api->name = row.name;
   api->version = version_of(library, *api);
   if (api->version.empty()) return missing(cat(file, " does not say its version"));
-  return api.release();  // the table is kept for the life of the process, and the library with it
+  return api.release();  // never freed: the table and the library are used until the process ends
 }
 
-// Sets an attribute of one of the library's objects by its function for that. Returns 0 or the number of an error.
+// Sets an attribute of an object of the library by `function`, which is for objects of this kind. Returns 0 or the
+// number of an error.
 template <class T>
 int set(int (*function)(void*, int, const void*, size_t), void* object, int attribute, T value) {
   return function(object, attribute, &value, sizeof value);
@@ -91,8 +93,7 @@ template <class Proposed>
 bool choose(int number, const std::function<int(int, void*, int*)>& propose, uint64_t* algorithm) {
   Proposed proposed[kMostAlgorithms] = {};
   int found = 0;
-  if (propose(kMostAlgorithms, proposed, &found) != 0 || found < 0)
-    return false;  // no algorithm computes such a product
+  if (propose(kMostAlgorithms, proposed, &found) != 0 || found < 0) return false;  // no algorithm computes this product
   const auto end = std::remove_if(proposed, proposed + std::min(found, kMostAlgorithms), [](const Proposed& one) {
     return one.state != 0 || one.work_bytes > static_cast<size_t>(kMatmulWorkBytes);
   });

@@ -1,5 +1,5 @@
 // Matrix products on GPUs by the vendors' libraries cuBLASLt and hipBLASLt, whose functions differ only in their names.
-// A library is opened at run time (compiler/base/libraries.h), when a kernel that calls it is loaded.
+// The library (compiler/base/libraries.h) is opened at run time, when a kernel that calls it is loaded.
 #pragma once
 
 #include <memory>
@@ -13,7 +13,7 @@
 namespace wl {
 
 // The functions of one library. Each returns 0 or the number of an error. Handles are opaque. A "wish" is the library's
-// preference object: limits for the algorithms that it proposes.
+// preference object, which sets limits for the algorithms that the library proposes.
 struct MatmulApi {
   std::string name, version;  // "cublaslt", "13.1.0"
   bool cublaslt = false;      // else hipBLASLt
@@ -38,18 +38,20 @@ struct MatmulApi {
   int compute_f32, compute_tf32, transposed, f32, f16, bf16, relu, gelu, bias, plain;
 };
 
-// Returns the library of this name, opened once. FailedPrecondition: it is not installed or too old; the message names
-// the package that has it. InvalidArgument: there is no such library for GPUs.
+// Returns the library of this name, which is opened once. FailedPrecondition: the library is not installed or too old;
+// the message names the package that has it. InvalidArgument: there is no library for GPUs of this name.
 absl::StatusOr<const MatmulApi*> matmul_api(const std::string& name);
 
-// Returns this machine's library for GPUs of a family, with its version: "cublaslt=13.1.0". Returns "" if there is
-// none, and sets `why` (may be null) to the reason.
+// Returns name and version of the library that this machine has for GPUs of a family: "cublaslt=13.1.0". Returns "" if
+// there is none; then `why`, unless null, receives the reason.
 std::string matmul_library_for(const std::string& family, std::string* why = nullptr);
 
-// The library's descriptors of one product: matrix layouts, operation and preferences. It needs no device.
+// The library's descriptors of one product: matrix layouts, operation and preferences. They can be made without a
+// device.
 class MatmulProduct {
  public:
-  // `api` must outlive it. Internal: the library refuses a part of the description; the message says which.
+  // Makes the descriptors; `api` must outlive them. Internal: the library refuses a part of the description; the
+  // message says which part.
   static absl::StatusOr<std::unique_ptr<MatmulProduct>> describe(const MatmulApi& api, const MatmulCall& call);
   MatmulProduct(const MatmulProduct&) = delete;
   MatmulProduct& operator=(const MatmulProduct&) = delete;
@@ -68,20 +70,20 @@ class MatmulProduct {
   void *layouts_[4] = {}, *product_ = nullptr, *wish_ = nullptr;
 };
 
-// A product with the algorithm that computes it, on the device that is current when it is loaded.
+// A product with the algorithm that computes it, for the device that is current when the product is loaded.
 class MatmulKernel {
  public:
-  // `text` is that of a MatmulCall. OutOfRange: the library proposes no algorithm of the call's number.
-  // InvalidArgument: the text is wrong. FailedPrecondition: the library is not installed. Internal: it refuses the
-  // call.
+  // Loads the product that `text`, the text of a MatmulCall, describes. OutOfRange: the library proposes fewer
+  // algorithms than the call's number asks for. InvalidArgument: the text is wrong. FailedPrecondition: the library is
+  // not installed. Internal: the library refuses the call.
   static absl::StatusOr<std::unique_ptr<MatmulKernel>> load(const std::string& library, const std::string& text);
   MatmulKernel(const MatmulKernel&) = delete;
   MatmulKernel& operator=(const MatmulKernel&) = delete;
   ~MatmulKernel();
 
-  // Enqueues the product in a stream. `arguments` are those of GpuKernel::launch: the addresses of the pointers to the
+  // Enqueues the product in a stream. `arguments` are as in GpuKernel::launch: the addresses of the pointers to the
   // arrays and to the workspace (kCounterBytes + kMatmulWorkBytes bytes), and of the pass, which is not used.
-  // InvalidArgument: there are fewer arguments than the call names. Safe from several threads.
+  // InvalidArgument: there are fewer arguments than the call names. May be called from several threads.
   absl::Status launch(std::span<void*> arguments, void* stream) const;
 
  private:

@@ -1,12 +1,12 @@
-// Names and numbers in the matrix product libraries of NVIDIA (cuBLASLt) and AMD (hipBLASLt), as gpu_tables.h has them
-// for drivers. tests/conformance/driver_headers_test.py compares them with the vendors' headers where these are
+// Names and numbers in the matrix product libraries of NVIDIA (cuBLASLt) and AMD (hipBLASLt), in tables like those of
+// gpu_tables.h. tests/conformance/driver_headers_test.py compares them with the vendors' headers where these are
 // installed.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 
-// X(member of MatmulApi, cuBLASLt's name, hipBLASLt's name)
+// X(member of MatmulApi, cuBLASLt's name, hipBLASLt's name): functions.
 #define WL_MATMUL_FUNCTIONS(X)                                                             \
   X(create, cublasLtCreate, hipblasLtCreate)                                               \
   X(destroy, cublasLtDestroy, hipblasLtDestroy)                                            \
@@ -22,7 +22,7 @@
   X(propose, cublasLtMatmulAlgoGetHeuristic, hipblasLtMatmulAlgoGetHeuristic)              \
   X(multiply, cublasLtMatmul, hipblasLtMatmul)
 
-// X(member of MatmulApi, cuBLASLt's number, its name, hipBLASLt's number, its name)
+// X(member of MatmulApi, cuBLASLt's number, its name, hipBLASLt's number, its name): attributes, types and epilogues.
 #define WL_MATMUL_NUMBERS(X)                                                                                     \
   X(batch_count, 5, CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, 0, HIPBLASLT_MATRIX_LAYOUT_BATCH_COUNT)                  \
   X(batch_step, 6, CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET, 1, HIPBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET) \
@@ -43,8 +43,8 @@
   X(bias, 4, CUBLASLT_EPILOGUE_BIAS, 4, HIPBLASLT_EPILOGUE_BIAS)                                                 \
   X(plain, 1, CUBLASLT_EPILOGUE_DEFAULT, 1, HIPBLASLT_EPILOGUE_DEFAULT)
 
-// X(constant, number, cuBLASLt's name): preferences that promise the alignment of a matrix in bytes. hipBLASLt has
-// none.
+// X(constant, number, cuBLASLt's name): preferences that promise the alignment of a matrix in bytes. hipBLASLt does not
+// have them.
 #define WL_MATMUL_ALIGNMENTS(X)                                   \
   X(kAlignmentOfA, 5, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES) \
   X(kAlignmentOfB, 6, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES) \
@@ -57,12 +57,12 @@ namespace wl {
 WL_MATMUL_ALIGNMENTS(WL_CONSTANT)
 #undef WL_CONSTANT
 
-// A proposed algorithm, laid out as cublasLtMatmulHeuristicResult_t and hipblasLtMatmulHeuristicResult_t. Only
+// A proposed algorithm, with the layout of cublasLtMatmulHeuristicResult_t and hipblasLtMatmulHeuristicResult_t. Only
 // `algorithm`, which is opaque, is passed back to the library.
 struct ProposedByCublasLt {
   uint64_t algorithm[8];
   size_t work_bytes;
-  int state;  // 0: it can be used
+  int state;  // 0: the algorithm can be used
   float waves;
   int reserved[4];
 };

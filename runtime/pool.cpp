@@ -18,10 +18,10 @@
 namespace wl {
 namespace {
 
-constexpr uint32_t kThreadBits = 12;  // of state_, for the number of threads
+constexpr uint32_t kThreadBits = 12;  // bits of state_ that hold the number of threads
 constexpr uint32_t kThreadMask = (1u << kThreadBits) - 1;
-constexpr int kLookedAt = 8;             // ranges from which a thread takes blocks, its own included
-constexpr uint32_t kStop = kThreadMask;  // a number of threads that tells workers to exit
+constexpr int kLookedAt = 8;             // number of ranges from which a thread takes blocks, including its own range
+constexpr uint32_t kStop = kThreadMask;  // a number of threads by which workers are told to exit
 
 int64_t now_ns() {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch())
@@ -51,7 +51,7 @@ uint32_t await_change(std::atomic<uint32_t>& word, uint32_t old, int64_t spin_ns
   }
 }
 
-// Returns 0 for the first hardware thread of a core, or if the system does not say, and 1 for the others.
+// Returns 0 for the first hardware thread of a core and 1 for the others; 0 if the system does not say.
 int sibling_rank(int cpu) {
   const std::string path = absl::StrCat("/sys/devices/system/cpu/cpu", cpu, "/topology/thread_siblings_list");
   int first = cpu;
@@ -66,7 +66,7 @@ void set_affinity(const std::vector<int>& cpus) {
   cpu_set_t set;
   CPU_ZERO(&set);
   for (int cpu : cpus) CPU_SET(static_cast<size_t>(cpu), &set);
-  // Failure is ignored: where pinning is forbidden, the system's scheduler decides.
+  // Failure is ignored: where pinning is forbidden, the operating system's scheduler places the threads.
   (void)pthread_setaffinity_np(pthread_self(), sizeof set, &set);
 }
 
@@ -88,7 +88,7 @@ std::vector<int> allowed_cpus() {
 Pool::Pool(int threads, bool pin) : caller_(std::this_thread::get_id()) {
   WL_CHECK(threads >= 1 && static_cast<uint32_t>(threads) < kStop, threads, " threads");
   const std::vector<int> cpus = allowed_cpus();
-  // Spinning, and pinning, only help while every thread has a CPU of its own.
+  // Spinning and pinning only help if every thread has a CPU of its own.
   spin_ns_ = static_cast<size_t>(threads) <= cpus.size() ? 100'000 : 0;
   pin = pin && static_cast<size_t>(threads) <= cpus.size();
   if (pin) callers_cpus_ = cpus;
@@ -180,8 +180,8 @@ void Pool::spoil_scratch() {
   spoil(work_, kCounterBytes);
 }
 
-// Runs blocks of the thread's own range, then of the following ranges, one block at a time. It reads only kLookedAt
-// ranges: otherwise every thread would read the range of every other, and each read moves a cache line between cores.
+// Runs blocks of the thread's own range, and after that of the following ranges, one block at a time. A thread looks
+// only at kLookedAt ranges. If every thread looked at all of them, many cache lines would move between cores.
 void Pool::run_blocks(int thread, int threads, const Launch& launch, void* const* args) {
   char* scratch = scratch_[static_cast<size_t>(thread)].data;
   auto* const outside = launch.outside < 0 ? nullptr : reinterpret_cast<OutsideIndex*>(scratch + launch.outside);
@@ -195,7 +195,7 @@ void Pool::run_blocks(int thread, int threads, const Launch& launch, void* const
   }
   if (outside && outside->extent != 0) outside_in_.store(thread, std::memory_order_relaxed);
 #if defined(__x86_64__)
-  __builtin_ia32_sfence();  // non-temporal stores are ordered only by a fence
+  __builtin_ia32_sfence();  // without a fence, non-temporal stores are not ordered
 #endif
 }
 

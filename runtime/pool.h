@@ -1,8 +1,8 @@
 // The threads that run CPU kernels. A launch divides [0, grid) into one contiguous range of blocks for each thread. A
-// thread that has finished its range takes blocks of others, so that one slow or busy core does not delay the end of
-// the launch. The calling thread has the first range; a launch on one thread costs a function call. The other threads
-// (workers) spin for 100 us after each launch and then sleep: launches in quick succession cost about a microsecond,
-// and an idle pool uses no CPU time.
+// thread that has finished its range takes blocks of other ranges, so that one slow or busy core does not delay the end
+// of the launch. The calling thread has the first range; a launch on one thread costs a function call. The other
+// threads (workers) spin for 100 us after each launch and then sleep: launches in quick succession cost about a
+// microsecond, and an idle pool uses no CPU time.
 #pragma once
 
 #include <atomic>
@@ -15,29 +15,30 @@
 
 namespace wl {
 
-// Returns the CPUs this process may run on: one hardware thread of every core first, then their siblings.
+// Returns the CPUs on which this process may run: first one hardware thread of every core, then the other ones.
 std::vector<int> allowed_cpus();
 
-// The CPU kernel ABI; see Source in compiler/base/records.h.
+// The interface (ABI) of CPU kernels; see Source in compiler/base/records.h.
 using BlockFunction = void (*)(long block, void* const* args, char* scratch);
 
 struct Launch {
   BlockFunction entry = nullptr;
   int64_t grid = 1;
-  int threads = 1;  // at most the pool's number of threads is used
+  int threads = 1;  // wanted number of threads; reduced to that of the pool
   int64_t scratch_bytes = 0;
   int passes = 1;
-  int64_t outside = -1;  // offset of the OutsideIndex that the kernel writes in its scratch; -1: it writes none
+  int64_t outside = -1;  // offset in the scratch at which the kernel writes an OutsideIndex; -1: it writes none
 };
 
-// An index that a kernel was given and that lies outside the axis along which it selects an element.
+// An index, given to a kernel, that lies outside the axis along which it selects an element.
 struct OutsideIndex {
-  int64_t extent = 0;  // of the axis; 0: no index was outside
+  int64_t extent = 0;  // extent of the axis; 0: no index was outside
   int64_t index = 0;
 };
 
-// Not thread-safe: one thread creates the pool and uses it. With `pin`, and if there are as many allowed CPUs as
-// threads, that thread is pinned to the first allowed CPU while the pool lives, and the workers to the following ones.
+// A pool is not thread-safe: the thread that creates it also uses it. With `pin`, if there are at least as many allowed
+// CPUs as threads, that thread is pinned to the first allowed CPU while the pool lives, and the workers to the next
+// ones.
 class Pool {
  public:
   explicit Pool(int threads, bool pin = true);
@@ -48,7 +49,8 @@ class Pool {
   int threads() const { return static_cast<int>(workers_.size()) + 1; }
 
   // Calls task(context, i) for every i in [0, threads) concurrently, with i = 0 on the calling thread, and returns when
-  // all are done. `threads` is reduced to the pool's. The caller sees everything that the tasks wrote.
+  // all calls have returned. `threads` is reduced to the pool's number of threads. The caller sees everything that the
+  // tasks wrote.
   void run(int threads, void (*task)(void* context, int thread), void* context);
   template <typename F>
   void each(int threads, F&& f) {
@@ -56,20 +58,20 @@ class Pool {
         threads, [](void* context, int thread) { (*static_cast<std::remove_reference_t<F>*>(context))(thread); }, &f);
   }
 
-  // Makes every thread's scratch at least `bytes` long: 4096-byte aligned, followed by an inaccessible page. Scratch
-  // that grows loses its contents. ResourceExhausted: memory is short.
+  // Makes the scratch of every thread at least `bytes` long: aligned to 4096 bytes, followed by an inaccessible page.
+  // Scratch that grows loses its contents. ResourceExhausted: memory is short.
   absl::Status reserve_scratch(int64_t bytes);
-  // Makes the workspace at least `bytes` long in the same way. A workspace that grows is zeroed, its counters
-  // (kCounterBytes) too, and moves, so call workspace() again afterwards.
+  // Makes the workspace at least `bytes` long, aligned and guarded like scratch. A workspace that grows is zeroed,
+  // including its counters (kCounterBytes), and moves, so workspace() must be called again.
   absl::Status reserve_work(int64_t bytes);
   // Returns the pointer that a kernel of several passes gets after its arguments.
   void* workspace() const { return work_.data; }
-  // Fills all scratch, and the workspace except its counters, with 0xFF bytes (NaN), so that a kernel that relies on
+  // Fills all scratch, and the workspace without its counters, with 0xFF bytes (NaN). So a kernel that relies on
   // uninitialised memory fails its check.
   void spoil_scratch();
 
   // Runs a kernel, whose scratch must have been reserved. Returns one of the indices that were outside their axis; its
-  // extent is 0 if there was none, or if the kernel does not report them.
+  // extent is 0 if no index was, or if the kernel does not report them.
   OutsideIndex launch(const Launch& launch, void* const* args);
 
  private:
@@ -86,25 +88,25 @@ class Pool {
   static absl::Status grow(Scratch& scratch, int64_t bytes, const char* what);
   static void free(Scratch& scratch);
   void work(int thread, int cpu);
-  // Announces a launch to the workers. A release store is not enough: notify_all() wakes no thread if it reads that
-  // none waits, and that read may be ordered before a release store, while a worker that begins to wait still reads the
-  // old state. The worker would then miss the launch.
+  // Announces a launch to the workers, by a sequentially consistent store. A release store is not enough: notify_all()
+  // wakes no thread if it reads that none waits. That read may be ordered before a release store, while a worker that
+  // begins to wait still reads the old state, so that the worker would miss the launch.
   void publish(uint32_t state);
 
   std::vector<std::thread> workers_;
   std::vector<Scratch> scratch_;
   std::vector<Range> ranges_;        // by thread
-  std::atomic<int> outside_in_{-1};  // a thread whose scratch has an OutsideIndex with an extent; -1: none
+  std::atomic<int> outside_in_{-1};  // a thread in whose scratch an OutsideIndex has an extent; -1: none
   Scratch work_;
   int64_t scratch_bytes_ = 0, work_bytes_ = 0;
   int64_t spin_ns_ = 0;
-  std::vector<int> callers_cpus_;  // the caller's affinity before pinning, restored at the end
+  std::vector<int> callers_cpus_;  // the calling thread's affinity before it was pinned, restored at the end
   std::thread::id caller_;
 
   void (*task_)(void*, int) = nullptr;
   void* context_ = nullptr;
-  // The number of the launch and, in the lower bits, how many threads take part, in one word: a worker that does not
-  // take part must read nothing else of the launch.
+  // The number of the launch and, in the lower bits, the number of threads that take part. Both are in one word,
+  // because a worker that does not take part must read nothing else of the launch.
   alignas(64) std::atomic<uint32_t> state_{0};
   alignas(64) std::atomic<uint32_t> pending_{0};
 };

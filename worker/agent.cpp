@@ -29,10 +29,10 @@ using std::chrono::milliseconds;
 
 constexpr auto kFirstBackoff = milliseconds(100);
 constexpr auto kMaxBackoff = milliseconds(2000);
-constexpr auto kPatience = milliseconds(20'000);  // limit of one call, without the time for which it waits for work
+constexpr auto kPatience = milliseconds(20'000);  // time limit of one call, besides the time that it may wait for work
 
-// A shared lock on the machine. GPUs are measured at the same time (shared). The CPU is measured alone, because
-// compilers and the threads of other devices would disturb it. A CPU that waits comes before GPUs that begin later.
+// A lock on the machine for measurements. GPUs hold it together. The CPU holds it alone, because compilers and the
+// threads of other devices would disturb it. A waiting CPU comes before GPUs that ask later.
 class MachineLock {
  public:
   void begin(bool alone) {
@@ -57,7 +57,7 @@ class MachineLock {
   bool taken_ = false;
 };
 
-// Whether a call may succeed when it is repeated.
+// Whether a failed call may succeed when it is repeated.
 bool may_pass(const absl::Status& status) {
   switch (status.code()) {
     case absl::StatusCode::kUnavailable:
@@ -108,7 +108,7 @@ class Agent {
       }
       const auto answer = calls_.acquire(wait_s());
       if (!answer.ok()) {
-        // The coordinator cannot be reached, or it has restarted and does not know this process any more.
+        // Either the coordinator cannot be reached, or it has restarted and does not know this process any more.
         registered_ = false;
         attendance_.reset();
         state_.rest();
@@ -122,8 +122,8 @@ class Agent {
         worked_ = Clock::now();
       }
       if (answer->leases().empty()) state_.rest();
-      // The coordinator counts jobs that wait for their checks as work too, but a worker without a lease need not wait
-      // for them.
+      // A worker that gets no lease may end, although the coordinator still counts jobs that wait for their checks as
+      // work.
       if (answer->leases().empty() && idle_too_long()) return absl::OkStatus();
     }
     return absl::OkStatus();
@@ -217,8 +217,8 @@ class Agent {
                {{"worker", calls_.name()}});
   }
 
-  // Reports until the coordinator has stored the results, or they are of no use any more: another attempt owns the
-  // batch, the coordinator refuses them, the idle time is over, or the worker has to stop.
+  // Reports until the coordinator has stored the results, or until they are of no use any more: another attempt owns
+  // the batch, the coordinator refuses them, the idle time is over, or the worker has to stop.
   void report(const v1::Lease& lease, const Measured& measured) {
     worked_ = Clock::now();
     for (;;) {

@@ -22,17 +22,17 @@ namespace wl {
 
 struct AgentOptions {
   std::string name;              // name of the worker; empty: HOST-PID
-  std::vector<Device> devices;   // CPUs and GPUs; measure.gpus names the GPUs among them
+  std::vector<Device> devices;   // the CPUs and GPUs to offer; measure.gpus describes the GPUs among them
   std::string machine;           // digest of the worker's machine; empty: own_machine() (worker/calls.h)
-  double exit_when_idle_s = -1;  // return after so many seconds without work; negative: never
+  double exit_when_idle_s = -1;  // seconds without work after which work() returns; negative: never
   double wait_s = 20;            // seconds that one long poll for work lasts
-  bool end_together = false;     // a device that cannot measure any more stops the other devices too
-  bool rates = false;            // measure the peak rates of the devices after the first batch, in about a second
+  bool end_together = false;     // whether a device that cannot measure stops the others too
+  bool rates = false;            // whether to measure the peak rates of the devices after the first batch
   MeasureOptions measure;        // runner, work folder, sandbox and GPUs; the agent sets the other members
-  // Returns a more exact error for a registration that did not reach the coordinator (Unavailable), for the log. May be
-  // empty.
+  // Returns a more exact error, for the log, in place of a registration's Unavailable (the coordinator was not
+  // reached). May be empty.
   std::function<absl::Status(const absl::Status&)> explained;
-  // Replaces measure() in tests.
+  // If set, is called instead of measure(); for tests.
   std::function<absl::StatusOr<Measured>(const Batch&, const MeasureOptions&)> measure_with;
 };
 
@@ -43,8 +43,9 @@ struct AgentOptions {
 // are retried for ever with backoff.
 //
 // Several devices work at the same time, each as a worker NAME/DEVICE of its own, for example "node7/cuda:1". While the
-// CPU is measured, no other device is. A device that cannot measure any more ends, and the log says so at once. The
-// others continue, unless options.end_together is set; then they end too, and that device's error is returned.
+// CPU is measured, no other device is measured. A device that cannot measure any more ends, and the log says so at
+// once. The other devices continue, unless options.end_together is set: then they end as well, and the first device's
+// error is returned.
 absl::Status run_agent(std::shared_ptr<grpc::Channel> channel, const AgentOptions& options, std::stop_token stop);
 
 }  // namespace wl

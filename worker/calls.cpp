@@ -70,7 +70,7 @@ absl::Status Calls::register_process(const std::vector<Device>& devices, const s
   const std::lock_guard lock(mutex_);
   registered_.renew = milliseconds(std::max<int64_t>(10, static_cast<int64_t>(answer.renew_s() * 1000)));
   registered_.epoch = answer.epoch();
-  // An older coordinator sends no name and keeps that of the request.
+  // The answer of an older coordinator has no name; the name in the request is valid then.
   if (!answer.name().empty()) registered_.name = answer.name();
   return absl::OkStatus();
 }
@@ -166,7 +166,7 @@ std::string own_machine() {
 Attendance::Attendance(const Calls* calls)
     : calls_(calls), thread_([this](const std::stop_token& stop) { attend(stop); }) {}
 
-Attendance::~Attendance() = default;  // std::jthread requests the stop and joins
+Attendance::~Attendance() = default;  // the destructor of std::jthread requests the stop and joins
 
 void Attendance::attend(const std::stop_token& stop) const {
   Backoff backoff(kAttendAgain, kMostAttendAgain);
@@ -177,10 +177,10 @@ void Attendance::attend(const std::stop_token& stop) const {
     const std::stop_callback cancel(stop, [&] { context.TryCancel(); });
     const auto begun = std::chrono::steady_clock::now();
     const absl::Status end = calls_->attend(&context);
-    // FailedPrecondition: another process has the name, or this one has to register again, which starts a new
-    // Attendance. Unimplemented: an older coordinator.
+    // FailedPrecondition: another process has the worker's name, or this process has to register again, which starts a
+    // new Attendance. Unimplemented: the coordinator is older than this call.
     if (absl::IsUnimplemented(end) || absl::IsFailedPrecondition(end)) return;
-    if (std::chrono::steady_clock::now() - begun > kMostAttendAgain) backoff.reset();  // the call was accepted
+    if (std::chrono::steady_clock::now() - begun > kMostAttendAgain) backoff.reset();  // the call was accepted before
     std::unique_lock lock(mutex);
     waits.wait_for(lock, stop, backoff.next(), [] { return false; });
   }

@@ -33,8 +33,8 @@ class Calls {
   std::string name() const;
   milliseconds renew_interval() const;
   // Registers this process, under its present epoch or for the first time. `machine`: as own_machine() returns it.
-  // `rates`: the measured rates of the devices, in their order; may be fewer. FailedPrecondition: a newer process has
-  // taken the name.
+  // `rates`: the measured rates of the devices, in the order of the devices; the last ones may be missing.
+  // FailedPrecondition: a newer process has taken the name.
   absl::Status register_process(const std::vector<Device>& devices, const std::string& machine,
                                 const std::vector<MeasuredRates>& rates);
   // Waits up to `wait_s` seconds for a lease; the answer may be empty. FailedPrecondition: this process has to register
@@ -45,8 +45,8 @@ class Calls {
   // Uploads those objects of the trials that the coordinator does not have yet. `objects`: bytes by trial number.
   absl::Status upload(const std::vector<Trial>& trials, const std::map<int64_t, std::string>& objects);
   absl::Status report(const v1::Lease& lease, const std::vector<Trial>& trials);
-  // Returns a lease, best effort within 2 s: a lease that is not released expires by itself. `unable`: this worker
-  // cannot do the work; otherwise it was told to stop.
+  // Returns a lease, best effort within 2 s: a lease that is not released expires by itself. `unable`: whether this
+  // worker cannot do the work; if not, it was told to stop.
   void release(const v1::Lease& lease, const std::string& reason, bool unable);
   // Keeps a call open by which the coordinator notices at once that this process has ended, for whatever reason. Blocks
   // until the call ends, and returns its error. Unimplemented: an older coordinator does not have this call.
@@ -63,7 +63,7 @@ class Calls {
   const std::stop_token stop_;
   const std::unique_ptr<v1::WorkerService::Stub> workers_;
   const std::unique_ptr<v1::BlobStore::Stub> blobs_;
-  // Written by register_process(), possibly while another thread is in attend().
+  // register_process() writes these fields, possibly while another thread is in attend().
   struct Registered {
     std::string name;
     uint64_t epoch = 0;  // assigned by the coordinator; 0: not registered yet
@@ -101,7 +101,7 @@ class Renewer {
   ~Renewer();
   Renewer(const Renewer&) = delete;
   Renewer& operator=(const Renewer&) = delete;
-  // Becomes true when the lease is lost or cancelled, or when the worker has to stop.
+  // The flag becomes true when the lease is lost or cancelled, or when the worker has to stop.
   const std::atomic<bool>* cancel() const { return &cancel_; }
   bool lost() const { return lost_; }
   void progress(const std::string& phase, int64_t counter);

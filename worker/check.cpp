@@ -48,7 +48,7 @@ std::vector<Finding> compiler_findings(const Device& cpu) {
     for (const absl::string_view part : absl::StrSplit(cpu.compiler_versions, "; "))
       if (absl::StartsWith(part, row.name + "=")) finding.found = std::string(part.substr(row.name.size() + 1));
     if (!found) {
-      // One compiler suffices. Records are comparable only with those of machines that have the same compiler.
+      // A worker needs only one compiler. Records are comparable only between machines that have the same compilers.
       finding.readiness = cpu.compilers.empty() ? Readiness::kMissing : Readiness::kOk;
       finding.found = cpu.compilers.empty() ? "not on PATH" : "not on PATH; another compiler is";
       if (cpu.compilers.empty()) finding.todo = "install g++ or clang: candidates for CPUs are compiled by it";
@@ -64,7 +64,7 @@ std::vector<Finding> compiler_findings(const Device& cpu) {
 Finding library_finding() {
   std::string why;
   const std::string found = usable_library(&why);
-  // Never a warning, since only jobs that allow a library need one.
+  // A missing library is never a warning, since only jobs that allow a library need one.
   return {"libraries", Readiness::kOk, found.empty() ? "none: " + why : found, ""};
 }
 
@@ -106,7 +106,7 @@ void check_gpu(const Gpus::Gpu& gpu, const MeasureOptions& options, MachineCheck
   if (lacks.empty()) check_rates(device, &gpu, options, check);
 }
 
-// Checks whether the wanted devices exist, and the wanted ones in detail. "all": the CPU and every GPU.
+// Checks whether the wanted devices ("all": the CPU and every GPU) exist, and examines those that do.
 void check_devices(const std::vector<std::string>& wanted, const MeasureOptions& options, const Device& cpu,
                    MachineCheck* check) {
   const bool all = std::count(wanted.begin(), wanted.end(), "all") != 0;

@@ -14,18 +14,18 @@ enum class Readiness : uint8_t { kOk, kWarn, kMissing };
 inline constexpr const char* kReadinessNames[] = {"ok", "warn", "missing"};
 
 struct Finding {
-  std::string what;  // what was checked, in a word or two: "compiler", "cuda:0 clock"
+  std::string what;  // subject of the check, in a word or two: "compiler", "cuda:0 clock"
   Readiness readiness = Readiness::kOk;
   std::string found;  // what was found
-  std::string todo;   // what to do about it; empty if nothing
+  std::string todo;   // what the user should do about it; empty: nothing
 };
 
-// A rate of a device, measured by a kernel that is compiled, checked and timed as a candidate is.
+// A rate of a device, measured by a kernel that is compiled, checked and timed like a candidate.
 struct DeviceRate {
-  std::string device, what;      // "cpu" or "cuda:0"; "copy" or "multiply-adds"
-  double measured = 0;           // in `unit`; 0: it could not be measured
-  double nominal = 0;            // nominal peak rate in `unit`; 0: not known here
-  std::string unit, nominal_by;  // "GB/s" or "GFLOP/s"; the source of the nominal rate
+  std::string device, what;      // device, as "cpu" or "cuda:0", and rate: "copy" or "multiply-adds"
+  double measured = 0;           // measured rate in `unit`; 0: it could not be measured
+  double nominal = 0;            // nominal peak rate in `unit`; 0: this program does not know it
+  std::string unit, nominal_by;  // "GB/s" or "GFLOP/s", and the source of the nominal rate
 };
 
 struct MachineCheck {
@@ -38,7 +38,7 @@ struct MachineCheck {
 // which takes some seconds.
 MachineCheck check_machine(const std::vector<std::string>& devices, const MeasureOptions& options);
 
-std::string text_of(const MachineCheck& check);  // for people: a line for each finding and rate
+std::string text_of(const MachineCheck& check);  // returns text for people: a line for each finding and rate
 std::string json_of(const MachineCheck& check);  // documented in deploy/README.md
 
 // The parts of a check, called by check_machine(). check_host: processors, memory, clock governor, limits, load, work

@@ -139,7 +139,7 @@ Finding limits_finding() {
   struct Row {
     __rlimit_resource_t resource;
     const char *name, *flag;
-    double least, unit;  // limit below which to warn, in bytes or items; what 1 in the flag of ulimit means
+    double least, unit;  // limit below which to warn, in bytes or items; how many of these ulimit counts as 1
   };
   constexpr Row kRows[] = {{RLIMIT_AS, "address space", "-v", kLeastMemoryGb * kGb, 1024},
                            {RLIMIT_DATA, "data", "-d", kLeastMemoryGb * kGb, 1024},

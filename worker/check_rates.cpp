@@ -45,7 +45,7 @@ int lanes_of_unit(const std::string& target) {
   return row == kRows->end() ? 0 : row->second;
 }
 
-// Judges the clocks that were read after each sample of a GPU: they should all be the same.
+// Judges the GPU clocks that were read after each sample: all of them should be the same.
 Finding clock_finding(const std::string& device, const std::vector<int64_t>& clocks_mhz) {
   const auto [least, most] = std::minmax_element(clocks_mhz.begin(), clocks_mhz.end());
   Finding out{device + " clock", Readiness::kOk, "", ""};

@@ -31,7 +31,7 @@ bool for_gpu(const Batch& batch) {
   return !batch.candidates.empty() && is_gpu_name(batch.candidates[0].source.target);
 }
 
-// Whether the first program of this name on PATH is in /usr, which every sandbox shows.
+// Whether the first program of this name on PATH is in /usr, a folder that every sandbox shows.
 bool of_the_system(const std::string& program) {
   const char* path = std::getenv("PATH");
   for (absl::string_view folder : absl::StrSplit(path != nullptr ? path : "", ':')) {
@@ -43,7 +43,7 @@ bool of_the_system(const std::string& program) {
   return false;
 }
 
-// Compiles for the CPU. Objects of a promotion are kept for later batches, and for its own repetition.
+// Compiles for the CPU. Objects of a promotion are kept for later batches, and for repetitions of the promotion.
 absl::StatusOr<std::vector<Compiled>> compile_for_cpu(const Batch& batch, const MeasureOptions& options,
                                                       const CompileOptions& compile) {
   if (options.state == nullptr) return compile_cpu(batch.candidates, compile);
@@ -147,8 +147,8 @@ SetupCommand setup_of(const Batch& batch) {
     setup.libraries = setup.libraries || !candidate.source.library.empty();
   }
   setup.threads = std::clamp(setup.threads, 1, most);
-  // A candidate may be checked, timed and checked again, each with its own deadline. One candidate is added as a
-  // reserve.
+  // The CPU time suffices for each candidate to be checked, timed and checked again, each up to a deadline, and for one
+  // candidate more.
   setup.cpu_s = 3 * (batch.recipe.deadline_ns / 1'000'000'000 + 2) * static_cast<int64_t>(batch.candidates.size() + 1);
   return setup;
 }
@@ -174,7 +174,7 @@ absl::StatusOr<std::vector<Compiled>> compile_batch(const Batch& batch, const Me
   CompileOptions compile;
   compile.folder = folder;
   compile.jobs = jobs_of(options);
-  compile.unit = batch.keep_objects ? 1 : 8;  // a kept object has one kernel, so that it does not depend on the batch
+  compile.unit = batch.keep_objects ? 1 : 8;  // keeps a kept object's bytes independent of other candidates
   compile.deadline_ns = options.compile_deadline_ns;
   compile.sandbox = options.sandbox;
   compile.cancel = options.cancel;
@@ -207,7 +207,7 @@ absl::StatusOr<std::string> build_object(const Source& source, const std::string
   WL_ASSIGN_OR_RETURN(options.work_dir, temporary_folder());
   WL_ASSIGN_OR_RETURN(const PrivateFolder folder, PrivateFolder::make(options.work_dir));
   WL_ASSIGN_OR_RETURN(const std::vector<Compiled> made, compile_batch(batch, options, folder.path(), [](int) {}));
-  // Rejected GPU code has an object, too.
+  // GPU code that was rejected as slow also has an object.
   if (made.size() != 1 || made[0].object.empty())
     return invalid("the kernel ", source.entry,
                    " does not compile on this machine: ", made.empty() ? "" : made[0].message);

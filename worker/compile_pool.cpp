@@ -28,7 +28,7 @@ struct CompilePool::Call {
   std::vector<Unit> queue;
   size_t left = 0;  // number of unfinished candidates, without duplicates
   size_t running = 0;
-  std::set<std::string> written;  // digests of the objects that are in the folder already
+  std::set<std::string> written;  // digests of the objects that were stored in the folder
   absl::Status failure;
 };
 
@@ -59,7 +59,7 @@ absl::StatusOr<std::vector<Compiled>> CompilePool::compile(const std::vector<Can
   }
   for (const auto& [key, members] : groups) {
     // hipRTC and clang compile one kernel per unit, and library calls are not compiled. Units for NVRTC have equal
-    // sizes, and there is at least one for each process if there are so many kernels.
+    // sizes. If there are enough kernels, there is at least one unit for each process.
     const bool together = key.first.starts_with("cuda:") && candidates[members[0]].source.library.empty();
     const size_t most = together ? static_cast<size_t>(std::max(1, options.unit)) : 1;
     const size_t units = std::max((members.size() + most - 1) / most,
@@ -119,7 +119,8 @@ void CompilePool::work() {
   }
 }
 
-// Starts a runner unless there is one. If it does not answer, the error is Unavailable, since no candidate is at fault.
+// Starts the thread's runner if it is not running. A runner that does not answer gives Unavailable, since no candidate
+// is at fault.
 absl::Status CompilePool::provide(Runner& runner) {
   if (runner.running()) return absl::OkStatus();
   WL_ASSIGN_OR_RETURN(runner, Runner::start({program_, "compile", &cancel_, nullptr, sandbox_}));

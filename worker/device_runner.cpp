@@ -6,10 +6,10 @@
 namespace wl {
 namespace {
 
-constexpr int kStopsAtSetup = 8;  // excused stops of runners by a signal, in a row, during setup
+constexpr int kStopsAtSetup = 8;  // number of stops by a signal that are excused in a row during setup
 constexpr int64_t kSetupDeadline = 120'000'000'000, kHealthDeadline = 30'000'000'000;
-// Batches that one runner of a CPU serves. Its limit of CPU time is fixed before its first candidate, for so many
-// batches.
+// Largest number of batches that one runner of a CPU serves. The runner's limit of CPU time, which is fixed before its
+// first candidate, allows for them.
 constexpr int kMostBatches = 16;
 
 }  // namespace
@@ -27,14 +27,14 @@ DeviceRunner::DeviceRunner(Runner::Options options, SetupCommand setup, ReusedSt
 
 DeviceRunner::~DeviceRunner() {
   if (!keeps() || !runner_.running()) return;
-  runner_.watch(nullptr, nullptr, nullptr);  // the flag and the callbacks end with this measurement
+  runner_.watch(nullptr, nullptr, nullptr);  // the cancel flag and the callbacks end with this measurement
   state_->runner = std::move(runner_);
   state_->serves = serves_;
   state_->batches = served_ + 1;
 }
 
 absl::StatusOr<PrivateFolder> DeviceRunner::make_folder(const std::string& work_dir) {
-  if (is_gpu()) return PrivateFolder::make(work_dir);  // code reaches its runner over the socket
+  if (is_gpu()) return PrivateFolder::make(work_dir);  // a GPU's runner gets its code over the socket
   const bool goes_on =
       keeps() && state_->runner.running() && state_->serves == serves_ && state_->batches < kMostBatches;
   if (state_ != nullptr && !goes_on) state_->rest();
@@ -84,12 +84,12 @@ absl::Status DeviceRunner::ready(uint64_t seed) {
     }
     if (options_.cancel != nullptr && options_.cancel->load(std::memory_order_relaxed))
       return absl::CancelledError("cancelled");
-    WL_RETURN_IF_ERROR(retire());  // an earlier candidate may have damaged it; only a failure in a fresh one counts
+    WL_RETURN_IF_ERROR(retire());  // earlier candidates may have damaged the runner, so a fresh one tries again
   }
   loaded_.clear();
   canary.reset();
-  // Failures of two kinds do not count: those in a runner of an earlier batch, whose candidates may have damaged it,
-  // and those of a runner that a signal stopped, since no candidate of this batch is loaded yet.
+  // Two kinds of failures do not count: those of a runner that candidates of an earlier batch may have damaged, and
+  // those of a runner that a signal stopped, since no candidate of this batch is loaded that could have sent it.
   int excuses = kStopsAtSetup;
   for (;;) {
     WL_RETURN_IF_ERROR(start());
@@ -116,7 +116,7 @@ absl::Status DeviceRunner::retire() {
   loaded_.clear();
   set_up_ = false;
   const absl::Status stopped = runner_.stop();
-  // A GPU's runner that survives SIGKILL hangs in the driver, and the next one would hang too.
+  // A GPU's runner that survives SIGKILL hangs in the driver, where the next runner would hang as well.
   return stopped.ok() || !is_gpu() ? stopped : quarantine(stopped);
 }
 

@@ -1,7 +1,7 @@
 // A runner of one device, with a problem's arguments set up and candidates loaded. The runner is started when it is
-// needed, and ended after any error that may have damaged it. Where batches may share a runner, the next batch finds it
-// with its arguments filled in. A fresh runner of a GPU must first compute the canary correctly; if it does not, the
-// device is quarantined (an Unavailable error), so that no work is lost to it.
+// needed, and ended after any error that may have damaged it. Where batches may share a runner, the next batch finds
+// the runner with its arguments filled in. A fresh runner of a GPU must first compute the canary correctly; if it does
+// not, the device is quarantined (an Unavailable error), so that it gets no more work.
 #pragma once
 
 #include <memory>
@@ -22,7 +22,7 @@ struct ReusedState {
   std::unique_ptr<CompilePool> pool;
   KeptObjects objects;
   Runner runner;
-  std::string serves;                 // which batches may use `runner` (serves_of)
+  std::string serves;                 // which batches `runner` may execute (serves_of)
   int batches = 0;                    // number of batches that `runner` has served
   std::optional<PrivateFolder> home;  // folder with the objects of all batches of a CPU's runner
 
@@ -33,14 +33,14 @@ struct ReusedState {
 class DeviceRunner {
  public:
   // `options`: for the runners that are started. `state` may be null. `serves`: batches with the same value may share a
-  // runner (serves_of); empty: none may.
+  // runner (serves_of); if it is empty, no batches may.
   DeviceRunner(Runner::Options options, SetupCommand setup, ReusedState* state, std::string serves);
   ~DeviceRunner();
 
   // Makes the folder of this batch, in which a CPU's runner finds its objects. Must be called once, before the other
   // functions.
   absl::StatusOr<PrivateFolder> make_folder(const std::string& work_dir);
-  // Provides a runner whose inputs are generated from `seed`. Cancelled: as the cancel flag says. Unavailable or
+  // Provides a runner whose inputs are generated from `seed`. Cancelled: the cancel flag is set. Unavailable or
   // ResourceExhausted: an error that is not the candidate's.
   absl::Status ready(uint64_t seed);
   // Loads candidate `i` into the runner unless it is loaded already.
@@ -67,7 +67,7 @@ class DeviceRunner {
   ReusedState* state_;
   const std::string serves_;
   Runner runner_;
-  bool inherited_ = false;  // the present runner was started by an earlier batch
+  bool inherited_ = false;  // whether an earlier batch started the present runner
   int served_ = 0;          // number of batches that the present runner served before this one
   bool set_up_ = false;
   std::set<size_t> loaded_;

@@ -15,7 +15,8 @@ struct Verdict {
   std::string message;   // when wrong: argument, index, expected, got and bound of the worst sample
 };
 
-// `got[i]` belongs to `check.samples[i]`. If there are fewer values than samples, only those are judged.
+// `got[i]` is the value for `check.samples[i]`. If there are fewer values than samples, only as many samples are
+// judged.
 Verdict judge(const Problem& problem, const Check& check, const std::vector<double>& got);
 
 // Returns "(3, 17)" for the row-major position `index` of an array of `shape`.

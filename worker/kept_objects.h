@@ -1,6 +1,6 @@
 // A cache of the objects of CPU kernels that a worker compiled one by one, as it does in promotions. Whole covers that
-// are timed consist of such kernels, and promotions are repeated after disturbances; the kernels need not be compiled
-// again.
+// are timed consist of such kernels, and promotions are repeated after disturbances; the cache saves compiling these
+// kernels again.
 #pragma once
 
 #include <cstddef>
@@ -21,7 +21,7 @@ class KeptObjects {
   // `most_bytes`: limit for all objects together. The least recently used objects are forgotten first.
   explicit KeptObjects(size_t most_bytes = size_t{64} << 20) : most_bytes_(most_bytes) {}
 
-  // Keeps the object of a kernel. Its translation unit must hold nothing else.
+  // Keeps the object of a kernel. The object's translation unit must hold no other kernel.
   void keep(const Source& source, std::string object);
   // Returns the object's bytes, or null. The pointer is valid until the next call of keep().
   const std::string* find(const Source& source);

@@ -22,9 +22,9 @@ namespace wl {
 namespace {
 
 constexpr double kCanaryMoved = 0.10;
-constexpr int64_t kCanaryEvery = 300'000'000;  // ns; candidates that take less share one canary run
+constexpr int64_t kCanaryEvery = 300'000'000;  // ns; candidates that take less than this together share one canary run
 constexpr size_t kRecheckSamples = 64;
-constexpr int kMostStops = 3;  // stops of a runner by a signal that are excused in one batch
+constexpr int kMostStops = 3;  // number of a runner's stops by a signal that are excused in one batch
 
 double seconds_since(int64_t begin) {
   return static_cast<double>(monotonic_ns() - begin) * 1e-9;
@@ -111,11 +111,11 @@ class Measurement {
   bool excused() { return device_.runner().was_stopped() && stops_left_-- > 0; }
 
   // Handles the error of a command for a candidate. Marks the candidate as failed if the error is its fault, and leaves
-  // it open if its runner was stopped. Returns errors that are the worker's.
+  // it open if a signal stopped the runner. Returns errors that are the worker's fault.
   absl::Status blame(size_t i, const absl::Status& status) {
     if (status.ok()) return status;
     if (absl::IsCancelled(status) || absl::IsUnavailable(status)) return status;
-    if (absl::IsOutOfRange(status)) {  // the library has fewer algorithms; the runner is intact
+    if (absl::IsOutOfRange(status)) {  // the library has fewer algorithms than proposed; the runner is intact
       fail(i, Outcome::kRejected, std::string(status.message()));
       return in_damaged_ ? device_.retire() : absl::OkStatus();
     }
@@ -141,7 +141,7 @@ class Measurement {
   uint64_t seed_of(size_t check) const { return check < batch_.checks.size() ? batch_.checks[check].seed : 1; }
 
   absl::Status load(size_t i, int64_t deadline) {
-    // A GPU's runner outlives this batch and cannot see the batch's folder, so it gets the bytes.
+    // A GPU's runner outlives this batch and cannot see the batch's folder, so it gets the code as bytes.
     std::string object = compiled_[i].object;
     if (device_.is_gpu()) {
       WL_ASSIGN_OR_RETURN(object, PrivateFolder::read(object));
@@ -162,7 +162,7 @@ class Measurement {
     WL_ASSIGN_OR_RETURN(const PeekAnswer answer, device_.runner().peek(peek, deadline));
     const Verdict verdict = judge(batch_.problem, read, answer.values);
     if (verdict.right) {
-      // Over several checks, the trial keeps the error that is the largest fraction of its bound.
+      // Of several checks, the trial keeps the error that is the largest fraction of its bound.
       if (verdict.max_error * trials_[i].bound >= trials_[i].max_error * verdict.bound) {
         trials_[i].max_error = verdict.max_error;
         trials_[i].bound = verdict.bound;
@@ -256,7 +256,7 @@ class Measurement {
         device_.canary_at = monotonic_ns();
       }
       const bool steady = change <= kCanaryMoved;
-      // If the machine's speed changed meanwhile, the candidate is measured once more, as long as this is rare.
+      // If the machine's speed changed in the meantime, the candidate is measured once more, unless that happens often.
       if (!steady && attempt == 0 && !answer.slots[0].hopeless && remeasured_ * 4 <= judged_count()) {
         ++remeasured_;
         continue;
@@ -289,7 +289,7 @@ class Measurement {
     trials_[i].samples_ns = std::move(samples.samples_ns);
     trials_[i].hopeless = samples.hopeless;
     judged_[i] = true;
-    // Later candidates of this batch are compared with this one too.
+    // The best time, with which later candidates of this batch are compared, includes this candidate's.
     const auto ns = static_cast<int64_t>(undisturbed_ns(trials_[i].samples_ns));
     if (ns > 0 && (recipe_.best_ns == 0 || ns < recipe_.best_ns)) recipe_.best_ns = ns;
     report("measure", judged_count());
@@ -344,7 +344,7 @@ class Measurement {
         continue;
       }
       if (!answer->damage.empty()) {
-        // It is not known which candidate wrote outside its outputs, so each is measured alone.
+        // It is unknown which candidate wrote outside its outputs, so each candidate is measured alone.
         WL_RETURN_IF_ERROR(device_.retire());
         return measure_in_turn();
       }
@@ -372,11 +372,11 @@ class Measurement {
 
   const Batch& batch_;
   const MeasureOptions& options_;
-  Recipe recipe_;  // best_ns is updated as the batch proceeds
+  Recipe recipe_;  // best_ns is updated after every candidate
   DeviceRunner device_;
   int remeasured_ = 0;
   int stops_left_ = kMostStops;
-  bool in_damaged_ = false;  // the last candidate ran in a runner that earlier batches had used
+  bool in_damaged_ = false;  // whether the last candidate ran in a runner that earlier batches had used
   std::vector<Compiled> compiled_;
   std::vector<Trial> trials_;
   std::vector<bool> judged_;

@@ -28,8 +28,8 @@ Device describe_device(Sandbox sandbox = Sandbox::kNone);
 // do. Takes about 20 ms; longer if a compiler is outside /usr, which is then tried on a small text in `work_dir`.
 absl::Status sandbox_serves(const std::string& work_dir);
 
-// The GPUs that the drivers of this machine show, and why there are none. A child process with a deadline asks the
-// drivers, since a driver may hang. `runner` is as in MeasureOptions.
+// The GPUs that the drivers of this machine show, and the reasons for missing ones. A child process with a deadline
+// asks the drivers, since a driver may hang. `runner` is as in MeasureOptions.
 struct Gpus {
   struct Gpu {
     std::string name;  // name of the device, as in MeasureOptions::gpus, e.g. "cuda:0"
@@ -55,19 +55,19 @@ struct MeasureOptions {
   int compile_jobs = 0;                          // number of concurrent compilers; 0 = one per usable hardware thread
   int64_t compile_deadline_ns = 60'000'000'000;  // time limit of one compiler process
   Sandbox sandbox = Sandbox::kNone;  // sandbox of compilers and candidates; kBubblewrap needs sandbox_works()
-  std::vector<Gpus::Gpu> gpus;  // for candidates: the first of the batch's target, otherwise the first of its family
-  const std::vector<Compiled>* compiled = nullptr;  // results for the candidates; if set, nothing is compiled
-  ReusedState* state = nullptr;  // kept between batches (worker/device_runner.h), may be null; must outlive the call
-  bool fake = false;             // samples are a hash of the source text, the same on every machine, instead of times
-  const std::atomic<bool>* cancel = nullptr;  // another thread may set it; measuring stops within a tenth of a second
+  std::vector<Gpus::Gpu> gpus;       // candidates use the first one of the batch's target, otherwise of its family
+  const std::vector<Compiled>* compiled = nullptr;  // compiled candidates; if set, nothing is compiled here
+  ReusedState* state = nullptr;  // what batches reuse (worker/device_runner.h), may be null; must outlive the call
+  bool fake = false;             // whether samples are hashes of the source text, instead of times
+  const std::atomic<bool>* cancel = nullptr;      // another thread may set this flag; measuring stops within 0.1 s
   std::function<void(const Progress&)> progress;  // called on the measuring thread after each step
   // Called on the measuring thread with a log line of a runner, and the trace id of the job that the line is about.
   std::function<void(const std::string& text, const std::string& trace)> says;
 };
 
 struct Measured {
-  std::vector<Trial> trials;  // in the order of the batch; after a cancel, only the candidates that were judged before
-  std::map<int64_t, std::string> objects;  // bytes of correct candidates by trial number, if batch.keep_objects
+  std::vector<Trial> trials;  // trials in the order of the batch; after a cancel, only those that were judged before
+  std::map<int64_t, std::string> objects;  // objects of correct candidates by trial number, if batch.keep_objects
   bool cancelled = false;
 };
 

@@ -14,7 +14,7 @@
 namespace wl {
 namespace {
 
-constexpr int64_t kSetupOfAll = 60'000'000'000;  // ns; loading and checking a chain, beyond its deadline
+constexpr int64_t kSetupOfAll = 60'000'000'000;  // ns to load and check a chain, besides the recipe's deadline
 
 // Returns the size of each intermediate of a chain and its first and last step. `buffers`: number of the problem's
 // buffers.
@@ -40,7 +40,7 @@ class ChainMeasurement {
     const auto buffers = static_cast<int>(batch.problem.buffers.size());
     for (const KernelChain& chain : batch.chains) {
       arenas_.push_back(plan_arena(lifetimes_of(chain, buffers)));
-      // One more unit, since the offset of an empty value may equal the arena's size and must lie inside.
+      // The arena has one more unit, since the offset of an empty value may equal its size and must lie inside.
       arena_bytes_ = std::max(arena_bytes_, arenas_.back().bytes + kArenaAlignment);
     }
     for (size_t i = 0; i < trials_.size(); ++i) {
@@ -198,8 +198,8 @@ class ChainMeasurement {
 
   const Batch& batch_;
   const MeasureOptions& options_;
-  std::vector<Compiled> compiled_;  // by index of the kernel
-  std::vector<Arena> arenas_;       // by index of the chain; all use the same memory
+  std::vector<Compiled> compiled_;  // results by index of the kernel
+  std::vector<Arena> arenas_;       // by index of the chain; all arenas occupy the same memory
   int64_t arena_bytes_ = 0;
   std::vector<Trial> trials_;
   std::vector<bool> judged_;

@@ -19,9 +19,9 @@ namespace {
 constexpr const char* kPrefix = "measure.";
 constexpr const char* kOwner = "/.owner";
 
-// A lock (flock) on the parent of private folders; there is none if the parent cannot be opened. Shared: a folder is
-// being made and has no owner file yet. Exclusive: every folder without an owner file is left over from a killed
-// process.
+// A lock (flock) on the parent of private folders; there is none if the parent cannot be opened. Held shared while a
+// folder is being made and has no owner file yet. If it can be held exclusively, every folder without an owner file was
+// left by a killed process.
 class ParentLock {
  public:
   ParentLock(const std::string& parent, int operation)
@@ -40,8 +40,8 @@ class ParentLock {
   bool locked_ = false;
 };
 
-// Makes the owner file of a folder, which is locked while this process lives, and returns its descriptor; -1: it cannot
-// be made. The file gets its name only after it is locked, so no process finds it unlocked.
+// Makes the owner file of a folder, which stays locked while this process lives, and returns the file's descriptor; -1:
+// the file cannot be made. The file gets its name only after it is locked, so no process finds it unlocked.
 int own(const std::string& folder) {
   const std::string name = folder + kOwner, unlocked = name + ".new";
   const int file = open(unlocked.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
@@ -56,7 +56,7 @@ bool is_orphan(const std::string& folder, bool none_made) {
   struct stat found = {};
   if (lstat(folder.c_str(), &found) != 0 || !S_ISDIR(found.st_mode) || found.st_uid != geteuid()) return false;
   const int file = open((folder + kOwner).c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW);
-  // Its process was killed before it made the owner file, or while it removed the folder.
+  // The process that made the folder was killed before it made the owner file, or while it removed the folder.
   if (file < 0) return none_made && errno == ENOENT;
   const bool orphan = flock(file, LOCK_EX | LOCK_NB) == 0;
   close(file);
@@ -80,7 +80,8 @@ absl::StatusOr<PrivateFolder> PrivateFolder::make(const std::string& parent) {
 }
 
 void PrivateFolder::sweep(const std::string& parent) {
-  // Does not wait for the lock: a process that a signal stopped while it held the lock would block this one for ever.
+  // Does not wait for the lock, because a process that a signal stopped while it held the lock would block this process
+  // for ever.
   const ParentLock alone(parent, LOCK_EX | LOCK_NB);
   std::error_code ignored;
   for (auto at = std::filesystem::directory_iterator(parent, ignored); at != std::filesystem::directory_iterator();

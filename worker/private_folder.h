@@ -1,5 +1,5 @@
-// A private folder that the destructor removes. A process that is killed leaves its folders; the next process that
-// calls sweep() removes them.
+// A private folder that the destructor removes. A process that is killed leaves its folders behind; the next process
+// that calls sweep() removes them.
 #pragma once
 
 #include <string>

@@ -12,9 +12,10 @@ namespace wl {
 namespace {
 
 constexpr int64_t kMib = 1 << 20;
-constexpr int kChains = 12;  // independent multiply-adds, enough for two pipelines with a latency of four to six cycles
+constexpr int kChains = 12;  // number of independent multiply-adds: enough for two pipelines with a latency of up to
+                             // six cycles
 constexpr int64_t kCpuSteps = 100'000, kGpuSteps = 512;
-constexpr int kLanes = 256, kEach = 4;  // threads of a block of a GPU, and elements that each copies
+constexpr int kLanes = 256, kEach = 4;  // number of threads in a block of a GPU, and of elements that each copies
 
 BufferSpec buffer_of(const char* name, int64_t elements, bool output) {
   BufferSpec spec;
@@ -49,9 +50,9 @@ void fill_copy(Probe* probe, int64_t elements) {
 // --- the CPU
 
 Probe cpu_copy(const Device& device, bool small) {
-  // Far more than the caches have, but no more than a small machine has memory for.
+  // The large copy has far more bytes than the caches, but no more than a small machine has memory for.
   const int64_t bytes = small ? kMib : std::clamp(4 * last_level_cache_bytes(), 64 * kMib, 256 * kMib);
-  const int64_t vectors = 4096;  // vectors that a block copies
+  const int64_t vectors = 4096;  // number of vectors that a block copies
   const int64_t elements_of_block = vectors * cpu_row(device).lanes;
   Probe probe;
   probe.source =
@@ -83,7 +84,7 @@ Probe cpu_multiply_adds(const Device& device) {
 
 // --- GPUs
 
-// The names that the texts below use, spelled for CUDA and for HIP without its headers.
+// Definitions of the names that the kernel texts below use, for CUDA and for HIP without HIP's headers.
 constexpr const char* kCudaPrelude = R"(#define WL_LANES 4
 #define WL_WAVE 32
 typedef float f32;
@@ -157,8 +158,9 @@ bool any_is_correct(const Measured& measured) {
                      [](const Trial& trial) { return trial.outcome == Outcome::kCorrect; });
 }
 
-// Whether failures of a batch may be the machine's fault: none is correct or, for CPUs, one does not compile. That is
-// rare on CPUs, and a full disk may be the cause. Compilers for GPUs refuse kernels that are too large for them.
+// Whether failures of a batch may be the machine's fault: no candidate is correct or, for CPUs, one does not compile. A
+// compile error is rare for CPUs, and a full disk may be its cause. For GPUs, compilers refuse kernels that are too
+// large.
 bool may_be_the_machine(const Measured& measured, bool gpu) {
   if (measured.cancelled || measured.trials.empty()) return false;
   const auto uncompiled = [](const Trial& trial) { return trial.outcome == Outcome::kCompileError; };
@@ -212,7 +214,7 @@ absl::Status known_kernel_works(const Device& device, const MeasureOptions& opti
   MeasureOptions own = options;
   own.state = nullptr;
   own.compiled = nullptr;
-  own.fake = true;  // only the result matters, not the time
+  own.fake = true;  // makes up the times, since only the outcome matters
   const Gpus::Gpu* gpu = nullptr;
   for (const Gpus::Gpu& one : options.gpus)
     if (one.device.target == device.target) gpu = &one;
@@ -246,22 +248,23 @@ absl::StatusOr<Measured> measure_soundly(const Batch& batch, const Device& devic
   return out;
 }
 
-// --- how fast a device is at most
+// --- The peak rates of a device.
 
 namespace {
 
-constexpr int kSums = 8;                  // independent sums, enough for two loads in a cycle
-constexpr int64_t kReadByRun = 2 * kMib;  // bytes of a thread in a run; so few that other load seldom disturbs it
+constexpr int kSums = 8;                  // number of independent sums: enough for two loads in a cycle
+constexpr int64_t kReadByRun = 2 * kMib;  // bytes that a thread reads in a run; so few that other load seldom
+                                          // interferes
 
 Recipe short_recipe() {
   Recipe recipe;
   recipe.max_repeats = 40;
-  recipe.budget_ns = 300'000'000;  // more samples are more likely to have an undisturbed one
+  recipe.budget_ns = 300'000'000;  // enough time for many samples, so that some are undisturbed
   recipe.deadline_ns = 5'000'000'000;
   return recipe;
 }
 
-// Returns the least time in ns, since other load only makes runs slower; 0: there is no time.
+// Returns the least time in ns, since other load only makes runs slower; 0: the kernel has failed.
 double least_ns(const Trial& trial) {
   if (trial.outcome != Outcome::kCorrect || trial.samples_ns.empty()) return 0;
   return static_cast<double>(*std::min_element(trial.samples_ns.begin(), trial.samples_ns.end()));
@@ -270,7 +273,7 @@ double least_ns(const Trial& trial) {
 // A kernel in which every thread reads a region of its own again and again. All values are 0, and so are the sums.
 struct Read {
   std::string name;
-  int64_t bytes = 0;  // bytes of the regions of all threads
+  int64_t bytes = 0;  // total bytes of the regions of all threads
   Probe probe = {};
 };
 
@@ -288,7 +291,7 @@ Read read_of(const Device& device, const std::string& name, int64_t bytes_of_thr
   append(&body, ";\n  for (long pass = 0; pass < ", passes, "; ++pass) {\n    for (long i = 0; i < n; i += ", kSums,
          ") {\n     ");
   for (int i = 0; i < kSums; ++i) append(&body, " a", i, " += p[i + ", i, "];");
-  // Keeps the compiler from removing a pass because it reads the same values as the one before.
+  // Keeps the compiler from removing a pass over the region, which reads the same values as the pass before.
   body += "\n    }\n    __asm__ volatile(\"\" ::: \"memory\");\n  }\n  ((V*)args[1])[block] = a0";
   for (int i = 1; i < kSums; ++i) append(&body, " + a", i);
   Read out{name, bytes * parts * device.threads};
@@ -298,7 +301,7 @@ Read read_of(const Device& device, const std::string& name, int64_t bytes_of_thr
   return out;
 }
 
-// Returns reads of memory and of the caches that exist, the largest first.
+// Returns probes that read memory and each cache that exists, the largest first.
 std::vector<Read> reads_of(const Device& device) {
   const int64_t threads = device.threads;
   std::vector<Read> out = {
@@ -339,7 +342,7 @@ absl::StatusOr<MeasuredRates> rates_of_cpu(const Device& device, const MeasureOp
   out.gflops = adds.amount / ns;
   for (size_t i = 0; i < reads.size(); ++i)
     if (const double took = least_ns(measured.trials[i + 1]); took > 0) {
-      // A cache is at least as fast as the next larger one, so a smaller figure comes from other load.
+      // A cache is at least as fast as the next larger one. If its measured rate is smaller, other load is the reason.
       const double behind = out.memories.empty() ? 0 : out.memories.back().gbps;
       out.memories.push_back({reads[i].name, reads[i].bytes, std::max(behind, reads[i].probe.amount / took)});
     }

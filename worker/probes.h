@@ -16,30 +16,31 @@ struct Probe {
   Source source;
   std::vector<BufferSpec> buffers;
   Check check;
-  double amount = 0;  // bytes moved or operations done by one run
+  double amount = 0;  // bytes that one run moves, or operations that it does
 };
 
 // Returns a kernel for a CPU with the C++ text `body`, in which `V` is a vector of f32, `args` are the buffers and
-// `block` is the number of the block. Its grid is 1 until the caller sets it.
+// `block` is the number of the block. The kernel's grid is 1 until the caller sets it.
 Source cpu_probe_source(const Device& device, const std::string& entry, const std::string& body);
 
-// A copy in memory: of far more bytes than the caches have or, if `small`, of so few that it takes no time.
+// Returns a probe that copies memory: far more bytes than the caches have or, if `small`, so few that it takes hardly
+// any time.
 Probe copy_probe(const Device& device, bool small);
-// Multiply-adds in registers, at the peak rate of the device.
+// Returns a probe that makes multiply-adds in registers, at the peak rate of the device.
 Probe multiply_add_probe(const Device& device);
 
 // Compiles, checks and times a probe by measure(), as candidates are. `gpu`: null for the CPU. Errors are those of
 // measure().
 absl::StatusOr<Trial> measured(const Probe& probe, const Gpus::Gpu* gpu, MeasureOptions options);
 
-// Compiles, loads, runs and checks a small probe as candidates for the device are. Unavailable: it failed; the message
-// says how, and what to do about the machine. Cancelled: options.cancel is set. `prelude`: text before the kernel, such
-// as the prelude of a candidate; empty for GPUs, whose probe has its own.
+// Compiles, loads, runs and checks a small probe as candidates for the device are. Unavailable: the probe failed; the
+// message says how, and what to do about the machine. Cancelled: options.cancel is set. `prelude`: text before the
+// kernel, such as the prelude of a candidate; empty for GPUs, whose probe has its own.
 absl::Status known_kernel_works(const Device& device, const MeasureOptions& options, const std::string& prelude = "");
 
-// measure(), except that no trial is the fault of the machine. It runs a known kernel (known_kernel_works) before the
-// first batch, and sets `sound` when that has worked; and again after a batch in which no candidate is correct or, for
-// CPUs, some did not compile. If the known kernel fails, the whole batch is Unavailable.
+// Does what measure() does, but blames no trial for faults of the machine. It runs a known kernel (known_kernel_works)
+// before the first batch, and sets `sound` when that has worked; and again after a batch in which no candidate is
+// correct or, for CPUs, some did not compile. If the known kernel fails, the whole batch is Unavailable.
 absl::StatusOr<Measured> measure_soundly(const Batch& batch, const Device& device, const MeasureOptions& options,
                                          bool* sound);
 

@@ -18,9 +18,9 @@
 namespace wl {
 namespace {
 
-constexpr int64_t kSlice = 100'000'000;          // ns; how long one poll waits, so that a cancel is noticed
-constexpr size_t kMostSaid = 300;                // bytes that are kept of a log line
-constexpr int kMostLines = 16;                   // accepted log lines between two setups
+constexpr int64_t kSlice = 100'000'000;          // ns that one poll waits at most, so that a cancel is noticed
+constexpr size_t kMostSaid = 300;                // largest number of bytes that are kept of a log line
+constexpr int kMostLines = 16;                   // largest number of log lines that are accepted between two setups
 constexpr int64_t kLongestStop = 1'000'000'000;  // ns; a runner that a signal stopped is killed after this time
 
 // Returns the environment of runners for GPUs and compilers: the variables that drivers and compilers look for, except
@@ -63,10 +63,11 @@ absl::StatusOr<Runner> Runner::start(const Options& options) {
   }
   Process::Options spawn;
   const bool boxed = options.sandbox == Sandbox::kBubblewrap, gpus = options.device != "cpu";
-  // The parent of a program in a sandbox is the first process there, number 1.
+  // Inside a sandbox, the parent of the runner is the first process there, which has the number 1.
   spawn.arguments = {options.program, boxed ? "1" : absl::StrCat(getpid()), options.device};
   if (gpus) spawn.environment = device_environment();
-  // The loader looks there for libraries that candidates call. device_environment() has the variable already.
+  // The loader looks in these folders for libraries that candidates call. For GPUs, device_environment() has the
+  // variable already.
   const char* const folders = std::getenv("LD_LIBRARY_PATH");
   if (options.libraries && folders != nullptr) spawn.environment.push_back(absl::StrCat("LD_LIBRARY_PATH=", folders));
   spawn.pass_fd = theirs.get();
@@ -75,7 +76,7 @@ absl::StatusOr<Runner> Runner::start(const Options& options) {
     Box box;
     box.read = options.read;
     box.read.push_back(std::filesystem::absolute(options.program).string());
-    box.read.emplace_back("/sys/devices/system/cpu");  // says which CPUs share a core, for pinning threads
+    box.read.emplace_back("/sys/devices/system/cpu");  // which CPUs share a core, for pinning threads
     box.processes = true;
     box.gpus = gpus;
     if (gpus) box.tmp_bytes = int64_t{1} << 30;
@@ -93,7 +94,7 @@ absl::Status Runner::stop() {
 }
 
 // Called when the runner has ended or must end. Kills what is left of it and returns an Aborted error that says how it
-// ended. `why`: what it did wrong; empty: it closed its socket.
+// ended. `why`: what the runner did wrong; empty: it closed its socket.
 absl::Status Runner::gone(std::string_view why) {
   std::string text(why);
   // A process that is already exiting gets a second to report its status before it is killed.
@@ -121,7 +122,7 @@ void Runner::say(std::string_view text, const std::string& trace) {
 
 absl::StatusOr<Frame> Runner::await_answer(uint32_t request, int64_t deadline_ns) {
   char block[65536];
-  int64_t went_on = monotonic_ns();  // when it was last seen running, not stopped
+  int64_t went_on = monotonic_ns();  // when the runner was last seen running, not stopped
   for (;;) {
     absl::StatusOr<Frame> frame = reader_.next();
     if (absl::IsDataLoss(frame.status())) return gone("wrote junk into its channel");
@@ -176,7 +177,7 @@ absl::StatusOr<Frame> Runner::await_answer(uint32_t request, int64_t deadline_ns
       if (n == 0) return gone("");
       if (errno != EAGAIN && errno != EINTR) return gone("");
     }
-    // The socket is empty and the runner has ended. A process that it forked may still hold the other end open.
+    // The socket is empty and the runner has ended. A process that the runner forked may still hold the other end open.
     if (pollers[1].revents && !pollers[0].revents) return gone("");
   }
 }

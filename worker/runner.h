@@ -23,11 +23,11 @@ class Runner {
   using Says = std::function<void(const std::string& text, const std::string& trace)>;
   struct Options {
     std::string program;                        // path of the warploom-runner program
-    std::string device = "cpu";                 // "cuda:0", "hip:1"; or "compile", "describe", which use no device
+    std::string device = "cpu";                 // "cpu", "cuda:0", "hip:1"; without a device: "compile", "describe"
     const std::atomic<bool>* cancel = nullptr;  // when set, calls end with Cancelled within a tenth of a second
     std::function<void()> alive = nullptr;      // called when the runner reports progress
     Sandbox sandbox = Sandbox::kNone;
-    std::vector<std::string> read = {};  // files and folders that it sees in a sandbox, beside the system
+    std::vector<std::string> read = {};  // files and folders that a sandbox shows, besides those of the system
     Says says = {};                      // called with log lines of the runner
     bool libraries = false;              // whether candidates may call libraries; CPUs only
   };
@@ -48,7 +48,7 @@ class Runner {
   absl::StatusOr<CheckAnswer> check(const CheckCommand& command, int64_t deadline_ns);
   absl::StatusOr<PeekAnswer> peek(const PeekCommand& command, int64_t deadline_ns);
   absl::StatusOr<TimeAnswer> time(const TimeCommand& command, int64_t deadline_ns);
-  absl::StatusOr<CanaryAnswer> canary(int64_t deadline_ns);  // without a device, it only shows that the runner answers
+  absl::StatusOr<CanaryAnswer> canary(int64_t deadline_ns);  // a runner without a device only shows that it answers
   absl::StatusOr<CompileAnswer> compile(const CompileCommand& command, int64_t deadline_ns);
   absl::StatusOr<DescribeAnswer> describe(int64_t deadline_ns);
 
@@ -63,8 +63,8 @@ class Runner {
   // Whether the runner was killed before its deadline because a signal such as SIGSTOP had stopped it and nothing had
   // continued it. The signal came from outside or from the candidate itself.
   bool was_stopped() const { return was_stopped_; }
-  int64_t last_slot() const { return last_slot_; }  // the slot that it last reported as running; -1: none
-  // Ends the runner and its process group. Unavailable: it survives SIGKILL.
+  int64_t last_slot() const { return last_slot_; }  // the slot that the runner last reported as running; -1: none
+  // Ends the runner and its process group. Unavailable: the runner survives SIGKILL.
   absl::Status stop();
 
  private:

@@ -32,8 +32,8 @@ std::string current_trace;
 const Session* current_session = nullptr;
 
 // Signal handler: reports which argument a kernel accessed when it crashed, then lets the signal kill the process. Not
-// instrumented for "vptr": UndefinedBehaviorSanitizer inspects an object's type by system calls that a runner may not
-// make.
+// instrumented for "vptr": UndefinedBehaviorSanitizer inspects an object's type by system calls that a runner is not
+// allowed to make.
 [[gnu::no_sanitize("vptr")]] void report_fault(int number, siginfo_t* info, void*) {
   signal(number, SIG_DFL);
   char place[200] = "";
@@ -58,7 +58,7 @@ void catch_faults() {
 }
 
 void send_or_leave(const Frame& frame) {
-  if (!send_frame(kSocket, frame).ok()) _exit(0);  // the worker has ended
+  if (!send_frame(kSocket, frame).ok()) _exit(0);  // sending fails only when the worker has ended
 }
 
 // Sends a line for the worker's log.
@@ -148,8 +148,8 @@ absl::StatusOr<std::string> execute(Session& session, const Frame& frame) {
     last_slot = slot;
     send_or_leave({FrameKind::kProgress, current_request, pack(ProgressNote{slot, notes})});
   };
-  // The session is opened at the first command, which has a deadline, since a driver may hang. UnknownError: not opened
-  // yet.
+  // The session is opened at the first command, which has a deadline, since a driver may hang. UnknownError stands for
+  // a session that is not opened yet.
   absl::StatusOr<std::unique_ptr<Session>> session = absl::UnknownError("");
   catch_faults();
   FrameReader reader;
@@ -191,7 +191,7 @@ int main(int argc, char** argv) {
     return 1;
   }
   const std::string device = argv[2];
-  (void)fcntl(wl::kSocket, F_SETFD, FD_CLOEXEC);  // compilers that it starts must not inherit the socket
+  (void)fcntl(wl::kSocket, F_SETFD, FD_CLOEXEC);  // the compilers that this process starts must not inherit the socket
   wl::enter_sandbox(static_cast<pid_t>(std::atol(argv[1])), device == "cpu");
   wl::serve(device);
 }

@@ -24,10 +24,10 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// What compilers, loaders and drivers need of the system. Symbolic links stay symbolic links.
+// Paths of the system that compilers, loaders and drivers need. A symbolic link is shown as a link.
 constexpr const char* kSystem[] = {
     "/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/etc/alternatives", "/etc/ld.so.cache"};
-// What GPU drivers need beyond that. Device nodes keep their permissions; folders are read-only.
+// Paths that only GPU drivers need. Device nodes keep their permissions; folders are read-only.
 constexpr const char* kGpuNodes[] = {"/dev/nvidiactl",   "/dev/nvidia-uvm", "/dev/nvidia-uvm-tools",
                                      "/dev/nvidia-caps", "/dev/kfd",        "/dev/dri"};
 constexpr const char* kGpuFolders[] = {"/sys", "/opt/rocm", "/etc/OpenCL"};
@@ -61,8 +61,8 @@ class Arguments {
   std::set<std::string> shown_;
 };
 
-// Shows a folder of programs or libraries. For a bin folder outside /usr, also shows what a compiler has beside it:
-// libraries and headers.
+// Shows a folder of programs or libraries. For a folder named bin outside /usr, also shows the libraries and headers
+// that a compiler has beside it.
 void show_prefix(const std::string& folder, Arguments& arguments) {
   arguments.show(folder);
   const fs::path path = fs::path(folder).lexically_normal();
@@ -75,8 +75,8 @@ void show_prefix(const std::string& folder, Arguments& arguments) {
   }
 }
 
-// Shows the folders of the libraries that this program has loaded, since the programs that it starts may need them too,
-// and they may be outside the system's folders, for example in a Python wheel.
+// Shows the folders of the libraries that this program has loaded, since the programs that it starts may also need
+// these libraries, which may be outside the system's folders, for example in a Python wheel.
 void show_own_libraries(Arguments& arguments) {
   std::set<std::string> folders;
   const auto add = [](dl_phdr_info* info, size_t, void* to) {
@@ -97,7 +97,7 @@ void show_gpus(Arguments& arguments) {
   for (const char* node : kGpuNodes)
     if (access(node, F_OK) == 0) arguments.add({"--dev-bind", node, node});
   for (const char* folder : kGpuFolders) arguments.show(folder);
-  std::error_code error;  // /opt/rocm is a link to the folder of a version
+  std::error_code error;  // /opt/rocm is a link to the folder of a version, which has to be shown as well
   if (const fs::path real = fs::canonical("/opt/rocm", error); !error) arguments.show(real.string());
 }
 

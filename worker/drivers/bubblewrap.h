@@ -14,14 +14,14 @@ namespace wl {
 
 // How the children of a worker are isolated from the machine.
 enum class Sandbox {
-  kNone,        // not at all: they may read and change what the user may
-  kBubblewrap,  // each in a bubblewrap
+  kNone,        // not at all: children may read and change what the user may
+  kBubblewrap,  // each child in a bubblewrap of its own
 };
 const char* name_of(Sandbox sandbox);
 
 struct Box {
   std::vector<std::string> read = {};  // files and folders to show read-only, beyond those of the system
-  std::string work = {};  // folder that the child may write, seen as /work, its working folder; empty: none
+  std::string work = {};               // folder that the child may write; its working folder /work; empty: none
   int64_t tmp_bytes = int64_t{1} << 28;
   bool processes = false;  // whether to mount /proc, which shows only processes of the box
   bool gpus = false;       // whether to show the device nodes and libraries of GPUs
@@ -29,12 +29,12 @@ struct Box {
 };
 
 // Changes `options` so that the program runs in a box. options.inherit_environment must be false. The folders of PATH
-// and LD_LIBRARY_PATH in the given environment are visible and, beside a folder named bin, its libraries and headers.
+// and LD_LIBRARY_PATH in the given environment are visible; so are the libraries and headers beside a folder named bin.
 void put_in(const Box& box, Process::Options& options);
 
-// Tries a box. FailedPrecondition says why this machine cannot make one, and what to do.
+// Tries to make a box. FailedPrecondition says why this machine cannot make one, and what to do.
 absl::Status sandbox_works();
-// The end of such a message: how to continue without a sandbox.
+// The end of error messages about missing sandboxes: how to continue without one.
 extern const char* const kWithoutSandbox;
 
 }  // namespace wl

@@ -12,7 +12,8 @@ std::vector<int64_t> fake_samples(const Source& source, const Recipe& recipe) {
   encoder.text(source.target).text(source.compiler).text(source.text).integer(source.grid).integer(source.threads);
   const std::string hash = encoder.hash();
   const auto word = [&](size_t at) { return static_cast<int64_t>(std::stoull(hash.substr(at, 8), nullptr, 16)); };
-  // Times are seconds, since a coordinator rejects times that are too short for any machine, also of a large kernel.
+  // The times are of seconds, because a coordinator rejects times that are too short for any machine, and kernels may
+  // be large.
   const int64_t base = 1'000'000'000 + 100 * (word(0) % 990'000'000);
   std::vector<int64_t> samples;
   // The least time occurs twice, so undisturbed_ns() is the same over one trial of a kernel as over several, and the

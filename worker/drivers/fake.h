@@ -11,7 +11,7 @@ namespace wl {
 
 // Returns min_repeats samples, in ns, within 2 % of each other and between 1 s and 100 s.
 std::vector<int64_t> fake_samples(const Source& source, const Recipe& recipe);
-// Returns the sums of the samples of the chain's kernels.
+// Returns the samples of a chain: the sums of the samples of its kernels.
 std::vector<int64_t> fake_samples(const KernelChain& chain, const std::vector<Candidate>& kernels,
                                   const Recipe& recipe);
 

@@ -9,8 +9,8 @@
 
 namespace wl {
 
-// Writes these parts, one after another, replacing the contents of the file. Unavailable, with the path: the file
-// cannot be written completely.
+// Replaces the contents of a file by these parts, one after another. Unavailable, with the path: the file cannot be
+// written completely.
 absl::Status write_parts(const std::string& path, const std::vector<std::string_view>& parts);
 
 }  // namespace wl

@@ -12,7 +12,8 @@
 
 namespace wl {
 
-// Allocates the arguments of a problem and fills its inputs, in place of an earlier problem. The answer is empty.
+// Allocates the arguments of a problem, in place of those of an earlier problem, and fills the inputs. The answer is
+// empty.
 struct SetupCommand {
   std::vector<BufferSpec> buffers;
   uint64_t seed = 0;
@@ -20,7 +21,7 @@ struct SetupCommand {
   int threads = 1;
   int64_t cache_bytes = 0;  // size of the last-level cache, which the copies for cold runs must exceed
   std::string trace;        // trace id of the job that candidates are measured for; empty: unknown
-  int64_t arena_bytes = 0;  // memory for the intermediates of chains; CPUs only
+  int64_t arena_bytes = 0;  // bytes of memory for the intermediates of chains; CPUs only
   int64_t cpu_s = 3600;     // seconds of CPU time per thread that all candidates may take together; CPUs only
   bool libraries = false;   // whether candidates may call libraries that generate code at run time; CPUs only
 };
@@ -53,8 +54,8 @@ struct ChainCommand {
 };
 
 // Fills the outputs with poison (values that kernels do not produce) and runs the candidate once. Unless `thorough`, a
-// CPU session poisons and compares only a fraction of the pages of large outputs: systematic omissions show there too,
-// for a fraction of the memory traffic.
+// CPU session poisons and compares only a fraction of the pages of large outputs: that shows systematic omissions as
+// well, and costs a fraction of the memory traffic.
 struct CheckCommand {
   int64_t slot = 0;
   bool thorough = false;
@@ -64,7 +65,8 @@ struct CheckAnswer {
   struct Unwritten {
     int64_t buffer = 0, elements = 0, first = 0;
   };
-  std::vector<Unwritten> unwritten;  // outputs that still contain poison, and from which element on
+  std::vector<Unwritten> unwritten;  // outputs that still contain poison, with the number of such elements and the
+                                     // first
 };
 
 // Reads elements of the buffers after the last run.
@@ -93,8 +95,8 @@ struct TimeAnswer {
   std::string damage;
 };
 
-// Times of two fixed kernels, which show whether the machine is still as fast as before. On a GPU their results are
-// checked too; Internal: they are wrong.
+// Times of two fixed kernels, which show whether the machine is still as fast as before. On a GPU, their results are
+// checked as well; Internal: the results are wrong.
 struct CanaryAnswer {
   int64_t compute_ns = 0, copy_ns = 0;
 };
@@ -102,7 +104,7 @@ struct CanaryAnswer {
 // Compiles GPU kernels to machine code, in a runner without a device. All sources have the same target and prelude.
 // InvalidArgument: the compiler's errors.
 struct CompileCommand {
-  std::string folder;  // for intermediate files; empty: the runner's own /tmp, which is emptied afterwards
+  std::string folder;  // folder for intermediate files; empty: the runner's /tmp, which is emptied afterwards
   std::vector<Source> sources;
 };
 struct CompileAnswer {
@@ -128,7 +130,7 @@ struct ProgressNote {
 
 // A line for the worker's log. Any number of them may come before an answer.
 struct LogNote {
-  std::string text, trace;  // trace: as in the last SetupCommand
+  std::string text, trace;  // `trace` is the one of the last SetupCommand
 };
 
 std::string pack(const SetupCommand& message);
@@ -147,7 +149,7 @@ std::string pack(const DescribeAnswer& message);
 std::string pack(const ProgressNote& message);
 std::string pack(const LogNote& message);
 
-// DataLoss: the bytes are not exactly one such message.
+// Unpacks one message. DataLoss: the bytes are not exactly one such message.
 template <typename Message>
 absl::StatusOr<Message> unpack(const std::string& bytes);
 

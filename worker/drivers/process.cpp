@@ -54,7 +54,7 @@ bool readable(int fd, int64_t timeout_ns) {
   return poll(&poller, 1, ms) > 0;
 }
 
-constexpr int64_t kPatience = 5'000'000'000;  // ns for which a killed process is awaited
+constexpr int64_t kPatience = 5'000'000'000;  // ns to wait for a killed process
 
 // Returns the children of a single-threaded process, such as bwrap or the first process of its box.
 std::vector<pid_t> children_of(pid_t parent) {
@@ -69,7 +69,7 @@ bool is_stopped(pid_t pid, bool with_below) {
   std::ifstream stat(absl::StrCat("/proc/", pid, "/stat"));
   std::string line;
   std::getline(stat, line);
-  const size_t state = line.rfind(") ");  // the name before it may contain blanks
+  const size_t state = line.rfind(") ");  // the program's name, which comes before the state, may contain blanks
   if (state != std::string::npos && line.compare(state + 2, 1, "T") == 0) return true;
   if (!with_below) return false;
   const std::vector<pid_t> children = children_of(pid);
@@ -108,8 +108,7 @@ bool Drain::read_from(int fd) {
     if (n > 0) {
       const size_t room = keep_ - std::min(keep_, text_.size());
       text_.append(block, std::min(room, static_cast<size_t>(n)));
-      if (static_cast<size_t>(n) < sizeof block)
-        return true;  // returns so that the caller can look at its other descriptors
+      if (static_cast<size_t>(n) < sizeof block) return true;  // lets the caller look at its other descriptors
     } else if (n == 0) {
       return false;
     } else if (errno != EINTR) {
@@ -176,9 +175,9 @@ bool Process::stopped() const {
 }
 
 // Called when the child has ended. Kills what it left in its process group, and waits for the end of its box: the first
-// process of a box keeps the output open until all others in the box have ended.
+// process of a box keeps the output open until all other processes in the box have ended.
 absl::StatusOr<Exit> Process::reap() {
-  // Kills before waitpid(), while the id cannot yet belong to another group.
+  // Kills the group before waitpid(), because after that the id may belong to another group.
   ::kill(-pid_, SIGKILL);
   int status = 0;
   while (waitpid(pid_, &status, 0) < 0 && errno == EINTR) {

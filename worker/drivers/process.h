@@ -14,9 +14,9 @@ namespace wl {
 
 int64_t monotonic_ns();
 
-// Returns the read end of a pipe whose write end only this process has, for all its life. A child that is given it
-// (Process::Options::pass_fd) reads the end of the file when this process has ended, for whatever reason. -1: there are
-// too many open files.
+// Returns the read end of a pipe whose write end only this process has, for all its life. A child that is given the
+// read end (Process::Options::pass_fd) reads the end of the file when this process has ended, for whatever reason. -1:
+// there are too many open files.
 int life_of_this_process();
 
 // A file descriptor, closed on destruction.
@@ -44,7 +44,7 @@ class Descriptor {
 class Drain {
  public:
   explicit Drain(size_t keep) : keep_(keep) {}
-  // Reads available bytes from a non-blocking descriptor. Returns false at its end.
+  // Reads the available bytes of a non-blocking descriptor. Returns false at the end of the file.
   bool read_from(int fd);
   const std::string& text() const { return text_; }
 
@@ -63,12 +63,12 @@ std::string describe(const Exit& exit);
 class Process {
  public:
   struct Options {
-    std::vector<std::string> arguments;  // [0] is the program, which is searched for on PATH
+    std::vector<std::string> arguments;  // the program, which is searched for on PATH, and its arguments
     std::vector<std::string> environment;
     bool inherit_environment = false;
     std::string folder;  // working folder of the child; empty: that of this process
     int pass_fd = -1;    // descriptor that becomes number 3 in the child; -1: none
-    bool boxed = false;  // the program is bwrap (drivers/bubblewrap.h): the child has ended when its whole box has
+    bool boxed = false;  // whether the program is bwrap; the child then ends with its whole box
   };
   // Starts a child with an empty stdin, and with stdout and stderr readable at output(). NotFound: there is no such
   // program. Unavailable: it cannot be started.

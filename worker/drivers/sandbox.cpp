@@ -14,7 +14,7 @@ namespace wl {
 namespace {
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr bool kSanitized = true;  // shadow memory would count as private memory
+constexpr bool kSanitized = true;  // the sanitizer's shadow memory would count as private memory
 #else
 constexpr bool kSanitized = false;
 #endif

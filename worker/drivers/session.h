@@ -1,6 +1,6 @@
 // The runner's side of a batch: the arguments of one problem, the loaded candidates, and the operations on them. There
-// is one class for each kind of device. Used in the child process only; it knows no expected values. A new kind of
-// device needs a class and its line in open_session().
+// is one class for each kind of device. Used in the child process only; a session knows no expected values. A new kind
+// of device needs a class and its line in open_session().
 #pragma once
 
 #include <functional>
@@ -21,7 +21,7 @@ class Session {
   // messages.h documents the commands and their answers.
   virtual absl::Status setup(const SetupCommand& command) = 0;
   virtual absl::Status load(const LoadCommand& command) = 0;
-  // Unimplemented: the device runs no chains.
+  // Makes a chain of loaded candidates. Unimplemented: this kind of device runs no chains.
   virtual absl::Status assemble(const ChainCommand&) {
     return absl::UnimplementedError("this device runs no chains of kernels");
   }

@@ -25,14 +25,14 @@ namespace {
 constexpr const char* kForAll[] = {
     // Memory.
     "brk", "munmap", "mremap", "madvise", "mincore", "membarrier",
-    // Reading files, and the descriptors that the child has.
+    // Calls that read files and use the child's descriptors.
     "read", "readv", "pread64", "preadv", "write", "writev", "close", "lseek", "fstat", "newfstatat", "stat", "lstat",
     "statx", "access", "faccessat", "faccessat2", "readlink", "readlinkat", "getcwd", "fadvise64",
-    // Its own threads and signals.
+    // Calls for the child's own threads and signals.
     "futex", "sched_yield", "sched_getaffinity", "sched_setaffinity", "getcpu", "rt_sigaction", "rt_sigprocmask",
     "rt_sigreturn", "rt_sigpending", "sigaltstack", "set_robust_list", "get_robust_list", "rseq", "arch_prctl",
     "set_tid_address", "restart_syscall", "exit", "exit_group",
-    // Clocks, and facts about the process and the system.
+    // Calls for clocks, and for facts about the process and the system.
     "nanosleep", "clock_nanosleep", "clock_gettime", "clock_getres", "gettimeofday", "time", "times", "getpid",
     "gettid", "getppid", "getuid", "geteuid", "getgid", "getegid", "getrandom", "uname", "sysinfo", "getrusage",
     "getrlimit"};
@@ -160,8 +160,8 @@ class Filter {
       allow_candidate(permitted == Permitted::kLibrary);
     } else {
       for (const char* name : kForCompilers) allow(name);
-      // Threads and processes, but in the same namespaces. clone3 is refused with ENOSYS, so that callers fall back to
-      // clone: its flags lie in memory, which a filter cannot read.
+      // Compilers may start threads and processes, but only in the same namespaces. clone3 is refused with ENOSYS, so
+      // that callers fall back to clone: clone3's flags lie in memory, which a filter cannot read.
       constexpr uint64_t kSpaces =
           CLONE_NEWNS | CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS | CLONE_NEWCGROUP;
       allow("clone", {masked(0, kSpaces, 0)});
@@ -175,7 +175,8 @@ class Filter {
     }
     set(SCMP_FLTATR_ACT_BADARCH, SCMP_ACT_ERRNO(EPERM));
     set(SCMP_FLTATR_CTL_TSYNC, 1);
-    // Linux before 5.16 would otherwise turn on a mitigation (SSBD) that slows down the memory accesses that are timed.
+    // Without this attribute, Linux before 5.16 turns on a mitigation (SSBD) that slows down the memory accesses to be
+    // timed.
     set(SCMP_FLTATR_CTL_SSB, 1);
     set(SCMP_FLTATR_CTL_OPTIMIZE, 2);
   }
@@ -196,8 +197,8 @@ class Filter {
   }
 
  private:
-  // The calls of a candidate. The runner has started its threads and set its limits before, so it needs no calls for
-  // that.
+  // The calls of a candidate. The runner starts its threads and sets its limits before, so no calls for these are
+  // permitted.
   void allow_candidate(bool makes_code) {
     constexpr uint64_t kWrites = O_ACCMODE | O_CREAT | O_TRUNC | O_TMPFILE;
     allow("open", {masked(1, kWrites, O_RDONLY)});
@@ -212,7 +213,7 @@ class Filter {
       allow("mprotect", {kind});
     }
     allow("tgkill", {equal(0, static_cast<uint64_t>(getpid()))});
-    allow("prlimit64", {equal(2, 0)});  // only reads a limit
+    allow("prlimit64", {equal(2, 0)});  // prlimit64 may only read a limit
     allow("sendto", {equal(0, 3)});
     allow("recvfrom", {equal(0, 3)});
   }

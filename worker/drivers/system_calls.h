@@ -10,9 +10,9 @@ namespace wl {
 
 enum class Permitted {
   kCandidate,  // memory, clocks and reading files; no new process, thread or file, and no access to other processes
-  kLibrary,    // also memory that is writable and executable, for libraries that generate code at run time
-  kCompiler,   // also starting processes and writing files
-  kDriver,     // also the calls of GPU drivers
+  kLibrary,    // kCandidate, and memory that is writable and executable, for libraries that generate code at run time
+  kCompiler,   // for compilers: starting processes and writing files as well
+  kDriver,     // kCompiler, and the calls of GPU drivers
 };
 
 // Restricts this process with all its threads to the list, for the rest of its life. FailedPrecondition: libseccomp or

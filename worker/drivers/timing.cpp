@@ -9,12 +9,12 @@
 namespace wl {
 namespace {
 
-constexpr int64_t kShort = 20'000;    // ns; the overhead of clock and launch distorts the time of a shorter single call
-constexpr int64_t kSample = 60'000;   // ns that an inner loop should take
-constexpr int64_t kWarm = 2'000'000;  // ns of warming up; also: a first call that takes as long is a sample
-// ns; a call that takes so long has filled the caches with its own data, whatever ran before it.
+constexpr int64_t kShort = 20'000;    // ns; the overhead of clock and launch distorts the time of a shorter call
+constexpr int64_t kSample = 60'000;   // ns that an inner loop (several calls per sample) should take
+constexpr int64_t kWarm = 2'000'000;  // ns of warming up; also the length from which on a first call counts as a sample
+// ns; a call this long fills the caches with its own data, so it does not matter what ran before it.
 constexpr int64_t kLong = 10'000'000;
-// ns; if calls take so long on average, kRoundsOfVeryLong rounds are enough, since short disturbances average out
+// ns; if the mean call takes this long, kRoundsOfVeryLong rounds are enough, since short disturbances average out
 // within a call.
 constexpr int64_t kVeryLong = 500'000'000;
 constexpr int kRoundsOfVeryLong = 3;
@@ -48,7 +48,8 @@ struct Slot {
   Samples result = {};
 };
 
-// How to run calls and how to read the machine's clock in MHz after them. 0, or no function: the clock is not known.
+// How calls are run, and how the machine's clock in MHz is read after them. If the function is missing or returns 0,
+// the clock is not known.
 struct Clocked {
   const TimedRun& run;
   const std::function<int()>& clock_mhz;
@@ -73,8 +74,8 @@ void begin(int index, Slot& slot, int64_t is_sample, const Clocked& timed) {
   slot.calls = warm_up(index, first, timed.run);
 }
 
-// Takes one sample of every slot, in `order`. Other slots may have evicted a slot's data from the caches, so an untimed
-// call comes first, unless the recipe wants cold caches or the slot's calls are long.
+// Takes one sample of every slot, in `order`. Other slots may have evicted a slot's data from the caches, so each
+// sample begins with an untimed call, unless the recipe wants cold caches or the slot's calls are long.
 void time_round(const Recipe& recipe, const std::vector<int>& order, std::vector<Slot>& slots, const Clocked& timed) {
   for (int i : order) {
     Slot& slot = slots[static_cast<size_t>(i)];
@@ -92,7 +93,7 @@ void drop_lost(double lost_factor, const std::vector<Slot>& slots, std::vector<i
 }
 
 // All slots get the same number of rounds, since a median over fewer rounds would describe other conditions. If the
-// recipe has a lost_factor, slots that have lost get fewer; their medians are not comparable.
+// recipe has a lost_factor, slots that have lost get fewer rounds, and their medians are not comparable.
 void time_in_rounds(const Recipe& recipe, std::vector<int> order, std::vector<Slot>& slots, const Clocked& timed) {
   for (int i : order) begin(i, slots[static_cast<size_t>(i)], INT64_MAX, timed);
   for (int rounds = 1;; ++rounds) {
@@ -168,7 +169,7 @@ std::vector<Samples> time_slots(const Recipe& recipe, int slots, const TimedRun&
   const Clocked timed{run, clock_mhz};
   std::vector<Slot> state(static_cast<size_t>(slots));
   if (slots == 1) {
-    // The slot is warm, since its check has just run it.
+    // The slot needs no warming up, since its check has just run it.
     begin(0, state[0], kWarm, timed);
     while (state[0].result.samples_ns.empty() || !finished(recipe, state[0])) take_sample(0, state[0], timed);
   } else {

@@ -23,16 +23,17 @@ namespace {
 
 constexpr int kMessageLines = 6;
 
-// The resource limits of each compiler process in a sandbox, besides that of CPU time. All are hard.
+// The hard resource limits of each compiler process in a sandbox, besides the limit of CPU time.
 constexpr const char* kLimits[] = {"/usr/bin/prlimit",          "--as=4294967296:4294967296",
                                    "--fsize=67108864:67108864", "--nofile=256:256",
                                    "--nproc=256:256",           "--core=0:0"};
 
 // A prefix of the script of a compiler outside a sandbox: a background reader kills the process group of the compiler
-// when this process has ended, which closes the pipe at descriptor 3. A sandbox does that by itself.
+// when this process has ended, which closes the pipe at descriptor 3. In a sandbox, the compiler ends by itself then.
 constexpr const char* kEndWithUs = "(read -r _ <&3; kill -9 0) >/dev/null 2>&1 & exec 3<&-; ";
 
-// The candidates of one translation unit, as indices into the batch; only one of those with equal texts.
+// The candidates of one translation unit, as indices into the batch. Of several candidates with equal texts, only one
+// is included.
 struct Unit {
   const CpuTarget* target = nullptr;
   const CpuCompiler* compiler = nullptr;
@@ -46,7 +47,7 @@ struct UnitResult {
   double seconds = 0;
 };
 
-// Returns the first error with the lines after it or, if there is no error, the first lines.
+// Returns from a compiler's output the first error with the lines after it or, if there is no error, the first lines.
 std::string first_lines(const std::string& text) {
   std::vector<std::string> lines = absl::StrSplit(text, '\n', absl::SkipEmpty());
   const auto error = std::find_if(lines.begin(), lines.end(), [](const std::string& line) {
@@ -101,7 +102,8 @@ class Compilation {
     }
     for (const auto& [key, members] : groups) {
       const size_t most = static_cast<size_t>(std::max(1, options_.unit));
-      // There is at least one unit per job (if there are so many candidates), since one compiler compiles a unit.
+      // There is at least one unit per job if there are enough candidates, since a unit is compiled by a single
+      // process.
       const size_t wanted = std::max((members.size() + most - 1) / most,
                                      std::min(members.size(), static_cast<size_t>(most == 1 ? 1 : options_.jobs)));
       for (std::vector<size_t>& share : shares_of(members, wanted, most))
@@ -147,7 +149,7 @@ class Compilation {
 
   void reject(size_t i, std::string message) { results_[i] = {Outcome::kRejected, std::move(message), "", 0}; }
 
-  // Threads take units from the back of the queue, and put the members of a failed unit back one by one.
+  // Threads take units from the back of the queue. If a unit fails, they put each of its members back as a unit.
   absl::Status compile_all() {
     for (const Unit& unit : queue_) left_ += unit.members.size();
     std::vector<std::thread> threads;

@@ -19,7 +19,7 @@ namespace wl {
 // may use, the compilers on PATH.
 Device describe_cpu();
 
-// Returns the library that candidates may call on this machine, with its version: "onednn=2.6.3"; empty: none is
+// Returns the library that candidates may call on this machine, with its version: "onednn=2.6.3"; empty: no library is
 // usable, and `why`, unless null, is set to the reason. Loads the library into this process.
 std::string usable_library(std::string* why = nullptr);
 
@@ -44,7 +44,7 @@ struct CompileOptions {
   int unit = 8;                               // largest number of candidates in one translation unit
   int64_t deadline_ns = 60'000'000'000;       // time limit of one compiler process
   Sandbox sandbox = Sandbox::kNone;           // sandbox of the compilers
-  const std::atomic<bool>* cancel = nullptr;  // stops early; candidates that were not compiled stay kRejected
+  const std::atomic<bool>* cancel = nullptr;  // when set, compiling stops; unfinished candidates stay kRejected
   std::function<void(int done)> progress;     // called on this thread with the number of finished candidates
 };
 

@@ -134,8 +134,8 @@ const std::vector<CpuTarget>& cpu_targets() {
 
 const std::vector<CpuCompiler>& cpu_compilers() {
   static const auto* const kCompilers = new std::vector<CpuCompiler>{
-      // The kernel text is vectorised already. The compiler's own vectoriser takes a fifth of the time and finds
-      // nothing.
+      // The kernel text is vectorised already. The compiler's own vectoriser would take a fifth of the compile time and
+      // find nothing.
       {"gcc", "g++", {"-fno-tree-vectorize", "-fno-tree-slp-vectorize", "-pipe"}},
       {"clang", "clang++", {"-fno-vectorize", "-fno-slp-vectorize"}},
   };

@@ -1,4 +1,4 @@
-// Finds the library for CPUs of compiler/base/libraries.h on this machine.
+// Finds on this machine the library for CPUs that compiler/base/libraries.h names.
 #include "compiler/base/libraries.h"
 
 #include <dlfcn.h>
@@ -9,7 +9,7 @@
 namespace wl {
 namespace {
 
-// What dnnl_version() of oneDNN 2 and 3 returns.
+// The struct to which dnnl_version() of oneDNN 2 and 3 returns a pointer.
 struct OneDnnVersion {
   int major, minor, patch;
   const char* hash;

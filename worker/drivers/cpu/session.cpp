@@ -15,9 +15,9 @@
 namespace wl {
 namespace {
 
-constexpr size_t kMaxArguments = 4096;  // of a step of a chain, as in a message
+constexpr size_t kMaxArguments = 4096;  // largest number of arguments of a step, the same as in messages
 constexpr size_t kMaxClones = 256;
-constexpr int64_t kMemoryReserve = int64_t{1} << 30;  // for scratch, stacks and reasonable allocations of a kernel
+constexpr int64_t kMemoryReserve = int64_t{1} << 30;  // bytes left for scratch, stacks and what a kernel allocates
 
 // If the outputs together have more than kLargeOutputs bytes, only every kOfCheckedPages-th page is poisoned for a
 // check (an odd number, so that omissions in steps of a power of two are found), and every kOfTimedPages-th page for
@@ -25,7 +25,7 @@ constexpr int64_t kMemoryReserve = int64_t{1} << 30;  // for scratch, stacks and
 constexpr int64_t kLargeOutputs = int64_t{16} << 20;
 constexpr int64_t kOfCheckedPages = 17, kOfTimedPages = 8;
 
-// Arguments start at different offsets modulo 4096, for the reason at Buffer::create.
+// Arguments start at different offsets modulo 4096; Buffer::create (runtime/buffer.h) says why.
 int64_t stagger_of(size_t argument) {
   return static_cast<int64_t>(argument * 704 % 4096);
 }
@@ -43,7 +43,7 @@ bool same_arguments(const SetupCommand& a, const SetupCommand& b) {
 
 absl::Status CpuSession::setup(const SetupCommand& command) {
   const bool again = pool_ && same_arguments(problem_, command);
-  // Inputs that are filled are still intact, since they are read-only while candidates run.
+  // Inputs that were filled before are intact, since they are read-only while candidates run.
   const bool filled = again && filled_ && problem_.seed == command.seed;
   problem_ = command;
   if (filled) return absl::OkStatus();
@@ -111,7 +111,7 @@ absl::Status CpuSession::fill() {
         fill_range(spec.fill, spec.dtype, problem_.seed, spec.stream, begin, end,
                    buffer.data() + begin * static_cast<uint64_t>(size_of(spec.dtype)));
       });
-      // A kernel that writes to an input then gets a SIGSEGV.
+      // The input becomes read-only, so that a kernel that writes to it gets a SIGSEGV.
       WL_RETURN_IF_ERROR(buffer.set_read_only(true));
       alive_(-1);
     }
@@ -249,7 +249,7 @@ std::vector<CheckAnswer::Unwritten> CpuSession::unwritten(const Candidate& candi
   }
   if (!integers) return found;
   // An integer result may equal the poison by chance. So the candidate runs a second time over another poison: an
-  // element is unwritten if it held the first poison after the first run and the other after the second.
+  // element is unwritten if each run left the poison that was there.
   std::vector<std::vector<char>> first(arguments.size());
   for (const CheckAnswer::Unwritten& u : found) {
     const Buffer& buffer = arguments[static_cast<size_t>(u.buffer)];
@@ -332,7 +332,7 @@ absl::StatusOr<TimeAnswer> CpuSession::time(const TimeCommand& command) {
   }
   // The values that the worker reads afterwards must come from a timed run, not from the check. Of large outputs it is
   // enough to poison some of the pages, which saves a pass over memory.
-  judged_ = next_clone_;  // the clone of the first call; there may be too few calls to use all clones
+  judged_ = next_clone_;  // the clone of the first timed call, since there may be too few calls to use the others
   poison_outputs(clones_[judged_], false, output_bytes() <= kLargeOutputs ? 1 : kOfTimedPages);
   TimeAnswer answer;
   answer.slots = time_slots(command.recipe, static_cast<int>(candidates.size()), [&](int index, int64_t calls) {

@@ -35,9 +35,9 @@ class CpuSession final : public Session {
   struct Candidate {
     SharedObject object;
     Launch launch;
-    std::vector<Step> steps;  // empty: it is a kernel, not a chain
+    std::vector<Step> steps;  // steps of a chain; empty for a kernel
   };
-  using Arguments = std::vector<Buffer>;  // the problem's buffers, then the arena if there is one
+  using Arguments = std::vector<Buffer>;  // buffers of the problem, followed by the arena if there is one
 
   absl::Status allocate(const SetupCommand& command);
   absl::Status fill();
@@ -58,7 +58,7 @@ class CpuSession final : public Session {
   Alive alive_;
   std::unique_ptr<Pool> pool_;
   SetupCommand problem_;
-  std::vector<Arguments> clones_;       // several if runs are cold, so that no run finds its data in a cache
+  std::vector<Arguments> clones_;       // several if runs are cold, so that no run finds its arguments in a cache
   size_t next_clone_ = 0, judged_ = 0;  // the clone that the next cold run uses, and the one that peek() reads
   std::map<int64_t, Candidate> slots_;
   std::vector<void*> pointers_;  // the arguments of a launch, kept so that a timed call allocates nothing

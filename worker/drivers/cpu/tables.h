@@ -8,8 +8,8 @@ namespace wl {
 
 struct CpuTarget {
   std::string name;                // name of the target, as in Source::target
-  bool (*runs_here)();             // whether this machine can run the target
-  std::vector<std::string> flags;  // never -march=native: a record is valid for every machine of its target
+  bool (*runs_here)();             // returns whether this machine can run the target
+  std::vector<std::string> flags;  // options, never -march=native: a record is valid for all machines of its target
   int lanes = 4;                   // f32 elements of a vector
   int flops_per_clock = 8;         // peak f32 operations per cycle of a core, by one or two vector multiply-adds
 };

@@ -15,8 +15,8 @@ namespace wl {
 namespace {
 
 constexpr uint16_t kAmdGpu = 224;                         // EM_AMDGPU
-constexpr const char* kIsaStart = "amdgcn-amd-amdhsa--";  // prefix of an architecture in the names of the library
-constexpr absl::string_view kEndOfProgram = "s_endpgm";   // what follows the last one is padding
+constexpr const char* kIsaStart = "amdgcn-amd-amdhsa--";  // prefix of an architecture in the names that comgr uses
+constexpr absl::string_view kEndOfProgram = "s_endpgm";   // after a kernel's last s_endpgm comes only padding
 constexpr const char* kComgrs[] = {"libamd_comgr.so.3", "libamd_comgr.so.2", "libamd_comgr.so",
                                    "/opt/rocm/lib/libamd_comgr.so"};
 
@@ -91,7 +91,7 @@ std::vector<std::string> ask_for_architectures() {
   for (size_t i = 0; i < count; ++i) {
     const char* name = nullptr;
     if (comgr().isa_name(i, &name) != 0 || name == nullptr) continue;
-    // Features may follow the architecture: "gfx90a:xnack+".
+    // In the library's names, features may follow the architecture: "gfx90a:xnack+".
     const std::vector<std::string> parts = absl::StrSplit(name, kIsaStart);
     if (parts.size() != 2) continue;
     std::string architecture = parts[1].substr(0, parts[1].find_first_of(":+"));

@@ -11,8 +11,8 @@
 
 namespace wl {
 
-// Sets the widest and narrowest accesses to device memory, and compare_and_swap, from assembly with one instruction per
-// line.
+// Sets in `code` the widest and narrowest accesses to device memory, and compare_and_swap, by assembly with one
+// instruction per line.
 void read_amd_assembly(std::string_view assembly, CodeFacts& code);
 
 // Returns the architectures that hipRTC compiles for on this machine ("gfx90a"); empty: no library says so. hipRTC

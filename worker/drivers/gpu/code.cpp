@@ -131,7 +131,7 @@ struct Clang {
   std::string program, version;  // "clang++-22", "22.1.8"
 };
 
-// Returns the numbers of a version, for comparing versions.
+// Returns the numbers in a version, by which versions are compared.
 std::vector<int> numbers_of(const std::string& version) {
   std::vector<int> out;
   for (const absl::string_view part : absl::StrSplit(version, '.')) {
@@ -177,8 +177,8 @@ const std::vector<Clang>& clangs() {
   return *kClangs;
 }
 
-// Returns the newest clang that, with its linker, makes code for an architecture; null: none does. Tried with an empty
-// file, once for each architecture. Thread-safe.
+// Returns the newest clang that, with its linker, makes code for an architecture; null: none does. Each architecture is
+// tried once, with an empty file. Thread-safe.
 const Clang* clang_for(const std::string& architecture) {
   static std::mutex mutex;
   static auto* const kFound = new std::map<std::string, const Clang*>;

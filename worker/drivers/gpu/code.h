@@ -15,8 +15,8 @@ namespace wl {
 // One kernel of a unit. Its occupancy is not set, since it depends on limits of the device
 // (worker/drivers/gpu/code_judge.h).
 struct GpuCode : CodeFacts {
-  // PTX, or AMDGPU assembly (disassembled if hipRTC compiled the code); "": this machine cannot provide any, and access
-  // widths are not known (0).
+  // The kernel as PTX or AMDGPU assembly (disassembled if hipRTC compiled it). "": this machine cannot provide it, and
+  // access widths are unknown (0).
   std::string assembly;
 };
 

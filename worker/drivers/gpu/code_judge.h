@@ -1,5 +1,5 @@
 // Judges GPU code before it takes any time of a GPU: kernels that are certainly slow are not run, and the most
-// promising kernels run first, so that slower ones are given up soon. Pure.
+// promising kernels run first, so that slower ones are given up soon. These functions are pure.
 #pragma once
 
 #include <string>
@@ -15,8 +15,8 @@ double occupancy_of(const CodeFacts& code, const CodeLimits& limits, int threads
 // Returns "", or why a kernel cannot run: no block of it fits a unit.
 std::string unfit_reason(const CodeFacts& code, const CodeLimits& limits, const Source& source);
 
-// Returns "", or why a kernel should not run: it does not fit, or it is certainly slow, since it spills more than
-// kMostSpill bytes, contains a compare-and-swap loop, or has narrower accesses than its text promises
+// Returns "", or why a kernel should not run: a block does not fit, or the kernel is certainly slow, because it spills
+// more than kMostSpill bytes, contains a compare-and-swap loop, or has narrower accesses than its text promises
 // (Source::load_bytes, store_bytes). Unknown facts (0) never reject a kernel. The reason may be wrong, since compilers
 // leave out loads of values that are not needed; so at least one kernel of every group should be run regardless.
 std::string reject_reason(const CodeFacts& code, const CodeLimits& limits, const Source& source);

@@ -27,7 +27,7 @@ unsigned architecture_of(uint32_t flags) {
   return low >= 0x30 ? low : flags >> 8 & 0xff;
 }
 
-// From sm_100 on, the width of a copy has two bits.
+// Returns the bytes that a lane copies. From sm_100 on, two bits encode the width; before that, three bits.
 int copy_bytes(uint64_t high, unsigned architecture) {
   return architecture >= 100 ? 4 << (high >> 10 & 3) : kWidths[high >> 9 & 7];
 }

@@ -11,11 +11,11 @@
 
 namespace wl {
 
-// Sets the widest and narrowest accesses, and compare_and_swap, of the kernel `entry`. InvalidArgument: the bytes are
-// not a cubin that contains it.
+// Sets in `code` the widest and narrowest accesses, and compare_and_swap, of the kernel `entry`. InvalidArgument: the
+// bytes are not a cubin that contains the kernel.
 absl::Status read_cubin(std::string_view binary, std::string_view entry, CodeFacts& code);
 
-// Record that a lane loads or stores `bytes` at once in device memory.
+// Note in `code` that a lane loads or stores `bytes` at once in device memory.
 void note_load(int bytes, CodeFacts& code);
 void note_store(int bytes, CodeFacts& code);
 

@@ -12,12 +12,12 @@ namespace wl {
 
 class ElfSections {
  public:
-  // nullopt: the bytes are not an ELF file for `machine` (EM_*), or it has no section with names. The bytes must
-  // outlive the result.
+  // Reads the sections. nullopt: the bytes are not an ELF file for `machine` (EM_*), or have no section with names. The
+  // bytes must outlive the result.
   static std::optional<ElfSections> of(std::string_view bytes, uint16_t machine);
 
   uint32_t flags() const { return head_.e_flags; }
-  // Returns the bytes of the first section of this name; empty: there is none, or it is empty.
+  // Returns the bytes of the first section of this name; empty: there is no such section, or it is empty.
   std::string_view named(std::string_view name) const;
 
  private:

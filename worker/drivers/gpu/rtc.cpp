@@ -24,7 +24,7 @@ struct RtcRow {
   const char* size_of_code;
   const char* code;
   const char* libraries[6];
-  std::vector<std::string> flags;  // flags without that of the architecture
+  std::vector<std::string> flags;  // compiler flags, except that of the architecture
 };
 
 namespace {
@@ -48,8 +48,8 @@ const std::vector<RtcRow>& rows() {
        "hiprtc",
        "GetCodeSize",
        "GetCode",
-       // The order is that of the drivers in runtime/gpu_tables.h. Up to ROCm 5.2 these functions were in the runtime's
-       // library.
+       // The order of versions is that of the drivers in runtime/gpu_tables.h. Up to ROCm 5.2, libamdhip64 contained
+       // hipRTC.
        {"libhiprtc.so.7", "libhiprtc.so.6", "libhiprtc.so.5", "libhiprtc.so", "libamdhip64.so.5",
         "/opt/rocm/lib/libhiprtc.so"},
        {"-std=c++17", "-O3", "-w", "-ffp-contract=fast"}},
@@ -57,7 +57,7 @@ const std::vector<RtcRow>& rows() {
   return *kRows;
 }
 
-// The functions of a library; both libraries have them under different prefixes.
+// The functions of one library. NVRTC and hipRTC have the same functions, under different prefixes.
 struct Rtc {
   using Program = void*;
   int (*create)(Program*, const char* text, const char* name, int headers, const char* const*, const char* const*);
@@ -69,7 +69,7 @@ struct Rtc {
   int (*code)(Program, char*);
   int (*version)(int*, int*);
   const char* (*error_string)(int);
-  // Functions that only NVRTC has; null for hipRTC.
+  // Functions that only NVRTC has; the pointers are null for hipRTC.
   int (*ptx_size)(Program, size_t*);
   int (*ptx)(Program, char*);
   int (*architectures)(int*);
@@ -78,7 +78,7 @@ struct Rtc {
   std::vector<std::string> known;  // supported architectures ("sm_80", "gfx90a"); empty: not known
 };
 
-// Returns null if this machine does not have the library.
+// Opens the library of a row and finds its functions; null if this machine does not have it.
 const Rtc* open_rtc(const RtcRow& row) {
   void* library = nullptr;
   for (const char* name : row.libraries)
@@ -181,8 +181,8 @@ std::string rtc_missing(const std::string& family, const std::string& architectu
   const std::string name = family == "cuda" ? "NVRTC" : "hipRTC";
   if (library == nullptr)
     return absl::StrCat(name, " is not installed (no lib", family == "cuda" ? "nvrtc" : "hiprtc", ")");
-  // hipRTC ends the process if it does not know an architecture, so it is used only for those that the code object
-  // manager lists.
+  // hipRTC ends the process if it does not know an architecture, so hipRTC is used only for architectures that the code
+  // object manager lists.
   if (library->known.empty())
     return family == "cuda" ? "" : absl::StrCat(name, " is installed, but no libamd_comgr says what it compiles for");
   // NVRTC reports architectures without suffix: "sm_90" also stands for "sm_90a".
@@ -231,7 +231,7 @@ absl::StatusOr<GpuUnit> compile_rtc(std::span<const Source> sources, const std::
   }
   library.destroy(&program);
   if (result != 0) {
-    // The log ends with a zero byte, and may have nothing else.
+    // The log ends with a zero byte, and may consist of that byte alone.
     const std::string message = log.substr(0, std::min(log.find('\0'), kMaxRtcMessage));
     return absl::InvalidArgumentError(
         !message.empty() ? message : absl::StrCat(library.row->name, ": ", library.error_string(result)));

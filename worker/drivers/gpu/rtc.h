@@ -16,8 +16,8 @@ std::string rtc_missing(const std::string& family, const std::string& architectu
 std::string rtc_version(const std::string& family);
 // Returns the compiler options for an architecture.
 std::vector<std::string> rtc_flags(const std::string& family, const std::string& architecture);
-// As compile_gpu() (code.h), for sources that call no library. rtc_missing() must have returned "". Internal: the
-// compiler made no code.
+// Compiles as compile_gpu() (code.h) does, for sources that call no library. rtc_missing() must have returned "".
+// Internal: the compiler made no code.
 absl::StatusOr<GpuUnit> compile_rtc(std::span<const Source> sources, const std::string& family,
                                     const std::string& architecture);
 

@@ -14,8 +14,8 @@ namespace wl {
 namespace {
 
 constexpr size_t kMaxGpuClones = 16;
-constexpr int64_t kChunk = int64_t{4} << 20;  // bytes copied to or from the device at once
-constexpr int64_t kMostFillers = 16;          // threads that generate inputs
+constexpr int64_t kChunk = int64_t{4} << 20;  // number of bytes that are copied to or from the device at once
+constexpr int64_t kMostFillers = 16;          // largest number of threads that generate inputs
 
 }  // namespace
 
@@ -49,8 +49,8 @@ absl::Status GpuSession::allocate() {
       if (extent < 0) return invalid("argument ", spec.name, " has a negative extent");
     bytes += spec.bytes() + 2 * static_cast<int64_t>(kGpuZone);
   }
-  // One round over all clones covers three times the L2, so that no launch finds its data there; fewer if that takes
-  // more than kMaxGpuClones or half of the memory that is left.
+  // The clones of the arguments together cover three times the L2, so that no launch finds its data there, unless that
+  // takes more than kMaxGpuClones or half of the memory that is left.
   size_t clones = 1;
   const int64_t enough = 3 * device_->l2_bytes();
   if (problem_.cold && bytes < enough)
@@ -75,7 +75,7 @@ absl::Status GpuSession::allocate() {
 
 // Each thread of the host generates a chunk, and the calling thread copies the chunks to the device.
 absl::Status GpuSession::fill() {
-  int64_t most = 1;  // chunks of the largest input
+  int64_t most = 1;  // number of chunks of the largest input
   for (const BufferSpec& spec : problem_.buffers)
     if (!spec.output) most = std::max(most, (spec.bytes() + kChunk - 1) / kChunk);
   const auto cpus = static_cast<int64_t>(allowed_cpus().size());
@@ -169,8 +169,8 @@ absl::Status GpuSession::poison_outputs() {
   return absl::OkStatus();
 }
 
-// Checks the red zones of all clones, and the inputs of the first clone. On a CPU a write to an input is a fault at
-// once; here some pages of the inputs are compared with the generator's values.
+// Checks the red zones of all clones, and the inputs of the first clone. On a CPU, a write to an input causes a fault
+// at once. On a GPU, some pages of the inputs are compared with the generator's values instead.
 absl::StatusOr<std::string> GpuSession::damage() {
   constexpr int64_t kPages = 32, kPage = 4096;
   for (const Arguments& arguments : clones_) {

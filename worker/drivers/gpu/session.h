@@ -32,7 +32,7 @@ class GpuSession final : public Session {
     int64_t grid = 1;
     int threads = 1, passes = 1;
     GpuGraph graph;           // captured graph of `graph_calls` launches
-    int64_t graph_calls = 0;  // launches in it, which use the clones in turn; -1: the driver cannot capture
+    int64_t graph_calls = 0;  // launches in `graph`, which use clones in turn; -1: the driver cannot capture
   };
   using Arguments = std::vector<GpuBuffer>;
 
@@ -53,10 +53,10 @@ class GpuSession final : public Session {
   absl::Status compute_canary();
 
   GpuSession() = default;
-  std::unique_ptr<GpuDevice> device_;  // must outlive all members below
+  std::unique_ptr<GpuDevice> device_;  // declared first, because the device must outlive the other members
   Alive alive_;
   SetupCommand problem_;
-  std::vector<Arguments> clones_;  // several if runs are cold, so that no launch finds its data in the L2
+  std::vector<Arguments> clones_;  // several if runs are cold, so that no launch finds its arguments in the L2
   std::map<int64_t, Candidate> slots_;
   GpuTimer timer_;
   GpuBuffer work_;  // one workspace for all candidates that need one

@@ -14,7 +14,7 @@ namespace wl {
 namespace {
 
 constexpr int64_t kMaxGraphCalls = 200;
-constexpr int64_t kRamp = 200'000'000;  // ns; about the time that an idle GPU takes to reach its full clock
+constexpr int64_t kRamp = 200'000'000;  // ns of work by which an idle GPU reaches about its full clock
 constexpr int64_t kCanaryBytes = int64_t{64} << 20;
 constexpr unsigned kWord = 0x3f800000;  // the bits of 1.0f
 constexpr int kCanarySteps = 1 << 16;
@@ -70,7 +70,7 @@ absl::Status GpuSession::make_graph(Candidate& candidate, int64_t calls) {
 }
 
 // If runs are cold, launches use the clones in turn, so that a clone is used again only after all others. That may need
-// a few more calls than asked for; the time is scaled to the number asked for.
+// a few more calls than `calls`; the time is scaled down to `calls`.
 absl::StatusOr<int64_t> GpuSession::timed(Candidate& candidate, int64_t calls) {
   const auto clones = static_cast<int64_t>(clones_.size());
   const int64_t made = (calls + clones - 1) / clones * clones;
@@ -81,8 +81,8 @@ absl::StatusOr<int64_t> GpuSession::timed(Candidate& candidate, int64_t calls) {
   const auto once = [&] {
     return candidate.graph.empty() ? launches(candidate, length) : candidate.graph.launch(doing);
   };
-  // The first run is not timed. The timed runs are submitted while the device is still busy with it, so that no launch
-  // waits for the host.
+  // The first run is not timed. The timed runs are submitted while the device is busy with the first one, so that no
+  // launch waits for the host.
   WL_RETURN_IF_ERROR(once());
   const auto all = [&]() -> absl::Status {
     for (int64_t i = 0; i < repeats; ++i) WL_RETURN_IF_ERROR(once());
@@ -140,8 +140,8 @@ absl::Status GpuSession::compute_canary() {
   return canary_kernel_.launch(kCanaryBlocks, kCanaryThreads, arguments);
 }
 
-// HIP has no code that the driver of every device can compile, so there a fill is timed and checked in place of the
-// kernel.
+// HIP has no code that the driver of every device can compile, so for HIP a fill of memory is timed and checked in
+// place of the kernel.
 absl::StatusOr<CanaryAnswer> GpuSession::canary() {
   const GpuApi& api = device_->api();
   if (canary_.bytes() == 0) {
@@ -169,7 +169,7 @@ absl::StatusOr<CanaryAnswer> GpuSession::canary() {
     answer.compute_ns = std::min(answer.compute_ns, compute);
     answer.copy_ns = std::min(answer.copy_ns, copy);
   }
-  // The values of the copy check both the kernel (or fill) and the copy.
+  // The values that the copy has written show whether both the kernel (or fill) and the copy worked.
   std::vector<float> got(kElements);
   WL_RETURN_IF_ERROR(read(canary_, kHalf, kElements * int64_t{4}, got.data()));
   for (int i = 0; i < kElements; ++i) {
