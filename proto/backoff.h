@@ -8,8 +8,8 @@
 
 namespace wl {
 
-// Each delay is random, between half of a limit and the limit, which doubles from `first` up to `most`. So clients that
-// lost the same peer do not all reconnect at the same time. Not thread-safe.
+// Draws delays at random, each between half of a limit and the limit. The limit doubles with each delay, from `first`
+// up to `most`. So clients that lost the same peer do not all reconnect at the same time. Not thread-safe.
 class Backoff {
  public:
   using Milliseconds = std::chrono::milliseconds;

@@ -1,6 +1,6 @@
 // check-access FILE: fails unless every rpc in the descriptors of FILE (protoc --descriptor_set_out --include_imports
-// --include_source_info) has the option `access`, which names the roles that may call it. The build runs it before it
-// compiles the protocol.
+// --include_source_info) has the option `access`, which names the roles that may call the rpc. The build runs this
+// program before it compiles the protocol.
 #include <google/protobuf/descriptor.pb.h>
 
 #include <algorithm>
@@ -23,8 +23,8 @@ int number_of_option(const pb::FileDescriptorSet& files) {
   return -1;
 }
 
-// Whether the option is set and not empty. It is an unknown field here, since this program is built before the
-// protocol.
+// Whether the option is set and not empty. This program is built before the protocol, so the option is an unknown field
+// here.
 bool says_who(const pb::MethodOptions& options, int option) {
   const pb::UnknownFieldSet& fields = options.GetReflection()->GetUnknownFields(options);
   for (int i = 0; i < fields.field_count(); ++i) {

@@ -18,7 +18,7 @@
 namespace wl {
 namespace {
 
-constexpr unsigned kReadAgainS = 1;  // seconds between checks whether a file of TLS has changed
+constexpr unsigned kReadAgainS = 1;  // seconds between checks whether a TLS file has changed
 constexpr int64_t kMostTokenBytes = 4096;
 
 absl::StatusOr<std::string> read_token(const std::string& file) {
@@ -31,7 +31,7 @@ absl::StatusOr<std::string> read_token(const std::string& file) {
   return token;
 }
 
-// Adds the token to every call. A token file is read for every call, so that a new token needs no restart.
+// Adds the token to every call. A token file is read anew for every call, so that a new token needs no restart.
 class TokenOfCalls final : public grpc::MetadataCredentialsPlugin {
  public:
   TokenOfCalls(std::string file, std::string token) : file_(std::move(file)), token_(std::move(token)) {}
@@ -90,7 +90,7 @@ std::string take_token_variable() {
   char* const value = std::getenv(kVariable);
   if (value == nullptr) return "";
   std::string token = value;
-  // /proc/PID/environ shows the original memory even after unsetenv(), so it is overwritten.
+  // /proc/PID/environ shows the original memory even after unsetenv(), so this memory is overwritten.
   std::memset(value, 0, token.size());
   unsetenv(kVariable);
   return token;
@@ -108,7 +108,7 @@ absl::StatusOr<std::shared_ptr<grpc::Channel>> dial(const std::string& address, 
   if (tls) WL_RETURN_IF_ERROR(check_tls_files(options.tls));
   if (!options.token_file.empty()) WL_RETURN_IF_ERROR(read_token(options.token_file).status());
   const bool token = !options.token_file.empty() || !options.token.empty();
-  // Local credentials do not encrypt, but gRPC allows tokens with them.
+  // gRPC sends tokens only over channels with credentials. LocalCredentials do not encrypt, but are accepted.
   std::shared_ptr<grpc::ChannelCredentials> credentials =
       tls     ? tls_credentials(options.tls)
       : token ? grpc::experimental::LocalCredentials(path ? UDS : LOCAL_TCP)
@@ -122,7 +122,7 @@ absl::StatusOr<std::shared_ptr<grpc::Channel>> dial(const std::string& address, 
 }
 
 absl::Status explained(const absl::Status& status, const std::string& address, const DialOptions& options) {
-  // This is gRPC's message when no connection was made. A coordinator that is too busy sends another one.
+  // gRPC has this message when no connection was made. A coordinator that is too busy sends another message.
   const bool unconnected = absl::IsUnavailable(status) && absl::StrContains(status.message(), "failed to connect");
   if (!unconnected || address.starts_with("unix:")) return status;
   const std::string problem = tls_problem(address, options.tls);
@@ -136,7 +136,7 @@ std::string peer_of(const sockaddr_storage& from) {
   }
   if (from.ss_family != AF_INET6) return "";
   const in6_addr& six = reinterpret_cast<const sockaddr_in6&>(from).sin6_addr;
-  const bool mapped = IN6_IS_ADDR_V4MAPPED(&six);  // an IPv4 peer, in the last four bytes
+  const bool mapped = IN6_IS_ADDR_V4MAPPED(&six);  // an IPv4 address in the last four bytes of an IPv6 address
   return {reinterpret_cast<const char*>(six.s6_addr) + (mapped ? 12 : 0), mapped ? size_t{4} : size_t{8}};
 }
 

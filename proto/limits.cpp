@@ -137,7 +137,7 @@ constexpr TextRow kTexts[] = {
     {"DownloadRequest.digest", TextKind::kDigest, kWordBytes},
 };
 
-// Texts that must not be empty, and messages that must be present.
+// Text fields that must not be empty, and message fields that must be present.
 constexpr const char* kNeeded[] = {
     "Source.entry",
     "Device.target",
@@ -253,8 +253,8 @@ constexpr RangeRow kRanges[] = {
     {"DownloadRequest.offset", 0, kBytes},
 };
 
-// Floating-point fields that are values of data and may be any number. All others without a row of kRanges must not be
-// negative or NaN.
+// Floating-point fields that hold data and may be any number. All other floating-point fields must not be negative or
+// NaN, unless they have a row of kRanges.
 constexpr const char* kAnyNumber[] = {"Fill.mean", "Fill.stddev", "Fill.literal", "Check.Sample.expected"};
 
 // The limits of one field.
@@ -328,7 +328,7 @@ absl::Status check_string(const Limit& limit, const std::string& value) {
     return invalid(limit.name(), ": expected at most ", limit.most_bytes, " bytes, found ", value.size());
   }
   if (value.empty()) return limit.needed ? missing(limit) : absl::OkStatus();
-  // The name of the field is made only for an error, since making it takes time.
+  // The field's name is made only for an error, since making it takes time.
   const absl::Status status = check_text("", value, limit.kind, limit.most_bytes);
   return status.ok() ? status : invalid(limit.name(), std::string(status.message()));
 }

@@ -1,7 +1,7 @@
 // The limits of every field of the protocol: how long a text may be and which characters it may have, how many items a
 // list may have, and the range of a number. One set of tables (limits.cpp) applies to requests, to answers and to what
-// a store keeps. A field without a row has the limits kMostName and kMostItems. An integer without a row has no range;
-// a floating-point number without one must not be negative or NaN, unless its values are data (kAnyNumber).
+// a store keeps. A field without a row has the limits kMostName and kMostItems. An integer without a row may have any
+// value; a floating-point number without a row must not be negative or NaN, unless its values are data (kAnyNumber).
 #pragma once
 
 #include <cstddef>
@@ -15,18 +15,18 @@ class Message;
 
 namespace wl {
 
-inline constexpr size_t kMostName = 1024;         // bytes of a name: a label, a buffer, an environment
-inline constexpr size_t kMostMessage = 16 << 10;  // bytes of a message of a compiler, a kernel or an error
-inline constexpr size_t kMostPlan = 256 << 10;    // bytes of a plan
-inline constexpr size_t kMostGraph = 16 << 20;    // bytes of a graph's text
-inline constexpr size_t kMostItems = 4096;        // items of a list
+inline constexpr size_t kMostName = 1024;  // most bytes of a name, such as a label, a buffer's name or an environment
+inline constexpr size_t kMostMessage = 16 << 10;  // most bytes of a message of a compiler, a kernel or an error
+inline constexpr size_t kMostPlan = 256 << 10;    // most bytes of a plan
+inline constexpr size_t kMostGraph = 16 << 20;    // most bytes of a graph's text
+inline constexpr size_t kMostItems = 4096;        // most items of a list
 inline constexpr size_t kMostPageBytes =
-    24 << 20;  // bytes after which a page of a list ends; any one further item still fits into a message
-inline constexpr int64_t kMostInspection = 128 << 20;  // bytes of all parts of an answer to Inspect
+    24 << 20;  // a page of a list ends after so many bytes; one more item of any size still fits into a message
+inline constexpr int64_t kMostInspection = 128 << 20;  // most bytes of all parts of an answer to Inspect
 
-// Checks every field of a message and of the messages in it. The InvalidArgument error names the field, what was
-// expected and what was found: "message field Source.entry: expected a C identifier of at most 128 bytes, found
-// \"../../x\"". Thread-safe.
+// Checks every field of a message, and of the messages in it. InvalidArgument: a value is not within its field's
+// limits. The error names the field, what was expected and what was found: "message field Source.entry: expected a C
+// identifier of at most 128 bytes, found \"../../x\"". Thread-safe.
 absl::Status check_fields(const google::protobuf::Message& message);
 
 }  // namespace wl

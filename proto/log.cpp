@@ -19,8 +19,8 @@ namespace {
 constexpr size_t kMostField = 16 << 10;  // bytes
 
 std::atomic<LogFormat> g_format = LogFormat::kText;
-// The fields of the line that this thread writes. spdlog has no fields, but formats a line on the thread that writes
-// it.
+// The fields of the line that this thread is writing. spdlog has no fields, but formats a line on the thread that
+// writes it.
 thread_local const LogFields* t_fields = nullptr;
 
 class JsonFormatter final : public spdlog::formatter {

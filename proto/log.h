@@ -16,29 +16,29 @@
 namespace wl {
 
 enum class LogFormat : uint8_t { kText, kJson };
-// The values of --log-format, in the order of enum LogFormat.
+// The values of the option --log-format, in the order of enum LogFormat.
 inline constexpr const char* kLogFormatNames[] = {"text", "json"};
 
-// A named value of a line, beside its message. A field with an empty value is left out.
+// A named value that a line has besides its message. A field with an empty value is left out.
 struct LogField {
   const char* name;
   std::string value;
-  bool json = false;  // the value is JSON text, which a line of JSON contains as an object instead of as a string
+  bool json = false;  // `value` is JSON text: a JSON line contains it as an object, not as a string
 };
 using LogFields = std::vector<LogField>;
 
-// Sets the program's name and the format of all lines that spdlog writes from now on. To be called before other threads
-// write.
+// Sets the program's name, and the format of all lines that spdlog writes from now on. To be called before other
+// threads write.
 void open_log(const std::string& program, LogFormat format);
-// Writes a line. Control characters in fields become '?' in the text format, where they could end or colour the line.
+// Writes a line. In the text format, control characters in fields become '?', since they could end or colour the line.
 void log_line(spdlog::level::level_enum level, std::string_view message, const LogFields& fields);
-// Writes an audit line, which says which caller did what. `json`: the text of a JSON object.
+// Writes an audit line, which says which caller did what. `json`: text of a JSON object with these facts.
 void log_audit(spdlog::level::level_enum level, const std::string& json);
-// Writes the reason for which the program ends to stderr: as "PROGRAM: MESSAGE", or as a line of a JSON log.
+// Writes the reason for which the program ends to stderr, as "PROGRAM: MESSAGE" or as a line of a JSON log.
 void log_end(const char* program, const std::string& message);
 
-// Returns a line of a JSON log without the line end. Declared here for tests. `unix_us`: microseconds since 1970. Bytes
-// that are not UTF-8 are replaced.
+// Returns a line of a JSON log without its line end. It is declared here for tests. `unix_us`: microseconds since 1970.
+// Bytes that are not UTF-8 are replaced.
 std::string json_log_line(int64_t unix_us, std::string_view level, std::string_view program, std::string_view message,
                           const LogFields& fields);
 

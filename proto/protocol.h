@@ -1,4 +1,4 @@
-// The descriptors of the protocol's files, from which tables of all messages and of all calls are made.
+// The descriptors of the protocol's files. Tables of all messages and of all calls are made from them.
 #pragma once
 
 #include <vector>

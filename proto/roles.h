@@ -1,4 +1,4 @@
-// The roles of callers, and the roles that may make each call: the option `access` of every rpc
+// The roles of callers, and which roles may make which calls: the option `access` of every rpc
 // (proto/warploom/v1/access.proto) as plain data. All functions are thread-safe.
 #pragma once
 
@@ -16,12 +16,12 @@ inline constexpr Roles kNoRole = 0, kClient = 1, kWorker = 2, kOperator = 4, kCa
 
 // Returns a text such as "client, operator"; "none" for no role.
 std::string print_roles(Roles roles);
-// Parses the output of print_roles, with or without blanks. InvalidArgument: an item is not a role.
+// Parses a text that print_roles() returns, with or without blanks. InvalidArgument: an item is not a role.
 absl::StatusOr<Roles> parse_roles(const std::string& text);
 
 struct RpcRule {
-  std::string path;       // as gRPC sends it: "/warploom.v1.Admin/Drain"
-  Roles roles = kNoRole;  // a caller with any of these roles may call
+  std::string path;       // path of the rpc as gRPC sends it: "/warploom.v1.Admin/Drain"
+  Roles roles = kNoRole;  // a caller with any of these roles may call the rpc
 };
 
 // Returns one rule for every rpc of warploom.v1.

@@ -18,11 +18,12 @@ grpc::ChannelArguments channel_arguments() {
   arguments.SetMaxSendMessageSize(kMaxMessageBytes);
   arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS, 30'000);
   arguments.SetInt(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
-  // A coordinator closes a connection without calls after 10 s. A client that closes it sooner never calls on a
-  // connection that is just being closed.
+  // A coordinator closes a connection after 10 s without calls. A client closes it earlier, so that it never makes a
+  // call on a connection that the coordinator is just closing.
   arguments.SetInt(GRPC_ARG_CLIENT_IDLE_TIMEOUT_MS, 5'000);
   arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 100);
-  // Despite its name, this is the time limit of one attempt to connect. A peer on a busy machine answers late.
+  // GRPC_ARG_MIN_RECONNECT_BACKOFF_MS is, despite its name, the time limit of one attempt to connect. A peer on a busy
+  // machine may answer late.
   arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, 5'000);
   arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 2'000);
   return arguments;

@@ -119,7 +119,7 @@ int connect_to(const std::string& host, const std::string& port) {
   return fd;
 }
 
-// Returns what is wrong with the certificate of the other end; "" if nothing is.
+// Returns what is wrong with the certificate of the other end; "": nothing is.
 std::string peer_problem(const std::string& address, const TlsFiles& files, SSL* session) {
   const Certificate peer(SSL_get1_peer_certificate(session));
   if (!peer) return cat(address, " shows no certificate");
@@ -145,8 +145,8 @@ std::string peer_problem(const std::string& address, const TlsFiles& files, SSL*
   }
 }
 
-// Returns why the other end does not accept our certificate; "" if it does. The other end decides only after our part
-// of the handshake has ended. If it refuses, it sends an alert or closes the connection; otherwise it sends data or
+// Returns why the other end does not accept our certificate; "": it does. The other end decides only after our part of
+// the handshake has ended. If it refuses, it sends an alert or closes the connection; otherwise it sends data or
 // nothing.
 std::string own_problem(const std::string& address, const TlsFiles& files, SSL* session) {
   char byte = 0;
@@ -227,7 +227,8 @@ std::string tls_problem(const std::string& address, const TlsFiles& files) {
   std::string host = address.substr(0, colon);
   if (host.starts_with('[') && host.ends_with(']')) host = host.substr(1, host.size() - 2);
   const Settings settings(SSL_CTX_new(TLS_client_method()));
-  // A wrong certificate must not end the handshake, since peer_problem() asks afterwards what is wrong with it.
+  // A wrong certificate must not end the handshake, since peer_problem() asks afterwards what is wrong with the
+  // certificate.
   SSL_CTX_set_verify(settings.get(), SSL_VERIFY_NONE, nullptr);
   constexpr std::array<unsigned char, 3> kHttp2 = {2, 'h', '2'};
   SSL_CTX_set_alpn_protos(settings.get(), kHttp2.data(), kHttp2.size());
@@ -283,7 +284,8 @@ SpiffeParts spiffe_parts(const std::string& id) {
 PeerIdentity identity_of(const X509* certificate) {
   PeerIdentity out;
   out.until_unix_s = end_of(certificate);
-  // With two extensions of alternative names, other programs might read another one than this function does.
+  // If there are two extensions of alternative names, other programs might read the one that this function does not
+  // read.
   int more = X509_get_ext_by_NID(certificate, NID_subject_alt_name, -1);
   if (more >= 0 && X509_get_ext_by_NID(certificate, NID_subject_alt_name, more) >= 0) {
     out.problem = "it has two lists of alternative names";

@@ -1,4 +1,4 @@
-// Points in time as text, in UTC. Forms are those of strftime() and strptime().
+// Points in time as text, in UTC. The parameter `form` is a format of strftime() and strptime().
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@
 namespace wl {
 
 std::string utc_text(int64_t unix_s, const char* form);
-// Returns the time in a text, in seconds since 1970; nullopt if the text does not have exactly this form.
+// Returns the time that a text gives, in seconds since 1970; nullopt if the text does not have exactly this form.
 std::optional<int64_t> utc_seconds(const std::string& text, const char* form);
 
 }  // namespace wl

@@ -1,4 +1,5 @@
-// from_proto(), which checks the limits of all fields and then converts, and the bytes that the store keeps.
+// The functions from_proto(), which check the limits of all fields and then convert, and the conversion to and from the
+// bytes that the store keeps.
 #include "proto/wire.h"
 
 #include <google/protobuf/io/coded_stream.h>

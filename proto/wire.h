@@ -1,9 +1,9 @@
 // The only conversion between messages and records. to_proto never fails; it cuts texts that are only for people
 // (labels, messages, names of groups) to their limits. from_proto validates data from other processes, and its error
-// says which field is wrong. It checks every text, list and number by its limits (proto/limits.h), so that no record
-// has a name that is a path or has control characters, and then conditions on several fields. Except for texts that
-// were cut, a round trip gives equal data. encode and decode convert to and from the bytes of these messages, for the
-// store's payload columns; the bytes are never hashed.
+// says which field is wrong. First it checks every text, list and number by its limits (proto/limits.h), so that no
+// name in a record is a path or has control characters; after that it checks conditions on several fields. A round trip
+// gives equal data, except for texts that were cut. encode and decode convert to and from the bytes of these messages,
+// for the store's payload columns; the bytes are never hashed.
 #pragma once
 
 #include <string>
@@ -29,7 +29,7 @@ v1::Trial to_proto(const Trial& trial);
 v1::Batch to_proto(const Batch& batch);
 v1::Device to_proto(const Device& device);
 v1::MeasuredRates to_proto(const MeasuredRates& rates);
-MeasuredRates from_proto(const v1::MeasuredRates& message);  // its fields must have been checked (limits.h)
+MeasuredRates from_proto(const v1::MeasuredRates& message);  // the message's fields must have been checked (limits.h)
 v1::TuneOptions to_proto(const TuneOptions& options);
 v1::KernelRecord to_proto(const KernelRecord& record);
 v1::JobResult to_proto(const JobResult& result);
@@ -45,10 +45,10 @@ absl::StatusOr<Trial> from_proto(const v1::Trial& message);
 absl::StatusOr<Batch> from_proto(const v1::Batch& message);
 absl::StatusOr<Device> from_proto(const v1::Device& message);
 absl::StatusOr<TuneOptions> from_proto(const v1::TuneOptions& message);
-// DataLoss: the digest is not that of the fields.
+// Converts a record. DataLoss: the message's digest does not match its other fields.
 absl::StatusOr<KernelRecord> from_proto(const v1::KernelRecord& message);
-// Converts a record that was sent without source.prelude and source.text (GetKernelRequest.manifest_only), so that its
-// digest cannot be checked.
+// Converts a record that was sent without source.prelude and source.text (GetKernelRequest.manifest_only). Its digest
+// cannot be checked.
 absl::StatusOr<KernelRecord> manifest_from_proto(const v1::KernelRecord& message);
 absl::StatusOr<JobResult> from_proto(const v1::JobResult& message);
 absl::StatusOr<JobProgress> from_proto(const v1::Progress& message);
@@ -61,8 +61,8 @@ std::string encode(const Device& device);
 std::string encode(const Batch& batch);
 absl::StatusOr<TuneOptions> decode_options(std::string_view bytes);
 absl::StatusOr<KernelRecord> decode_record(std::string_view bytes);
-// The names of a record, read from the bytes of its message; nothing else is read or checked. DataLoss: the bytes are
-// not a message.
+// The names in a record, read from the bytes of its message without reading or checking anything else. DataLoss: the
+// bytes are not a message.
 struct RecordNames {
   std::string digest, key, environment;
 };

@@ -1,4 +1,4 @@
-// Conversion of the messages between client and coordinator.
+// Conversion of the messages between clients and the coordinator.
 #include <algorithm>
 #include <iterator>
 

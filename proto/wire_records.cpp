@@ -1,4 +1,4 @@
-// Conversion of the messages between coordinator and worker.
+// Conversion of the messages between the coordinator and workers.
 #include <algorithm>
 
 #include "compiler/base/code.h"
@@ -274,7 +274,7 @@ void chain_to_proto(const KernelChain& chain, v1::KernelChain* out) {
   }
 }
 
-// `buffers`, `kernels`: how many buffers and candidates the batch has.
+// Converts a chain of a batch with `buffers` buffers and `kernels` candidates.
 absl::StatusOr<KernelChain> chain_from_proto(const v1::KernelChain& in, int64_t buffers, int64_t kernels) {
   KernelChain out;
   out.trial = in.trial();
@@ -305,7 +305,7 @@ v1::Batch to_proto(const Batch& batch) {
   *out.mutable_problem() = to_proto(batch.problem);
   for (const Check& check : batch.checks) *out.add_checks() = to_proto(check);
   *out.mutable_recipe() = to_proto(batch.recipe);
-  // A prelude has tens of kilobytes and is shared by many candidates, so each is sent once.
+  // Many candidates have the same prelude, which is tens of kilobytes long. So each distinct prelude is sent once.
   for (const Candidate& candidate : batch.candidates) {
     v1::Candidate* item = out.add_candidates();
     *item = to_proto(candidate);

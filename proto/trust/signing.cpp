@@ -28,8 +28,8 @@ using StdFile = std::unique_ptr<FILE, decltype(&fclose)>;
 using AnyKey = std::unique_ptr<EVP_PKEY, decltype(&EVP_PKEY_free)>;
 using Digesting = std::unique_ptr<EVP_MD_CTX, decltype(&EVP_MD_CTX_free)>;
 
-// Returns the text that is signed. Its first line differs from that of every other kind of text that these keys sign.
-// Older versions, which had no generations, signed the first form.
+// Returns the text that is signed for a record. Its first line differs from that of any other kind of text that is
+// signed with these keys. Older versions of the program, which had no generations, signed the first of the two forms.
 std::string signed_text(const KernelRecord& record) {
   if (record.generation == 0) return cat("warploom record 1\n", record.digest, "\n");
   return cat("warploom record 2\n", record.digest, "\n", record.generation, "\n");
@@ -59,7 +59,8 @@ bool is_signed_by(const std::string& public_key, const std::string& text, const 
          EVP_DigestVerify(digesting.get(), bytes_of(raw), raw.size(), bytes_of(text), text.size()) == 1;
 }
 
-// Moves a last word such as "365d" from the name to `head_days`. Returns false if that is not from 1 to kMostHeadDays.
+// If the signer's name ends with a word such as "365d", moves that number to `head_days`. Returns false if the number
+// is not from 1 to kMostHeadDays.
 bool take_days(Signer* signer) {
   const size_t space = signer->name.rfind(' ');
   const std::string_view last = std::string_view(signer->name).substr(space == std::string::npos ? 0 : space + 1);
@@ -73,7 +74,8 @@ absl::Status cannot(const char* what, const std::string& file) {
   return absl::FailedPreconditionError(cat("cannot ", what, " the signing key ", file, ": ", std::strerror(errno)));
 }
 
-// Creates the file with a new key, whole or not at all. A file that another process creates meanwhile is kept.
+// Creates the file with a new key, completely or not at all. If another process creates the file meanwhile, that file
+// is kept.
 absl::Status make_key(const std::string& file) {
   const AnyKey key(EVP_PKEY_Q_keygen(nullptr, nullptr, "ED25519"), &EVP_PKEY_free);
   const std::string unfinished = cat(file, ".", getpid());
