@@ -23,7 +23,7 @@ NAMES = ("softmax", "layer_norm", "bias_gelu", "sgemm")
 
 
 def search(model, trials, folder):
-    """Returns (seconds of the search, seconds in all, last line of the progress)."""
+    """Returns (seconds of the search, seconds in all, last line of the progress display)."""
     store = pathlib.Path(folder) / "store.db"
     command = [BIN / "warploom", "tune", model, "--store", store, "--retune", "--trials", str(trials), "--strategy", "random"]
     begin, phases, last = time.monotonic(), {}, ""

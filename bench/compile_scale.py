@@ -112,7 +112,7 @@ def elementwise_chain(nodes):
 
 
 def wide_fan_out(nodes):
-    """A graph in which one expensive value is an operand of every product, and all results are summed."""
+    """Returns a graph in which one expensive value is an operand of every product, and all products are summed."""
     m = Maker()
     x = m.op("Exp", m.input(64, 128))
     level = []
@@ -190,7 +190,8 @@ def show(name, result):
 
 
 def slopes(runs):
-    """Exponents between the two largest sizes: of the total time and of each stage that takes long enough to measure."""
+    """Returns the exponents of growth between the two largest sizes: of the total time, and of each stage that takes long enough to
+    measure."""
     done = [run for run in runs if "error" not in run]
     if len(done) < 2:
         return {}

@@ -37,7 +37,7 @@
 namespace wl {
 namespace {
 
-// CPU time of this process in seconds, in which other load on the machine does not count.
+// Returns the CPU time of this process in seconds, which other load on the machine hardly affects.
 double now_s() {
   return static_cast<double>(std::clock()) / CLOCKS_PER_SEC;
 }
@@ -106,8 +106,8 @@ absl::StatusOr<Graph> in_half(Graph graph) {
   return simplify(graph);
 }
 
-// Returns a graph of elementwise ops, row reductions subtracted from their operands, and matrix products. Operands are
-// drawn from the latest twelve values.
+// Returns a graph of elementwise ops, row reductions subtracted from their operands, and matrix products. The operands
+// of each op are drawn from the latest twelve values.
 Graph random_model(int ops, uint64_t seed) {
   std::mt19937_64 random(seed);
   Builder b;

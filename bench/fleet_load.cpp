@@ -130,7 +130,7 @@ int speedup(int64_t trials) {
   return 0;
 }
 
-// A coordinator in a process of its own, with its figures from /proc.
+// A coordinator in a process of its own, with functions that read the process's figures from /proc.
 class Observed {
  public:
   Observed(const std::string& program, const std::string& store, const std::string& address) {
@@ -199,7 +199,7 @@ int soak(int workers, int jobs, int seconds) {
   std::vector<std::shared_ptr<grpc::Channel>> channels;
   for (int i = 0; i < 16; ++i) {
     grpc::ChannelArguments arguments = channel_arguments();
-    arguments.SetInt("warploom.channel", i);  // channels of equal arguments share a connection
+    arguments.SetInt("warploom.channel", i);  // channels with equal arguments would share a connection
     channels.push_back(grpc::CreateCustomChannel(address, grpc::InsecureChannelCredentials(), arguments));
   }
   std::vector<std::thread> clients;
@@ -223,7 +223,8 @@ int soak(int workers, int jobs, int seconds) {
     fleet.emplace_back(channels[static_cast<size_t>(i) % channels.size()], cat("w", i),
                        Hooks{.before = [&](const Batch&) {
                          ++batches;
-                         // Proportional to the workers, so that the rate of batches does not depend on their number.
+                         // The delay is proportional to the number of workers, so that the rate of all batches is
+                         // independent of it.
                          const auto until = Clock::now() + milliseconds(5 * workers);
                          while (!over && Clock::now() < until) std::this_thread::sleep_for(milliseconds(50));
                        }});

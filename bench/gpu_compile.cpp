@@ -79,7 +79,7 @@ int run(const std::string& runner, const std::string& target, int jobs, size_t k
   options.folder = folder;
   options.unit = unit;
   CompilePool pool(runner, jobs);
-  // A worker starts processes and loads libraries once in its life, so this first compilation is not timed.
+  // The first compilation is not timed, because a worker starts its processes and loads libraries only once.
   const std::vector<Candidate> first(candidates.begin(), candidates.begin() + std::min<ptrdiff_t>(jobs, 2));
   (void)pool.compile(first, code_limits((*row)->gpu), options);
   const int64_t begin = monotonic_ns();

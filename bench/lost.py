@@ -31,7 +31,8 @@ def lost_now(samples, best):
     return any(len(samples) >= n and min(samples) > factor * best for n, factor in ((2, 1.5), (3, 1.25), (5, 1.1)))
 
 
-# Name, whether a candidate with these samples has lost, most samples of a candidate, and runs beside the samples: check and warming up.
+# Each rule: its name; a function that tells whether a candidate with these samples has lost; the most samples of a candidate; and the
+# number of runs besides the samples (the check, warming up).
 RULES = (("before", lost_before, 5, 2), ("now", lost_now, 3, 1))
 
 

@@ -82,8 +82,8 @@ __attribute__((noinline)) void copy_nt(const Vector* __restrict from, Vector* __
   fence();
 }
 
-// A turn is one multiply-add in every lane of kChains vectors. These chains are independent, which hides the latency of
-// a multiply-add, and all fit in registers: a machine with AVX has 16 of them, others 32.
+// A turn of the loop is one multiply-add in every lane of kChains vectors. These chains are independent, which hides
+// the latency of a multiply-add, and all fit in registers: a machine with AVX has 16 of them, others 32.
 #if defined(__x86_64__) && !defined(__AVX512F__)
 constexpr int kChains = 12;
 #else
@@ -103,7 +103,7 @@ __attribute__((noinline)) float multiply_add(int64_t turns, float seed) {
   return sum[0];
 }
 
-// The same with products of pairs of bf16, each of which counts as two multiply-adds.
+// The loop of multiply-adds with pairs of bf16: each pair counts as two multiply-adds.
 #if defined(__AVX512BF16__)
 constexpr int kHalvesPerLane = 2;
 __attribute__((noinline)) float multiply_add_bf16(int64_t turns, float seed) {
@@ -126,10 +126,10 @@ float multiply_add_bf16(int64_t turns, float seed) {
 #endif
 
 #if defined(WL_TILES)
-// A turn multiplies 2 x 2 pairs of registers: 16 x 16 sums of 32 products each, into four registers of sums.
+// A turn multiplies 2 x 2 pairs of tile registers. Each product adds 32 terms to 16 x 16 sums in a register of its own.
 constexpr int64_t kTileFlopsPerTurn = int64_t{4} * 2 * 16 * 16 * 32;
 
-// Asks Linux for the tile registers, which threads that start later have as well. Returns false if it refuses.
+// Asks Linux for permission to use tile registers; later threads inherit it. Returns false if Linux refuses.
 bool have_tiles() {
   constexpr long kRequestPermission = 0x1023, kTileData = 18;  // ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA
   static const bool have = syscall(SYS_arch_prctl, kRequestPermission, kTileData) == 0;
@@ -137,7 +137,7 @@ bool have_tiles() {
 }
 
 void multiply_add_tiles(int64_t turns) {
-  alignas(64) uint8_t shape[64] = {1};  // palette 1: eight registers of 16 rows of 64 bytes
+  alignas(64) uint8_t shape[64] = {1};  // palette 1 has eight registers of 16 rows of 64 bytes
   for (int tile = 0; tile < 8; ++tile) {
     shape[16 + 2 * tile] = 64;
     shape[48 + tile] = 16;
@@ -175,9 +175,9 @@ __attribute__((noinline)) float sum_of(const Vector* from, int64_t n) {
 
 using Integers = int32_t __attribute__((vector_size(kLanes * sizeof(int32_t))));
 
-// exp(x) = 2^k * e^r with |r| <= ln 2 / 2, and a polynomial of degree 6 for e^r.
+// Returns exp(x) = 2^k * e^r, where |r| <= ln 2 / 2 and e^r is a polynomial of degree 6.
 inline Vector exp_of(Vector x) {
-  const Vector magic = Vector{} + 12582912.0f;  // 1.5 * 2^23: adding it rounds to an integer
+  const Vector magic = Vector{} + 12582912.0f;  // 1.5 * 2^23, which rounds to an integer when it is added
   const Vector shifted = x * 1.44269504f + magic;
   const Vector k = shifted - magic;
   const Vector r = x - k * 0.693147181f;
@@ -190,7 +190,7 @@ inline Vector exp_of(Vector x) {
   return reinterpret_cast<Vector>(reinterpret_cast<Integers>(p) + (reinterpret_cast<Integers>(shifted) << 23));
 }
 
-// Abramowitz and Stegun 7.1.26, for x >= 0: error 1.5e-7.
+// Returns erf(x) for x >= 0 by Abramowitz and Stegun 7.1.26, whose error is 1.5e-7.
 inline Vector erf_of(Vector x) {
   const Vector t = 1.0f / (x * 0.3275911f + 1.0f);
   Vector p = t * 1.061405429f - 1.453152027f;
@@ -206,7 +206,7 @@ __attribute__((noinline)) void apply(const Vector* __restrict from, Vector* __re
   for (int64_t i = 0; i < n; ++i) to[i] = F(from[i]);
 }
 
-// Threads that wait for work, so that a sample does not include starting them.
+// Threads that stay and wait for work, so that a sample does not include starting them.
 class Team {
  public:
   explicit Team(int threads) : threads_(threads) {
@@ -259,7 +259,7 @@ class Team {
 
 // Calls `sample` for about `seconds`, at least five times, and returns its results.
 std::vector<double> repeat(double seconds, const std::function<double()>& sample) {
-  sample();  // touches the pages and wakes the vector units
+  sample();  // an untimed call, which touches the pages and wakes the vector units
   std::vector<double> samples;
   const int64_t end = now_ns() + static_cast<int64_t>(seconds * 1e9);
   while (samples.size() < 5 || (now_ns() < end && samples.size() < 500)) samples.push_back(sample());
@@ -290,7 +290,7 @@ std::vector<double> time_copy(Team& team, double seconds, int64_t bytes, bool nt
   });
 }
 
-// Returns gigaflops. A turn of `chains` makes `multiply_adds` multiply-adds in each lane of every chain.
+// Returns gigaflops. Each turn of `chains` makes `multiply_adds` multiply-adds in every lane of every chain.
 std::vector<double> rate_of_chains(Team& team, double seconds, float (*chains)(int64_t, float), int multiply_adds) {
   const int64_t turns = 2'000'000;
   std::vector<float> sink(static_cast<size_t>(team.size()) * 64);
@@ -364,7 +364,7 @@ int main(int argc, char** argv) {
     std::cerr << "usage: machine_limit THREADS SECONDS < requests\n";
     return 1;
   }
-  have_tiles();  // before the threads of the team start
+  have_tiles();  // asks for permission before the team's threads start and inherit it
   Team team(std::max(1, std::atoi(argv[1])));
   const double seconds = std::atof(argv[2]);
   for (std::string line; std::getline(std::cin, line);) {

@@ -52,8 +52,8 @@ class OnnxRuntime:
 
 
 def count_traffic():
-    """Returns a dict in which everything is counted that Inductor schedules from now on: generated kernels, calls of libraries,
-    and the bytes that both move, by Inductor's own `num_bytes_accessed`, in which each buffer of a kernel counts once."""
+    """Returns a dict that counts what Inductor schedules after this call: generated kernels, calls of libraries, and the bytes that both
+    move, by Inductor's own `num_bytes_accessed`, in which each buffer of a kernel counts once."""
     import torch
     from torch._inductor import graph, scheduler
 

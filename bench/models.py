@@ -31,10 +31,10 @@ WORK = ROOT / "build" / "bench" / "models"
 PEERS = ("onnxruntime", "torch_compile")
 ALL_PEERS = ("onnxruntime", "openvino", "torch_compile", "xla")
 # Covers with which the chosen plan is compared. "around" is greedy fusion with every contraction a kernel of its own,
-# as compilers around kernel libraries fuse (design figures call it greedy). "greedy" is this compiler's greedy fusion,
-# which fuses contractions too.
+# as compilers around kernel libraries fuse (design figures call it greedy). "greedy" is this compiler's greedy fusion, which also fuses
+# contractions.
 BASELINES = {"around": "contractions-alone", "greedy": "greedy"}
-BOUND = 1e-4  # relative to the largest magnitude of an output, since both compute in f32 and add in different orders
+BOUND = 1e-4  # tolerance, relative to an output's largest magnitude: both sides compute in f32 and add in different orders
 
 
 def warploom(*arguments, deadline=3600):
@@ -46,7 +46,7 @@ def warploom(*arguments, deadline=3600):
 
 
 def differences(ours, theirs):
-    """Largest difference of any output, relative to the largest magnitude of that output in the reference."""
+    """Returns the largest difference of any output, relative to the largest magnitude of that output in the reference."""
     worst = 0.0
     for path in sorted(theirs.glob("*.npy")):
         expected, found = np.load(path).astype("f8"), np.load(ours / path.name).astype("f8")
@@ -105,8 +105,8 @@ def tune(model, options, row, cover):
 
 
 def weights_of(model, bundle):
-    """Options for `warploom run`: --weights if the file has values of graph inputs, and not only constants. The program
-    generates the values of other inputs, and the peers get the same ones."""
+    """Returns options for `warploom run`: --weights if the file has values of graph inputs, besides constants. The program generates the
+    values of other inputs, and the other frameworks get the same values."""
     manifest = json.loads((bundle / "manifest.json").read_text())
     graphs = [(bundle / manifest["graph"]["file"]).read_text(), *(folded["graph"] for folded in manifest["folded"])]
     inputs = set(re.findall(r' = input "([^"]*)"', "".join(graphs)))
@@ -175,7 +175,7 @@ def megabytes(counted):
 
 
 def gains_over(rows, baseline, statistic):
-    """How many times as fast as a baseline the chosen plan is, by model; 1 where the kernels are the same."""
+    """Returns how many times as fast as a baseline the chosen plan is, for each model; 1 where both have the same kernels."""
     return {
         r["model"]: 1.0 if r[baseline]["same_kernels"] else r[baseline][statistic]
         for r in rows
@@ -230,7 +230,7 @@ def table(rows, options):
 
 
 def over_best(row, statistic):
-    """Returns the fastest other framework, and its time over Warploom's."""
+    """Returns the fastest other framework, and the ratio of its time to Warploom's."""
     others = {name: row[f"{name}_ns"][statistic] for name in ALL_PEERS if f"{name}_ns" in row}
     if not others:
         return None, float("nan")
@@ -239,7 +239,8 @@ def over_best(row, statistic):
 
 
 def peers_table(rows, options):
-    """Lines of a table in Markdown: the times of every model in all frameworks, and the best other framework's over Warploom's."""
+    """Returns the lines of a table in Markdown: the times of every model in all frameworks, and the ratio of the best other framework's
+    time to Warploom's."""
     titles = [bench.peers.TITLES[name] for name in ALL_PEERS]
     lines = [
         f"Every model tuned with {options.trials} trials per distinct group; {options.threads} threads; ms of the same interleaved "

@@ -43,8 +43,8 @@ def rotary(heads, tokens, size):
 
 
 def kv_concat(batch, heads, tokens, size):
-    """A step of decoding: the new token's keys are concatenated to those of the past. They have the layout in which the
-    projection produces them, [batch, token, head, element]."""
+    """A step of decoding: the new token's keys are concatenated to those of earlier tokens. Keys have the layout in which the projection
+    produces them, [batch, token, head, element]."""
     nodes = [
         helper.make_node("Reshape", ["new", "split"], ["by_head"]),
         helper.make_node("Transpose", ["by_head"], ["turned"], perm=[0, 2, 1, 3]),
@@ -72,7 +72,7 @@ def channel_shuffle(batch, channels, side):
 
 
 def involution(batch, channels, side, groups, window):
-    """The multiplications and sums of an involution, which has weights of its own for every pixel and group of channels."""
+    """The multiplications and sums of an involution, whose weights differ for every pixel and group of channels."""
     taps, pad = window * window, window // 2
     nodes = [helper.make_node("Pad", ["x", "pads"], ["padded"])]
     constants = [constant("pads", np.array([0, 0, pad, pad, 0, 0, pad, pad])), constant("axes", np.array([2, 3]))]
@@ -108,7 +108,7 @@ def cross_entropy(rows, columns):
     return lambda: model(nodes, [tensor("logits", rows, columns), integers("labels", rows, 1)], [tensor("y", rows, 1)])
 
 
-INVOLUTION = (32, 64, 56, 4, 7)  # extents: batch, channels, side, groups, window
+INVOLUTION = (32, 64, 56, 4, 7)  # the extents are: batch, channels, side, groups, window
 SHUFFLE = (256, 116, 28)
 
 PARTS = (
@@ -120,7 +120,7 @@ PARTS = (
     Workload("involution", "involution 7x7 multiply-sum 32x64x56x56", involution(*INVOLUTION), "copy"),
     Workload("cross_entropy", "log-softmax + gather 2048x32000", cross_entropy(2048, 32000), "read", {"exp": 2048 * 32000}),
 )
-# Workloads of workloads.WORKLOADS that are memory-bound parts of models too.
+# The workloads in workloads.WORKLOADS that are memory-bound parts of models, and therefore run with PARTS.
 ALSO = ("layer_norm", "bias_gelu", "group_norm_silu")
 
 

@@ -66,13 +66,13 @@ def openvino_compiled(model, threads, precision="f32"):
     options = {
         "INFERENCE_NUM_THREADS": threads,
         "PERFORMANCE_HINT": "LATENCY",
-        "INFERENCE_PRECISION_HINT": precision,  # the default is bf16 where the machine has it
+        "INFERENCE_PRECISION_HINT": precision,  # OpenVINO's default is bf16 on machines that have it
     }
     return core.compile_model(core.read_model(model.SerializeToString()), "CPU", options)
 
 
 class OpenVinoRequest:
-    """A compiled model with its inputs in place."""
+    """A model compiled by OpenVINO, with its inputs in place."""
 
     def __init__(self, model, inputs, threads, precision="f32"):
         import openvino
@@ -89,7 +89,7 @@ class OpenVinoRequest:
 
 
 class OpenVino(OpenVinoRequest):
-    """Products of bf16 as its users have them: a model of f32 that is computed in bf16."""
+    """Products of bf16 as users of OpenVINO have them: a model of f32 that is computed in bf16."""
 
     def __init__(self, workload, made, inputs, threads):
         super().__init__(made, inputs, threads, "bf16" if is_half(workload.model()) else "f32")
@@ -128,7 +128,7 @@ class Torch:
 
 
 def torch_tensor(array):
-    """A tensor of an array's memory; torch knows NumPy's own dtypes only."""
+    """Returns a tensor that shares an array's memory. bf16 needs a detour, because torch knows only NumPy's own dtypes."""
     import torch
 
     if array.dtype == ml_dtypes.bfloat16:
@@ -145,7 +145,7 @@ class TorchMaxAutotune(Torch):
 
 
 def torch_module(name, weights):
-    """The workload as users of torch write it."""
+    """Returns the workload as a function that users of torch would write."""
     import torch
     import torch.nn.functional as F
 
@@ -274,7 +274,7 @@ TITLES = {
 
 
 def with_constant_weights(made, inputs):
-    """The model with its weights as initializers, so that ONNX runtimes can pack them in advance."""
+    """Returns the model with its weights as initializers, so that ONNX runtimes can pack the weights in advance."""
     from onnx import numpy_helper
 
     weights = set(workloads.weight_names(made))
@@ -286,7 +286,7 @@ def with_constant_weights(made, inputs):
 
 
 def environment(peer, threads):
-    """The environment variables with which a peer's process is started."""
+    """Returns the environment variables with which a peer's process is started."""
     count = str(threads)
     started_with = {
         **os.environ,

@@ -21,7 +21,8 @@ def model(nodes, inputs, outputs, weights=(), constants=()):
 
 @dataclasses.dataclass(frozen=True)
 class Convolution:
-    """A convolution with square images, windows and strides, padded so that the image keeps its side at stride 1. `groups` as in ONNX."""
+    """A convolution with square images, windows and strides, padded so that the image keeps its side at stride 1. `groups` means the same
+    as in ONNX."""
 
     channels: int
     side: int
@@ -102,10 +103,10 @@ GROUPED = (
 )
 CONVOLUTIONS = {one.name: one for one in (*RESNET50, *UNEVEN, *GROUPED, *DEPTHWISE)}
 
-# Depth and columns of the weights of BERT base and of LLaMA-7B.
+# (depth, columns) of the weights of BERT base and of LLaMA-7B.
 WEIGHTS = ((768, 768), (768, 3072), (3072, 768), (4096, 4096), (4096, 11008), (11008, 4096))
 ROWS = (1, 8, 16, 32, 128)
-# The same for products in bf16: numbers of rows, and sides of square ones.
+# Products in bf16: the numbers of rows that multiply each of WEIGHTS, and the sides of square products.
 HALF_ROWS, HALF_SIDES = (1, 16, 128), (512, 1024, 2048)
 # Rows, depth and columns of linear layers with a transposed weight, as PyTorch has them, whose columns are no multiple
 # of 32: classifiers of images, 196 patches and a class token, the vocabulary of GPT-2.
@@ -115,7 +116,7 @@ TOKENS = (512, 2048, 8192)
 
 
 def product(rows, depth, columns, constant_weight=True, dtype=TensorProto.FLOAT):
-    """A product of two matrices; operands and result have the type `dtype`."""
+    """Returns a function that makes the model of a product of two matrices; operands and result have the type `dtype`."""
     node = helper.make_node("MatMul", ["x", "w"], ["y"])
     shapes = {"x": (rows, depth), "w": (depth, columns), "y": (rows, columns)}
     x, w, y = (tensor(name, *shape, dtype=dtype) for name, shape in shapes.items())
@@ -159,7 +160,7 @@ def attention(tokens, causal):
 
 
 def attention_workload(tokens, causal):
-    """Attention, with two products and one exponential for each score as its limit; causal attention has half as many scores."""
+    """Attention. Its limit is the time of two products and of one exponential for each score; causal attention has half as many scores."""
     name, title = ("causal", "causal attention") if causal else ("attention", "attention")
     scores = HEADS * tokens**2 // (2 if causal else 1)
     work = {"flops": 4 * scores * HEAD_SIZE, "elementary": {"exp": scores}}

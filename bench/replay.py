@@ -16,7 +16,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[1]
 OWN = ROOT / "bench" / "replay" / "spaces"
 SHARED = ROOT.parent / "shared" / "data" / "replay"
 WORK = ROOT / "build" / "bench"
-FLEET = 2  # known winners among the first trials of a search, as many as in the service
+FLEET = 2  # number of known winners among the first trials of a search, as many as in the service
 
 
 def main():

@@ -41,7 +41,8 @@ BIN = pathlib.Path(os.environ.get("WARPLOOM_BIN_DIR", ROOT / "build" / "release"
 LIMIT = "limit"
 WARPLOOM = "warploom"
 WITH_LIBRARY = "with_library"
-# The requests to bench/machine_limit whose best rate is the limit: bf16 is multiplied in tile registers, by pairs, or as f32.
+# The requests to bench/machine_limit for each kind of arithmetic. The fastest of its requests is the limit: products of bf16 can use tile
+# registers, pairs, or f32.
 ARITHMETIC = {"fma": ["fma"], "bf16": ["fma", "bf16", "tiles"]}
 
 
@@ -85,7 +86,7 @@ class Limit:
 
 
 class Peer:
-    """Another framework, which runs in build/venv-peers."""
+    """A contender that is another framework, which runs in build/venv-peers."""
 
     def __init__(self, name, workload, options):
         self.title = peers.TITLES[name]
@@ -107,7 +108,7 @@ class Peer:
 
 
 class Warploom:
-    """The built programs: a workload is tuned once, then its bundle is run."""
+    """The contender Warploom: the built programs tune a workload once and then run its bundle."""
 
     title = "Warploom"
 
@@ -142,7 +143,7 @@ class Warploom:
 
 
 class Child:
-    """A process that answers each line that it gets with one line of JSON."""
+    """A child process that answers each line of input with one line of JSON."""
 
     def __init__(self, command, env=None):
         self.name = pathlib.Path(command[0]).name if len(command) < 4 else command[2]
@@ -211,7 +212,7 @@ def start_contenders(workload, options):
 
 
 def disagreement(running):
-    """The largest difference between two peers' outputs, relative to the size of the outputs."""
+    """Returns the largest difference between two peers' outputs, relative to the magnitude of the outputs."""
     samples = {name: c.sample for name, c in running.items() if isinstance(c, Peer)}
     if len(samples) < 2:
         return {}
@@ -221,8 +222,8 @@ def disagreement(running):
 
 
 def take_turns(running, options, argument):
-    """Samples of every contender by name, a list for each of the interleaved rounds: what its time(argument) gives. The
-    order of each round is drawn, so that no contender always follows the same one. Draws are the same in every run."""
+    """Returns the results of time(argument) of every contender, by name, with one entry for each of the interleaved rounds. The order of
+    each round is drawn, so that no contender always follows the same one. Draws are the same in every run."""
     collected = {name: [] for name in running}
     draw = random.Random(1)
     for _ in range(options.rounds):
@@ -313,7 +314,7 @@ def print_won(rows):
 
 
 def print_ratios(rows):
-    """Prints the ratio to the best of the other frameworks, for each part and as a geometric mean."""
+    """Prints the ratio of the best other framework's time to Warploom's, for each part and as a geometric mean."""
     ratios = []
     for row in rows:
         figures = {name: c["median_ns"] for name, c in row["contenders"].items()}
@@ -361,7 +362,7 @@ def main():
     options.only = [name for pattern in options.only or every for name in fnmatch.filter(known, pattern)]
     options.contenders = options.contenders or [WARPLOOM, *(peers.PEERS if options.peers else ())]
 
-    # For every process that is started: Warploom tunes for as many threads as there are cores.
+    # Confines all processes that are started to these cores, because Warploom tunes for as many threads as there are cores.
     os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[: options.threads])
     WORK.mkdir(parents=True, exist_ok=True)
     if not options.reuse:

@@ -1,6 +1,6 @@
 // The cost of the sandbox: batches of eight kernels, in turn with and without it, each compiled and measured as a
 // worker does it. Prints one line of JSON for each number of threads: the wall time of a batch (least and median), and
-// the median over batches of the fastest kernel's time in the sandbox over that without.
+// the ratio of the fastest kernel's time in the sandbox to that without (the median over batches).
 #include <algorithm>
 #include <chrono>
 #include <cstdio>

@@ -21,7 +21,7 @@ namespace wl {
 namespace {
 
 constexpr int64_t kFew = 100;
-constexpr size_t kPreludeBytes = 56'000, kSourceBytes = 3'500, kGraphBytes = 900;  // as records of CPU kernels have
+constexpr size_t kPreludeBytes = 56'000, kSourceBytes = 3'500, kGraphBytes = 900;  // sizes as in records of CPU kernels
 constexpr int kPreludes = 4, kWriters = 32;
 constexpr double kSeconds = 3;
 
@@ -87,7 +87,8 @@ absl::Status fill(const std::string& file, int64_t records) {
   return absl::OkStatus();
 }
 
-// Calls `read` with random numbers below `records` in `threads` threads for kSeconds. Returns calls per second.
+// Calls `read` with random record numbers below `records` from `threads` threads for kSeconds. Returns calls per
+// second.
 double rate(int threads, int64_t records, const std::function<void(int thread, int64_t number)>& read) {
   std::atomic<int64_t> calls = 0;
   std::vector<std::thread> running;
@@ -105,7 +106,8 @@ double rate(int threads, int64_t records, const std::function<void(int thread, i
   return static_cast<double>(calls) / kSeconds;
 }
 
-// Reads the bytes of a record by its key, without decoding them or checking the digest. texts: its sources too.
+// Reads the bytes of a record by its key, without decoding them or checking the digest. `texts`: reads the sources as
+// well.
 class Bare {
  public:
   Bare(const std::string& file, bool texts) {
@@ -138,7 +140,7 @@ class Bare {
   sqlite3_stmt* statement_ = nullptr;
 };
 
-// Measures reads per second of whole records and of manifests, by the store and by Bare.
+// Measures how many whole records and how many manifests the store and Bare read per second.
 void measure_reads(Store& store, const std::string& file, int64_t records, int threads) {
   std::atomic<int64_t> missed = 0;
   std::vector<std::unique_ptr<Bare>> whole, manifest;

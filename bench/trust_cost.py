@@ -80,7 +80,7 @@ class Fleet:
             child.wait()
 
     def job(self, model, trials):
-        """Seconds from the command to its bundle."""
+        """Returns the seconds from the start of `warploom tune` until its bundle is written."""
         options = ["--retune", "--seed", 0, "--trials", trials, "--out", "tuned", *self.server, *self.shown("client"), *self.signers]
         begun = time.monotonic()
         done = subprocess.run(self.program("warploom", "tune", model, *options), cwd=self.folder, capture_output=True, text=True)

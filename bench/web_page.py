@@ -78,7 +78,7 @@ class Fleet:
 
 
 def page_loads(scratch, fleet, loads, trials):
-    """Returns the milliseconds that loads took, by page, while searches run."""
+    """Returns for each page the milliseconds that its loads took while searches ran."""
     from browser import Browser
 
     over = threading.Event()

@@ -24,11 +24,11 @@ class Workload:
     name: str
     title: str
     build: object  # function without arguments that returns the onnx.ModelProto to tune
-    limit: str  # what bounds the workload: "copy", "read" (if little is written), "fma" or "bf16" (multiply-adds of either)
-    elementary: dict = dataclasses.field(default_factory=dict)  # numbers of "exp" or "erf", which are the limit where
-                                                                # they are slower
-    flops: int = 0  # a multiply and an add count as two; contractions only
-    build_peer: object = None  # () -> onnx.ModelProto in the form that suits ONNX runtimes best, if it is another one
+    limit: str  # what bounds the workload: "copy", "read" (if little is written), or multiply-adds of f32 ("fma") or bf16
+    elementary: dict = dataclasses.field(default_factory=dict)  # numbers of calls of "exp" or "erf", by name; these are the limit where
+                                                                # they take longer
+    flops: int = 0  # number of multiplications and additions (each counts as one); contractions only
+    build_peer: object = None  # () -> onnx.ModelProto in the form that suits ONNX runtimes best, if that differs from build()
 
     def model(self, peer=False):
         return self.build_peer() if peer and self.build_peer else self.build()
@@ -73,7 +73,7 @@ def residual_layer_norm(rows, columns):
 
 
 def added_bias_gelu(x):
-    """Nodes and constants of y = GELU(x + bias) by erf, as exporters write it."""
+    """Returns the nodes and constants of y = GELU(x + bias) by erf, as exporters write them."""
     nodes = [
         helper.make_node("Add", [x, "bias"], ["a"]),
         helper.make_node("Div", ["a", "sqrt2"], ["b"]),
@@ -166,7 +166,7 @@ def dtypes(values):
 
 
 def moved_bytes(made):
-    """Bytes of every input and output of a model, each once."""
+    """Returns the bytes of all inputs and outputs of a model, each counted once."""
     values = [*made.graph.input, *made.graph.output]
     sizes, kinds = shapes(values), dtypes(values)
     return sum(kinds[name].itemsize * math.prod(shape) for name, shape in sizes.items())
@@ -178,8 +178,8 @@ def weight_names(made):
 
 
 def make_inputs(made, seed=7):
-    """Returns normal data for every input, by name; weights are distributed as the file's statistics say, and
-    integers are below 1000. The same in every process."""
+    """Returns normally distributed data for every input, by name; weights are distributed as the file's statistics say, and integers are
+    below 1000. Every process gets the same data."""
     stats = json.loads({e.key: e.value for e in made.metadata_props}.get("warploom.weight_stats", "{}"))
     inputs, kinds = {}, dtypes(made.graph.input)
     for position, (name, shape) in enumerate(shapes(made.graph.input).items()):

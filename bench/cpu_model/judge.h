@@ -40,7 +40,7 @@ struct Score {
   double top1 = 0, top5percent = 0;
   double rank_correlation = 0;
 };
-// Collects the scores of several rankings over shapes.
+// Collects the scores of several rankings on several shapes.
 class ScoreSummary {
  public:
   explicit ScoreSummary(size_t rankings) : logs_(rankings), worst_(rankings, Score{1, 1, 1}) {}
@@ -53,9 +53,10 @@ class ScoreSummary {
   std::vector<Score> logs_, worst_;
   double shapes_ = 0;
 };
-// Returns the score of a ranking. `predicted` has a value for each schedule of the shape; less means faster.
+// Returns the score of a ranking. `predicted` has a value for each schedule of the shape; a smaller value means a
+// faster schedule.
 Score score_of(const JudgedShape& shape, const std::vector<double>& predicted);
-std::vector<double> polydl_order(const JudgedShape& shape);  // returns each schedule's place in PolyDL's order
+std::vector<double> polydl_order(const JudgedShape& shape);  // returns each schedule's place by PolyDL's model
 Score score_of_random(const JudgedShape& shape);             // returns the expected score of a random order
 
 // Returns a table in Markdown: a row for each ranked shape, one for the means and one for the worst scores.

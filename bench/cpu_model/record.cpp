@@ -23,11 +23,13 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr uint64_t kDraw = 20260101;         // seed of the uniform draw
-constexpr int64_t kSampleNs = 300'000;       // a sample of a shorter kernel is the mean of calls that take this long
-constexpr int64_t kWarmBelowNs = 4'000'000;  // shorter kernels are run once before each sample
+constexpr uint64_t kDraw = 20260101;         // seed of the random draw of schedules
+constexpr int64_t kSampleNs = 300'000;       // least duration of a sample, for which short kernels are called several
+                                             // times
+constexpr int64_t kWarmBelowNs = 4'000'000;  // a kernel with a shorter time is called once before each sample, untimed
 
-// CPU time of this thread in ns. Other load on the machine affects it only through shared caches and memory.
+// Returns the CPU time of this thread in ns. Other load on the machine affects it only through shared caches and
+// memory.
 int64_t thread_ns() {
   timespec now = {};
   clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
@@ -53,7 +55,7 @@ absl::StatusOr<OpenShape> open_shape(const CpuShape& shape, Machine machine) {
   OpenShape open;
   open.shape = shape;
   open.machine = machine;
-  open.machine.threads = 1;  // with more threads, other load on the machine delays one that the others wait for
+  open.machine.threads = 1;  // with several threads, all would wait for one that other load on the machine delays
   WL_ASSIGN_OR_RETURN(open.graph, parse(shape.graph));
   WL_ASSIGN_OR_RETURN(open.domain, analyze(open.graph, open.machine));
   WL_ASSIGN_OR_RETURN(open.space, space_of(open.graph, open.domain, open.machine));
@@ -68,7 +70,8 @@ std::vector<Point> recorded_points(const OpenShape& open) {
   open.space.enumerate([&](const Point& point) {
     const Schedule s = open.space.schedule(point);
     if (shape.height > 0) {
-      // For each compiler: the first schedule that cuts the shape's 2 * height rows into two tiles of `height` rows.
+      // Keeps for each compiler the first schedule that cuts the shape's 2 * height rows into two tiles of `height`
+      // rows.
       const bool fits = s[kNv] == shape.vectors && s[kMr] >= shape.height && s[kKc] == 0 && s[kNc] == 0 &&
                         s[kPackA] == 0 && s[kPackB] == 0 && s[kRowTilesOutermost] == 1;
       const bool taken = std::any_of(points.begin(), points.end(), [&](const Point& other) {
@@ -159,7 +162,7 @@ absl::Status time_shape(const CpuShape& shape, const std::string& folder, int ro
   }
   std::vector<std::vector<int64_t>> samples(launches.size());
   std::vector<int64_t> calls(launches.size(), 1);
-  for (int round = -1; round < rounds; ++round)  // round -1 warms up and finds the number of calls for a sample
+  for (int round = -1; round < rounds; ++round)  // round -1 warms up and determines how many calls make a sample
     for (size_t k = 0; k < launches.size(); ++k) {
       const size_t i = round % 2 == 0 ? k : launches.size() - 1 - k;
       if (round < 0) {

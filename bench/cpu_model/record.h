@@ -34,12 +34,12 @@ struct RecordedShape {
 };
 struct CpuRecording {
   std::string device;  // fingerprint of the device
-  Machine machine;     // target and caches; the target is null if it is unknown here
+  Machine machine;     // target and caches; the target is null if this program does not know it
   std::vector<RecordedShape> shapes;
 };
 
-// Compiles the recorded schedules of shapes and writes FOLDER/NAME.json for each shape, which lists the objects.
-// Several shapes share runs of the compiler.
+// Compiles the recorded schedules of shapes and writes FOLDER/NAME.json for each shape, which lists the objects. One
+// call of the compiler can compile schedules of several shapes.
 absl::Status compile_shapes(const std::vector<CpuShape>& shapes, const std::string& folder);
 // Times the objects of compile_shapes() in rounds over all schedules, every other round in reverse order. Writes
 // FOLDER/NAME.samples, in ns.

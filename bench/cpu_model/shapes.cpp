@@ -73,9 +73,9 @@ CpuShape linear(std::string name, int64_t panel, int64_t m, int64_t n, int64_t k
   return {std::move(name), text.finish(text.add(cat("reshape %", c), type), type, tail, cat(n), 1)};
 }
 
-// A convolution with `window` x `window` taps, padded so that stride 1 keeps the size of the image. panel: filters in a
-// panel of the weights, or 0 for weights in their own order. last: channels are innermost, as the cover channels-last
-// stores images.
+// A convolution with `window` x `window` taps, padded so that stride 1 keeps the size of the image. `panel`: number of
+// filters in each panel of the weights, or 0 for weights in their own order. `last`: channels are innermost, as the
+// cover channels-last stores images.
 CpuShape conv(std::string name, int64_t from, int64_t to, int64_t size, int64_t window, int64_t stride = 1,
               int64_t dilation = 1, int64_t panel = 0, bool last = false) {
   Text text;
@@ -108,8 +108,8 @@ CpuShape conv(std::string name, int64_t from, int64_t to, int64_t size, int64_t 
   return {std::move(name), text.finish(result, type, kBiasRelu, cat(to), last ? 2 : 0)};
 }
 
-// Shapes with weights in panels. Their spaces also have turned tiles: the micro-kernel loads vectors of filters and
-// broadcasts pixels.
+// Convolutions with weights in panels. Their spaces also have transposed tiles, in which the micro-kernel loads vectors
+// of filters and broadcasts pixels.
 std::vector<CpuShape> shapes_of_weights(int64_t panel) {
   const auto in_panels = [panel](std::string name, int64_t from, int64_t to, int64_t size, int64_t window,
                                  int64_t stride = 1) {
@@ -161,7 +161,7 @@ std::vector<CpuShape> micro_kernels(const Target& target) {
   constexpr int64_t kDepth = 160;
   std::vector<CpuShape> out;
   for (int vectors = 1; vectors <= 4; ++vectors) {
-    // Beside the sums, registers hold the vectors of one row of the right operand and one element of the left.
+    // Besides the accumulators, registers hold the vectors of one row of the right operand and one element of the left.
     const int most = std::min(14, (target.vector_registers - 1 - vectors) / vectors);
     for (int height = 1; height <= most; ++height) {
       CpuShape shape =

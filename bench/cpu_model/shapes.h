@@ -16,14 +16,14 @@ struct CpuShape {
   int points = 0;     // number of schedules that are recorded of this shape
   // Micro-kernels only: every schedule has this height and width. 0: schedules are drawn from the whole space.
   int height = 0, vectors = 0;
-  bool seeds = false;    // the space's own seeds and those of the cost model come first, then the draw
-  size_t pipelined = 0;  // if not 0: the schedules are pipelined_points(), this many of each kind
+  bool seeds = false;    // whether the seeds of the space and of the cost model are recorded before drawn schedules
+  size_t pipelined = 0;  // if not 0: the schedules are pipelined_points(), with this many of each kind
 };
 
 // Contractions whose operands fit in the first-level cache, one for each micro-kernel that the target's registers hold.
 std::vector<CpuShape> micro_kernels(const Target& target);
 std::vector<CpuShape> calibration_shapes();
-// The weights of some of them are in panels of the target's first panel width.
+// Returns the shapes to rank. Some have weights in panels of the target's first panel width.
 std::vector<CpuShape> ranked_shapes(const Target& target);
 
 }  // namespace wl

@@ -18,14 +18,14 @@ namespace wl {
 // The options of `device_check plan`.
 struct Wishes {
   bool quick = false;              // small workloads
-  int candidates = 12;             // at most, for each workload, beside the plans below
-  std::vector<std::string> only;   // workloads whose name has one of these words; empty: all
-  std::vector<std::string> plans;  // lines "WORD PLAN": a plan for the workloads whose name has the word
-  // The first seed and the number of random graphs whose groups are workloads too.
+  int candidates = 12;             // largest number for each workload, besides `plans`
+  std::vector<std::string> only;   // only workloads whose name contains one of these words; empty: all
+  std::vector<std::string> plans;  // lines "WORD PLAN": a plan for the workloads whose name contains WORD
+  // The first seed and the number of random graphs whose groups become workloads.
   std::pair<uint64_t, uint64_t> random = {};
 };
 
-// Returns whether a name contains one of the words.
+// Returns whether `name` contains one of the words.
 bool has_one_of(const std::string& name, const std::vector<std::string>& words);
 
 // Returns the candidates of a workload: the plans that were asked for; default schedules; then the first proposals of

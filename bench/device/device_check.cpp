@@ -57,7 +57,7 @@ absl::Status plan_one(Batch batch, const MeasureOptions& options, const std::str
   batch.recipe.interleave = true;
   batch.recipe.cold = true;
   batch.recipe.min_repeats = 10;
-  batch.keep_objects = true;  // an object is kept only if it holds one kernel
+  batch.keep_objects = true;  // with this flag, each kernel has an object of its own
   WL_ASSIGN_OR_RETURN(const std::vector<Compiled> compiled, compile_batch(batch, options, folder, [](int) {}));
   std::vector<Candidate> kept;
   std::string facts;
@@ -68,7 +68,8 @@ absl::Status plan_one(Batch batch, const MeasureOptions& options, const std::str
     std::filesystem::copy_file(compiled[i].object, object, std::filesystem::copy_options::overwrite_existing, error);
     append(&facts, code_text(compiled[i].code), "\n");
     batch.candidates[i].trial = static_cast<int64_t>(kept.size());
-    // The other machine needs only the compiled code. A prelude would add 50 kilobytes to every candidate.
+    // The source is not needed any more: the machine with the GPU gets the compiled code. A prelude would add 50
+    // kilobytes to every candidate.
     batch.candidates[i].source.prelude.clear();
     kept.push_back(batch.candidates[i]);
   }
@@ -173,7 +174,7 @@ Json summary(const Batch& batch, const Measured& measured, int64_t bytes) {
   Json failed = Json::array(), trials = Json::array();
   for (const Trial& trial : measured.trials) {
     ++outcomes[kOutcomeNames[static_cast<int>(trial.outcome)]];
-    if (trial.outcome == Outcome::kRejected) continue;  // a library has fewer algorithms than candidates
+    if (trial.outcome == Outcome::kRejected) continue;  // the library has fewer algorithms than were proposed
     if (trial.outcome != Outcome::kCorrect) {
       failed.push_back({{"plan", trial.plan}, {"message", trial.message}});
       continue;
@@ -282,7 +283,7 @@ int run(const std::string& folder, const std::string& runner, const std::string&
     result["status"] = "not finished";
     write_file(path, result.dump(1) + "\n");
   }
-  // The copy is measured before and after, and the better result counts.
+  // The copy kernel is measured before and after the workloads, and the better result counts.
   if (status.ok()) status = measure_copy();
   result["copy_gb_per_s"] = copy_rate;
   for (Json& row : result["workloads"])

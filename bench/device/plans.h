@@ -1,4 +1,4 @@
-// The workloads of the device check as graph text: groups that memory bounds, and products.
+// The workloads of the device check as graph text: memory-bound groups, and products.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@ struct DeviceWorkload {
   std::string name;  // name of the workload, e.g. "softmax_f32_4096"
   std::string op, dtype;
   std::vector<int64_t> shape;  // rows and columns; for products the extents that tools/torch_peers.py reads
-  double operations = 0;       // additions and multiplications of a product; 0: memory bounds the workload
+  double operations = 0;       // number of additions and multiplications of a product; 0 for memory-bound workloads
   std::string graph;
 };
 

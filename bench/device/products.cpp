@@ -25,7 +25,7 @@ DeviceWorkload workload(const std::string& op, const std::string& dtype, std::ve
   return out;
 }
 
-// A product of matrices. transposed: the right operand is [n, k]. tf32: factors of f32 may be rounded to tf32.
+// A product of matrices. `transposed`: the right operand is [n, k]. `tf32`: factors of f32 may be rounded to tf32.
 DeviceWorkload gemm(const std::string& dtype, int64_t m, int64_t n, int64_t k, bool transposed, bool tf32 = false) {
   Text t(m, n, dtype);
   const int a = t.stored("a", list({m, k})), b = t.stored("b", transposed ? list({n, k}) : list({k, n}));

@@ -35,11 +35,11 @@ class Text {
   }
   int constant(double value) { return add(cat("constant ", absl::StrFormat("%.9g", value)), cat("f32", full_)); }
   int of_rows(const std::string& op, int a, int b) { return add(cat(op, " %", a, " %", b), cat("f32[", rows_, "]")); }
-  // Broadcasts a value with one element per row over the columns.
+  // Adds a broadcast over the columns, of a value with one element per row.
   int spread(int a) { return add(cat("broadcast %", a, " dims=[0]"), cat("f32", full_)); }
-  // Broadcasts a value with one element per column over the rows.
+  // Adds a broadcast over the rows, of a value with one element per column.
   int columns(int a) { return add(cat("broadcast %", a, " dims=[1]"), cat("f32", full_)); }
-  // x Phi(x), by erf.
+  // Adds GELU(x) = x Phi(x), by erf.
   int gelu(int x) {
     const int e = full("erf", full("mul", x, constant(0.70710678)));
     return full("mul", full("mul", x, constant(0.5)), full("add", e, constant(1)));

@@ -71,7 +71,7 @@ class BareReader {
     sqlite3_reset(statement_);
     return bytes;
   }
-  // Makes the file with `rows` rows. `row` returns the key and the bytes of a row.
+  // Makes a database with `rows` rows. `row` returns the key and the bytes of a row.
   static void fill(const std::string& file, int64_t rows,
                    const std::function<std::pair<std::string, std::string>(int64_t)>& row) {
     sqlite3* connection = nullptr;
@@ -133,7 +133,8 @@ struct BareServer {
 class Client {
  public:
   explicit Client(int port) : stub_(connect(port)) {}
-  // Calls by TLS, with a certificate or a token. Channels with credentials of their own share no connection.
+  // Connects by TLS, with a certificate or a token. gRPC shares no connection between channels whose credentials are
+  // separate objects.
   Client(const std::string& address, const DialOptions& how) : stub_(dial(address, how).value()) {}
   size_t get(const std::string& request) {
     const grpc::Slice slice(request);

@@ -30,7 +30,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr int kRounds = 5;
-constexpr size_t kPreludeBytes = 56'000, kSourceBytes = 6'000;  // as records of CPU kernels have
+constexpr size_t kPreludeBytes = 56'000, kSourceBytes = 6'000;  // sizes as in records of CPU kernels
 constexpr double kResultsPerSecond = 2'000;
 
 std::string key_of(int64_t i) {
@@ -85,12 +85,12 @@ std::string manifest_of(const KernelRecord& record) {
   return message.SerializeAsString();
 }
 
-using Fetcher = std::function<void(uint64_t i)>;  // fetches the i-th record; used by one thread
-using MakeFetcher = std::function<Fetcher()>;     // makes the fetcher of the calling thread
+using Fetcher = std::function<void(uint64_t i)>;  // fetches the i-th record; one thread uses a Fetcher
+using MakeFetcher = std::function<Fetcher()>;     // makes a Fetcher for the calling thread
 struct Contender {
   std::string name;
   MakeFetcher make;
-  std::map<int, std::vector<double>> rates = {};  // number of threads -> calls per second in each round
+  std::map<int, std::vector<double>> rates = {};  // calls per second in each round, by number of threads
   double rate(int threads) {
     std::vector<double>& all = rates[threads];
     std::sort(all.begin(), all.end());
@@ -98,7 +98,7 @@ struct Contender {
   }
 };
 
-// Returns calls per second. The time begins when every thread has made one call.
+// Returns the calls per second, timed from when every thread has made one call.
 double rate_of(const MakeFetcher& make, int threads, double seconds) {
   std::atomic<bool> stop = false;
   std::atomic<int64_t> calls = 0;
@@ -171,7 +171,7 @@ class Reporting {
     for (int i = 0; i < 8; ++i) workers_.emplace_back(coordinator.in_process_channel(), cat("w", i), hooks());
   }
   int64_t results() const { return results_; }
-  // Waits until results arrive at 90 % of the allowed rate, or half of all results have arrived.
+  // Waits until results arrive at 90 % of the allowed rate, or until half of all results have arrived.
   void wait_until_steady() const {
     int64_t before = 0;
     do {
@@ -182,7 +182,7 @@ class Reporting {
 
  private:
   static constexpr int64_t kJobs = 64, kTrials = 1'000;
-  // Limits the rate: every batch waits until its time comes. Time that was lost is not made up for.
+  // Limits the rate: every batch waits for its time slot. Slots that pass unused are not made up for.
   Hooks hooks() {
     return {.before = [this](const Batch& batch) {
       const auto count = static_cast<int64_t>(batch.candidates.size());
@@ -203,7 +203,7 @@ class Reporting {
   std::list<FakeWorker> workers_;
 };
 
-// A coordinator over a store. reply_bytes: size of its cache of replies; 0: it has none.
+// A coordinator over a store. `reply_bytes`: size of the coordinator's cache of replies; 0: no cache.
 struct Served {
   Served(const std::string& file, int64_t reply_bytes, const TlsFiles& tls = {}, const std::string& callers = "",
          const std::string& http = "") {
@@ -236,8 +236,8 @@ MakeFetcher fetcher(int64_t records, bool manifest_only, const Whom&... whom) {
   };
 }
 
-// Makes the certificate and key NAME.pem and NAME.key by openssl. The certificate of `other` is its CA: coordinator and
-// client trust each other's self-signed certificate.
+// Makes the certificate and key NAME.pem and NAME.key by openssl. The certificate of `other` becomes the CA that `name`
+// trusts, so that coordinator and client trust each other's self-signed certificates.
 TlsFiles make_certificate(const Scratch& scratch, const std::string& name, const std::string& other,
                           const char* names) {
   const std::string command = cat(

@@ -13,7 +13,7 @@ struct AlcopProduct {
   const char* name;
   int batch, rows, columns, depth;
 
-  // Returns the text of its graph. Operands and result have the dtype, for example "f16".
+  // Returns the text of the product's graph. Operands and result have the type `dtype`, for example "f16".
   std::string graph(const char* dtype) const {
     const auto matrix = [&](int m, int n) { return cat(dtype, "[", batch, ",", m, ",", n, "]"); };
     return cat("graph {\n  %0 = input \"a\" : ", matrix(rows, depth),
@@ -39,7 +39,7 @@ constexpr AlcopProduct kAlcopProducts[] = {
 };
 
 // The paper's speed-ups over TVM without pipelining, on an A100: geometric means with two buffers, with more stages in
-// shared memory, and with stages in registers too; and those of the best and the worst product with all of these.
+// shared memory, and with stages in registers as well; and those of the best and the worst product with all of these.
 constexpr double kAlcopBuffers = 1.01, kAlcopStages = 1.13, kAlcopRegisters = 1.23, kAlcopBest = 1.73,
                  kAlcopWorst = 0.95;
 

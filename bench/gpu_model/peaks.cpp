@@ -42,7 +42,7 @@ const Product kProducts[] = {
 // Removes choices that the model does not distinguish, and those that it never finds best: lanes without matrix
 // instructions, narrow tiles, and many blocks on a multiprocessor.
 void cut(Space& space) {
-  space.matters = nullptr;  // this function refers to the values that are removed below
+  space.matters = nullptr;  // space.matters refers to the values that are removed below
   for (Axis& axis : space.axes) {
     const Choice choice = *axis.choice;
     if (choice == kVector || choice == kUnrollK) axis.values.resize(1);
@@ -73,7 +73,8 @@ std::string row(const Machine& machine, const Product& product) {
     best_point = point;
     return true;
   });
-  // Multiply-adds per ns: one of f32 for each issue slot, times the rate of the target's fastest instruction for bf16.
+  // The peak in multiply-adds per ns: the f32 multiply-adds per ns (one for each issue slot) times the relative rate of
+  // the target's fastest bf16 instruction.
   const double peak = rates_of(machine).slots_per_ns * machine.target->arithmetic.matrices(DType::bf16, DType::bf16);
   const int64_t rows = rows_of_tile(best), columns = columns_of_tile(best);
   const double computed = static_cast<double>(extents.loops.tiles(best) * rows * columns) * extents.depth;

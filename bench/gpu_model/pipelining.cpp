@@ -1,6 +1,7 @@
 // The speed-up by pipelining that the latency model (compiler/model/pipeline.h) expects: the best modelled time of
-// every product of G. Huang et al., "ALCOP" (MLSys 2023), without it, with two buffers, with more stages in shared
-// memory, and with stages in registers too, as tables and bars in Markdown beside the paper's means. Nothing is run.
+// every product of G. Huang et al., "ALCOP" (MLSys 2023), without pipelining, with two buffers, with more stages in
+// shared memory, and with stages in registers as well, as tables and bars in Markdown beside the paper's means. Nothing
+// is run.
 //
 //   pipelining [TARGET]    cuda:sm_80 by default, as in the paper; products are of f16
 #include <algorithm>
@@ -18,8 +19,8 @@
 namespace wl {
 namespace {
 
-// A kind of schedule: the largest values of three choices. Each kind includes those before it. `paper`: the speed-up
-// that the paper measured.
+// A kind of schedule, given by the largest values that three choices may have. Each kind includes those before it.
+// `paper`: the speed-up that the paper measured.
 struct Kind {
   const char* name;
   int64_t stages, async, registers;

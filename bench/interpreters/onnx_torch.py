@@ -203,7 +203,7 @@ def reduce_sum(a, x, axes=None):
 
 
 class OnnxModule(torch.nn.Module):
-    """`weights`: arrays by name, for graph inputs that are weights. Initializers are constants."""
+    """`weights`: arrays by name, for graph inputs that are weights. Initializers become constants of the module."""
 
     def __init__(self, model, weights):
         super().__init__()

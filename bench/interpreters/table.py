@@ -5,11 +5,11 @@ class Table:
     def __init__(self, framework):
         self.framework = framework
         self.calls = {"Identity": lambda attributes, x: x}
-        # Ops whose constants after the first input are shapes, axes and indices: they become numbers of the program.
+        # Names of ops whose constants after the first input are shapes, axes or indices, which become plain numbers of the traced program.
         self.shaped = set()
 
     def op(self, name, shaped=False):
-        """A decorator that adds the function of an op."""
+        """Returns a decorator that registers a function for the op `name`."""
 
         def register(function):
             self.calls[name] = function
@@ -20,7 +20,7 @@ class Table:
         return register
 
     def simple(self, functions):
-        """Adds functions by name of the op that take only the inputs."""
+        """Registers functions that take only the node's inputs, by the name of their op."""
         for name, function in functions.items():
             self.calls[name] = lambda attributes, *inputs, function=function: function(*inputs)
 

@@ -22,7 +22,7 @@
 namespace wl {
 namespace {
 
-// CPU time of this process in seconds, in which other load on the machine does not count.
+// Returns the CPU time of this process in seconds, which other load on the machine hardly affects.
 double now_s() {
   return static_cast<double>(std::clock()) / CLOCKS_PER_SEC;
 }

@@ -32,9 +32,9 @@ namespace wl {
 namespace {
 
 using Json = nlohmann::json;
-constexpr size_t kTogether = 48;  // points that are timed in turns, sample by sample
-constexpr size_t kCompiled = 32;  // points that are compiled before the elapsed time is checked again
-constexpr int kSamples = 3;       // of a point in one pass
+constexpr size_t kTogether = 48;  // number of points that are timed together, in interleaved samples
+constexpr size_t kCompiled = 32;  // number of points that are compiled before the elapsed time is checked again
+constexpr int kSamples = 3;       // number of samples of a point in one pass
 
 absl::StatusOr<Json> read_json(const std::string& path) {
   std::ifstream file(path);
@@ -52,8 +52,7 @@ absl::Status write_text(const std::string& path, const std::string& text) {
   return absl::OkStatus();
 }
 
-// Applies the "only" of a row, as {"only": {"tasks_per_thread": [1], "compiler": ["gcc"]}}, which keeps these values of
-// axes.
+// Applies the field "only" of a kernel's row: {"only": {"tasks_per_thread": [1]}} keeps just this value of that axis.
 absl::Status restrict_axes(const Json& only, Space& space) {
   for (const auto& [name, values] : only.items()) {
     const auto axis =
@@ -77,7 +76,7 @@ Json axes_json(const Space& space) {
   return axes;
 }
 
-// Returns the contents of FOLDER/index.json before anything is compiled: every legal point without an outcome.
+// Returns the contents of FOLDER/index.json before anything is compiled: all legal points, none with an outcome yet.
 absl::StatusOr<Json> new_index(const Json& row) {
   std::string text = "graph {\n";
   for (const Json& line : row["graph"]) append(&text, "  ", line.get<std::string>(), "\n");

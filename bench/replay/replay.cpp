@@ -96,7 +96,7 @@ Curve replay_once(const Recording& recording, const Strategy& strategy, const Op
     std::vector<Point> points = strategy.propose(recording.space, trials, n, seed);
     if (points.empty()) break;
     if (trials.empty()) {
-      // As in the service's first round: the default schedule, then winners of other tables, then new points.
+      // The first proposals are as in the service's first round: default schedule, winners of other tables, new points.
       const auto known = [&](const Point& p) { return std::find(fleet.begin(), fleet.end(), p) != fleet.end(); };
       const auto rest = points.begin() + (recording.space.seeds.empty() ? 0 : 1);
       points.erase(std::remove_if(rest, points.end(), known), points.end());
@@ -123,7 +123,7 @@ Curve replay_once(const Recording& recording, const Strategy& strategy, const Op
 
 struct Row {
   std::string strategy;
-  std::vector<double> fraction, spread;  // by budget: geometric mean over seeds; 10th percentile of seeds
+  std::vector<double> fraction, spread;  // for each budget: geometric mean and 10th percentile over seeds
   double score = 0, seconds = 0;
 };
 

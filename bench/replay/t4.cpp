@@ -13,14 +13,14 @@ namespace {
 
 using Json = nlohmann::json;
 
-// Failure classes of T4, indexed by Outcome.
+// T4's names of failure classes, indexed by Outcome.
 constexpr const char* kInvalidity[] = {"correct", "compile", "correctness", "timeout", "runtime", "constraints"};
 
 std::string text_of(const Json& value) {
   return value.is_string() ? value.get<std::string>() : value.dump();
 }
 
-// Orders the values of an axis: numbers by size, then text.
+// Orders the values of an axis: numbers first, by size, then texts.
 bool before(const Json& a, const Json& b) {
   if (a.is_number() && b.is_number()) return a.get<double>() < b.get<double>();
   if (a.is_number() != b.is_number()) return a.is_number();
@@ -35,7 +35,8 @@ double ns_per_unit(const Json& metadata) {
                                                                  : 1e9;
 }
 
-// The axes, as the file declares them or as its results have them, and for each axis the place of every value's text.
+// The names of a file's axes, and for each axis the position of each value by its text. They come from the file's
+// declaration if there is one, else from its results.
 struct Names {
   std::vector<std::string> axes;
   std::vector<std::map<std::string, int>> values;
@@ -53,7 +54,8 @@ Names name_axes(const Json& file, Space& space) {
   if (own.contains("axes")) {
     for (const Json& axis : own["axes"]) {
       const std::string name = axis["name"];
-      const std::optional<Choice> choice = choice_named(name);  // none: an axis of a part, or of a plan of version 1
+      const std::optional<Choice> choice = choice_named(name);  // has no value for an axis of one part of a packed
+                                                                // group, or of a plan of version 1
       Axis out = choice ? Axis(*choice, {}) : Axis(name, {});
       std::map<std::string, int> places;
       for (const Json& value : axis["values"]) {

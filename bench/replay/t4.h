@@ -12,11 +12,11 @@
 
 namespace wl {
 
-// A recorded space. Its legal points are the recorded ones.
+// A recorded space, in which exactly the recorded points are legal.
 struct Recording {
   struct Result {
     bool correct = false;
-    double ns = 0;                   // the least sample, by which points are compared
+    double ns = 0;                   // least of samples_ns, by which points are compared
     std::vector<double> samples_ns;  // raw
     double cost_s = 0;               // seconds that compiling the point and its samples took
   };
@@ -28,11 +28,11 @@ struct Recording {
   nlohmann::json warploom;  // metadata under "warploom"; only in tables recorded by Warploom
 };
 
-// Read a T4 file, or its text. InvalidArgument: it is not T4, or has no correct point.
+// Read a T4 file, or its text. InvalidArgument: the text is not T4, or has no correct point.
 absl::StatusOr<std::unique_ptr<Recording>> read_t4(const std::string& path);
 absl::StatusOr<std::unique_ptr<Recording>> parse_t4(const std::string& name, const std::string& text);
 
-// Reads the device as `record_space` writes it. A space depends on it.
+// Reads a device in the form that `record_space` writes, since a space depends on its device.
 Device device_of(const nlohmann::json& device);
 // Returns the machine on which a table was recorded. InvalidArgument: Warploom did not record the table.
 absl::StatusOr<Machine> recorded_machine(const Recording& recording);

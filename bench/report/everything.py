@@ -28,8 +28,8 @@ SUITES = {
     "models": ("Whole models in ONNX", ["models.py", "--peers", *PEERS], "venv"),
     "torch": ("Models of PyTorch, compiled in place", ["torch_backend/compare.py"], "venv-peers"),
 }
-ROW, LEFT, WIDTH, TOP = 18, 330, 960, 40  # of the picture, in pixels
-FROM, TO = 0.25, 8.0  # ratios that it shows
+ROW, LEFT, WIDTH, TOP = 18, 330, 960, 40  # sizes in the picture, in pixels
+FROM, TO = 0.25, 8.0  # range of the picture's axis of ratios
 
 
 def suite_of(file, results):
@@ -50,7 +50,8 @@ def times_of(contenders, least):
 
 
 def over_best(times, which):
-    """The best other contender's time over Warploom's; None if Warploom or all others were not measured. `which`: 0 medians, 1 least samples."""
+    """Returns the ratio of the best other contender's time to Warploom's; None if Warploom or all others were not measured. `which`: 0 for
+    medians, 1 for least samples."""
     others = [time[which] for name, time in times.items() if name != OURS]
     return min(others) / times[OURS][which] if others and OURS in times else None
 
@@ -95,13 +96,14 @@ def report(suites, about):
 
 
 def across(ratio):
-    """The x coordinate of a ratio in pixels, on a logarithmic axis from FROM to TO."""
+    """Returns the x coordinate of a ratio in pixels, on a logarithmic axis from FROM to TO."""
     part = math.log(min(max(ratio, FROM), TO) / FROM) / math.log(TO / FROM)
     return LEFT + part * (WIDTH - LEFT - 60)
 
 
 def picture(suites):
-    """Returns an SVG with bars of the best other contender's time over Warploom's, by medians, with a tick for least samples."""
+    """Returns an SVG: for each row, a bar for the ratio of the best other contender's median to Warploom's, with a tick for least
+    samples."""
     out, y = [], TOP
     for suite, rows in suites.items():
         out.append(f'<text class="title" x="10" y="{y}">{escape(SUITES[suite][0])}</text>')
@@ -147,7 +149,7 @@ def measure(options):
         command = [ROOT / "build" / environment / "bin/python", ROOT / "bench" / script, *arguments, "--out", results]
         command += ["--only", *options.only] if options.only else []
         command += ["--trials", options.trials, "--rounds", options.rounds, "--threads", options.threads]
-        # A suite that fails in part has written what it measured.
+        # A suite that fails in part has still written what it measured, and the report has that.
         if subprocess.run(list(map(str, command)), check=False).returncode != 0:
             print(f"{title}: failed in part; see above", file=sys.stderr)
     return sorted(set(results.rglob("*.json")) - before)

@@ -42,7 +42,7 @@ using Clock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
 
 constexpr int kClients = 8, kWorkers = 4, kPlanners = 10, kGiants = 3, kIdle = 600;
-constexpr int64_t kLarge = 9'900, kGiant = 99'000;  // ops of a graph
+constexpr int64_t kLarge = 9'900, kGiant = 99'000;  // numbers of ops of the submitted graphs
 
 std::shared_ptr<grpc::Channel> channel_to(const std::string& address, const std::string& token_file) {
   DialOptions how;
@@ -65,7 +65,7 @@ void limit(grpc::ClientContext* context, milliseconds most) {
   context->set_deadline(std::chrono::system_clock::now() + most);
 }
 
-// Counts events by name. May be used by any thread.
+// Counts events by name. Threads may share an object.
 class Counts {
  public:
   void add(const std::string& name) {
@@ -90,7 +90,7 @@ class Counts {
 void honest(const std::string& address, const std::string& token, Clock::time_point end,
             const std::vector<std::string>& keys, bool only_fetch) {
   std::mutex mutex;
-  std::map<std::string, std::vector<double>> ms;  // by kind of call
+  std::map<std::string, std::vector<double>> ms;  // latencies by kind of call
   Counts counts;
   std::vector<std::jthread> clients;
   for (int c = 0; c < kClients; ++c) {
@@ -99,7 +99,7 @@ void honest(const std::string& address, const std::string& token, Clock::time_po
       const auto kernels = v1::KernelStore::NewStub(channel);
       const auto tuning = v1::TuningService::NewStub(channel);
       std::map<std::string, std::vector<double>> own;
-      // A call is due 5 ms after the last one ended, or at once with only_fetch. Its latency is counted from then.
+      // A call is due 5 ms after the last one ended; with only_fetch, at once. Latency is counted from the due time.
       for (int64_t i = 0; Clock::now() < end; ++i) {
         const auto due = Clock::now() + milliseconds(only_fetch ? 0 : 5);
         const bool fetches = only_fetch || i % 20 != 0;

@@ -19,11 +19,11 @@ import sys
 import time
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
-sys.path.append(str(ROOT / "bench"))  # last, since `import models` means the models.py beside this file and not bench/models.py
+sys.path.append(str(ROOT / "bench"))  # added last, so that `import models` finds models.py beside this file and not bench/models.py
 
 RESULTS = ROOT / "bench/results/torch"
 CONTENDERS = ("warploom", "inductor", "max_autotune", "eager")
-BOUND = 1e-4  # relative to the largest magnitude of an output
+BOUND = 1e-4  # tolerance, relative to the largest magnitude of an output
 
 
 def results_file(prefix="", folder=RESULTS):
@@ -67,7 +67,7 @@ class Contender:
         from models import MAKERS
 
         self.version = torch.__version__
-        os.environ.pop("LD_PRELOAD", None)  # the malloc is for this process, and not for compilers and tuning that it starts
+        os.environ.pop("LD_PRELOAD", None)  # this process alone uses the preloaded malloc, not compilers and tuning that it starts
         torch.set_num_threads(threads)
         torch.set_grad_enabled(False)
         torch.manual_seed(0)
@@ -130,7 +130,7 @@ def measure(name, options):
 
 
 def ratios(row):
-    """The best other contender's time over Warploom's: by medians and by least samples."""
+    """Returns the best other contender's time divided by Warploom's: by medians and by least samples."""
     own, others = row["contenders"].get("warploom", {}), [one for name, one in row["contenders"].items() if name != "warploom"]
     if "median_ns" not in own:
         return None

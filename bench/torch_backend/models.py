@@ -28,7 +28,7 @@ def vit_b_16():
     import torchvision
 
     model = torchvision.models.vit_b_16()
-    torch.nn.init.normal_(model.heads.head.weight, std=0.02)  # it is initialised with zeros, which would make every result zero
+    torch.nn.init.normal_(model.heads.head.weight, std=0.02)  # the head is initialised with zeros, which would make every result zero
     return model, image()
 
 

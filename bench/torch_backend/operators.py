@@ -21,7 +21,7 @@ import warnings
 
 from compare import ROOT, results_file
 
-AT_ONCE = 12  # operators of one process
+AT_ONCE = 12  # number of operators that one process checks
 
 # Reason -> names of operators that are outside of the scope of this project's kernels: those whose tensors are not dense or not of real
 # numbers, whose shapes depend on values, or whose result is not determined; and sorting, factorisations and special functions.
@@ -52,7 +52,7 @@ def operators(dtype="float32"):
 
 
 def samples_of(one, count, dtype):
-    """Returns the first `count` samples without empty tensors, or with them if there are no others."""
+    """Returns the first `count` samples that have no empty tensors; if all samples have some, the first `count` of these."""
     import torch
 
     def is_full(sample):
@@ -95,7 +95,7 @@ class Sample:
 
 
 def variants(sample):
-    """Yields the sample's tensors, then with extreme values among their floats, then with other strides."""
+    """Yields the sample's tensors three times: as they are, with extreme values among their floats, and with other strides."""
     from torch_programs import Chooser, laid_out, values
 
     yield sample.given
