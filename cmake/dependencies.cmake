@@ -1,4 +1,4 @@
-# All dependencies are Debian 12 packages; tools/packages.txt lists them.
+# All dependencies are packages of Debian 12; tools/packages.txt lists them.
 set(THREADS_PREFER_PTHREAD_FLAG ON)
 find_package(Threads REQUIRED)
 find_package(absl REQUIRED)
@@ -20,7 +20,8 @@ target_include_directories(warploom_onnx SYSTEM INTERFACE ${WARPLOOM_ONNX_INCLUD
 target_compile_definitions(warploom_onnx INTERFACE ONNX_ML=1 ONNX_NAMESPACE=onnx)
 target_link_libraries(warploom_onnx INTERFACE ${WARPLOOM_ONNX_PROTO} protobuf::libprotobuf)
 
-# Solves the integer program of a cover. Its headers include each other by folder.
+# CBC solves the integer program that chooses a cover. Its headers include each other by bare file names, so their folder is an include
+# path.
 find_path(WARPLOOM_CBC_INCLUDE CbcModel.hpp PATH_SUFFIXES coin REQUIRED)
 add_library(warploom_cbc INTERFACE)
 target_include_directories(warploom_cbc SYSTEM INTERFACE ${WARPLOOM_CBC_INCLUDE})
@@ -29,25 +30,25 @@ foreach(library Cbc Cgl OsiClp Clp Osi CoinUtils)
   target_link_libraries(warploom_cbc INTERFACE ${WARPLOOM_CBC_${library}})
 endforeach()
 
-# Trains rankers. --as-needed: a program that does not train does not load the library.
+# XGBoost trains rankers. With --as-needed, only programs that train load the library.
 find_path(WARPLOOM_XGBOOST_INCLUDE xgboost/c_api.h REQUIRED)
 find_library(WARPLOOM_XGBOOST xgboost REQUIRED)
 add_library(warploom_xgboost INTERFACE)
 target_include_directories(warploom_xgboost SYSTEM INTERFACE ${WARPLOOM_XGBOOST_INCLUDE})
 target_link_libraries(warploom_xgboost INTERFACE -Wl,--push-state,--as-needed ${WARPLOOM_XGBOOST} -Wl,--pop-state)
 
-# Metrics and health over HTTP.
+# Libraries for metrics and health over HTTP.
 find_package(prometheus-cpp REQUIRED CONFIG)
 find_library(WARPLOOM_HTTPLIB cpp-httplib REQUIRED)
 add_library(warploom_httplib INTERFACE)
-# The macros with which Debian built the library: its header declares other classes without them.
+# Debian built cpp-httplib with these macros. Without them, its header would declare classes that differ from those in the library.
 target_compile_definitions(warploom_httplib INTERFACE CPPHTTPLIB_OPENSSL_SUPPORT CPPHTTPLIB_ZLIB_SUPPORT CPPHTTPLIB_BROTLI_SUPPORT)
 target_link_libraries(warploom_httplib INTERFACE ${WARPLOOM_HTTPLIB} OpenSSL::SSL)
 
-# Filters the system calls of a worker's children.
+# libseccomp filters the system calls of a worker's child processes.
 find_library(WARPLOOM_SECCOMP seccomp REQUIRED)
 
-# The protocol: compiles *.proto to one library of generated code, without this project's warnings.
+# The protocol: all *.proto files are compiled to one library of generated code, without this project's warnings.
 file(GLOB WARPLOOM_PROTO_FILES CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/proto/warploom/v1/*.proto)
 set(generated ${PROJECT_BINARY_DIR}/generated)
 file(MAKE_DIRECTORY ${generated})
@@ -75,7 +76,7 @@ foreach(proto ${WARPLOOM_PROTO_FILES})
             --plugin=protoc-gen-grpc=$<TARGET_FILE:gRPC::grpc_cpp_plugin> ${proto}
     DEPENDS ${WARPLOOM_PROTO_FILES} ${checked} VERBATIM)
   list(APPEND proto_sources ${outputs})
-  # Generated files of messages define the same static names, so a unity build cannot merge them. Those of services it can.
+  # The generated message files (*.pb.cc) define the same static names, so a unity build must not merge them. It may merge *.grpc.pb.cc.
   set_source_files_properties(${generated}/warploom/v1/${stem}.pb.cc PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
 endforeach()
 if(proto_sources)

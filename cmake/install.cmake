@@ -4,8 +4,8 @@
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
-# One shared object made of the libraries that running a bundle needs. It exports only the functions of warploom.h, and its version is
-# the number of their ABI.
+# libwarploom.so: one shared object made of the libraries that running a bundle needs. It exports only the functions of warploom.h, and its
+# version is the number of their ABI.
 set(abi 1)
 set(objects)
 foreach(library base files ir runtime program fetch c)
@@ -17,13 +17,13 @@ set(map ${PROJECT_SOURCE_DIR}/client/c/warploom.map)
 target_link_options(warploom_library PRIVATE -Wl,--version-script=${map})
 set_target_properties(warploom_library PROPERTIES EXPORT_NAME warploom OUTPUT_NAME warploom VERSION ${abi}.${PROJECT_VERSION} SOVERSION ${abi}
   LINK_DEPENDS ${map})
-# The module that the library loads, from its own folder, to read ONNX files.
+# The module that libwarploom.so loads from its own folder when it has to read ONNX files.
 add_library(warploom_onnx_reader MODULE $<TARGET_OBJECTS:wl_onnx_weights>)
 target_link_libraries(warploom_onnx_reader PRIVATE wl_onnx_weights)
 set(onnx_map ${PROJECT_SOURCE_DIR}/client/onnx_weights/plugin.map)
 target_link_options(warploom_onnx_reader PRIVATE -Wl,--version-script=${onnx_map})
 set_target_properties(warploom_onnx_reader PROPERTIES OUTPUT_NAME warploom-onnx-${PROJECT_VERSION} LINK_DEPENDS ${onnx_map})
-# The module that the library loads, from its own folder, to call a coordinator.
+# The module that libwarploom.so loads from its own folder when it has to call a coordinator.
 add_library(warploom_remote MODULE client/remote/plugin.cpp)
 target_link_libraries(warploom_remote PRIVATE wl_remote)
 target_compile_options(warploom_remote PRIVATE ${WARPLOOM_WARNINGS})
@@ -31,7 +31,7 @@ set(remote_map ${PROJECT_SOURCE_DIR}/client/remote/plugin.map)
 target_link_options(warploom_remote PRIVATE -Wl,--version-script=${remote_map})
 set_target_properties(warploom_remote PROPERTIES OUTPUT_NAME warploom-client-${PROJECT_VERSION} LINK_DEPENDS ${remote_map})
 add_dependencies(warploom_library warploom_onnx_reader warploom_remote)
-# The module that onnxruntime loads to run bundles as nodes of its graphs. It is in the library's folder too.
+# The module that onnxruntime loads to run bundles as nodes of its graphs. It is installed beside libwarploom.so.
 add_library(warploom_onnxruntime MODULE client/onnxruntime/bundle_op.cpp)
 target_link_libraries(warploom_onnxruntime PRIVATE warploom_library)
 target_include_directories(warploom_onnxruntime PRIVATE ${PROJECT_SOURCE_DIR})
@@ -41,7 +41,7 @@ target_link_options(warploom_onnxruntime PRIVATE -Wl,--version-script=${ops_map}
 set_target_properties(warploom_onnxruntime PROPERTIES OUTPUT_NAME warploom-onnxruntime LINK_DEPENDS ${ops_map} INSTALL_RPATH $ORIGIN)
 target_sources(warploom_library INTERFACE FILE_SET HEADERS BASE_DIRS ${PROJECT_SOURCE_DIR}/client/c
   FILES client/c/warploom.h client/c/warploom.hpp)
-file(RELATIVE_PATH to_include /${CMAKE_INSTALL_LIBDIR}/pkgconfig /${CMAKE_INSTALL_INCLUDEDIR})  # relative, so that the prefix may be moved
+file(RELATIVE_PATH to_include /${CMAKE_INSTALL_LIBDIR}/pkgconfig /${CMAKE_INSTALL_INCLUDEDIR})  # relative: the installed tree may be moved
 configure_file(cmake/warploom.pc.in generated/warploom.pc @ONLY)
 
 set(client_programs warploom warploom-runner)
@@ -64,7 +64,7 @@ install(FILES ${PROJECT_BINARY_DIR}/generated/warploomConfig.cmake ${PROJECT_BIN
   DESTINATION ${package} COMPONENT client)
 install(DIRECTORY deploy DESTINATION ${CMAKE_INSTALL_DATADIR}/warploom USE_SOURCE_PERMISSIONS COMPONENT client)
 
-# Manual pages and completions, which the program itself prints.
+# Manual pages and shell completions, which the program `warploom` itself prints.
 set(described ${PROJECT_BINARY_DIR}/generated/described)
 add_custom_command(OUTPUT ${described}/man1/warploom.1 COMMAND ${PROJECT_SOURCE_DIR}/tools/describe.sh $<TARGET_FILE:warploom> ${described}
   DEPENDS warploom ${PROJECT_SOURCE_DIR}/tools/describe.sh VERBATIM)

@@ -1,6 +1,6 @@
 # `make packages` makes three Debian packages. warploom has the client, the library and deploy/; warploom-coordinator and warploom-worker
-# have a systemd service each, which installing them neither enables nor starts.
-# These files are only in the packages and not in `make install`, since the units name programs in /usr/bin.
+# have a systemd service each. Installing a package neither enables nor starts its service. The files below are only in the packages and not
+# in `make install`, since the systemd units name programs in /usr/bin.
 set(coordinator_unit warploomd)
 set(coordinator_settings warploomd.toml callers.txt)
 set(worker_unit warploom-worker)
@@ -19,7 +19,7 @@ endforeach()
 set(CPACK_GENERATOR DEB)
 set(CPACK_DEB_COMPONENT_INSTALL ON)
 set(CPACK_COMPONENTS_ALL client coordinator worker)
-set(CPACK_COMPONENTS_GROUPING IGNORE)  # each component is a package
+set(CPACK_COMPONENTS_GROUPING IGNORE)  # every component becomes a package of its own
 set(CPACK_PACKAGING_INSTALL_PREFIX /usr)
 set(CPACK_STRIP_FILES ON)
 set(CPACK_PACKAGE_CONTACT "The Warploom developers <warploom@example.org>")
@@ -35,8 +35,8 @@ set(CPACK_DEBIAN_COORDINATOR_PACKAGE_RECOMMENDS systemd)
 set(CPACK_DEBIAN_WORKER_PACKAGE_NAME warploom-worker)
 set(CPACK_DEBIAN_WORKER_PACKAGE_DEPENDS "warploom (= ${PROJECT_VERSION}), g++ | clang, binutils, lld, bubblewrap")
 set(CPACK_DEBIAN_WORKER_PACKAGE_RECOMMENDS systemd)
-# postinst makes the users and folders of a service at once, which systemd otherwise does when the machine starts. In a chroot without
-# /proc the folders cannot be made, and appear at the start.
+# postinst (run when a package is installed) creates the users and folders of a service at once; otherwise systemd creates them at the next
+# start of the machine. In a chroot without /proc the folders cannot be created, so systemd creates them at that start.
 foreach(component coordinator worker)
   string(TOUPPER ${component} upper)
   set(folder ${PROJECT_BINARY_DIR}/generated/deb-${component})

@@ -1,6 +1,6 @@
-// Headers that nearly every source includes and that take seconds to compile; a build compiles them once
-// (wl_precompile). Each source still includes what it uses, since builds that do not merge sources do not use this
-// file. It has no header that sources in compiler/ may not include.
+// Headers that nearly every source includes and that take seconds to compile; a build compiles them once (wl_precompile
+// in toolchain.cmake). Each source still includes what it uses, since builds that do not merge sources do not use this
+// file. Only headers that sources in compiler/ may include are listed.
 #pragma once
 
 #include <algorithm>

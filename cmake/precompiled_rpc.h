@@ -1,4 +1,4 @@
-// precompiled.h, and headers that sources with protobuf and gRPC include besides.
+// precompiled.h and the further headers that most sources with protobuf and gRPC include.
 #pragma once
 
 #include <grpcpp/grpcpp.h>

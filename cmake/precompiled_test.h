@@ -1,4 +1,4 @@
-// precompiled.h, and headers that tests include besides.
+// precompiled.h and the further headers that most tests include.
 #pragma once
 
 #include <gmock/gmock.h>

@@ -11,21 +11,21 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL GNU AND CMAKE_CXX_COMPILER_VERSION VERSION_LES
     list(APPEND WARPLOOM_WARNINGS -Wno-maybe-uninitialized)
   endif()
 endif()
-# Dev compiles quickly and has assertions enabled. The CHECK macros of this project are enabled in every build type.
+# The build type Dev compiles quickly and has assertions enabled. The CHECK macros of this project are enabled in every build type.
 set(CMAKE_CXX_FLAGS_DEV "-O1 -g1")
 set(CMAKE_C_FLAGS_DEV "-O1 -g1")
 set(CMAKE_CXX_FLAGS_RELEASE "-O2 -DNDEBUG")
-set(WARPLOOM_COLD $<$<CONFIG:Release>:-O1>)  # for code that mostly waits, for example for the network: it compiles faster
+set(WARPLOOM_COLD $<$<CONFIG:Release>:-O1>)  # options for code that mostly waits (for the network, for example): -O1 compiles faster
 
 if(CMAKE_CXX_COMPILER_ID STREQUAL GNU)
-  # g++ collects garbage whenever its heap has doubled since 128 MB, which takes a sixth of the time of a merged source. Such a source
-  # needs less than this many KB.
+  # By default, g++ collects garbage whenever its heap has doubled beyond 128 MB, which takes a sixth of the time of a merged source (of a
+  # unity build). With this parameter it begins at 1000000 KB, which such a source does not reach.
   add_compile_options($<$<COMPILE_LANGUAGE:CXX>:--param=ggc-min-heapsize=1000000>)
 endif()
 
 find_program(WARPLOOM_CCACHE ccache)
 if(WARPLOOM_CCACHE)
-  # ccache caches sources with precompiled headers only with these options.
+  # Without these options, ccache does not cache sources that use precompiled headers.
   set(CMAKE_CXX_COMPILER_LAUNCHER env CCACHE_SLOPPINESS=pch_defines,time_macros ${WARPLOOM_CCACHE})
   set(CMAKE_C_COMPILER_LAUNCHER ${WARPLOOM_CCACHE})
 endif()
@@ -53,13 +53,13 @@ foreach(toolkit CUDA HIP)
   endif()
 endforeach()
 
-# wl_precompile(TARGET HEADER HOLDER): precompiles cmake/HEADER for TARGET in builds that merge sources. It is compiled once, for the
-# target HOLDER, and all other targets with this header reuse the result.
+# wl_precompile(TARGET HEADER HOLDER): precompiles cmake/HEADER for TARGET in builds that merge sources (unity builds). The header is
+# compiled once, for the target HOLDER, and all other targets with this header reuse the result.
 function(wl_precompile target header holder)
   if(NOT CMAKE_UNITY_BUILD)
     return()
   endif()
-  target_compile_options(${target} PRIVATE -pthread)  # it defines a macro, which must be the same in all targets that share a header
+  target_compile_options(${target} PRIVATE -pthread)  # -pthread defines a macro, which must be the same in all targets that share a header
   if(target STREQUAL holder)
     target_precompile_headers(${target} PRIVATE ${PROJECT_SOURCE_DIR}/cmake/${header})
   else()

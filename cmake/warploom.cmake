@@ -1,10 +1,10 @@
-# One function for each kind of target. A library has every *.cpp of some folders except those with a main function; a
-# program has one source, with its main function.
+# One function for each kind of target. A library has every *.cpp of some folders except those with a main function; a program has one
+# source, which has its main function.
 
 set(WARPLOOM_MAINS "check_access.cpp;warploomd.cpp;warploom_train.cpp;runner_main.cpp;worker_main.cpp;warploom.cpp;remote/plugin.cpp")
 
-# wl_library(NAME FOLDERS... [COLD] [RPC] [DEPS warploom libraries] [LIBS others]): subfolders are not included unless they are named.
-# COLD: its speed does not matter, so it is compiled with less optimisation. RPC: its sources use gRPC.
+# wl_library(NAME FOLDERS... [COLD] [RPC] [DEPS warploom libraries] [LIBS others]): a library from the sources of FOLDERS, without their
+# subfolders. COLD: the library's speed does not matter, so it is compiled with less optimisation. RPC: its sources use gRPC.
 function(wl_library name)
   cmake_parse_arguments(arg "COLD;RPC" "" "DEPS;LIBS" ${ARGN})
   set(globs)
@@ -36,7 +36,7 @@ function(wl_library name)
   target_link_libraries(wl_${name} ${scope} ${arg_DEPS} ${arg_LIBS})
 endfunction()
 
-# wl_program(NAME MAIN LIBRARIES...). Skipped with a message while its main does not exist.
+# wl_program(NAME MAIN LIBRARIES...): a program. It is skipped, with a message, if the file MAIN does not exist.
 function(wl_program name main)
   if(NOT EXISTS ${PROJECT_SOURCE_DIR}/${main})
     message(STATUS "warploom: no ${main} yet, not building ${name}")
@@ -49,29 +49,28 @@ function(wl_program name main)
   target_link_libraries(${name} PRIVATE ${libraries})
 endfunction()
 
-# wl_tested(TARGETS...): adds to the target `tests`, which builds everything that the tests need.
+# wl_tested(TARGETS...): adds TARGETS to the target `tests`, which builds everything that the tests need.
 add_custom_target(tests)
 function(wl_tested)
   add_dependencies(tests ${ARGN})
 endfunction()
 
-# Seconds after which a test is ended and counts as hung.
+# A test that takes more than this many seconds is ended and counts as hung.
 set(WARPLOOM_TEST_SECONDS 900)
 if(WARPLOOM_SANITIZE)
   set(WARPLOOM_TEST_SECONDS 3600)
 endif()
 
-# What `make check` builds: wl_checked(TARGETS...) adds to it.
+# wl_checked(TARGETS...): adds TARGETS to the target `checked`, which builds what `make check` runs.
 add_custom_target(checked)
 function(wl_checked)
   add_dependencies(checked ${ARGN})
 endfunction()
 
-# wl_test(NAME FOLDER [LABEL unit] [CHECK] [SLOW PATTERN] LIBRARIES...): one gtest program from every *.cpp of a folder
-# under tests/. Labels: unit tests need only the machine, cpu tests compile and run kernels, e2e tests start the real
-# programs, lint tests read the tree; tests labelled long are left out of `make test`. CHECK: `make check` runs the
-# program as one process, without random tests and without those that match SLOW (a pattern of --gtest_filter), which
-# take more than a second.
+# wl_test(NAME FOLDER [LABEL unit] [CHECK] [SLOW PATTERN] LIBRARIES...): one gtest program from every *.cpp of a folder under tests/.
+# Labels: unit tests need only the machine, cpu tests compile and run kernels, e2e tests start the real programs, lint tests read the source
+# tree; tests labelled long are left out of `make test`. CHECK: `make check` also runs the program, as one process, without random tests and
+# without the tests that match SLOW (a pattern of --gtest_filter), which take more than a second.
 function(wl_test name folder)
   cmake_parse_arguments(arg "CHECK" "LABEL;SLOW" "" ${ARGN})
   file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/${folder}/*.cpp)
@@ -97,7 +96,7 @@ function(wl_test name folder)
   endif()
 endfunction()
 
-# wl_script_test(NAME LABEL SCRIPT ARGUMENTS...): a Python test. It runs in the tests' environment if that exists.
+# wl_script_test(NAME LABEL SCRIPT ARGUMENTS...): a test that is a Python script. It runs in the tests' virtual environment if that exists.
 function(wl_script_test name label script)
   set(tests ${PROJECT_SOURCE_DIR}/tests)
   set(python ${PROJECT_SOURCE_DIR}/build/venv/bin/python)
@@ -110,8 +109,8 @@ function(wl_script_test name label script)
     ENVIRONMENT "WARPLOOM_BIN_DIR=${CMAKE_RUNTIME_OUTPUT_DIRECTORY};WARPLOOM_SOURCE_DIR=${PROJECT_SOURCE_DIR};PYTHONPATH=${tests}/e2e:${tests}/fleet")
 endfunction()
 
-# wl_fuzzer(NAME FILE LIBRARIES...): a libFuzzer program of tests/fuzz/FILE, in the fuzz preset only, which builds only
-# the target `fuzzers` with all of them. tools/fuzz.sh runs them.
+# wl_fuzzer(NAME FILE LIBRARIES...): a libFuzzer program from tests/fuzz/FILE. It exists in the fuzz preset only, whose target `fuzzers`
+# builds all fuzzers. tools/fuzz.sh runs them.
 function(wl_fuzzer name file)
   if(NOT WARPLOOM_FUZZ)
     return()

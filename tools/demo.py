@@ -16,9 +16,9 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 PROGRAM = ROOT / "build/release/bin/warploom"
 FOLDER = ROOT / "build/demo"
-RUNS = 10  # of each side in a round
+RUNS = 10  # number of calls of each side in a round
 
-# Runs in the interpreter that has onnxruntime; prints the milliseconds of every run.
+# A program for the interpreter that has onnxruntime. It prints the milliseconds of every call of the model.
 PEER = """
 import json, sys, time
 import numpy, onnxruntime
@@ -62,7 +62,7 @@ def python_with_onnxruntime():
 
 
 def ours(bundle):
-    """Milliseconds of every run of the bundle, and its threads."""
+    """Returns the milliseconds of every call of the bundle, and the number of its threads."""
     report = json.loads(said(PROGRAM, "run", bundle, "--repeat", RUNS, "--json", "-", stdout=subprocess.PIPE).stdout)
     return [1e-6 * ns for ns in report["time"]["samples_ns"]], report["threads"]
 

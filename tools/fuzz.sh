@@ -1,7 +1,7 @@
 #!/bin/bash
-# Runs every fuzz target of the fuzz preset, or those named (as wire, requests), each for SECONDS, or for RUNS inputs if RUNS is not empty, as
-# many at a time as there are processors. A crash leaves its input in build/fuzz/crashes, and the script fails. The output of the targets is
-# in build/fuzz/log.
+# Runs every fuzz target of the fuzz preset, or only the named ones (such as wire, requests): each for SECONDS or, if RUNS is not empty, for
+# RUNS inputs. As many run at a time as there are processors. A crash leaves its input in build/fuzz/crashes, and the script fails. The
+# output of the targets is in build/fuzz/log.
 #   tools/fuzz.sh SECONDS [RUNS [TARGET...]]
 set -euo pipefail
 cd "$(dirname "$0")/.."

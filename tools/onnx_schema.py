@@ -37,7 +37,7 @@ def takes(schema):
 
 
 def packed(rows):
-    """Returns lines with as many rows as fit into each."""
+    """Returns the rows as lines of text, each with as many rows as fit."""
     lines = [""]
     for row in (row.strip() for row in rows):
         if lines[-1] and len(lines[-1]) + 1 + len(row) > WIDTH:

@@ -31,7 +31,7 @@ except ImportError as error:
 TOOL = pathlib.Path(os.environ.get("WARPLOOM_BIN_DIR", ROOT / "build/release/bin")) / "eval_onnx"
 NAMES = {"f64": "float64", "f32": "float32", "f16": "float16", "bf16": "bfloat16", "f8e4m3fn": "float8_e4m3fn", "f8e5m2": "float8_e5m2",
          "i64": "int64", "i32": "int32", "i16": "int16", "i8": "int8", "u64": "uint64", "u32": "uint32", "u16": "uint16", "u8": "uint8", "b1": "bool"}
-# Reason -> operators without a row in the import table. A new operator of the standard needs such a row, or a place here.
+# Reason -> operators without a row in the import table. A new operator of the standard needs such a row, or an entry here.
 WITHOUT = {
     "random numbers": "Bernoulli Multinomial RandomNormal RandomNormalLike RandomUniform RandomUniformLike",
     "sequences": "ConcatFromSequence SequenceAt SequenceConstruct SequenceEmpty SequenceErase SequenceInsert SequenceLength SequenceMap SplitToSequence ReverseSequenceMap",
@@ -72,14 +72,14 @@ def with_type(template, parameters, dtype):
 
 
 def accepted_types(templates, folder):
-    """Returns for each operator and type parameter the types with which some template is imported, and all types that were tried."""
+    """Returns for each operator and type parameter the types with which any template can be imported, and all types that were tried."""
     tried = {}
     for path in templates:
         template = mutate.template(path)
         schema = mutate.schema_of(template.model)
         for constraint in schema.type_constraints if schema else ():
             for text in constraint.allowed_type_strs:
-                # The type is tried for this parameter alone, and for all parameters that may have it.
+                # Each type is tried for this parameter alone, and for all parameters that may have it at once.
                 together = {c.type_param_str for c in schema.type_constraints if text in c.allowed_type_strs}
                 for parameters in ({constraint.type_param_str}, together):
                     if text not in mutate.TYPES or with_type(template, {constraint.type_param_str}, mutate.TYPES[text]) is None:
@@ -125,7 +125,7 @@ def refusals():
             said.append("".join(p[0] if p[0] else "…" for p in pieces))
         texts[name] = said
         called = set(re.findall(r"\b(\w+)(?:<[^<>]*>)?\(", body))
-        # Only calls within a file are followed: functions of other files are called only by rows of the table.
+        # Only calls within a file are followed: functions in other files are called only by rows of the import table.
         calls[name] = {(name[0], other) for other in called if (name[0], other) in bodies}
     found = collections.defaultdict(list)
     table = (ROOT / "compiler/import/rows/table.cpp").read_text()
@@ -160,7 +160,7 @@ NEWEST = 0
 
 
 def types_text(operator, found, allowed):
-    """Returns the accepted types of each type parameter, and in brackets those that the standard allows and that are refused."""
+    """Returns the accepted types of each type parameter, and in brackets the types that the standard allows but the importer refuses."""
     order = list(NAMES)
     parts = []
     for (name, parameter), types in sorted(allowed.items()):

@@ -16,7 +16,7 @@ fail() {
   exit 1
 }
 
-# missing_packages: prints the lines of its input, such as "A | B", of which no package is installed.
+# missing_packages: prints those lines of its input (alternatives, such as "A | B") of which no package is installed.
 missing_packages() {
   local wanted installed
   wanted=$(sed -e 's/#.*//' -e 's/[[:space:]]*$//' -e '/^$/d' | sort -u)
@@ -37,7 +37,7 @@ first_available() {
   echo "${1%% *}"
 }
 
-# install_packages LISTS...: installs the packages of the files that are missing.
+# install_packages LISTS...: installs those packages of the files LISTS that are missing.
 install_packages() {
   if ! command -v apt-get >/dev/null || ! command -v dpkg-query >/dev/null; then
     echo "setup: no apt-get here; install what $* list under your system's names" >&2
@@ -57,8 +57,8 @@ install_packages() {
   "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends "${packages[@]}"
 }
 
-# make_venv FOLDER REQUIREMENTS: makes a Python environment. It keeps a copy of the requirements, and does nothing while
-# they are unchanged.
+# make_venv FOLDER REQUIREMENTS: makes a Python environment. The environment keeps a copy of the requirements, and nothing is done while
+# these are unchanged.
 make_venv() {
   local folder=$1 requirements=$2
   if cmp -s "$requirements" "$folder/.installed" && "$folder/bin/python" -c '' 2>/dev/null; then

@@ -26,7 +26,8 @@ def pages():
 
 
 def target_of(page, link):
-    """Returns the file of a link in a page, or of a folder its README or the folder itself; None for addresses with a scheme."""
+    """Returns the file that a link in a page leads to; for a link to a folder, its README if it has one, else the folder; None for
+    addresses with a scheme."""
     if re.match(r"[a-z]+:", link):
         return None
     target = (page.parent / link).resolve()
@@ -46,7 +47,7 @@ def relative(target, page):
 
 
 def write(page):
-    """Copies a page and the files that it refers to. Other files than pages get the ending .txt, with which browsers show them."""
+    """Copies a page and the files that it refers to. Files that are no pages get the ending .txt, so that browsers show them."""
 
     def mended(match):
         opening, link, anchor, closing = match.groups()

@@ -17,7 +17,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 
 
 def costs_of(build):
-    """Seconds by test, of tests that have run. Lines are NAME RUNS SECONDS, and names may contain spaces."""
+    """Returns the seconds of each test that has run. Lines are NAME RUNS SECONDS, and names may contain spaces."""
     file = build / "Testing/Temporary/CTestCostData.txt"
     if not file.exists():
         sys.exit(f"test_costs: there is no {file}; run the tests of this preset first")
@@ -30,7 +30,7 @@ def costs_of(build):
 
 
 def facts_of(build):
-    """Label and program of every test that the build has."""
+    """Returns the label and the program of every test in the build."""
     listed = subprocess.run(["ctest", "--show-only=json-v1"], cwd=build, capture_output=True, text=True, check=True)
     facts = {}
     for test in json.loads(listed.stdout)["tests"]:
