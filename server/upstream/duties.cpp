@@ -137,10 +137,14 @@ bool Upstream::check_fetched() {
         Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(options_.check_s));
     return false;
   };
+  // The upstream raises a head after it has signed its records anew, and a pass that compares records meanwhile may
+  // compare some before. So heads are asked for before the pass and stored after it: every record here is then at least
+  // as new as the heads demand.
+  if (checked_up_to_ == 0) heads_ = calls_->heads({id_});
   const auto records = parts_.store->fetched_records(checked_up_to_, kRecordsAtOnce);
   if (!records.ok()) return over();
   if (records->empty()) {
-    exchange_heads();  // only now are the records here those that the upstream's heads are about
+    exchange_heads();
     return over();
   }
   const auto there = calls_->serves(*records, {id_});
@@ -190,7 +194,7 @@ void Upstream::sign_anew(const KernelRecord& there) {
 }
 
 void Upstream::exchange_heads() {
-  const absl::Status heard = hear_heads();
+  const absl::Status heard = heads_.ok() ? parts_.store->put_heads(*heads_) : heads_.status();
   if (stopping()) return;
   if (!heard.ok())
     spdlog::warn("upstream {}: what it says of old records is not known: {}", options_.address,

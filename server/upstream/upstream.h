@@ -161,6 +161,7 @@ class Upstream {
   // The thread of keep() alone uses the following members.
   bool said_any_ = false, said_away_ = false;
   int64_t offered_up_to_ = 0, checked_up_to_ = 0;  // ids of records
+  absl::StatusOr<std::vector<StoreHead>> heads_;   // the upstream's, as they were before the current check
   Clock::time_point offers_from_ = {}, check_from_ = {};
 
   std::vector<std::thread> threads_;
