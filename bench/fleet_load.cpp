@@ -22,7 +22,7 @@
 #include "proto/rpc.h"
 #include "proto/wire.h"
 #include "tests/server/fakes.h"
-#include "tests/server/scratch.h"
+#include "tests/unit/scratch.h"
 #include "warploom/v1/admin.grpc.pb.h"
 #include "warploom/v1/tuning.grpc.pb.h"
 

@@ -21,7 +21,7 @@
 #include "server/services/callers.h"
 #include "server/store/store.h"
 #include "tests/server/fakes.h"
-#include "tests/server/scratch.h"
+#include "tests/unit/scratch.h"
 #include "warploom/v1/tuning.grpc.pb.h"
 
 namespace wl {

@@ -11,8 +11,8 @@
 #include "compiler/ir/text.h"
 #include "compiler/schedule/lower/lower.h"
 #include "tests/golden/groups.h"
-#include "tests/server/scratch.h"
 #include "tests/unit/fuzz.h"
+#include "tests/unit/scratch.h"
 #include "worker/drivers/cpu/cpu.h"
 
 namespace wl {

@@ -15,8 +15,8 @@
 #include "compiler/ir/eval.h"
 #include "compiler/ir/text.h"
 #include "runtime/buffer.h"
-#include "tests/server/scratch.h"
 #include "tests/unit/emit/compiled.h"
+#include "tests/unit/scratch.h"
 #include "worker/drivers/gpu/code.h"
 
 namespace wl::testing {

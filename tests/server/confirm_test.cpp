@@ -6,8 +6,8 @@
 #include <gtest/gtest.h>
 
 #include "tests/server/outside.h"
-#include "tests/server/scratch.h"
 #include "tests/server/service.h"
+#include "tests/unit/scratch.h"
 
 namespace wl {
 namespace {

@@ -9,8 +9,8 @@
 
 #include "compiler/base/status.h"
 #include "proto/rpc.h"
-#include "tests/server/scratch.h"
 #include "tests/server/service.h"
+#include "tests/unit/scratch.h"
 #include "warploom/v1/admin.grpc.pb.h"
 
 namespace wl {

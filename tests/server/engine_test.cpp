@@ -7,8 +7,8 @@
 
 #include "server/jobs/job_plan.h"
 #include "tests/server/outside.h"
-#include "tests/server/scratch.h"
 #include "tests/server/service.h"
+#include "tests/unit/scratch.h"
 
 namespace wl {
 namespace {

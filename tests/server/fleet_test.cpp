@@ -15,9 +15,9 @@
 
 #include "compiler/base/sha256.h"
 #include "server/store/store.h"
-#include "tests/server/scratch.h"
 #include "tests/server/service.h"
 #include "tests/unit/fuzz.h"
+#include "tests/unit/scratch.h"
 #include "warploom/v1/blob.grpc.pb.h"
 
 namespace wl {

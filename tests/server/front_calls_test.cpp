@@ -15,9 +15,9 @@
 #include <mutex>
 #include <thread>
 
-#include "tests/server/scratch.h"
 #include "tests/server/service.h"
 #include "tests/unit/fuzz.h"
+#include "tests/unit/scratch.h"
 
 namespace wl {
 namespace {

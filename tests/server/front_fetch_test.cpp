@@ -3,8 +3,8 @@
 #include <gtest/gtest.h>
 
 #include "server/services/reply_cache.h"
-#include "tests/server/scratch.h"
 #include "tests/server/service.h"
+#include "tests/unit/scratch.h"
 
 namespace wl {
 namespace {

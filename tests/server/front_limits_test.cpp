@@ -17,8 +17,8 @@
 #include "proto/rpc.h"
 #include "server/coordinator.h"
 #include "server/services/work_pool.h"
-#include "tests/server/scratch.h"
 #include "tests/server/service.h"
+#include "tests/unit/scratch.h"
 #include "warploom/v1/blob.grpc.pb.h"
 
 namespace wl {

@@ -10,8 +10,8 @@
 #include <thread>
 
 #include "tests/server/outside.h"
-#include "tests/server/scratch.h"
 #include "tests/server/service.h"
+#include "tests/unit/scratch.h"
 #include "warploom/v1/blob.grpc.pb.h"
 
 namespace wl {

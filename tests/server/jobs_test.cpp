@@ -5,8 +5,8 @@
 #include <latch>
 #include <numeric>
 
-#include "tests/server/scratch.h"
 #include "tests/server/service.h"
+#include "tests/unit/scratch.h"
 
 namespace wl {
 namespace {

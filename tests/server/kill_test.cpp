@@ -17,8 +17,8 @@
 #include "server/store/store.h"
 #include "tests/server/fakes.h"
 #include "tests/server/outside.h"
-#include "tests/server/scratch.h"
 #include "tests/unit/fuzz.h"
+#include "tests/unit/scratch.h"
 #include "warploom/v1/tuning.grpc.pb.h"
 
 namespace wl {

@@ -13,8 +13,8 @@
 #include "absl/strings/str_replace.h"
 #include "compiler/base/sha256.h"
 #include "tests/server/outside.h"
-#include "tests/server/scratch.h"
 #include "tests/server/service.h"
+#include "tests/unit/scratch.h"
 
 namespace wl {
 namespace {

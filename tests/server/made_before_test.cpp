@@ -5,9 +5,9 @@
 #include <map>
 
 #include "server/store/store.h"
-#include "tests/server/scratch.h"
 #include "tests/server/service.h"
 #include "tests/server/unpack.h"
+#include "tests/unit/scratch.h"
 
 namespace wl {
 namespace {

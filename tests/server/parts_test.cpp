@@ -12,7 +12,7 @@
 #include "server/engine/leases.h"
 #include "server/engine/workers.h"
 #include "tests/server/fakes.h"
-#include "tests/server/scratch.h"
+#include "tests/unit/scratch.h"
 
 namespace wl {
 namespace {

@@ -7,8 +7,8 @@
 
 #include "proto/limits.h"
 #include "server/store/store.h"
-#include "tests/server/scratch.h"
 #include "tests/server/service.h"
+#include "tests/unit/scratch.h"
 #include "warploom/v1/blob.grpc.pb.h"
 
 namespace wl {

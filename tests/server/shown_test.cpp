@@ -6,8 +6,8 @@
 #include <memory>
 
 #include "server/web/drawings.h"
-#include "tests/server/scratch.h"
 #include "tests/server/service.h"
+#include "tests/unit/scratch.h"
 
 namespace wl {
 namespace {

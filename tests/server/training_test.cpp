@@ -10,7 +10,7 @@
 #include "compiler/ir/text.h"
 #include "server/coordinator.h"
 #include "server/jobs/compiler.h"
-#include "tests/server/scratch.h"
+#include "tests/unit/scratch.h"
 
 namespace wl {
 namespace {

@@ -7,8 +7,8 @@
 #include <latch>
 #include <set>
 
-#include "tests/server/scratch.h"
 #include "tests/server/service.h"
+#include "tests/unit/scratch.h"
 
 namespace wl {
 namespace {

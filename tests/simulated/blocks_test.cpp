@@ -1,14 +1,12 @@
 // Blocks of one launch that run on several threads of the host.
 #include <gtest/gtest.h>
-#include <unistd.h>
-
-#include <filesystem>
 
 #include "compiler/emit/emit.h"
 #include "runtime/runtime.h"
 #include "tests/simulated/by_hand.h"
 #include "tests/simulated/reduced.h"
 #include "tests/unit/emit/compiled.h"
+#include "tests/unit/scratch.h"
 #include "worker/drivers/cpu/cpu.h"
 
 namespace wl {
@@ -32,24 +30,21 @@ TEST(SimulatedBlocks, OfSeveralHostThreadsAreAllCounted) {
                     "    wl_write<1>(p1, &one, __LINE__);\n"
                     "  }\n"
                     "}\n");
+  const Scratch scratch;
   CompileOptions options;
-  options.folder = cat(::testing::TempDir(), "/simulated_blocks.", getpid());
+  options.folder = scratch.folder();
   options.deadline_ns = 300'000'000'000;
-  std::filesystem::create_directories(options.folder);
   const auto compiled = compile_cpu({{0, "", source}}, options).value();
   ASSERT_EQ(compiled[0].outcome, Outcome::kCorrect) << compiled[0].message;
-  {
-    const SharedObject object = SharedObject::open(compiled[0].object).value();
-    const auto run = reinterpret_cast<BlockFunction>(object.symbol(source.entry).value());
-    Pool pool(kHostThreads);
-    ASSERT_TRUE(pool.reserve_scratch(4096).ok());
-    ASSERT_TRUE(pool.reserve_work(4096).ok());
-    uint32_t in = 0, out = 0;
-    void* args[] = {&in, &out, pool.workspace()};
-    pool.launch({run, kBlocks, kHostThreads, 4096}, args);
-    EXPECT_EQ(out, 1u);
-  }
-  std::filesystem::remove_all(options.folder);
+  const SharedObject object = SharedObject::open(compiled[0].object).value();
+  const auto run = reinterpret_cast<BlockFunction>(object.symbol(source.entry).value());
+  Pool pool(kHostThreads);
+  ASSERT_TRUE(pool.reserve_scratch(4096).ok());
+  ASSERT_TRUE(pool.reserve_work(4096).ok());
+  uint32_t in = 0, out = 0;
+  void* args[] = {&in, &out, pool.workspace()};
+  pool.launch({run, kBlocks, kHostThreads, 4096}, args);
+  EXPECT_EQ(out, 1u);
 }
 
 }  // namespace

@@ -1,16 +1,15 @@
 #include "tests/simulated/by_hand.h"
 
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <cmath>
-#include <filesystem>
 
 #include "compiler/base/fill.h"
 #include "compiler/emit/emit.h"
 #include "compiler/kernel/verify.h"
 #include "runtime/runtime.h"
 #include "tests/unit/emit/compiled.h"
+#include "tests/unit/scratch.h"
 #include "worker/drivers/cpu/cpu.h"
 
 namespace wl::testing {
@@ -78,8 +77,7 @@ Kernel kernel_by_hand(const std::string& target, int team, int teams, int64_t gr
   return kernel;
 }
 
-std::vector<std::string> simulated_differences(const std::vector<Kernel>& kernels, const std::string& folder,
-                                               const ChangeText& change) {
+std::vector<std::string> simulated_differences(const std::vector<Kernel>& kernels, const ChangeText& change) {
   std::vector<std::string> out(kernels.size());
   std::vector<Candidate> candidates;
   std::vector<size_t> numbers;  // the kernel of each candidate
@@ -93,10 +91,9 @@ std::vector<std::string> simulated_differences(const std::vector<Kernel>& kernel
     candidates.push_back({static_cast<int64_t>(candidates.size()), "", *std::move(source)});
     numbers.push_back(i);
   }
-  const std::string path = cat(::testing::TempDir(), "/", folder, ".", getpid());
-  std::filesystem::create_directories(path);
+  const Scratch scratch;
   CompileOptions options;
-  options.folder = path;
+  options.folder = scratch.folder();
   options.unit = 24;
   options.deadline_ns = 300'000'000'000;
   const auto compiled = compile_cpu(candidates, options);
@@ -108,7 +105,6 @@ std::vector<std::string> simulated_differences(const std::vector<Kernel>& kernel
                                                                  : cat("does not compile: ", one.message);
     if (!message.empty()) out[numbers[i]] = cat(message, "\n", print(kernel), candidates[i].source.text);
   }
-  std::filesystem::remove_all(path);
   return out;
 }
 

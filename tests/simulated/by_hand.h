@@ -15,10 +15,9 @@ Kernel kernel_by_hand(const std::string& target, int team, int teams, int64_t gr
                       int64_t outputs);
 
 // Compiles the kernels together and runs each of them: element i of an input is i. Returns for each "", or the error by
-// which the simulator stops it, or the first element that differs from interpret(). `folder`: name of a temporary
-// folder. `change` may replace a kernel's text.
+// which the simulator stops it, or the first element that differs from interpret(). `change` may replace a kernel's
+// text.
 using ChangeText = std::function<std::string(size_t kernel, const std::string& text)>;
-std::vector<std::string> simulated_differences(const std::vector<Kernel>& kernels, const std::string& folder,
-                                               const ChangeText& change = nullptr);
+std::vector<std::string> simulated_differences(const std::vector<Kernel>& kernels, const ChangeText& change = nullptr);
 
 }  // namespace wl::testing

@@ -70,9 +70,9 @@ Layout small_layout(std::mt19937_64& random, const LayoutSpace& space, int64_t m
 }
 
 // Expects that all kernels are right, and shows the first three that are not.
-void expect_right(const std::vector<Kernel>& kernels, const std::string& folder) {
+void expect_right(const std::vector<Kernel>& kernels) {
   int wrong = 0;
-  for (const std::string& message : simulated_differences(kernels, folder))
+  for (const std::string& message : simulated_differences(kernels))
     if (!message.empty() && ++wrong <= 3) ADD_FAILURE() << message;
   EXPECT_EQ(wrong, 0) << "of " << kernels.size() << " kernels";
 }
@@ -98,7 +98,7 @@ TEST_P(Layouts, ElementsAreWhereTheLayoutSays) {
     ASSERT_TRUE(verify(kernel).ok()) << verify(kernel) << print(kernel);
     kernels.push_back(std::move(kernel));
   }
-  expect_right(kernels, "layouts_elements");
+  expect_right(kernels);
 }
 
 // Returns the layout without the positions of the kinds `gone` along `axis`. Those that stay along the axis are
@@ -170,7 +170,7 @@ TEST_P(Layouts, CrossesCombineTheLanesOfTheirAxis) {
                                                                                         << print(kernel);
     kernels.push_back(std::move(kernel));
   }
-  expect_right(kernels, "layouts_crosses");
+  expect_right(kernels);
 }
 
 // Returns a kernel that converts a tile to one random layout after the other, and stores it after each conversion.
@@ -214,7 +214,7 @@ TEST_P(Layouts, ConvertsKeepTheElements) {
     for (int64_t i = 0; i < all; ++i) ASSERT_EQ(buffers[1][i], static_cast<double>(i % size)) << print(kernel);
     kernels.push_back(std::move(kernel));
   }
-  expect_right(kernels, "layouts_converts");
+  expect_right(kernels);
 }
 
 // A tile is copied to a swizzled buffer, by stores or asynchronously, and loaded in another layout. The simulator
@@ -261,7 +261,7 @@ TEST_P(Layouts, SwizzledBuffersHoldTheElements) {
     ASSERT_EQ(buffers[1], buffers[0]) << print(kernel);
     kernels.push_back(std::move(kernel));
   }
-  expect_right(kernels, "layouts_swizzles");
+  expect_right(kernels);
 }
 
 // Errors in the text of moves among threads are caught. Each kernel has one error, of a kind that fits it. Some errors
@@ -292,8 +292,8 @@ TEST(BrokenMoves, AreCaught) {
                          text.substr(chosen->position() + chosen->length())));
   }
   size_t caught = 0;
-  const std::vector<std::string> messages = simulated_differences(
-      kernels, "layouts_broken", [&](size_t kernel, const std::string&) { return broken[kernel]; });
+  const std::vector<std::string> messages =
+      simulated_differences(kernels, [&](size_t kernel, const std::string&) { return broken[kernel]; });
   for (const std::string& message : messages) caught += message.empty() ? 0 : 1;
   std::printf("%zu of %zu caught\n", caught, messages.size());
   EXPECT_GE(static_cast<double>(caught), 0.6 * static_cast<double>(messages.size()));

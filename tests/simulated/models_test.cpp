@@ -2,7 +2,6 @@
 // simulated GPU at reduced extents. Uses the files of tests/data; the long run uses all models (WARPLOOM_MODELS, or the
 // folder beside the tree).
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cstdlib>
@@ -23,6 +22,7 @@
 #include "tests/unit/emit/compiled.h"
 #include "tests/unit/fuzz.h"
 #include "tests/unit/schedule/groups.h"
+#include "tests/unit/scratch.h"
 #include "worker/drivers/gpu/code.h"
 
 namespace wl {
@@ -70,8 +70,7 @@ class ModelGroups : public ::testing::TestWithParam<std::tuple<std::string, int>
     const Machine machine = testing::machine_named(target);
     const std::string missing = gpu_compiler_missing(target);
     if (!missing.empty()) std::printf("not compiled: %s\n", missing.c_str());
-    const std::string folder = cat(::testing::TempDir(), "/models.", getpid());
-    std::filesystem::create_directories(folder);
+    const Scratch scratch;
     std::map<std::string, Graph> groups = groups_of(files, machine);
     int number_of = 0;
     std::erase_if(groups, [&](const auto&) { return number_of++ % parts != part; });
@@ -94,7 +93,7 @@ class ModelGroups : public ::testing::TestWithParam<std::tuple<std::string, int>
         if (!kernel.ok()) continue;
         if (missing.empty() && i == 0) {
           const Source source = emit(*kernel, machine).value();
-          const auto code = compile_gpu({&source, 1}, folder);
+          const auto code = compile_gpu({&source, 1}, scratch.folder());
           EXPECT_TRUE(code.ok()) << code.status() << source.text;
           ++compiled;
         }
@@ -118,7 +117,6 @@ class ModelGroups : public ::testing::TestWithParam<std::tuple<std::string, int>
     const std::vector<std::string> wrong = checks.run();
     EXPECT_EQ(wrong.size(), 0u);
     for (size_t i = 0; i < wrong.size() && i < 5; ++i) ADD_FAILURE() << wrong[i];
-    std::filesystem::remove_all(folder);
   }
 };
 

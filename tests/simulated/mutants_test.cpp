@@ -4,10 +4,8 @@
 #include "tests/simulated/mutants.h"
 
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <cmath>
-#include <filesystem>
 #include <functional>
 #include <map>
 #include <optional>
@@ -28,6 +26,7 @@
 #include "tests/unit/schedule/contractions.h"
 #include "tests/unit/schedule/groups.h"
 #include "tests/unit/schedule/stitched_groups.h"
+#include "tests/unit/scratch.h"
 #include "worker/drivers/cpu/cpu.h"
 
 namespace wl {
@@ -257,10 +256,9 @@ void expect_caught(uint64_t first, size_t wanted, const std::set<std::string>& k
     mutant->source.entry = name;
     candidate.source = mutant->source;
   }
-  const std::string folder = cat(::testing::TempDir(), "/mutants.", getpid());
-  std::filesystem::create_directories(folder);
+  const Scratch scratch;
   CompileOptions options;
-  options.folder = folder;
+  options.folder = scratch.folder();
   options.unit = 24;
   options.deadline_ns = 300'000'000'000;
   const auto compiled = compile_cpu(candidates, options);
@@ -282,7 +280,6 @@ void expect_caught(uint64_t first, size_t wanted, const std::set<std::string>& k
   for (const auto& [name, count] : tally) std::printf("%3d of %3d: %s\n", count.first, count.second, name.c_str());
   std::printf("%d of %zu mutants of %zu kernels caught\n", caught, chosen.size(), cases.size());
   EXPECT_GE(caught, static_cast<int>(0.95 * static_cast<double>(chosen.size()))) << "of " << chosen.size();
-  std::filesystem::remove_all(folder);
 }
 
 // Without the kinds "slot" and "round": random groups have one slot number for all accesses to a slot, and their last

@@ -11,8 +11,8 @@
 
 #include "server/services/work_pool.h"
 #include "tests/server/outside.h"
-#include "tests/server/scratch.h"
 #include "tests/server/service.h"
+#include "tests/unit/scratch.h"
 
 namespace wl {
 namespace {

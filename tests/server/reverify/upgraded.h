@@ -12,8 +12,8 @@
 #include <thread>
 
 #include "tests/server/outside.h"
-#include "tests/server/scratch.h"
 #include "tests/server/service.h"
+#include "tests/unit/scratch.h"
 
 namespace wl {
 

@@ -10,7 +10,7 @@
 #include "compiler/base/sha256.h"
 #include "server/store/store.h"
 #include "tests/server/outside.h"
-#include "tests/server/scratch.h"
+#include "tests/unit/scratch.h"
 
 namespace wl {
 

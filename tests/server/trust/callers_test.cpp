@@ -8,7 +8,7 @@
 #include <iterator>
 
 #include "compiler/base/sha256.h"
-#include "tests/server/scratch.h"
+#include "tests/unit/scratch.h"
 
 namespace wl {
 namespace {

@@ -16,8 +16,8 @@
 #include "proto/dial.h"
 #include "server/services/callers.h"
 #include "tests/server/raw_call.h"
-#include "tests/server/scratch.h"
 #include "tests/server/service.h"
+#include "tests/unit/scratch.h"
 
 namespace wl {
 

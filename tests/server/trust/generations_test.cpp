@@ -8,8 +8,8 @@
 #include "proto/trust/signing.h"
 #include "server/store/store.h"
 #include "tests/server/outside.h"
-#include "tests/server/scratch.h"
 #include "tests/server/service.h"
+#include "tests/unit/scratch.h"
 
 namespace wl {
 namespace {

@@ -12,9 +12,9 @@
 #include "proto/dial.h"
 #include "server/services/callers.h"
 #include "tests/server/outside.h"
-#include "tests/server/scratch.h"
 #include "tests/server/trust/with_tokens.h"
 #include "tests/unit/proto/random_records.h"
+#include "tests/unit/scratch.h"
 
 namespace wl {
 namespace {

@@ -12,8 +12,8 @@
 
 #include "proto/dial.h"
 #include "server/services/callers.h"
-#include "tests/server/scratch.h"
 #include "tests/server/service.h"
+#include "tests/unit/scratch.h"
 
 namespace wl {
 

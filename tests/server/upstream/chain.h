@@ -13,8 +13,8 @@
 #include "proto/trust/signing.h"
 #include "tests/server/outside.h"
 #include "tests/server/raw_call.h"
-#include "tests/server/scratch.h"
 #include "tests/server/service.h"
+#include "tests/unit/scratch.h"
 
 namespace wl {
 

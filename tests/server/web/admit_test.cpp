@@ -5,7 +5,7 @@
 #include <fstream>
 
 #include "server/services/authorizer.h"
-#include "tests/server/scratch.h"
+#include "tests/unit/scratch.h"
 
 namespace wl {
 namespace {

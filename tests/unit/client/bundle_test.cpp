@@ -1,7 +1,6 @@
 #include "client/program/bundle.h"
 
 #include <gtest/gtest.h>
-#include <stdlib.h>
 
 #include <filesystem>
 #include <functional>
@@ -12,6 +11,7 @@
 #include "client/program/manifest.h"
 #include "compiler/base/sha256.h"
 #include "compiler/ir/text.h"
+#include "tests/unit/scratch.h"
 
 namespace wl {
 namespace {
@@ -19,15 +19,9 @@ namespace fs = std::filesystem;
 
 class BundleTest : public testing::Test {
  protected:
-  BundleTest() {
-    std::string name = (fs::temp_directory_path() / "warploom-bundle-XXXXXX").string();
-    EXPECT_NE(::mkdtemp(name.data()), nullptr);
-    root_ = name;
-  }
-  ~BundleTest() override { fs::remove_all(root_); }
-  std::string path(const std::string& name) const { return root_ + "/" + name; }
+  std::string path(const std::string& name) const { return scratch_.path(name); }
 
-  std::string root_;
+  const Scratch scratch_;
 };
 
 Program sample() {
@@ -95,7 +89,7 @@ TEST_F(BundleTest, EqualProgramsGiveEqualBytesAndReplaceABundle) {
   ASSERT_TRUE(write_bundle(path("b") + "/", sample(), "{}").ok());
   EXPECT_EQ(files_of(path("a")), files_of(path("b")));
   // Nothing else is left in the folder that contains the bundles.
-  EXPECT_EQ(std::distance(fs::directory_iterator(root_), fs::directory_iterator()), 2);
+  EXPECT_EQ(std::distance(fs::directory_iterator(scratch_.folder()), fs::directory_iterator()), 2);
 }
 
 TEST_F(BundleTest, RefusesToReplaceAnythingElse) {

@@ -3,7 +3,6 @@
 
 #include <grpcpp/grpcpp.h>
 #include <gtest/gtest.h>
-#include <stdlib.h>
 
 #include <atomic>
 #include <filesystem>
@@ -17,6 +16,7 @@
 #include "client/cli/line/parse.h"
 #include "compiler/base/sha256.h"
 #include "proto/wire.h"
+#include "tests/unit/scratch.h"
 #include "warploom/v1/admin.grpc.pb.h"
 #include "warploom/v1/blob.grpc.pb.h"
 #include "warploom/v1/kernel_store.grpc.pb.h"
@@ -126,10 +126,6 @@ struct FakeAdmin final : v1::Admin::Service {
 class FakeCoordinator : public testing::Test {
  protected:
   FakeCoordinator() {
-    std::string name = (std::filesystem::temp_directory_path() / "wl-fake-XXXXXX").string();
-    EXPECT_NE(::mkdtemp(name.data()), nullptr);
-    root_ = name;
-    address_ = "unix:" + path("s");
     grpc::ServerBuilder builder;
     builder.AddListeningPort(address_, grpc::InsecureServerCredentials());
     builder.RegisterService(&tuning_);
@@ -143,9 +139,8 @@ class FakeCoordinator : public testing::Test {
     tuning_.cancels.notify_all();
     server_->Shutdown(std::chrono::system_clock::now());
     server_->Wait();
-    std::filesystem::remove_all(root_);
   }
-  std::string path(const std::string& name) const { return root_ + "/" + name; }
+  std::string path(const std::string& name) const { return scratch_.path(name); }
 
   // Runs `warploom WORDS... --server ADDRESS` and returns its exit code. Leaves stderr in said_ and stdout in printed_.
   int run(std::vector<std::string> words) {
@@ -191,7 +186,9 @@ class FakeCoordinator : public testing::Test {
     return record;
   }
 
-  std::string root_, address_, said_, printed_;
+  const Scratch scratch_;
+  const std::string root_ = scratch_.folder(), address_ = "unix:" + path("s");
+  std::string said_, printed_;
   FakeTuning tuning_;
   FakeKernels kernels_;
   FakeBlobs blobs_;

@@ -4,24 +4,17 @@
 #include <gtest/gtest.h>
 #include <stdlib.h>
 
-#include <filesystem>
 #include <string>
 
 #include "client/program/files.h"
 #include "client/program/program.h"
 #include "compiler/ir/text.h"
+#include "tests/unit/scratch.h"
 
 namespace wl {
 
 class ProgramsTest : public testing::Test {
  protected:
-  ProgramsTest() {
-    std::string name = (std::filesystem::temp_directory_path() / "warploom-run-XXXXXX").string();
-    EXPECT_NE(::mkdtemp(name.data()), nullptr);
-    root_ = name;
-  }
-  ~ProgramsTest() override { std::filesystem::remove_all(root_); }
-
   // y = (x + w) + w over rows of 32, in two calls of one kernel with an intermediate between them. `body` is the
   // kernel's inner statement, over float *x, *w, *y and long i. The program has no steps if there is no C compiler.
   Program program_of(const std::string& body, int64_t rows = 6) {
@@ -69,7 +62,8 @@ class ProgramsTest : public testing::Test {
     return program;
   }
 
-  std::string root_;
+  const Scratch scratch_;
+  const std::string root_ = scratch_.folder();
   int number_ = 0;
 };
 

@@ -2,9 +2,7 @@
 // know, spill nothing, and move 16 bytes per access where rows are aligned. Targets unknown to the compilers are
 // skipped with a message.
 #include <gtest/gtest.h>
-#include <unistd.h>
 
-#include <filesystem>
 #include <regex>
 
 #include "compiler/base/code.h"
@@ -16,6 +14,7 @@
 #include "tests/unit/fuzz.h"
 #include "tests/unit/ir/random_graph.h"
 #include "tests/unit/schedule/groups.h"
+#include "tests/unit/scratch.h"
 #include "worker/drivers/gpu/amd_code.h"
 #include "worker/drivers/gpu/code.h"
 #include "worker/drivers/gpu/code_judge.h"
@@ -68,14 +67,10 @@ class DeviceCode : public ::testing::TestWithParam<std::string> {
  protected:
   void SetUp() override {
     if (const std::string missing = gpu_compiler_missing(GetParam()); !missing.empty()) GTEST_SKIP() << missing;
-    folder_ = cat(::testing::TempDir(), "/device_code.", getpid());
-    std::filesystem::create_directories(folder_);
-  }
-  void TearDown() override {
-    if (!folder_.empty()) std::filesystem::remove_all(folder_);
   }
 
-  std::string folder_;
+  const Scratch scratch_;
+  const std::string folder_ = scratch_.folder();
 };
 
 TEST_P(DeviceCode, OfASoftmaxIsWideAndSpillsNothing) {

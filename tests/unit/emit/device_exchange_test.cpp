@@ -1,9 +1,7 @@
 // Exchanges among threads through the real GPU compilers: shuffles from any lane, the splitting and joining of vectors,
 // and swizzled shared memory compile as CUDA and HIP, for waves of 32 and 64 lanes, and spill nothing.
 #include <gtest/gtest.h>
-#include <unistd.h>
 
-#include <filesystem>
 #include <fstream>
 #include <iterator>
 
@@ -11,6 +9,7 @@
 #include "compiler/emit/emit.h"
 #include "compiler/kernel/verify.h"
 #include "tests/unit/emit/compiled.h"
+#include "tests/unit/scratch.h"
 #include "worker/drivers/gpu/code.h"
 
 namespace wl {
@@ -31,10 +30,7 @@ TEST_P(DeviceCodeOfExchanges, CompilesAndSpillsNothing) {
   ASSERT_TRUE(source.ok()) << source.status();
   for (const char* word : {"wl_shuffle", "wl_swizzle<3, 2, 4>", "wl_barrier"})
     EXPECT_NE(source->text.find(word), std::string::npos) << word << "\n" << source->text;
-  const std::string folder = cat(::testing::TempDir(), "/device_exchange.", getpid());
-  std::filesystem::create_directories(folder);
-  const auto unit = compile_gpu({&*source, 1}, folder);
-  std::filesystem::remove_all(folder);
+  const auto unit = compile_gpu({&*source, 1}, Scratch().folder());
   ASSERT_TRUE(unit.ok()) << unit.status() << source->text;
   EXPECT_EQ(unit->kernels.front().spill_bytes, 0);
 }

@@ -1,10 +1,8 @@
 // Contractions by matrix instructions through the real compiler, which needs no GPU: the code has one instruction for
 // each fragment of a wave's tile, spills nothing, and accesses memory in wide words.
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <cstring>
-#include <filesystem>
 
 #include "compiler/base/code.h"
 #include "compiler/cover/stitching.h"
@@ -15,6 +13,7 @@
 #include "compiler/schedule/lower/lower.h"
 #include "tests/unit/emit/compiled.h"
 #include "tests/unit/schedule/stitched_groups.h"
+#include "tests/unit/scratch.h"
 #include "worker/drivers/gpu/code.h"
 #include "worker/drivers/gpu/elf_sections.h"
 
@@ -70,8 +69,7 @@ class MatrixCode : public ::testing::TestWithParam<std::string> {};
 
 TEST_P(MatrixCode, HasAnInstructionForEachFragmentAndSpillsNothing) {
   if (const std::string missing = gpu_compiler_missing(GetParam()); !missing.empty()) GTEST_SKIP() << missing;
-  const std::string folder = cat(::testing::TempDir(), "/matrix_code.", getpid());
-  std::filesystem::create_directories(folder);
+  const Scratch scratch;
   const Machine machine = testing::machine_named(GetParam());
   for (const char* text : {kAlongK, kAcrossK, kBytes}) {
     const Graph graph = parse(text).value();
@@ -84,7 +82,7 @@ TEST_P(MatrixCode, HasAnInstructionForEachFragmentAndSpillsNothing) {
       if (!matrix) continue;
       SCOPED_TRACE(space.text(seed));
       const Source source = emit(lower(graph, domain, schedule, machine).value(), machine).value();
-      const auto unit = compile_gpu({&source, 1}, folder);
+      const auto unit = compile_gpu({&source, 1}, scratch.folder());
       ASSERT_TRUE(unit.ok()) << unit.status() << source.text;
       const GpuCode& code = unit->kernels.front();
       EXPECT_EQ(code.spill_bytes, 0);
@@ -112,15 +110,13 @@ TEST_P(MatrixCode, HasAnInstructionForEachFragmentAndSpillsNothing) {
     }
     EXPECT_GE(kernels, 3);
   }
-  std::filesystem::remove_all(folder);
 }
 
 // Attention of 4096 keys and 128 features. The code of a turn has one instruction for each fragment of both products
 // and one load for four fragments, and keeps all values between the products in registers.
 TEST_P(MatrixCode, KeepsTheValuesOfATurnInRegisters) {
   if (const std::string missing = gpu_compiler_missing(GetParam()); !missing.empty()) GTEST_SKIP() << missing;
-  const std::string folder = cat(::testing::TempDir(), "/resident_code.", getpid());
-  std::filesystem::create_directories(folder);
+  const Scratch scratch;
   const Machine machine = testing::machine_named(GetParam());
   constexpr int64_t kFeatures = 128;
   const Graph graph = parse(testing::attention_of_halves("bf16", 4096, 4096, kFeatures, kFeatures)).value();
@@ -132,7 +128,7 @@ TEST_P(MatrixCode, KeepsTheValuesOfATurnInRegisters) {
     const Schedule schedule = space.schedule(point);
     SCOPED_TRACE(space.text(point));
     const Source source = emit(lower(graph, domain, schedule, machine).value(), machine).value();
-    const auto unit = compile_gpu({&source, 1}, folder);
+    const auto unit = compile_gpu({&source, 1}, scratch.folder());
     ASSERT_TRUE(unit.ok()) << unit.status() << source.text;
     const GpuCode& code = unit->kernels.front();
     const std::string_view instructions = instructions_of(unit->binary, source.entry);
@@ -148,7 +144,6 @@ TEST_P(MatrixCode, KeepsTheValuesOfATurnInRegisters) {
                 static_cast<long long>(keys), code.registers, static_cast<long long>(code.spill_bytes));
     EXPECT_LE(code.spill_bytes, keys <= 64 ? 0 : 256);  // the scores of more keys take nearly all registers
   }
-  std::filesystem::remove_all(folder);
 }
 
 INSTANTIATE_TEST_SUITE_P(Targets, MatrixCode, ::testing::Values("cuda:sm_80", "cuda:sm_90a"),

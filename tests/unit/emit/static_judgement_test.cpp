@@ -2,9 +2,7 @@
 // to code that spills nothing, moves 16 bytes per access wherever rows are aligned, keeps a unit busy, and moves every
 // byte of its large arguments once.
 #include <gtest/gtest.h>
-#include <unistd.h>
 
-#include <filesystem>
 #include <numeric>
 
 #include "compiler/base/code.h"
@@ -14,6 +12,7 @@
 #include "tests/golden/groups.h"
 #include "tests/unit/emit/compiled.h"
 #include "tests/unit/schedule/traffic.h"
+#include "tests/unit/scratch.h"
 #include "worker/drivers/gpu/code.h"
 #include "worker/drivers/gpu/code_judge.h"
 
@@ -50,8 +49,7 @@ class StaticJudgement : public ::testing::TestWithParam<std::string> {};
 
 TEST_P(StaticJudgement, OfTheGoldenKernels) {
   if (const std::string missing = gpu_compiler_missing(GetParam()); !missing.empty()) GTEST_SKIP() << missing;
-  const std::string folder = cat(::testing::TempDir(), "/static_judgement.", getpid());
-  std::filesystem::create_directories(folder);
+  const Scratch scratch;
   Machine machine = testing::machine_named(GetParam());
   machine.units = 0;  // no known units, so that small groups are not divided among blocks
   machine.part_elements = Machine().part_elements;
@@ -63,7 +61,7 @@ TEST_P(StaticJudgement, OfTheGoldenKernels) {
     const Space space = space_of(graph, domain, machine).value();
     const Kernel kernel = lower(graph, domain, space.schedule(space.seeds[0]), machine).value();
     const Source source = emit(kernel, machine).value();
-    const auto unit = compile_gpu({&source, 1}, folder);
+    const auto unit = compile_gpu({&source, 1}, scratch.folder());
     ASSERT_TRUE(unit.ok()) << unit.status();
     EXPECT_TRUE(
         unit->binary.starts_with("\x7f"
@@ -97,7 +95,6 @@ TEST_P(StaticJudgement, OfTheGoldenKernels) {
       }
     }
   }
-  std::filesystem::remove_all(folder);
 }
 
 INSTANTIATE_TEST_SUITE_P(Targets, StaticJudgement, ::testing::Values("cuda:sm_80", "cuda:sm_90a", "hip:gfx90a"),

@@ -3,9 +3,7 @@
 // instructions.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <unistd.h>
 
-#include <filesystem>
 #include <fstream>
 
 #include "absl/strings/str_replace.h"
@@ -17,6 +15,7 @@
 #include "tests/unit/emit/compiled.h"
 #include "tests/unit/fuzz.h"
 #include "tests/unit/schedule/tile_products.h"
+#include "tests/unit/scratch.h"
 #include "worker/drivers/cpu/cpu.h"
 #include "worker/drivers/cpu/tables.h"
 #include "worker/drivers/process.h"
@@ -167,8 +166,7 @@ TEST(TileCode, HasTheInstructionsOfItsPlan) {
   for (const CpuTarget& row : cpu_targets())
     if (row.name == kTarget) target = &row;
   ASSERT_NE(target, nullptr);
-  const std::string folder = cat(::testing::TempDir(), "/tile_code.", getpid());
-  std::filesystem::create_directories(folder);
+  const Scratch scratch;
   for (const CpuCompiler& compiler : cpu_compilers()) {
     if (!program_runs(compiler.program)) continue;
     for (size_t i = 0; i < std::size(kProducts); ++i) {
@@ -177,9 +175,9 @@ TEST(TileCode, HasTheInstructionsOfItsPlan) {
       const auto shapes = shapes_of(one.kernel, one.kernel.body);
       ASSERT_TRUE(shapes.has_value());
       ASSERT_EQ(shapes->size(), 8u);
-      std::ofstream(cat(folder, "/", kUnitText)) << one.source.prelude << one.source.text;
-      output_of(folder, {"/bin/sh", "-c", build_script(compiler, *target)});
-      const std::string code = output_of(folder, {"objdump", "-d", kUnitObject});
+      std::ofstream(scratch.path(kUnitText)) << one.source.prelude << one.source.text;
+      output_of(scratch.folder(), {"/bin/sh", "-c", build_script(compiler, *target)});
+      const std::string code = output_of(scratch.folder(), {"objdump", "-d", kUnitObject});
       SCOPED_TRACE(one.source.text);
       const int64_t products = products_in(one.kernel.body);
       EXPECT_EQ(products, 2);  // one for each of the two tiles of rows
@@ -192,7 +190,6 @@ TEST(TileCode, HasTheInstructionsOfItsPlan) {
       for (const auto& [name, count] : expected) EXPECT_EQ(count_in(code, name), count) << name;
     }
   }
-  std::filesystem::remove_all(folder);
 }
 
 }  // namespace

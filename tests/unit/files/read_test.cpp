@@ -10,6 +10,8 @@
 #include <filesystem>
 #include <fstream>
 
+#include "tests/unit/scratch.h"
+
 namespace wl {
 namespace {
 
@@ -18,13 +20,8 @@ using ::testing::HasSubstr;
 
 class ReadTest : public ::testing::Test {
  protected:
-  ReadTest() {
-    std::string made = (fs::temp_directory_path() / "read-XXXXXX").string();
-    folder_ = mkdtemp(made.data());
-  }
-  ~ReadTest() override { fs::remove_all(folder_); }
   std::string file(const std::string& name, std::string_view bytes) const {
-    const std::string path = folder_ + "/" + name;
+    const std::string path = scratch_.path(name);
     std::ofstream(path, std::ios::binary) << bytes;
     return path;
   }
@@ -34,7 +31,8 @@ class ReadTest : public ::testing::Test {
     EXPECT_EQ(read.status().code(), absl::StatusCode::kInvalidArgument);
     return std::string(read.status().message());
   }
-  std::string folder_;
+  const Scratch scratch_;
+  const std::string folder_ = scratch_.folder();
 };
 
 TEST_F(ReadTest, ReadsRegularFilesAlsoByLinks) {

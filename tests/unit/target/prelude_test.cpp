@@ -3,7 +3,6 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <stdlib.h>
 #include <sys/wait.h>
 
 #include <cstdio>
@@ -14,6 +13,7 @@
 #include <string>
 
 #include "tests/unit/fuzz.h"
+#include "tests/unit/scratch.h"
 
 namespace wl {
 namespace {
@@ -51,21 +51,6 @@ Output run(const std::string& command) {
   return {pclose(pipe), text};
 }
 
-class TemporaryFolder {
- public:
-  TemporaryFolder() {
-    std::string pattern = (fs::temp_directory_path() / "wl_prelude_XXXXXX").string();
-    if (mkdtemp(pattern.data()) != nullptr) path_ = pattern;
-  }
-  ~TemporaryFolder() {
-    if (!path_.empty()) fs::remove_all(path_);
-  }
-  const fs::path& path() const { return path_; }
-
- private:
-  fs::path path_;
-};
-
 // Errors against the correctly rounded result in units in the last place, over all f32:
 // compiler/target/prelude/ACCURACY.md.
 const std::map<std::string, double> kBounds = {{"exp", 1.25}, {"exp2", 1.25}, {"expm1", 1.75}, {"log", 1.25},
@@ -82,9 +67,8 @@ TEST_P(CpuPrelude, KeepsItsPromises) {
   if (testing::test_scale() < 1 && !c.always) GTEST_SKIP() << "part of the long run: WARPLOOM_TEST_SCALE=1";
   if (!machine_runs(c.march)) GTEST_SKIP() << "this machine does not run -march=" << c.march;
   if (run(std::string("command -v ") + c.compiler).status != 0) GTEST_SKIP() << "no " << c.compiler << " on the path";
-  TemporaryFolder folder;
-  ASSERT_FALSE(folder.path().empty());
-  const fs::path source = folder.path() / "probe.cpp", program = folder.path() / "probe";
+  const Scratch scratch;
+  const std::string source = scratch.path("probe.cpp"), program = scratch.path("probe");
   std::ofstream text(source);
   text << "#define WL_LANES " << c.lanes << "\n" << cpu_prelude();
   for (const char* half : {"prelude_probe.cc", "prelude_probe_memory.cc"}) {
@@ -98,9 +82,9 @@ TEST_P(CpuPrelude, KeepsItsPromises) {
       run(std::string(c.compiler) + " -std=c++17" + (c.lanes > 4 ? " -O2" : " -O1") + " -march=" + c.march +
           " -Wall -Wextra -Werror -Wno-psabi -ffp-contract=fast -fno-math-errno -fno-trapping-math"
           " -fno-builtin-memcpy -fno-builtin-memset " +
-          source.string() + " -o " + program.string());
+          source + " -o " + program);
   ASSERT_EQ(compiled.status, 0) << compiled.text;
-  Output ran = run(program.string() + " 100003");
+  Output ran = run(program + " 100003");
   ASSERT_TRUE(WIFEXITED(ran.status) && WEXITSTATUS(ran.status) == 0) << "status " << ran.status << "\n" << ran.text;
 
   std::istringstream lines(ran.text);

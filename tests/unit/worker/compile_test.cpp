@@ -13,7 +13,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "runtime/object.h"
-#include "tests/server/scratch.h"
+#include "tests/unit/scratch.h"
 #include "tests/unit/worker/kernels.h"
 #include "worker/drivers/bubblewrap.h"
 #include "worker/drivers/cpu/cpu.h"

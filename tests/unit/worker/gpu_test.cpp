@@ -11,8 +11,8 @@
 #include "absl/strings/str_cat.h"
 #include "compiler/base/sha256.h"
 #include "tests/fake_gpu/image.h"
-#include "tests/server/scratch.h"
 #include "tests/unit/fuzz.h"
+#include "tests/unit/scratch.h"
 #include "tests/unit/worker/gpu_testing.h"
 #include "worker/drivers/gpu/code.h"
 

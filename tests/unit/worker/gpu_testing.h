@@ -4,7 +4,7 @@
 #include <cstdlib>
 #include <string>
 
-#include "tests/server/scratch.h"
+#include "tests/unit/scratch.h"
 #include "tests/unit/worker/fault_zoo.h"
 #include "tests/unit/worker/kernels.h"
 #include "worker/device_runner.h"

@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "compiler/base/batch_id.h"
-#include "tests/server/scratch.h"
+#include "tests/unit/scratch.h"
 #include "tests/unit/worker/kernels.h"
 #include "worker/device_runner.h"
 #include "worker/private_folder.h"

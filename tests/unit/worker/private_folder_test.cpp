@@ -5,6 +5,8 @@
 #include <filesystem>
 #include <fstream>
 
+#include "tests/unit/scratch.h"
+
 namespace wl {
 namespace {
 
@@ -12,12 +14,8 @@ namespace fs = std::filesystem;
 
 class PrivateFolders : public ::testing::Test {
  protected:
-  PrivateFolders() {
-    std::string path = ::testing::TempDir() + "foldersXXXXXX";
-    parent = mkdtemp(path.data());
-  }
-  ~PrivateFolders() override { fs::remove_all(parent); }
-  std::string parent;
+  const Scratch scratch;
+  const std::string parent = scratch.folder();
 };
 
 TEST_F(PrivateFolders, AreKeptWhileTheirProcessLives) {

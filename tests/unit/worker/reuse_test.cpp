@@ -7,7 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "compiler/base/batch_id.h"
-#include "tests/server/scratch.h"
+#include "tests/unit/scratch.h"
 #include "tests/unit/worker/kernels.h"
 #include "worker/compile.h"
 #include "worker/device_runner.h"

@@ -12,7 +12,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
-#include "tests/server/scratch.h"
+#include "tests/unit/scratch.h"
 #include "tests/unit/worker/kernels.h"
 #include "worker/drivers/cpu/cpu.h"
 #include "worker/private_folder.h"

@@ -1,4 +1,4 @@
-// A private folder for a test, removed at its end.
+// A private folder for a test, which is removed with all it contains when the object is destroyed.
 #pragma once
 
 #include <stdlib.h>
@@ -19,6 +19,7 @@ class Scratch {
   }
   Scratch(const Scratch&) = delete;
   Scratch& operator=(const Scratch&) = delete;
+  const std::string& folder() const { return folder_; }
   std::string path(const std::string& name) const { return folder_ + "/" + name; }
 
  private:
