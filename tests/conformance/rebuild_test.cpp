@@ -11,6 +11,7 @@
 #include "compiler/ir/text.h"
 #include "compiler/schedule/lower/lower.h"
 #include "tests/golden/groups.h"
+#include "tests/unit/file_text.h"
 #include "tests/unit/fuzz.h"
 #include "tests/unit/scratch.h"
 #include "worker/drivers/cpu/cpu.h"

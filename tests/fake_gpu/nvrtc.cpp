@@ -15,6 +15,7 @@
 
 #include "compiler/target/prelude/prelude.h"
 #include "tests/fake_gpu/image.h"
+#include "tests/unit/file_text.h"
 
 namespace {
 
@@ -24,13 +25,6 @@ struct Program {
   std::string text, log, code, ptx;
   bool hip = false;
 };
-
-std::string read_file(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  std::stringstream bytes;
-  bytes << file.rdbuf();
-  return bytes.str();
-}
 
 struct Kernel {
   std::string entry, fault = "-", text;
@@ -140,7 +134,7 @@ int compile(Program& program, int count, const char* const* options) {
   const std::string command = "g++ -std=c++17 -O1 -w -fwrapv -ffp-contract=fast -fno-math-errno -fPIC -shared -s -o " +
                               stem + ".so " + stem + ".cpp > " + stem + ".log 2>&1";
   const bool made = std::system(command.c_str()) == 0;
-  program.log = read_file(stem + ".log");
+  program.log = wl::testing::file_text(stem + ".log");
   fake_gpu::Sections sections;
   std::string list, notes;
   for (const Kernel& kernel : kernels) {
@@ -152,7 +146,7 @@ int compile(Program& program, int count, const char* const* options) {
   }
   sections.emplace_back(".wl.kernels", list);
   if (program.hip) sections.emplace_back(".note", notes);
-  sections.emplace_back(".wl.object", made ? read_file(stem + ".so") : "");
+  sections.emplace_back(".wl.object", made ? wl::testing::file_text(stem + ".so") : "");
   program.code = fake_gpu::make_image(sections, program.hip ? fake_gpu::kAmdGpu : fake_gpu::kCuda);
   for (const char* end : {"", ".cpp", ".so", ".log"}) unlink((stem + end).c_str());
   return made ? kOk : kCompilation;

@@ -5,7 +5,6 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
-#include <sstream>
 
 #include "absl/strings/str_replace.h"
 #include "compiler/cover/stitching.h"
@@ -16,6 +15,7 @@
 #include "compiler/schedule/axes.h"
 #include "compiler/schedule/lower/lower.h"
 #include "tests/golden/groups.h"
+#include "tests/unit/file_text.h"
 
 namespace wl {
 namespace {

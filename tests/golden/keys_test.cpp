@@ -8,13 +8,13 @@
 #include <filesystem>
 #include <fstream>
 #include <map>
-#include <sstream>
 
 #include "compiler/cover/cover.h"
 #include "compiler/import/import.h"
 #include "compiler/ir/rules/rules.h"
 #include "compiler/ir/text.h"
 #include "tests/golden/groups.h"
+#include "tests/unit/file_text.h"
 
 namespace wl {
 namespace {

@@ -5,8 +5,6 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
-#include <sstream>
 
 #include "compiler/base/splitmix.h"
 #include "compiler/import/import.h"
@@ -14,6 +12,7 @@
 #include "compiler/schedule/space.h"
 #include "server/jobs/job_plan.h"
 #include "tests/planning/networks.h"
+#include "tests/unit/file_text.h"
 #include "tests/unit/fuzz.h"
 
 namespace wl {
@@ -47,13 +46,6 @@ std::vector<const Target*> some_targets(uint64_t turn) {
   std::vector<const Target*> cpus, gpus;
   for (const Target* target : all) (target->is_gpu() ? gpus : cpus).push_back(target);
   return {cpus[turn % cpus.size()], gpus[turn % gpus.size()]};
-}
-
-std::string text_of_file(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  std::stringstream bytes;
-  bytes << file.rdbuf();
-  return bytes.str();
 }
 
 // Expects that the graph is planned in at most `most` steps, and that every group has a first kernel. A group may be
@@ -140,7 +132,7 @@ void expect_models_planned(const std::string& folder) {
   for (const auto& entry : std::filesystem::directory_iterator(folder)) {
     if (entry.path().extension() != ".onnx") continue;
     SCOPED_TRACE(entry.path());
-    const absl::StatusOr<Imported> imported = import_onnx(text_of_file(entry.path()));
+    const absl::StatusOr<Imported> imported = import_onnx(testing::file_text(entry.path()));
     ASSERT_TRUE(imported.ok()) << imported.status();
     const std::string graph = print(imported->graph);
     std::vector<const Target*> on = all_targets();
@@ -152,7 +144,7 @@ void expect_models_planned(const std::string& folder) {
 
 // A network whose stitched groups have, on some machines, no legal schedule among the first choices.
 TEST(PlanningOf, APlainNetworkOfConvolutionsEnds) {
-  const std::string graph = text_of_file(WARPLOOM_SOURCE_DIR "/tests/planning/cnn_batch8.graph");
+  const std::string graph = testing::file_text(WARPLOOM_SOURCE_DIR "/tests/planning/cnn_batch8.graph");
   for (const char* target : {"cpu:amx", "cpu:avx2", "cuda:sm_90a"})
     for (const int threads : {2, 16})
       expect_planned(graph, device_of(**target_named(target), threads), "stitched", kMostSteps);
@@ -161,7 +153,7 @@ TEST(PlanningOf, APlainNetworkOfConvolutionsEnds) {
 // A stitched group whose values and scratch fit into the shared memory of a block only if they are placed in the right
 // order.
 TEST(PlanningOf, AGroupThatFillsSharedMemoryHasAKernel) {
-  const std::string graph = text_of_file(WARPLOOM_SOURCE_DIR "/tests/planning/fills_shared.graph");
+  const std::string graph = testing::file_text(WARPLOOM_SOURCE_DIR "/tests/planning/fills_shared.graph");
   expect_planned(graph, device_of(**target_named("sim:cuda"), 8), "stitched", kMostSteps);
 }
 

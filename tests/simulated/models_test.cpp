@@ -6,10 +6,8 @@
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
-#include <fstream>
 #include <map>
 #include <set>
-#include <sstream>
 #include <tuple>
 
 #include "compiler/cover/cover.h"
@@ -20,6 +18,7 @@
 #include "compiler/schedule/lower/lower.h"
 #include "tests/simulated/reduced.h"
 #include "tests/unit/emit/compiled.h"
+#include "tests/unit/file_text.h"
 #include "tests/unit/fuzz.h"
 #include "tests/unit/schedule/groups.h"
 #include "tests/unit/scratch.h"
@@ -40,10 +39,7 @@ std::vector<std::filesystem::path> models_in(const std::filesystem::path& folder
 std::map<std::string, Graph> groups_of(const std::vector<std::filesystem::path>& files, const Machine& machine) {
   std::map<std::string, Graph> groups;
   for (const std::filesystem::path& path : files) {
-    std::ifstream file(path, std::ios::binary);
-    std::ostringstream bytes;
-    bytes << file.rdbuf();
-    const auto imported = import_onnx(bytes.str());
+    const auto imported = import_onnx(testing::file_text(path));
     EXPECT_TRUE(imported.ok()) << path << imported.status();
     const Graph graph = simplify(imported->graph).value();
     for (const auto& cover : {cover_greedy(graph, machine), cover_one_per_op(graph, machine)}) {

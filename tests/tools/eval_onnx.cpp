@@ -16,16 +16,17 @@
 #include <iostream>
 #include <map>
 #include <numeric>
-#include <sstream>
 
 #include "compiler/import/import.h"
 #include "compiler/import/table.h"
 #include "compiler/ir/eval.h"
+#include "tests/unit/file_text.h"
 #include "tests/unit/import/cases.h"
 
 namespace {
 
 using wl::cat;
+using wl::testing::file_text;
 
 constexpr uint64_t kSeed = 7;
 constexpr int64_t kBlock = 1 << 20;  // number of elements written at once
@@ -68,10 +69,7 @@ void write_input(const std::filesystem::path& path, const wl::Node& node, uint64
 }
 
 absl::StatusOr<std::string> evaluate_file(const std::string& name, const std::filesystem::path& folder) {
-  std::ifstream file(name, std::ios::binary);
-  std::ostringstream bytes;
-  bytes << file.rdbuf();
-  WL_ASSIGN_OR_RETURN(const wl::Imported imported, wl::import_onnx(bytes.str()));
+  WL_ASSIGN_OR_RETURN(const wl::Imported imported, wl::import_onnx(file_text(name)));
   const wl::Graph& graph = imported.graph;
   std::string inputs;
   const auto ids = graph.inputs();
@@ -97,20 +95,13 @@ absl::StatusOr<std::string> evaluate_file(const std::string& name, const std::fi
   return cat("{\"file\":", json_text(name), ",\"inputs\":[", inputs, "],\"outputs\":[", outputs, "]}");
 }
 
-std::string contents(const std::filesystem::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  std::ostringstream bytes;
-  bytes << file.rdbuf();
-  return bytes.str();
-}
-
 absl::StatusOr<std::string> evaluate_given(const std::filesystem::path& folder) {
-  WL_ASSIGN_OR_RETURN(const wl::Imported imported, wl::import_onnx(contents(folder / "model.onnx")));
+  WL_ASSIGN_OR_RETURN(const wl::Imported imported, wl::import_onnx(file_text(folder / "model.onnx")));
   const wl::Graph& graph = imported.graph;
   std::map<std::string, std::string> given;
   std::ifstream names(folder / "names");
   int number = 0;
-  for (std::string name; std::getline(names, name); ++number) given[name] = contents(folder / cat(number, ".bin"));
+  for (std::string name; std::getline(names, name); ++number) given[name] = file_text(folder / cat(number, ".bin"));
   for (const wl::NodeId id : graph.inputs()) {
     const wl::Node& node = graph.nodes[static_cast<size_t>(id)];
     if (!node.fill.literal.empty()) continue;
@@ -152,10 +143,7 @@ absl::StatusOr<std::string> evaluate_given(const std::filesystem::path& folder) 
 }
 
 std::string imported(const std::string& name) {
-  std::ifstream file(name, std::ios::binary);
-  std::ostringstream bytes;
-  bytes << file.rdbuf();
-  const auto result = wl::import_onnx(bytes.str());
+  const auto result = wl::import_onnx(file_text(name));
   std::string text(result.ok() ? "ok" : result.status().message());
   std::replace(text.begin(), text.end(), '\n', ' ');
   return text;

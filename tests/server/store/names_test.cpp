@@ -9,10 +9,10 @@
 
 #include <filesystem>
 #include <fstream>
-#include <iterator>
 #include <map>
 
 #include "tests/server/store/samples.h"
+#include "tests/unit/file_text.h"
 
 namespace wl {
 namespace {
@@ -123,8 +123,7 @@ Files files_of(const std::string& folder) {
   Files files;
   for (const auto& entry : fs::directory_iterator(folder)) {
     if (!entry.is_regular_file() || entry.path().extension() == ".lock") continue;
-    std::ifstream in(entry.path(), std::ios::binary);
-    files[entry.path().filename()] = std::string(std::istreambuf_iterator<char>(in), {});
+    files[entry.path().filename()] = testing::file_text(entry.path());
   }
   return files;
 }

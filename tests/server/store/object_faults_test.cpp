@@ -8,13 +8,12 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <map>
 #include <set>
 
 #include "server/store/disk.h"
 #include "tests/server/store/samples.h"
+#include "tests/unit/file_text.h"
 #include "tests/unit/fuzz.h"
 
 namespace wl {
@@ -130,8 +129,7 @@ void expect_whole_objects(const std::string& file) {
   for (const auto& folder : fs::directory_iterator(file + ".objects")) {
     if (folder.path().filename() == "unfinished") continue;
     for (const auto& entry : fs::directory_iterator(folder.path())) {
-      std::ifstream in(entry.path(), std::ios::binary);
-      EXPECT_EQ(sha256_hex(std::string(std::istreambuf_iterator<char>(in), {})),
+      EXPECT_EQ(sha256_hex(testing::file_text(entry.path())),
                 cat(folder.path().filename().string(), entry.path().filename().string()));
     }
   }

@@ -5,9 +5,9 @@
 #include <gtest/gtest.h>
 
 #include <fstream>
-#include <iterator>
 
 #include "compiler/base/sha256.h"
+#include "tests/unit/file_text.h"
 #include "tests/unit/scratch.h"
 
 namespace wl {
@@ -16,11 +16,6 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::Not;
 using ::testing::StartsWith;
-
-std::string text_of(const std::string& file) {
-  std::ifstream in(file);
-  return {std::istreambuf_iterator<char>(in), {}};
-}
 
 TEST(Callers, RowsOfEveryKind) {
   const auto rows = Callers::parse(cat("# who\n\n user 17 operator\nuser * client\nloopback * none\r\n",
@@ -116,7 +111,7 @@ TEST(Callers, ATokenIsInNoFileButItsHashIs) {
   chmod(file.c_str(), 0600);
   const auto token = make_token(file, "ci", kClient | kWorker, 60);
   ASSERT_TRUE(token.ok()) << token.status();
-  EXPECT_THAT(text_of(file), Not(HasSubstr(*token)));
+  EXPECT_THAT(testing::file_text(file), Not(HasSubstr(*token)));
   const auto opened = CallersFile::open(file);
   ASSERT_TRUE(opened.ok()) << opened.status();
   const TokenRow* const row = (*opened)->now()->find_token(*token);

@@ -4,11 +4,9 @@
 
 #include <bit>
 #include <cmath>
-#include <fstream>
 #include <map>
 #include <queue>
 #include <set>
-#include <sstream>
 
 #include "compiler/base/splitmix.h"
 #include "compiler/cover/cover.h"
@@ -19,6 +17,7 @@
 #include "compiler/ir/rules/rules.h"
 #include "compiler/ir/text.h"
 #include "tests/unit/domain/domain_testing.h"
+#include "tests/unit/file_text.h"
 #include "tests/unit/fuzz.h"
 
 namespace wl {
@@ -232,10 +231,7 @@ TEST_P(PlannedRandom, CoversAreOptimalAndMeanTheGraph) {
 }
 
 Graph model(const std::string& name) {
-  std::ifstream file(WARPLOOM_SOURCE_DIR "/tests/data/" + name, std::ios::binary);
-  std::stringstream bytes;
-  bytes << file.rdbuf();
-  return simplify(import_onnx(bytes.str()).value().graph).value();
+  return simplify(import_onnx(testing::file_text(WARPLOOM_SOURCE_DIR "/tests/data/" + name)).value().graph).value();
 }
 
 const std::vector<std::string> kModels = {"bert_base_layer_b1_s512.onnx", "gelu_ffn.onnx", "layernorm_residual.onnx",

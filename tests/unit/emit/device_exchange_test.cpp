@@ -2,13 +2,11 @@
 // and swizzled shared memory compile as CUDA and HIP, for waves of 32 and 64 lanes, and spill nothing.
 #include <gtest/gtest.h>
 
-#include <fstream>
-#include <iterator>
-
 #include "absl/strings/str_replace.h"
 #include "compiler/emit/emit.h"
 #include "compiler/kernel/verify.h"
 #include "tests/unit/emit/compiled.h"
+#include "tests/unit/file_text.h"
 #include "tests/unit/scratch.h"
 #include "worker/drivers/gpu/code.h"
 
@@ -20,8 +18,7 @@ class DeviceCodeOfExchanges : public ::testing::TestWithParam<std::string> {};
 TEST_P(DeviceCodeOfExchanges, CompilesAndSpillsNothing) {
   if (const std::string missing = gpu_compiler_missing(GetParam()); !missing.empty()) GTEST_SKIP() << missing;
   const Machine machine = testing::machine_named(GetParam());
-  std::ifstream file(cat(WARPLOOM_SOURCE_DIR, "/tests/fuzz/seeds/kernel_text/exchange.kernel"));
-  std::string text((std::istreambuf_iterator<char>(file)), {});
+  std::string text = testing::file_text(cat(WARPLOOM_SOURCE_DIR, "/tests/fuzz/seeds/kernel_text/exchange.kernel"));
   text = absl::StrReplaceAll(text, {{"sim:cuda", GetParam()}});
   if (machine.target->gpu.wave == 64) text = absl::StrReplaceAll(text, {{"wave=32", "wave=64"}, {"u0", "l5"}});
   const auto kernel = parse_kernel(text);

@@ -4,26 +4,18 @@
 
 #include <cstdlib>
 #include <filesystem>
-#include <fstream>
 #include <map>
-#include <sstream>
 
 #include "compiler/import/import.h"
 #include "onnx/onnx_pb.h"
+#include "tests/unit/file_text.h"
 
 namespace wl {
 namespace {
 
-std::string read_file(const std::filesystem::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  std::ostringstream bytes;
-  bytes << file.rdbuf();
-  return bytes.str();
-}
-
 void import_file(const std::filesystem::path& path) {
   SCOPED_TRACE(path.string());
-  const std::string bytes = read_file(path);
+  const std::string bytes = testing::file_text(path);
   const auto imported = import_onnx(bytes);
   ASSERT_TRUE(imported.ok()) << imported.status();
   EXPECT_TRUE(verify(imported->graph).ok()) << verify(imported->graph);
@@ -60,7 +52,7 @@ TEST(Models, Shared) {
 }
 
 TEST(Models, BertLayerWeightsAndFills) {
-  const auto imported = import_onnx(read_file(WARPLOOM_SOURCE_DIR "/tests/data/bert_base_layer_b1_s512.onnx"));
+  const auto imported = import_onnx(testing::file_text(WARPLOOM_SOURCE_DIR "/tests/data/bert_base_layer_b1_s512.onnx"));
   ASSERT_TRUE(imported.ok()) << imported.status();
   EXPECT_EQ(imported->weights.size(), 16u);
   EXPECT_THAT(imported->source, ::testing::HasSubstr("BERT"));
@@ -77,7 +69,7 @@ TEST(Models, BertLayerWeightsAndFills) {
 }
 
 TEST(Models, LabelsHaveTheirRange) {
-  const auto imported = import_onnx(read_file(WARPLOOM_SOURCE_DIR "/tests/data/softmax_xent.onnx"));
+  const auto imported = import_onnx(testing::file_text(WARPLOOM_SOURCE_DIR "/tests/data/softmax_xent.onnx"));
   ASSERT_TRUE(imported.ok()) << imported.status();
   for (const NodeId id : imported->graph.inputs()) {
     const Node& node = imported->graph.nodes[static_cast<size_t>(id)];

@@ -5,7 +5,6 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
-#include <fstream>
 #include <random>
 
 #include "compiler/cover/cover.h"
@@ -14,6 +13,7 @@
 #include "compiler/kernel/moves.h"
 #include "compiler/kernel/verify.h"
 #include "compiler/schedule/lower/lower.h"
+#include "tests/unit/file_text.h"
 #include "tests/unit/ir/random_graph.h"
 #include "tests/unit/kernel/random_layout.h"
 #include "tests/unit/schedule/groups.h"
@@ -154,9 +154,7 @@ TEST(KernelText, ReadsBackMovesAmongThreads) {
 TEST(KernelText, ReadsTheSeedsOfTheFuzzer) {
   for (const auto& seed :
        std::filesystem::directory_iterator(cat(WARPLOOM_SOURCE_DIR, "/tests/fuzz/seeds/kernel_text"))) {
-    std::ifstream file(seed.path());
-    const std::string text((std::istreambuf_iterator<char>(file)), {});
-    const auto kernel = parse_kernel(text);
+    const auto kernel = parse_kernel(testing::file_text(seed.path()));
     ASSERT_TRUE(kernel.ok()) << seed.path() << ": " << kernel.status();
     expect_round_trip(*kernel);
   }
@@ -183,8 +181,8 @@ TEST(KernelText, ReadsRoundedExps) {
 
 // A text is refused if the verifier rejects its kernel.
 TEST(KernelText, RefusesMovesThatAreNone) {
-  std::ifstream file(cat(WARPLOOM_SOURCE_DIR, "/tests/fuzz/seeds/kernel_text/exchange.kernel"));
-  const std::string text((std::istreambuf_iterator<char>(file)), {});
+  const std::string text =
+      testing::file_text(cat(WARPLOOM_SOURCE_DIR, "/tests/fuzz/seeds/kernel_text/exchange.kernel"));
   const auto error = [&](std::string_view from, std::string_view to) {
     std::string wrong = text;
     wrong.replace(wrong.find(from), from.size(), to);

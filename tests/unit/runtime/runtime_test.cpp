@@ -8,14 +8,13 @@
 #include <chrono>
 #include <cmath>
 #include <cstring>
-#include <fstream>
-#include <iterator>
 #include <random>
 #include <string>
 #include <vector>
 
 #include "compiler/base/fill.h"
 #include "runtime/tile_registers.h"
+#include "tests/unit/file_text.h"
 #include "tests/unit/fuzz.h"
 
 namespace wl {
@@ -237,8 +236,7 @@ TEST(Pool, GivesTheCallerItsCpusBack) {
 
 // Linux may refuse to grant tile registers, but never grants what the processor lacks.
 TEST(TileRegisters, AreThoseOfTheProcessor) {
-  std::ifstream file("/proc/cpuinfo");
-  const std::string facts((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
+  const std::string facts = testing::file_text("/proc/cpuinfo");
   const bool may = may_use_tile_registers();
   EXPECT_LE(may, facts.find("amx_int8") != std::string::npos && facts.find("amx_bf16") != std::string::npos);
   EXPECT_EQ(may_use_tile_registers(), may);

@@ -12,6 +12,7 @@
 #include "compiler/schedule/lower/lower.h"
 #include "tests/golden/groups.h"
 #include "tests/unit/domain/domain_testing.h"
+#include "tests/unit/file_text.h"
 
 namespace wl {
 namespace {

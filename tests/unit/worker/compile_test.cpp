@@ -7,12 +7,12 @@
 #include <algorithm>
 #include <cerrno>
 #include <fstream>
-#include <iterator>
 #include <set>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "runtime/object.h"
+#include "tests/unit/file_text.h"
 #include "tests/unit/scratch.h"
 #include "tests/unit/worker/kernels.h"
 #include "worker/drivers/bubblewrap.h"
@@ -26,11 +26,6 @@ namespace {
 using testing::candidate;
 using ::testing::HasSubstr;
 using testing::kAdd;
-
-std::string bytes_of(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
 
 TEST(Compile, ABadCandidateIsTheOnlyError) {
   std::vector<Candidate> candidates;
@@ -101,7 +96,7 @@ TEST(Compile, AnObjectThatIsKeptDependsOnItsSourceAlone) {
     const auto compiled = compile_cpu(candidates, options);
     ASSERT_TRUE(compiled.ok()) << compiled.status();
     ASSERT_EQ(compiled->back().outcome, Outcome::kCorrect) << compiled->back().message;
-    objects.insert(bytes_of(compiled->back().object));
+    objects.insert(testing::file_text(compiled->back().object));
   }
   EXPECT_EQ(objects.size(), 1u);
 }
@@ -129,7 +124,7 @@ TEST(Compile, LinksWithoutTheDriverWhereItCan) {
       const auto object = SharedObject::open((*compiled)[i].object);
       EXPECT_TRUE(object.ok()) << object.status();
     }
-    const std::string text = bytes_of((*compiled)[0].object);
+    const std::string text = testing::file_text((*compiled)[0].object);
     EXPECT_THAT(text, HasSubstr("libm.so"));
     EXPECT_THAT(text, ::testing::Not(HasSubstr("libstdc++")));
     EXPECT_EQ((*compiled)[2].outcome, Outcome::kCompileError);

@@ -12,6 +12,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
+#include "tests/unit/file_text.h"
 #include "tests/unit/scratch.h"
 #include "tests/unit/worker/kernels.h"
 #include "worker/drivers/cpu/cpu.h"
@@ -135,8 +136,7 @@ INSTANTIATE_TEST_SUITE_P(All, SourceZoo, ::testing::ValuesIn(kAttacks),
 bool runs(const std::string& argument) {
   std::error_code error;
   for (const auto& entry : std::filesystem::directory_iterator("/proc", error)) {
-    std::ifstream file(entry.path() / "cmdline");
-    const std::string line((std::istreambuf_iterator<char>(file)), {});
+    const std::string line = testing::file_text(entry.path() / "cmdline");
     if (line.find(std::string(1, '\0') + argument + std::string(1, '\0')) != std::string::npos) return true;
   }
   return false;
