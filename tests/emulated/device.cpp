@@ -16,6 +16,7 @@
 #include "compiler/ir/text.h"
 #include "runtime/buffer.h"
 #include "tests/unit/emit/compiled.h"
+#include "tests/unit/ir/outputs.h"
 #include "tests/unit/scratch.h"
 #include "worker/drivers/gpu/code.h"
 
@@ -140,12 +141,7 @@ absl::Status EmulatedDevice::run(const Source& source, const std::string& code, 
 std::optional<std::string> run_group(EmulatedDevice& device, const Graph& group, const Source& source,
                                      const std::string& plan, uint64_t seed) {
   const std::vector<BufferSpec> specs = buffers_of(group);
-  std::vector<Query> queries;
-  for (const Output& output : group.outputs) {
-    queries.push_back({output.node, {}});
-    for (int64_t i = 0; i < elements(group.nodes[output.node].shape); ++i) queries.back().indices.push_back(i);
-  }
-  const auto expected = evaluate(group, generated_inputs(group, seed), queries);
+  const auto expected = evaluate_outputs(group, generated_inputs(group, seed));
   if (!expected.ok()) return cat("the oracle fails: ", expected.status().ToString());
   const auto code = device.compile(source);
   const auto left_out = [&](const absl::Status& why) {
@@ -169,14 +165,8 @@ std::optional<std::string> run_group(EmulatedDevice& device, const Graph& group,
   size_t output = 0;
   for (size_t b = 0; b < specs.size(); ++b) {
     if (!specs[b].output) continue;
-    const std::vector<Value>& wanted = (*expected)[output++];
-    for (int64_t i = 0; i < specs[b].elements(); ++i) {
-      std::string wrong = difference(load_element(specs[b].dtype, arguments[b].bytes.data(), static_cast<uint64_t>(i)),
-                                     wanted[static_cast<size_t>(i)]);
-      if (wrong.empty() && is_float(specs[b].dtype) && is_poison(specs[b].dtype, arguments[b].bytes.data(), i))
-        wrong = "not written";
-      if (!wrong.empty()) return cat("element ", i, " of ", specs[b].name, ": ", wrong);
-    }
+    const std::string wrong = difference_of_output(specs[b], arguments[b].bytes.data(), (*expected)[output++]);
+    if (!wrong.empty()) return wrong;
   }
   return "";
 }

@@ -5,7 +5,6 @@
 
 #include <gtest/gtest.h>
 
-#include <cmath>
 #include <functional>
 #include <map>
 #include <optional>
@@ -21,6 +20,7 @@
 #include "tests/simulated/reduced.h"
 #include "tests/unit/emit/compiled.h"
 #include "tests/unit/fuzz.h"
+#include "tests/unit/ir/outputs.h"
 #include "tests/unit/schedule/contract/convolutions.h"
 #include "tests/unit/schedule/contract/shared_factor_products.h"
 #include "tests/unit/schedule/contractions.h"
@@ -91,12 +91,8 @@ std::optional<Case> case_at(const Graph& graph, const Domain& domain, const Mach
   auto kernel = lower(graph, domain, space.schedule(point), machine);
   if (!kernel.ok()) return std::nullopt;
   kernel->compiler = "gcc";
-  std::vector<Query> queries;
-  for (const Output& output : graph.outputs) {
-    queries.push_back({output.node, {}});
-    for (int64_t i = 0; i < elements(graph.nodes[output.node].shape); ++i) queries.back().indices.push_back(i);
-  }
-  Case one{buffers_of(graph), evaluate(graph, generated_inputs(graph, 7), queries).value(), space.text(point), {}};
+  Case one{
+      buffers_of(graph), testing::evaluate_outputs(graph, generated_inputs(graph, 7)).value(), space.text(point), {}};
   one.source = emit(*kernel, testing::simulator_of(machine)).value();
   return one;
 }

@@ -11,6 +11,7 @@
 #include "compiler/base/records.h"
 #include "compiler/ir/eval.h"
 #include "compiler/target/target.h"
+#include "tests/unit/ir/outputs.h"
 
 namespace wl::testing {
 
@@ -19,8 +20,9 @@ Machine machine_named(std::string_view target);
 // Returns the rows of kTargets of the CPU family that this machine can run.
 std::vector<std::string> runnable_targets();
 
-// Returns "" when `got` is what the oracle expects.
-std::string difference(double got, const Value& want);
+// Returns "" when all elements of an output in memory are written and are what the oracle expects, otherwise the number
+// of those that are not and the first of them.
+std::string difference_of_output(const BufferSpec& spec, const void* data, const std::vector<Value>& expected);
 
 class CompiledChecks {
  public:

@@ -6,6 +6,7 @@
 #include "compiler/ir/eval.h"
 #include "compiler/ir/text.h"
 #include "tests/unit/import/case_values.h"
+#include "tests/unit/ir/outputs.h"
 
 namespace wl::testing {
 namespace {
@@ -32,9 +33,7 @@ absl::StatusOr<std::vector<double>> values_of(const onnx::ModelProto& model, std
     const Node& node = graph.nodes[static_cast<size_t>(id)];
     return node.fill.literal.empty() ? x[static_cast<size_t>(i)] : node.fill.literal[static_cast<size_t>(i)];
   };
-  Query query{graph.outputs[0].node, {}};
-  for (int64_t i = 0; i < elements(graph.nodes[static_cast<size_t>(query.node)].shape); ++i) query.indices.push_back(i);
-  WL_ASSIGN_OR_RETURN(const auto values, evaluate(graph, reader, {query}));
+  WL_ASSIGN_OR_RETURN(const OutputValues values, evaluate_outputs(graph, reader));
   std::vector<double> result;
   for (const Value& value : values[0]) result.push_back(value.value);
   return result;

@@ -11,6 +11,7 @@
 #include "compiler/ir/build.h"
 #include "compiler/ir/rules/rules.h"
 #include "compiler/ir/text.h"
+#include "tests/unit/ir/outputs.h"
 
 namespace wl {
 namespace {
@@ -21,12 +22,8 @@ NodeId literal(Builder& b, const std::string& name, Shape shape, std::vector<dou
   return b.input(name, dtype, std::move(shape), fill);
 }
 
-std::vector<Value> all_of(const Graph& graph, uint64_t seed = 1) {
-  Query query{graph.outputs[0].node, {}};
-  for (int64_t i = 0; i < elements(graph.nodes[query.node].shape); ++i) query.indices.push_back(i);
-  auto values = evaluate(graph, generated_inputs(graph, seed), {query});
-  EXPECT_TRUE(values.ok()) << values.status();
-  return values.ok() ? (*values)[0] : std::vector<Value>();
+std::vector<Value> all_of(const Graph& graph) {
+  return testing::values_of_outputs(graph, 1)[0];
 }
 
 std::vector<double> values_of(Builder& b, NodeId id) {
@@ -241,16 +238,10 @@ TEST(Eval, IntegersOfSixtyFourBitsAreExact) {
     output "less" %10
   })");
   ASSERT_TRUE(graph.ok()) << graph.status();
-  std::vector<Query> queries;
-  for (const Output& output : graph->outputs) {
-    queries.push_back({output.node, {}});
-    for (int64_t i = 0; i < elements(graph->nodes[output.node].shape); ++i) queries.back().indices.push_back(i);
-  }
   const auto simple = simplify(*graph);
   ASSERT_TRUE(simple.ok()) << simple.status();
   for (const Graph& one : {*graph, *simple}) {
-    for (size_t i = 0; i < queries.size(); ++i) queries[i].node = one.outputs[i].node;
-    const auto values = evaluate(one, generated_inputs(one, 1), queries);
+    const auto values = testing::evaluate_outputs(one, generated_inputs(one, 1));
     ASSERT_TRUE(values.ok()) << values.status();
     uint64_t most = 0, dot = 0;
     for (uint64_t i = 0; i < 3; ++i) {

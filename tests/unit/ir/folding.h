@@ -12,6 +12,7 @@
 #include "compiler/ir/eval.h"
 #include "compiler/ir/text.h"
 #include "compiler/ir/weights/fold_weights.h"
+#include "tests/unit/ir/outputs.h"
 
 namespace wl::testing {
 
@@ -26,13 +27,8 @@ inline std::vector<std::string> names_of(const WeightFolding& folding) {
 
 // Reads an element of an input, given by the input's name.
 using ByName = std::function<double(const std::string& name, int64_t index)>;
-inline std::vector<Value> values_of(const Graph& graph, const Output& output, const ByName& read) {
-  Query query{output.node, {}};
-  for (int64_t i = 0; i < elements(graph.nodes[output.node].shape); ++i) query.indices.push_back(i);
-  const auto values =
-      evaluate(graph, [&](NodeId input, int64_t index) { return read(graph.nodes[input].text, index); }, {query});
-  EXPECT_TRUE(values.ok()) << values.status();
-  return values.ok() ? (*values)[0] : std::vector<Value>(query.indices.size());
+inline OutputValues values_of_outputs(const Graph& graph, const ByName& read) {
+  return values_of_outputs(graph, [&](NodeId input, int64_t index) { return read(graph.nodes[input].text, index); });
 }
 
 // Checks that the outputs of `graph` and of the folded graph agree.
@@ -44,18 +40,19 @@ inline void expect_same_values(const Graph& graph, const WeightFolding& folding,
   std::map<std::string, std::vector<double>> folded;
   for (const FoldedWeight& weight : folding.folded) {
     const DType dtype = weight.from.nodes[weight.from.outputs[0].node].dtype;
-    for (const Value& value : values_of(weight.from, weight.from.outputs[0], original))
-      folded[weight.name].push_back(round_to(dtype, value.value));
+    const OutputValues values = values_of_outputs(weight.from, original);
+    for (const Value& value : values[0]) folded[weight.name].push_back(round_to(dtype, value.value));
   }
   const ByName after = [&](const std::string& name, int64_t index) {
     const auto found = folded.find(name);
     return found == folded.end() ? original(name, index) : found->second[static_cast<size_t>(index)];
   };
   ASSERT_EQ(folding.graph.outputs.size(), graph.outputs.size());
+  const OutputValues all_expected = values_of_outputs(graph, original),
+                     all_got = values_of_outputs(folding.graph, after);
   for (size_t o = 0; o < graph.outputs.size(); ++o) {
     ASSERT_EQ(folding.graph.outputs[o].name, graph.outputs[o].name);
-    const std::vector<Value> expected = values_of(graph, graph.outputs[o], original);
-    const std::vector<Value> got = values_of(folding.graph, folding.graph.outputs[o], after);
+    const std::vector<Value>&expected = all_expected[o], &got = all_got[o];
     ASSERT_EQ(got.size(), expected.size());
     for (size_t i = 0; i < got.size(); ++i) {
       const double bound = got[i].bound + expected[i].bound;

@@ -12,6 +12,7 @@
 #include "compiler/ir/rules/rules.h"
 #include "compiler/ir/text.h"
 #include "random_graph.h"
+#include "tests/unit/ir/outputs.h"
 
 namespace wl {
 namespace {
@@ -21,23 +22,9 @@ constexpr int64_t kGraphs = 100'000;
 class Fuzz : public testing::Sharded {};
 INSTANTIATE_TEST_SUITE_P(Shards, Fuzz, ::testing::Range(0, testing::kShards));
 
-using Outputs = std::vector<std::vector<Value>>;
-
-Outputs lazy_outputs(const Graph& graph, uint64_t seed) {
-  std::vector<Query> queries;
-  for (const Output& output : graph.outputs) {
-    Query& query = queries.emplace_back(Query{output.node, {}});
-    for (int64_t i = 0; i < elements(graph.nodes[output.node].shape); ++i) query.indices.push_back(i);
-  }
-  auto values = evaluate(graph, generated_inputs(graph, seed), queries);
-  EXPECT_TRUE(values.ok()) << values.status();
-  return values.ok() ? *values : Outputs(queries.size());
-}
-
-bool agrees(double got, double expected, double bound) {
-  if (std::isinf(bound) || got == expected || (std::isnan(got) && std::isnan(expected))) return true;
-  return std::fabs(got - expected) <= bound;
-}
+using testing::agrees;
+using testing::OutputValues;
+using testing::values_of_outputs;
 
 TEST_P(Fuzz, TextRoundTrips) {
   const auto [first, last] = seeds(kGraphs, 0);
@@ -91,7 +78,7 @@ TEST_P(Fuzz, LazyOracleComputesWhatAnEagerOneDoes) {
   const auto [first, last] = seeds(kGraphs, 0);
   for (uint64_t seed = first; seed < last; ++seed) {
     Graph graph = random_graph(seed);
-    auto lazy = lazy_outputs(graph, seed);
+    auto lazy = values_of_outputs(graph, seed);
     auto eager = eager_outputs(graph, seed, false);
     for (size_t o = 0; o < lazy.size(); ++o) {
       for (size_t i = 0; i < lazy[o].size(); ++i) {
@@ -114,7 +101,7 @@ TEST_P(Fuzz, ARoundedEvaluationStaysWithinTheBound) {
   const auto [first, last] = seeds(kGraphs, 0);
   for (uint64_t seed = first; seed < last; ++seed) {
     Graph graph = random_graph(seed);
-    auto lazy = lazy_outputs(graph, seed);
+    auto lazy = values_of_outputs(graph, seed);
     auto eager = eager_outputs(graph, seed, true);
     for (size_t o = 0; o < lazy.size(); ++o) {
       for (size_t i = 0; i < lazy[o].size(); ++i) {
@@ -133,9 +120,9 @@ TEST_P(Fuzz, ARoundedEvaluationStaysWithinTheBound) {
   EXPECT_GT(close, compared * 3 / 4) << "bounds are too wide to mean anything";
 }
 
-void expect_same_values(const Graph& before, const Outputs& a, const Graph& after, uint64_t seed,
+void expect_same_values(const Graph& before, const OutputValues& a, const Graph& after, uint64_t seed,
                         std::string_view rule) {
-  const Outputs b = lazy_outputs(after, seed);
+  const OutputValues b = values_of_outputs(after, seed);
   ASSERT_EQ(a.size(), b.size());
   for (size_t o = 0; o < a.size(); ++o) {
     ASSERT_EQ(a[o].size(), b[o].size()) << "seed " << seed << " rule " << rule;
@@ -172,7 +159,7 @@ TEST_P(Fuzz, EveryRuleAloneAndAllTogetherKeepValues) {
   const auto [first, last] = seeds(kGraphs, 0);
   for (uint64_t seed = first; seed < last; ++seed) {
     const Graph graph = random_graph(seed);
-    const Outputs values = lazy_outputs(graph, seed);
+    const OutputValues values = values_of_outputs(graph, seed);
     const auto simple = simplify(graph);
     ASSERT_TRUE(simple.ok()) << simple.status() << "\nseed " << seed << "\n" << print(graph);
     expect_same_values(graph, values, *simple, seed, "all");

@@ -2,13 +2,13 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <cmath>
 
 #include "compiler/ir/eval.h"
 #include "compiler/ir/layout/channels_last.h"
 #include "compiler/ir/rules/rules.h"
 #include "compiler/ir/text.h"
 #include "tests/unit/fuzz.h"
+#include "tests/unit/ir/outputs.h"
 #include "tests/unit/ir/random_graph.h"
 #include "tests/unit/ir/windows.h"
 
@@ -21,26 +21,16 @@ Graph graph_of(const std::string& text) {
   return *graph;
 }
 
-std::vector<std::vector<Value>> values_of(const Graph& graph) {
-  std::vector<Query> queries;
-  for (const Output& output : graph.outputs) {
-    Query& query = queries.emplace_back(Query{output.node, {}});
-    for (int64_t i = 0; i < elements(graph.nodes[output.node].shape); ++i) query.indices.push_back(i);
-  }
-  return evaluate(graph, generated_inputs(graph, 7), queries).value();
-}
-
 void expect_same(const Graph& given, const Graph& made) {
   ASSERT_EQ(made.outputs.size(), given.outputs.size());
-  const auto expected = values_of(given), found = values_of(made);
+  const auto expected = testing::values_of_outputs(given, 7), found = testing::values_of_outputs(made, 7);
   for (size_t o = 0; o < expected.size(); ++o) {
     ASSERT_EQ(made.nodes[made.outputs[o].node].shape, given.nodes[given.outputs[o].node].shape);
     for (size_t i = 0; i < expected[o].size(); ++i) {
       const Value &a = expected[o][i], &b = found[o][i];
-      if (std::isinf(a.bound) || std::isinf(b.bound) || (std::isnan(a.value) && std::isnan(b.value))) continue;
-      if (a.value == b.value) continue;
-      ASSERT_LE(std::fabs(a.value - b.value), a.bound + b.bound) << "output " << o << " element " << i << "\n"
-                                                                 << print(given) << print(made);
+      ASSERT_TRUE(testing::agrees(b.value, a.value, a.bound + b.bound))
+          << "output " << o << " element " << i << ": " << a.value << " became " << b.value << "\n"
+          << print(given) << print(made);
     }
   }
 }

@@ -3,7 +3,6 @@
 
 #include <gtest/gtest.h>
 
-#include <cmath>
 #include <string>
 #include <vector>
 
@@ -11,6 +10,7 @@
 #include "compiler/ir/text.h"
 #include "compiler/kernel/verify.h"
 #include "compiler/schedule/lower/lower.h"
+#include "tests/unit/ir/outputs.h"
 
 namespace wl::testing {
 
@@ -29,24 +29,16 @@ inline std::string compare(const Graph& group, const Kernel& kernel) {
     buffers.emplace_back();
     for (int64_t i = 0; i < elements(group.nodes[input].shape); ++i) buffers.back().push_back(inputs(input, i));
   }
-  std::vector<Query> queries;
-  for (const Output& output : group.outputs) {
-    const int64_t n = elements(group.nodes[output.node].shape);
-    queries.push_back({output.node, {}});
-    for (int64_t i = 0; i < n; ++i) queries.back().indices.push_back(i);
-    buffers.emplace_back(n, -12345.0);
-  }
-  const auto expected = evaluate(group, inputs, queries);
+  const auto expected = evaluate_outputs(group, inputs);
   if (!expected.ok()) return std::string(expected.status().message());
+  for (const std::vector<Value>& output : *expected) buffers.emplace_back(output.size(), -12345.0);
   const absl::Status ran = interpret(kernel, buffers);
   if (!ran.ok()) return std::string(ran.message());
   for (size_t o = 0; o < group.outputs.size(); ++o) {
     const std::vector<double>& got = buffers[group.inputs().size() + o];
     for (size_t i = 0; i < got.size(); ++i) {
-      const Value& want = (*expected)[o][i];
-      const bool same = got[i] == want.value || (std::isnan(got[i]) && std::isnan(want.value));
-      if (!same && !std::isinf(want.bound) && !(std::fabs(got[i] - want.value) <= want.bound))
-        return cat("output ", o, " element ", i, ": got ", got[i], ", expected ", want.value, " +- ", want.bound);
+      const std::string wrong = difference(got[i], (*expected)[o][i]);
+      if (!wrong.empty()) return cat("output ", o, " element ", i, ": ", wrong);
     }
   }
   return "";
