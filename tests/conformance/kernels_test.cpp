@@ -8,12 +8,9 @@
 #include <limits>
 #include <set>
 
-#include "compiler/emit/emit.h"
 #include "compiler/ir/text.h"
-#include "compiler/schedule/lower/lower.h"
-#include "tests/unit/emit/compiled.h"
+#include "tests/conformance/by_compilers.h"
 #include "tests/unit/fuzz.h"
-#include "tests/unit/schedule/groups.h"
 
 namespace wl {
 namespace {
@@ -123,31 +120,13 @@ class Conformance : public ::testing::TestWithParam<std::string> {};
 
 void expect_right(const std::vector<Graph>& graphs, const std::string& target) {
   testing::CompiledChecks checks("conformance_" + target.substr(4));
+  int kernels = 0;
   for (const Graph& graph : graphs) {
     ASSERT_TRUE(verify(graph).ok()) << verify(graph) << "\n" << print(graph);
-    const auto number = checks.group(graph);
-    ASSERT_TRUE(number.ok()) << number.status();
-    const Machine machine = testing::machine_named(target);
-    const auto domain = analyze(graph, machine);
-    ASSERT_TRUE(domain.ok()) << domain.status() << "\n" << print(graph);
-    const auto space = space_of(graph, *domain, machine);
-    ASSERT_TRUE(space.ok()) << space.status();
-    const Point point = testing::sample_points(*space, 0)[0];
-    const auto kernel = lower(graph, *domain, space->schedule(point), machine);
-    ASSERT_TRUE(kernel.ok()) << kernel.status();
-    for (const char* compiler : {"gcc", "clang"}) {
-      Kernel variant = *kernel;
-      variant.compiler = compiler;
-      // The other compiler is tested with f32 only: compilers differ in the prelude, which does not depend on the
-      // dtype.
-      if (variant.compiler != kernel->compiler && graph.nodes[0].dtype != DType::f32) continue;
-      const auto source = emit(variant, machine);
-      ASSERT_TRUE(source.ok()) << source.status();
-      checks.add(*number, *source, space->text(point));
-    }
+    testing::add_by_compilers(checks, graph, target, graph.nodes[0].dtype == DType::f32, "", &kernels);
+    if (::testing::Test::HasFatalFailure()) return;
   }
-  const std::vector<std::string> wrong = checks.run();
-  for (const std::string& message : wrong) ADD_FAILURE() << message;
+  checks.expect_right();
 }
 
 TEST_P(Conformance, ElementwiseOps) {

@@ -4,12 +4,9 @@
 #include <gtest/gtest.h>
 
 #include "compiler/cover/cover.h"
-#include "compiler/emit/emit.h"
 #include "compiler/ir/build.h"
 #include "compiler/ir/text.h"
-#include "compiler/schedule/lower/lower.h"
-#include "tests/unit/emit/compiled.h"
-#include "tests/unit/schedule/groups.h"
+#include "tests/conformance/by_compilers.h"
 
 namespace wl {
 namespace {
@@ -111,30 +108,13 @@ TEST_P(Views, OfEveryDTypeMeanWhatTheGraphMeans) {
       const auto cover = cover_greedy(*graph, machine);
       ASSERT_TRUE(cover.ok()) << cover.status() << "\n" << print(*graph);
       for (const Group& part : cover->groups) {
-        const Graph group = extract(*graph, part);
-        const auto number = checks.group(group);
-        ASSERT_TRUE(number.ok()) << number.status();
-        const auto domain = analyze(group, machine);
-        ASSERT_TRUE(domain.ok()) << domain.status();
-        const auto space = space_of(group, *domain, machine);
-        ASSERT_TRUE(space.ok()) << space.status();
-        const Point point = testing::sample_points(*space, 0)[0];
-        const auto kernel = lower(group, *domain, space->schedule(point), machine);
-        ASSERT_TRUE(kernel.ok()) << kernel.status() << "\n" << print(group);
-        for (const char* compiler : {"gcc", "clang"}) {
-          Kernel variant = *kernel;
-          variant.compiler = compiler;
-          // The other compiler is tested with one dtype only, since compilers differ in the prelude.
-          if (variant.compiler != kernel->compiler && dtype != DType::f32) continue;
-          const auto source = emit(variant, machine);
-          ASSERT_TRUE(source.ok()) << source.status() << "\n" << print(group);
-          checks.add(*number, *source, cat(name_of(dtype), " ", space->text(point)));
-          ++kernels;
-        }
+        testing::add_by_compilers(checks, extract(*graph, part), target, dtype == DType::f32, cat(name_of(dtype), " "),
+                                  &kernels);
+        if (HasFatalFailure()) return;
       }
     }
   EXPECT_GT(kernels, 90);
-  for (const std::string& message : checks.run()) ADD_FAILURE() << message;
+  checks.expect_right();
 }
 
 INSTANTIATE_TEST_SUITE_P(Targets, Views, ::testing::ValuesIn(testing::runnable_targets()),

@@ -8,6 +8,7 @@
 #include "compiler/emit/emit.h"
 #include "compiler/kernel/verify.h"
 #include "runtime/runtime.h"
+#include "tests/simulated/reduced.h"
 #include "tests/unit/emit/compiled.h"
 #include "tests/unit/scratch.h"
 #include "worker/drivers/cpu/cpu.h"
@@ -29,12 +30,6 @@ std::vector<std::vector<double>> arguments_of(const Kernel& kernel) {
 std::string judge(const Kernel& kernel, const Source& source, const std::string& path) {
   std::vector<std::vector<double>> expected = arguments_of(kernel);
   if (const absl::Status status = interpret(kernel, expected); !status.ok()) return status.ToString();
-  const auto object = SharedObject::open(path);
-  if (!object.ok()) return object.status().ToString();
-  const auto find = [&](const char* suffix) { return object->symbol(source.entry + suffix).value(); };
-  *static_cast<int*>(find("_quiet")) = 1;
-  const auto report = reinterpret_cast<const char* (*)()>(find("_report"));
-  const auto run = reinterpret_cast<BlockFunction>(find(""));
   std::vector<Buffer> buffers;
   std::vector<void*> args;
   const std::vector<std::vector<double>> given = arguments_of(kernel);
@@ -46,9 +41,7 @@ std::string judge(const Kernel& kernel, const Source& source, const std::string&
     if (kernel.buffers[b].output) poison(dtype, args.back(), size);
     for (int64_t i = 0; i < size && !kernel.buffers[b].output; ++i) store_element(dtype, args.back(), i, given[b][i]);
   }
-  auto scratch = Buffer::create(std::max<int64_t>(4096, source.scratch_bytes), 0);
-  for (long block = 0; block < source.grid; ++block) run(block, args.data(), scratch->data());
-  if (const std::string message = report(); !message.empty()) return message;
+  if (std::string message = run_simulated(path, source, args); !message.empty()) return message;
   for (size_t b = 0; b < given.size(); ++b)
     for (size_t i = 0; i < given[b].size() && kernel.buffers[b].output; ++i) {
       const double got = load_element(kernel.buffers[b].dtype, args[b], i);

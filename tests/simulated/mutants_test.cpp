@@ -11,7 +11,6 @@
 #include <set>
 
 #include "compiler/cover/stitching.h"
-#include "compiler/emit/emit.h"
 #include "compiler/ir/eval.h"
 #include "compiler/ir/text.h"
 #include "compiler/schedule/lower/lower.h"
@@ -45,12 +44,6 @@ struct Case {
 
 // Returns "" when the kernel runs and is right, otherwise the error.
 std::string judge(const Case& one, const Source& source, const std::string& path) {
-  const auto object = SharedObject::open(path);
-  if (!object.ok()) return object.status().ToString();
-  const auto find = [&](const char* suffix) { return object->symbol(source.entry + suffix).value(); };
-  *static_cast<int*>(find("_quiet")) = 1;
-  const auto report = reinterpret_cast<const char* (*)()>(find("_report"));
-  const auto run = reinterpret_cast<void (*)(long, void* const*, char*)>(find(""));
   std::vector<Buffer> buffers;
   std::vector<void*> args;
   for (const BufferSpec& spec : one.buffers) {
@@ -62,16 +55,13 @@ std::string judge(const Case& one, const Source& source, const std::string& path
     else
       fill_range(spec.fill, spec.dtype, 7, spec.stream, 0, spec.elements(), data);
   }
-  auto scratch = Buffer::create(std::max<int64_t>(4096, source.scratch_bytes), 0);
   auto work = Buffer::create(source.work_bytes, 0);
   std::memset(work->data(), 0, static_cast<size_t>(source.work_bytes));
   if (source.work_bytes > kCounterBytes)
     std::memset(static_cast<char*>(work->data()) + kCounterBytes, 0xff,
                 static_cast<size_t>(source.work_bytes - kCounterBytes));
   args.push_back(work->data());
-  for (long block = 0; block < source.passes * source.grid; ++block)
-    run(block, args.data(), static_cast<char*>(scratch->data()));
-  if (const std::string message = report(); !message.empty()) return message;
+  if (std::string message = testing::run_simulated(path, source, args); !message.empty()) return message;
   size_t output = 0;
   for (size_t b = 0; b < one.buffers.size(); ++b) {
     if (!one.buffers[b].output) continue;
@@ -88,12 +78,11 @@ std::string judge(const Case& one, const Source& source, const std::string& path
 // Returns the kernel of a group at a point of its space, with the group's values.
 std::optional<Case> case_at(const Graph& graph, const Domain& domain, const Machine& machine, const Space& space,
                             const Point& point) {
-  auto kernel = lower(graph, domain, space.schedule(point), machine);
+  const auto kernel = lower(graph, domain, space.schedule(point), machine);
   if (!kernel.ok()) return std::nullopt;
-  kernel->compiler = "gcc";
   Case one{
       buffers_of(graph), testing::evaluate_outputs(graph, generated_inputs(graph, 7)).value(), space.text(point), {}};
-  one.source = emit(*kernel, testing::simulator_of(machine)).value();
+  one.source = testing::simulated(*kernel, machine).value();
   return one;
 }
 

@@ -3,7 +3,6 @@
 
 #include "compiler/cover/stitching.h"
 #include "compiler/domain/pack.h"
-#include "compiler/emit/emit.h"
 #include "compiler/ir/text.h"
 #include "compiler/schedule/lower/lower.h"
 #include "tests/simulated/random_group.h"
@@ -32,22 +31,15 @@ bool add(const Graph& group, const Machine& machine, int count, testing::Compile
   // Of several points the default and random ones are tested; of one point, a random one.
   points.erase(points.begin() + (count > 1 ? 1 : 0), points.end() - std::max(1, count - 1));
   for (const Point& point : points) {
-    auto kernel = lower(group, *domain, space.schedule(point), machine);
+    const auto kernel = lower(group, *domain, space.schedule(point), machine);
     if (absl::IsUnimplemented(kernel.status())) continue;
     EXPECT_TRUE(kernel.ok()) << kernel.status() << print(group) << space.text(point);
     if (!kernel.ok()) return true;
-    const bool gpu = machine.target->is_gpu();
-    if (gpu) kernel->compiler = "gcc";
-    const auto source = emit(*kernel, gpu ? testing::simulator_of(machine) : machine);
+    const auto source = testing::simulated(*kernel, machine);
     EXPECT_TRUE(source.ok()) << source.status() << print(group) << space.text(point);
     if (source.ok()) checks.add(number, *source, space.text(point));
   }
   return true;
-}
-
-void expect_none(const std::vector<std::string>& wrong) {
-  EXPECT_EQ(wrong.size(), 0u);
-  for (size_t i = 0; i < wrong.size() && i < 3; ++i) ADD_FAILURE() << wrong[i];
 }
 
 TEST(PackedCode, MeansItsGraph) {
@@ -55,7 +47,7 @@ TEST(PackedCode, MeansItsGraph) {
   for (const Machine& machine : machines())
     for (const char* text : testing::kPacked) EXPECT_TRUE(add(parse(text).value(), machine, 2, checks)) << text;
   EXPECT_TRUE(add(parse(testing::kScoresAndProduct).value(), machines()[0], 2, checks));
-  expect_none(checks.run());
+  checks.expect_right();
 }
 
 TEST(PackedCode, RandomPairsMeanTheirGraphs) {
@@ -67,7 +59,7 @@ TEST(PackedCode, RandomPairsMeanTheirGraphs) {
     SCOPED_TRACE(cat("seed ", seed));
     groups += add(testing::side_by_side(seed), machines()[seed % 3], 1, checks) ? 1 : 0;
   }
-  expect_none(checks.run());
+  checks.expect_right();
 }
 
 }  // namespace

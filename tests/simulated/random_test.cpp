@@ -5,7 +5,6 @@
 #include <set>
 
 #include "compiler/cover/cover.h"
-#include "compiler/emit/emit.h"
 #include "compiler/ir/text.h"
 #include "compiler/schedule/lower/lower.h"
 #include "tests/simulated/random_group.h"
@@ -37,7 +36,7 @@ class SimulatedFuzz : public testing::Sharded {
     int number = -1;
     for (const Point& point : chosen) {
       const std::string plan = space.text(point);
-      auto kernel = lower(group, *domain, space.schedule(point), machine);
+      const auto kernel = lower(group, *domain, space.schedule(point), machine);
       if (absl::IsUnimplemented(kernel.status())) {
         std::printf("not lowered: %s\n", kernel.status().ToString().c_str());
         ++missing_;
@@ -45,8 +44,7 @@ class SimulatedFuzz : public testing::Sharded {
       }
       EXPECT_TRUE(kernel.ok()) << kernel.status() << print(group) << plan;
       if (!kernel.ok()) continue;
-      kernel->compiler = "gcc";
-      const auto source = emit(*kernel, testing::simulator_of(machine));
+      const auto source = testing::simulated(*kernel, machine);
       EXPECT_TRUE(source.ok()) << source.status() << print(group) << plan;
       if (!source.ok()) continue;
       if (number < 0) {
@@ -60,9 +58,7 @@ class SimulatedFuzz : public testing::Sharded {
     return number >= 0;
   }
   void run() {
-    const std::vector<std::string> wrong = checks_.run();
-    EXPECT_EQ(wrong.size(), 0u);
-    for (size_t i = 0; i < wrong.size() && i < 3; ++i) ADD_FAILURE() << wrong[i];
+    checks_.expect_right();
     EXPECT_EQ(missing_, 0);
   }
 

@@ -8,6 +8,7 @@
 #include "compiler/emit/emit.h"
 #include "compiler/kernel/verify.h"
 #include "compiler/schedule/lower/lower.h"
+#include "runtime/runtime.h"
 #include "tests/simulated/shrink.h"
 #include "tests/unit/emit/compiled.h"
 
@@ -53,6 +54,24 @@ Machine simulator_of(const Machine& gpu) {
   return machine_named(gpu.target->gpu.wave == 64 ? "sim:hip" : "sim:cuda");
 }
 
+absl::StatusOr<Source> simulated(Kernel kernel, const Machine& machine) {
+  if (!machine.target->is_gpu()) return emit(kernel, machine);
+  kernel.compiler = "gcc";
+  return emit(kernel, simulator_of(machine));
+}
+
+std::string run_simulated(const std::string& path, const Source& source, const std::vector<void*>& args) {
+  const auto object = SharedObject::open(path);
+  if (!object.ok()) return object.status().ToString();
+  const auto find = [&](const char* suffix) { return object->symbol(source.entry + suffix).value(); };
+  *static_cast<int*>(find("_quiet")) = 1;
+  const auto report = reinterpret_cast<const char* (*)()>(find("_report"));
+  const auto run = reinterpret_cast<BlockFunction>(find(""));
+  auto scratch = Buffer::create(std::max<int64_t>(4096, source.scratch_bytes), 0);
+  for (long block = 0; block < source.passes * source.grid; ++block) run(block, args.data(), scratch->data());
+  return report();
+}
+
 absl::StatusOr<Reduced> reduce(const Graph& group, const std::string& plan, const Machine& machine) {
   WL_ASSIGN_OR_RETURN(const Kernel whole, lowered(group, plan, machine));
   const std::string wanted = skeleton(whole, machine);
@@ -62,10 +81,9 @@ absl::StatusOr<Reduced> reduce(const Graph& group, const std::string& plan, cons
     const auto kernel = lowered(smaller, plan, machine);
     return kernel.ok() && skeleton(*kernel, machine) == wanted;
   });
-  WL_ASSIGN_OR_RETURN(Kernel kernel, lowered(out.graph, plan, machine));
+  WL_ASSIGN_OR_RETURN(const Kernel kernel, lowered(out.graph, plan, machine));
   WL_ASSIGN_OR_RETURN(const Source own, emit(kernel, machine));
-  kernel.compiler = "gcc";
-  WL_ASSIGN_OR_RETURN(out.source, emit(kernel, simulator_of(machine)));
+  WL_ASSIGN_OR_RETURN(out.source, simulated(kernel, machine));
   if (absl::StrReplaceAll(own.text, {{own.entry, ""}}) !=
       absl::StrReplaceAll(out.source.text, {{out.source.entry, ""}}))
     return invalid(machine.target->name, " does not run the simulator's text:\n", own.text, out.source.text);

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "compiler/base/records.h"
 #include "compiler/kernel/kernel.h"
@@ -16,6 +17,13 @@ std::string skeleton(const Kernel& kernel, const Machine& machine);
 
 // Returns the simulator's row for a GPU target: the one with the same wave.
 Machine simulator_of(const Machine& gpu);
+
+// Prints a kernel of a GPU target for its simulator, and one of a CPU target for that target.
+absl::StatusOr<Source> simulated(Kernel kernel, const Machine& machine);
+
+// Runs all blocks of a kernel for the simulated GPU, from its object at `path`. Returns "", or why the object cannot be
+// loaded, or the simulator's error.
+std::string run_simulated(const std::string& path, const Source& source, const std::vector<void*>& args);
 
 struct Reduced {
   Graph graph;

@@ -173,4 +173,10 @@ std::vector<std::string> CompiledChecks::run() {
   return wrong;
 }
 
+void CompiledChecks::expect_right() {
+  const std::vector<std::string> wrong = run();
+  EXPECT_EQ(wrong.size(), 0u);
+  for (size_t i = 0; i < wrong.size() && i < 5; ++i) ADD_FAILURE() << wrong[i];
+}
+
 }  // namespace wl::testing

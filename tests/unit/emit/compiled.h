@@ -38,6 +38,8 @@ class CompiledChecks {
   // Compiles and runs all kernels. Returns one message for every wrong kernel. Prints the seconds spent compiling and
   // running.
   std::vector<std::string> run();
+  // Expects that run() returns no message; shows the first few.
+  void expect_right();
 
  private:
   struct Problem {

@@ -59,12 +59,6 @@ void add_group(CompiledChecks& checks, const Graph& group, const std::vector<std
   }
 }
 
-void expect_right(CompiledChecks& checks) {
-  const std::vector<std::string> wrong = checks.run();
-  EXPECT_EQ(wrong.size(), 0u);
-  for (size_t i = 0; i < wrong.size() && i < 5; ++i) ADD_FAILURE() << wrong[i];
-}
-
 TEST(Compiled, SampledSchedulesOfTheClassesMeanTheGraph) {
   uint64_t seed = testing::test_seed(1);
   CompiledChecks checks("compiled_classes");
@@ -76,7 +70,7 @@ TEST(Compiled, SampledSchedulesOfTheClassesMeanTheGraph) {
     if (HasFatalFailure()) return;
   }
   EXPECT_EQ(tally.unimplemented, 0);
-  expect_right(checks);
+  checks.expect_right();
 }
 
 // A fifth of the convolutions are channels last. Most schedules drawn for a convolution copy its image, and half of
@@ -95,7 +89,7 @@ TEST(Compiled, RandomConvolutionsMeanTheirGraphs) {
     if (HasFatalFailure()) return;
   }
   EXPECT_EQ(tally.unimplemented, 0);
-  expect_right(checks);
+  checks.expect_right();
 }
 
 // Turned tiles of every height, down to one pixel by one vector of filters, of which the last may be partial.
@@ -128,7 +122,7 @@ TEST(Compiled, TurnedTilesOfAnyHeightMeanTheirGraph) {
       EXPECT_GT(seen.size(), 4u) << target << " " << filters;
     }
   }
-  expect_right(checks);
+  checks.expect_right();
 }
 
 // Checks `count` random products on every target, with `points` drawn schedules of each as in add_group().
@@ -144,7 +138,7 @@ void expect_right_products(const std::string& folder, uint64_t first, int64_t co
     add_group(checks, *group, targets, points, tally, seed);
     if (::testing::Test::HasFatalFailure()) return;
   }
-  expect_right(checks);
+  checks.expect_right();
 }
 
 TEST(Compiled, RandomProductsOfWordsMeanTheirGraphs) {
@@ -174,7 +168,7 @@ TEST(Compiled, PackedOperandsWithPlacesAreOfAnyDepth) {
                           .value();
   add_group(checks, group, testing::runnable_targets(), 1, tally, 1);
   EXPECT_EQ(tally.unimplemented, 0);
-  expect_right(checks);
+  checks.expect_right();
 }
 
 TEST(Compiled, RandomMaskedProductsMeanTheirGraphs) {
@@ -208,7 +202,7 @@ TEST_P(CompiledFuzz, CoversOfRandomGraphsMeanTheirGroups) {
         if (HasFatalFailure()) return;
       }
     }
-    expect_right(checks);
+    checks.expect_right();
   }
   EXPECT_EQ(tally.unimplemented, 0);
 }
@@ -231,7 +225,7 @@ TEST_P(SimulatedClasses, SampledSchedulesMeanTheGraph) {
               seed + 100 * (i + 1), true);
     if (HasFatalFailure()) return;
   }
-  expect_right(checks);
+  checks.expect_right();
 }
 
 TEST(Simulated, RandomContractionsMeanTheirGroups) {
@@ -246,7 +240,7 @@ TEST(Simulated, RandomContractionsMeanTheirGroups) {
     if (HasFatalFailure()) return;
   }
   EXPECT_EQ(tally.unimplemented, 0);
-  expect_right(checks);
+  checks.expect_right();
 }
 
 TEST(Simulated, RandomMaskedProductsMeanTheirGraphs) {
@@ -283,7 +277,7 @@ TEST(Simulated, ReadsThatRunAheadOfFewStepsMeanTheirGraph) {
     checks.add(number, emit(kernel, machine).value(), space.text(point));
   }
   EXPECT_EQ(checks.kernels(), 8);
-  expect_right(checks);
+  checks.expect_right();
 }
 
 TEST(Simulated, CoversOfRandomGraphsMeanTheirGroups) {
@@ -305,7 +299,7 @@ TEST(Simulated, CoversOfRandomGraphsMeanTheirGroups) {
       if (HasFatalFailure()) return;
     }
   }
-  expect_right(checks);
+  checks.expect_right();
 }
 
 }  // namespace
