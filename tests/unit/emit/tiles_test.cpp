@@ -14,6 +14,7 @@
 #include "compiler/schedule/lower/lower.h"
 #include "tests/unit/emit/compiled.h"
 #include "tests/unit/fuzz.h"
+#include "tests/unit/schedule/instrs_in.h"
 #include "tests/unit/schedule/tile_products.h"
 #include "tests/unit/scratch.h"
 #include "worker/drivers/cpu/cpu.h"
@@ -150,12 +151,6 @@ int64_t count_in(const std::string& text, const std::string& word) {
   return n;
 }
 
-int64_t products_in(const std::vector<Instr>& body) {
-  int64_t n = 0;
-  for (const Instr& instr : body) n += (instr.op == InstrOp::kMma ? 1 : 0) + products_in(instr.body);
-  return n;
-}
-
 // Compilers do not unroll the loops around products, so the code has one instruction of each kind for each register of
 // the kernel's tiles.
 TEST(TileCode, HasTheInstructionsOfItsPlan) {
@@ -177,7 +172,7 @@ TEST(TileCode, HasTheInstructionsOfItsPlan) {
       output_of(scratch.folder(), {"/bin/sh", "-c", build_script(compiler, *target)});
       const std::string code = output_of(scratch.folder(), {"objdump", "-d", kUnitObject});
       SCOPED_TRACE(one.source.text);
-      const int64_t products = products_in(one.kernel.body);
+      const int64_t products = testing::instrs_in(one.kernel.body, InstrOp::kMma);
       EXPECT_EQ(products, 2);  // one for each of the two tiles of rows
       const std::pair<const char*, int64_t> expected[] = {{"ldtilecfg", 1},
                                                           {"tilerelease", 1},

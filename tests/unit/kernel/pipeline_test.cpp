@@ -15,7 +15,6 @@
 namespace wl {
 namespace {
 
-using testing::each_place;
 using ::testing::HasSubstr;
 using testing::instrs_in;
 using testing::PlainLoop;
@@ -164,21 +163,13 @@ void expect_all_needed(std::vector<PlainLoop> plains, int64_t registers, int lea
         const std::vector<double> values = values_of(kernel);
         EXPECT_NE(values, expected) << print(kernel);
       };
-      const auto damage_each = [&](InstrOp op, const std::function<void(std::vector<Instr>&, size_t)>& damage) {
-        for (int wanted = 0; wanted < instrs_in(whole.body, op); ++wanted) {
-          Kernel kernel = whole;
-          int at = 0;
-          each_place(kernel.body, [&](std::vector<Instr>& body, size_t i) {
-            if (body[i].op == op && at++ == wanted) damage(body, i);
-          });
-          expect_wrong(kernel);
-        }
+      const auto damage_each = [&](InstrOp op, const testing::Damage& damage) {
+        for (const Kernel& kernel : testing::each_damaged(whole, op, damage)) expect_wrong(kernel);
       };
-      const auto erase = [](std::vector<Instr>& body, size_t i) { body.erase(body.begin() + static_cast<int64_t>(i)); };
       damage_each(InstrOp::kWait, [](std::vector<Instr>& body, size_t i) { ++body[i].pending; });
-      damage_each(InstrOp::kWait, erase);
-      damage_each(InstrOp::kBarrier, erase);
-      damage_each(InstrOp::kCommit, erase);
+      damage_each(InstrOp::kWait, testing::erase_instr);
+      damage_each(InstrOp::kBarrier, testing::erase_instr);
+      damage_each(InstrOp::kCommit, testing::erase_instr);
       for (size_t v = 0; v < whole.vars.size(); ++v) {
         if (whole.vars[v].mod != stages) continue;
         Kernel kernel = whole;

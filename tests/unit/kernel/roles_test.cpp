@@ -87,12 +87,12 @@ TEST(Copiers, NeedTheirPhases) {
     }
     EXPECT_EQ(phases, 4);
   };
-  refused([](std::vector<Instr>& body, size_t at) { body.erase(body.begin() + static_cast<int64_t>(at)); });
+  refused(testing::erase_instr);
   refused([](std::vector<Instr>& body, size_t at) { body[at].slice.offset = fixed(0); });
   refused([](std::vector<Instr>& body, size_t at) { ++body[at].slice.buffer; });
   refused([](std::vector<Instr>& body, size_t at) {
     if (body[at].op == InstrOp::kAwait) return void(++body[at].parity.base);
-    body.erase(body.begin() + static_cast<int64_t>(at));
+    testing::erase_instr(body, at);
   });
   const auto again = alongside(plain, 4, false);
   ASSERT_TRUE(again.ok()) << again.status();

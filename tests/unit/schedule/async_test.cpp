@@ -15,7 +15,6 @@
 namespace wl {
 namespace {
 
-using testing::each_place;
 using testing::instrs_in;
 
 constexpr const char* kProduct = R"(graph {
@@ -73,22 +72,15 @@ TEST(AsyncCopies, AreMissedWhereNoWaitOrBarrierCoversThem) {
     const Kernel whole = product(stages);
     ASSERT_TRUE(check_barriers(whole).ok()) << check_barriers(whole);
     int broken = 0;
-    const auto expect_broken = [&](InstrOp op, const std::function<void(std::vector<Instr>&, size_t)>& damage) {
-      for (int wanted = 0; wanted < instrs_in(whole.body, op); ++wanted) {
-        Kernel kernel = whole;
-        int at = 0;
-        each_place(kernel.body, [&](std::vector<Instr>& body, size_t i) {
-          if (body[i].op == op && at++ == wanted) damage(body, i);
-        });
+    const auto expect_broken = [&](InstrOp op, const testing::Damage& damage) {
+      for (const Kernel& kernel : testing::each_damaged(whole, op, damage)) {
         EXPECT_TRUE(absl::IsInternal(check_barriers(kernel))) << print(kernel);
         ++broken;
       }
     };
     expect_broken(InstrOp::kWait, [](std::vector<Instr>& body, size_t i) { ++body[i].pending; });
-    expect_broken(InstrOp::kWait,
-                  [](std::vector<Instr>& body, size_t i) { body.erase(body.begin() + static_cast<int64_t>(i)); });
-    expect_broken(InstrOp::kBarrier,
-                  [](std::vector<Instr>& body, size_t i) { body.erase(body.begin() + static_cast<int64_t>(i)); });
+    expect_broken(InstrOp::kWait, testing::erase_instr);
+    expect_broken(InstrOp::kBarrier, testing::erase_instr);
     EXPECT_GT(broken, 5);
   }
 }
@@ -143,9 +135,7 @@ TEST(AsyncCopies, AreRefusedElsewhere) {
   const Kernel whole = product(2);
   const auto broken = [&](const std::function<void(Kernel&, Instr&)>& damage) {
     Kernel kernel = whole;
-    each_place(kernel.body, [&](std::vector<Instr>& body, size_t i) {
-      if (body[i].op == InstrOp::kAsyncLoad) damage(kernel, body[i]);
-    });
+    testing::each_of(kernel, InstrOp::kAsyncLoad, [&](Instr& instr) { damage(kernel, instr); });
     return verify(kernel);
   };
   EXPECT_TRUE(absl::IsInternal(broken([](Kernel&, Instr& i) { std::swap(i.slice, i.into); })));

@@ -3,7 +3,6 @@
 
 #include <gtest/gtest.h>
 
-#include <functional>
 #include <set>
 
 #include "compiler/domain/reads.h"
@@ -11,6 +10,7 @@
 #include "compiler/kernel/verify.h"
 #include "compiler/schedule/lower/lower.h"
 #include "tests/unit/schedule/groups.h"
+#include "tests/unit/schedule/instrs_in.h"
 #include "tests/unit/schedule/traffic.h"
 
 namespace wl {
@@ -50,16 +50,9 @@ Lowered lowered(const char* text, std::initializer_list<std::pair<Choice, int64_
   return out;
 }
 
-void each(const std::vector<Instr>& body, const std::function<void(const Instr&)>& visit) {
-  for (const Instr& instr : body) {
-    visit(instr);
-    each(instr.body, visit);
-  }
-}
-
 std::set<std::string> streamed(const Kernel& kernel) {
   std::set<std::string> names;
-  each(kernel.body, [&](const Instr& instr) {
+  each_instr(kernel.body, [&](const Instr& instr) {
     if (instr.op == InstrOp::kLoad && instr.streaming) names.insert(kernel.buffers[instr.slice.buffer].name);
   });
   return names;
@@ -111,12 +104,6 @@ TEST(StreamingLoads, AreOfInputsThatTheKernelReadsOnce) {
   EXPECT_EQ(streamed(again), std::set<std::string>());
 }
 
-int barriers(const std::vector<Instr>& body) {
-  int count = 0;
-  each(body, [&](const Instr& instr) { count += instr.op == InstrOp::kBarrier ? 1 : 0; });
-  return count;
-}
-
 const Instr& only_loop(const Kernel& kernel) {
   const Instr* loop = nullptr;
   for (const Instr& instr : kernel.body)
@@ -130,7 +117,7 @@ TEST(PersistentBlocks, TakeRowAfterRowAndKeepWhatRowsShare) {
   EXPECT_EQ(kernel.grid, 6);  // two blocks on each of three multiprocessors
   const Instr& loop = only_loop(kernel);
   std::set<std::string> inside;
-  each(loop.body, [&](const Instr& instr) {
+  each_instr(loop.body, [&](const Instr& instr) {
     if (instr.op == InstrOp::kLoad) inside.insert(kernel.buffers[instr.slice.buffer].name);
   });
   EXPECT_EQ(inside, (std::set<std::string>{"x", "r"}));
@@ -148,8 +135,10 @@ TEST(PersistentBlocks, ShareRowsThatDoNotDivideThem) {
 // A barrier keeps the next row from overwriting shared memory that waves of the team still read.
 TEST(PersistentBlocks, MeetAtBarriersAcrossTurns) {
   const auto barriers_of = [](int64_t persistent) {
-    return barriers(lowered(kNorm, {{kPersistent, persistent}, {kMinBlocks, 2}, {kVector, 1}, {kTeam, 64}, {kTeams, 2}})
-                        .kernel.body);
+    return testing::instrs_in(
+        lowered(kNorm, {{kPersistent, persistent}, {kMinBlocks, 2}, {kVector, 1}, {kTeam, 64}, {kTeams, 2}})
+            .kernel.body,
+        InstrOp::kBarrier);
   };
   EXPECT_EQ(barriers_of(0), 1);
   EXPECT_EQ(barriers_of(1), 2);
@@ -187,7 +176,7 @@ TEST(RowsAhead, AreCopiedOnceAndNeedNoBarrier) {
     }
     EXPECT_EQ(copies, 2);  // the inputs x and r are copied
     EXPECT_EQ(waits, 1);
-    EXPECT_EQ(barriers(kernel.body), 0);
+    EXPECT_EQ(testing::instrs_in(kernel.body, InstrOp::kBarrier), 0);
     const std::vector<int64_t> moved = testing::elements_moved(kernel);
     EXPECT_EQ(moved[0], 300 * 64);
     EXPECT_EQ(moved[1], 300 * 64);
@@ -222,7 +211,7 @@ TEST(TilesAhead, AreCopiedOnceInEveryPhaseAndNeedNoBarrier) {
     const Kernel kernel = with(ahead);
     SCOPED_TRACE(print(kernel));
     int copies = 0, waits = 0;
-    each(kernel.body, [&](const Instr& instr) {
+    each_instr(kernel.body, [&](const Instr& instr) {
       if (instr.op != InstrOp::kLoop) return;
       for (const Instr& inner : instr.body) {
         copies += inner.op == InstrOp::kAsyncLoad ? 1 : 0;
@@ -231,7 +220,7 @@ TEST(TilesAhead, AreCopiedOnceInEveryPhaseAndNeedNoBarrier) {
     });
     EXPECT_EQ(copies, 2);  // one in each of the two phases
     EXPECT_EQ(waits, 2);
-    EXPECT_EQ(barriers(kernel.body), barriers(plain.body));
+    EXPECT_EQ(testing::instrs_in(kernel.body, InstrOp::kBarrier), testing::instrs_in(plain.body, InstrOp::kBarrier));
     for (BufferId global : {0, 1})
       EXPECT_EQ(testing::elements_moved(kernel)[global], testing::elements_moved(plain)[global]);
     EXPECT_EQ(parse_kernel(print(kernel)).value(), kernel);

@@ -15,6 +15,7 @@
 namespace wl {
 namespace {
 
+using testing::each_of;
 using testing::machine_with;
 using testing::parsed;
 
@@ -146,19 +147,15 @@ TEST(Dot, DamagedPartsAreCaught) {
   const Kernel whole = lower(group, domain, space.schedule(space.seeds[0]), machine).value();
   ASSERT_EQ(testing::instrs_in(whole.body, InstrOp::kPart) % 2, 0);
   ASSERT_EQ(testing::compare(group, whole), "");
-  const auto each = [](Kernel& kernel, InstrOp op, const std::function<void(Instr&)>& damage) {
-    testing::each_place(kernel.body, [&](std::vector<Instr>& body, size_t i) {
-      if (body[i].op == op) damage(body[i]);
-    });
-  };
   const std::vector<std::pair<const char*, std::function<void(Kernel&)>>> damages = {
-      {"the other element", [&](Kernel& k) { each(k, InstrOp::kPart, [](Instr& i) { i.part = 1 - i.part; }); }},
-      {"an element that no word has", [&](Kernel& k) { each(k, InstrOp::kPart, [](Instr& i) { i.part = 2; }); }},
-      {"elements of bytes", [&](Kernel& k) { each(k, InstrOp::kPart, [](Instr& i) { i.elements[0] = DType::u8; }); }},
+      {"the other element", [&](Kernel& k) { each_of(k, InstrOp::kPart, [](Instr& i) { i.part = 1 - i.part; }); }},
+      {"an element that no word has", [&](Kernel& k) { each_of(k, InstrOp::kPart, [](Instr& i) { i.part = 2; }); }},
+      {"elements of bytes",
+       [&](Kernel& k) { each_of(k, InstrOp::kPart, [](Instr& i) { i.elements[0] = DType::u8; }); }},
       {"words that begin with the second element",
-       [&](Kernel& k) { each(k, InstrOp::kWords, [](Instr& i) { i.slice.offset.base += 1; }); }},
+       [&](Kernel& k) { each_of(k, InstrOp::kWords, [](Instr& i) { i.slice.offset.base += 1; }); }},
       {"rows of one element each", [&](Kernel& k) {
-         each(k, InstrOp::kStore, [&](Instr& i) {
+         each_of(k, InstrOp::kStore, [&](Instr& i) {
            if (k.buffers[i.slice.buffer].level == Level::kShared) i.slice.strides[0] += 1;
          });
        }}};

@@ -125,9 +125,8 @@ TEST(SpaceLower, ALineIsFetchedOnce) {
   absl::StatusOr<Kernel> kernel = lower(graph, domain, space.schedule(point), machine);
   ASSERT_TRUE(kernel.ok()) << kernel.status();
   int64_t hints = 0;
-  testing::each_place(kernel->body, [&](std::vector<Instr>& body, size_t i) {
-    if (body[i].op == InstrOp::kPrefetch) hints += kernel->tiles[body[i].args[0]].layout.count('r');
-  });
+  testing::each_of(*kernel, InstrOp::kPrefetch,
+                   [&](const Instr& instr) { hints += kernel->tiles[instr.args[0]].layout.count('r'); });
   // Whole row tiles and the last one each prefetch the row that is read 64 iterations later, and a row of the next
   // panel.
   EXPECT_EQ(hints, 2 * 2) << print(*kernel);

@@ -13,27 +13,17 @@
 #include "tests/unit/fuzz.h"
 #include "tests/unit/schedule/compare.h"
 #include "tests/unit/schedule/groups.h"
+#include "tests/unit/schedule/instrs_in.h"
 #include "tests/unit/schedule/tile_products.h"
 
 namespace wl {
 namespace {
 
+using testing::each_of;
 using ::testing::HasSubstr;
+using testing::instrs_in;
 using testing::machine_with;
 using testing::parsed;
-
-void each_of(std::vector<Instr>& body, InstrOp op, const std::function<void(Instr&)>& visit) {
-  for (Instr& instr : body) {
-    if (instr.op == op) visit(instr);
-    each_of(instr.body, op, visit);
-  }
-}
-
-int count_of(Kernel kernel, InstrOp op) {
-  int n = 0;
-  each_of(kernel.body, op, [&](Instr&) { ++n; });
-  return n;
-}
 
 std::vector<Point> points_in_tiles(const Space& space, int most, uint64_t seed) {
   std::vector<Point> all, out;
@@ -85,10 +75,10 @@ TEST(Tiles, RandomProductsMeanTheirGraphs) {
     testing::expect_meanings(one.group, one.domain, one.space, one.machine, points_in_tiles(one.space, 3, seed),
                              &kernels, [&](const Kernel& kernel, const Point& point) {
                                const Schedule schedule = one.space.schedule(point);
-                               EXPECT_GT(count_of(kernel, InstrOp::kMma), 0);
-                               EXPECT_EQ(count_of(kernel, InstrOp::kDot), 0);
+                               EXPECT_GT(instrs_in(kernel.body, InstrOp::kMma), 0);
+                               EXPECT_EQ(instrs_in(kernel.body, InstrOp::kDot), 0);
                                EXPECT_TRUE(shapes_of(kernel, kernel.body).has_value());
-                               in_place += count_of(kernel, InstrOp::kWords) > 1;
+                               in_place += instrs_in(kernel.body, InstrOp::kWords) > 1;
                                packed += schedule[kPackB];
                                blocks += schedule[kKc] != 0;
                                const auto read = parse_kernel(print(kernel));
@@ -119,8 +109,8 @@ TEST(Tiles, FirstSeedHasFourRegistersOfSums) {
   std::vector<std::pair<int64_t, int64_t>> found;
   for (const TileRegister& shape : *shapes) found.emplace_back(shape.rows, shape.bytes);
   EXPECT_EQ(found, expected);
-  EXPECT_EQ(kernel.buffers.back().name, "tile");  // nothing is packed
-  EXPECT_EQ(count_of(kernel, InstrOp::kMma), 2);  // one for each of the two tiles of rows
+  EXPECT_EQ(kernel.buffers.back().name, "tile");        // nothing is packed
+  EXPECT_EQ(instrs_in(kernel.body, InstrOp::kMma), 2);  // one for each of the two tiles of rows
 }
 
 // A kernel that reads, multiplies or stores other elements is refused or computes other results.
@@ -130,8 +120,8 @@ TEST(Tiles, DamagedKernelsAreCaught) {
   ASSERT_EQ(testing::compare(one.group, whole), "");
   const auto words = [](Kernel& kernel, size_t side, const std::function<void(Slice&)>& damage) {
     std::set<TileId> tiles;
-    each_of(kernel.body, InstrOp::kMma, [&](Instr& mma) { tiles.insert(mma.args[side]); });
-    each_of(kernel.body, InstrOp::kWords, [&](Instr& instr) {
+    each_of(kernel, InstrOp::kMma, [&](Instr& mma) { tiles.insert(mma.args[side]); });
+    each_of(kernel, InstrOp::kWords, [&](Instr& instr) {
       if (tiles.contains(instr.result)) damage(instr.slice);
     });
   };
@@ -144,12 +134,12 @@ TEST(Tiles, DamagedKernelsAreCaught) {
        [&](Kernel& k) { words(k, 1, [](Slice& s) { s.strides[1] = 32; }); }},
       {"another column of the right factor", [&](Kernel& k) { words(k, 1, [](Slice& s) { s.offset.base += 2; }); }},
       {"the factors in each other's place",
-       [](Kernel& k) { each_of(k.body, InstrOp::kMma, [](Instr& i) { std::swap(i.args[0], i.args[1]); }); }},
+       [](Kernel& k) { each_of(k, InstrOp::kMma, [](Instr& i) { std::swap(i.args[0], i.args[1]); }); }},
       {"a product of other elements",
-       [](Kernel& k) { each_of(k.body, InstrOp::kMma, [](Instr& i) { i.matrix = MatrixOp::kM16n16k64U8I8; }); }},
-      {"sums that start elsewhere", [](Kernel& k) { each_of(k.body, InstrOp::kFill, [](Instr& i) { i.value = 1; }); }},
+       [](Kernel& k) { each_of(k, InstrOp::kMma, [](Instr& i) { i.matrix = MatrixOp::kM16n16k64U8I8; }); }},
+      {"sums that start elsewhere", [](Kernel& k) { each_of(k, InstrOp::kFill, [](Instr& i) { i.value = 1; }); }},
       {"sums of another row", [](Kernel& k) {
-         each_of(k.body, InstrOp::kStore, [](Instr& i) {
+         each_of(k, InstrOp::kStore, [](Instr& i) {
            if (i.slice.strides[0] == 32) i.slice.strides[0] = 31;
          });
        }}};
@@ -170,13 +160,13 @@ TEST(Tiles, RegistersAreRefusedWhereTheyDoNotFit) {
     EXPECT_THAT(verify(kernel).ToString(), HasSubstr(why));
   };
   const auto product = [](Kernel& kernel, const std::function<void(Instr&)>& damage) {
-    each_of(kernel.body, InstrOp::kMma, damage);
+    each_of(kernel, InstrOp::kMma, damage);
   };
   refused("has no such matrices", [](Kernel& k) { k.target = "cpu:avx512_bf16"; });
   refused("tile registers start from zero",
-          [](Kernel& k) { each_of(k.body, InstrOp::kFill, [](Instr& i) { i.value = 0.5; }); });
+          [](Kernel& k) { each_of(k, InstrOp::kFill, [](Instr& i) { i.value = 0.5; }); });
   refused("the rows of tile registers are contiguous", [](Kernel& k) {
-    each_of(k.body, InstrOp::kWords, [](Instr& i) { i.slice.strides = {i.slice.strides[1], i.slice.strides[0]}; });
+    each_of(k, InstrOp::kWords, [](Instr& i) { i.slice.strides = {i.slice.strides[1], i.slice.strides[0]}; });
   });
   refused("not the instruction's fragments",
           [&](Kernel& k) { product(k, [&](Instr& i) { k.tiles[i.args[0]].layout.shape[1] -= 1; }); });

@@ -127,9 +127,7 @@ Kernel with_boxes() {
 template <typename Change>
 std::string after(Change change) {
   Kernel kernel = with_boxes();
-  each_instr(kernel.body, [&](Instr& instr) {
-    if (instr.op == InstrOp::kBoxLoad) change(instr);
-  });
+  testing::each_of(kernel, InstrOp::kBoxLoad, change);
   return std::string(verify(kernel).message());
 }
 
