@@ -15,6 +15,7 @@
 #include "tests/unit/emit/compiled.h"
 #include "tests/unit/fuzz.h"
 #include "tests/unit/schedule/instrs_in.h"
+#include "tests/unit/schedule/points.h"
 #include "tests/unit/schedule/tile_products.h"
 #include "tests/unit/scratch.h"
 #include "worker/drivers/cpu/cpu.h"
@@ -44,14 +45,12 @@ std::vector<Printed> kernels_of(const Graph& group, size_t most, uint64_t seed) 
   const Machine machine = testing::machine_named(kTarget);
   const Domain domain = analyze(group, machine).value();
   const Space space = space_of(group, domain, machine).value();
-  std::vector<Point> points = space.seeds, all;
-  std::erase_if(points, [&](const Point& point) { return space.schedule(point)[kMatrix] == kNoMatrix; });
-  points.resize(std::min<size_t>(points.size(), 1));
-  space.enumerate([&](const Point& point) {
-    if (space.schedule(point)[kMatrix] != kNoMatrix) all.push_back(point);
-    return true;
-  });
-  while (points.size() < most && !all.empty()) points.push_back(all[split_mix(seed) % all.size()]);
+  const auto in_tiles = [&](const Point& point) { return space.schedule(point)[kMatrix] != kNoMatrix; };
+  std::vector<Point> points;
+  for (const Point& point : space.seeds)
+    if (points.empty() && in_tiles(point)) points.push_back(point);
+  for (Point& point : testing::drawn_points(space, most - points.size(), seed, in_tiles))
+    points.push_back(std::move(point));
   std::vector<Printed> out;
   for (const Point& point : points) {
     Kernel kernel = lower(group, domain, space.schedule(point), machine).value();

@@ -44,6 +44,19 @@ inline std::string compare(const Graph& group, const Kernel& kernel) {
   return "";
 }
 
+// Expects that the text of a kernel is read as the same kernel.
+inline void expect_reads_back(const Kernel& kernel) {
+  const auto again = parse_kernel(print(kernel));
+  ASSERT_TRUE(again.ok()) << again.status();
+  ASSERT_EQ(*again, kernel);
+}
+
+// Compares the results of a kernel of the group, which the plan describes, with the oracle.
+inline void expect_meaning(const Graph& group, const Kernel& kernel, const std::string& plan) {
+  const std::string difference = compare(group, kernel);
+  ASSERT_EQ(difference, "") << print(group) << "\n" << plan << "\n" << print(kernel);
+}
+
 // Lowers every point and compares its results with the oracle. Calls and_of(kernel, point), and adds to *kernels.
 template <typename F>
 void expect_meanings(const Graph& group, const Domain& domain, const Space& space, const Machine& machine,
@@ -52,9 +65,27 @@ void expect_meanings(const Graph& group, const Domain& domain, const Space& spac
     const auto kernel = lower(group, domain, space.schedule(point), machine);
     ASSERT_TRUE(kernel.ok()) << kernel.status() << "\n" << print(group) << space.text(point);
     ++*kernels;
-    const std::string difference = compare(group, *kernel);
-    ASSERT_EQ(difference, "") << print(group) << "\n" << space.text(point) << "\n" << print(*kernel);
+    expect_meaning(group, *kernel, space.text(point));
+    if (::testing::Test::HasFatalFailure()) return;
     and_of(*kernel, point);
+    if (::testing::Test::HasFatalFailure()) return;
+  }
+}
+inline void expect_meanings(const Graph& group, const Domain& domain, const Space& space, const Machine& machine,
+                            const std::vector<Point>& points, int* kernels) {
+  expect_meanings(group, domain, space, machine, points, kernels, [](const Kernel&, const Point&) {});
+}
+
+// The same for the first `most` seeds of the space, without those that are unimplemented.
+inline void expect_seeds_mean(const Graph& group, const Domain& domain, const Machine& machine, size_t most,
+                              int* kernels) {
+  const Space space = space_of(group, domain, machine).value();
+  for (size_t i = 0; i < space.seeds.size() && i < most; ++i) {
+    const auto kernel = lower(group, domain, space.schedule(space.seeds[i]), machine);
+    if (absl::IsUnimplemented(kernel.status())) continue;
+    ASSERT_TRUE(kernel.ok()) << kernel.status() << "\n" << print(group) << space.text(space.seeds[i]);
+    ++*kernels;
+    expect_meaning(group, *kernel, space.text(space.seeds[i]));
     if (::testing::Test::HasFatalFailure()) return;
   }
 }

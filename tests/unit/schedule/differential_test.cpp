@@ -16,6 +16,7 @@
 #include "tests/unit/schedule/compare.h"
 #include "tests/unit/schedule/contractions.h"
 #include "tests/unit/schedule/groups.h"
+#include "tests/unit/schedule/points.h"
 
 namespace wl {
 namespace {
@@ -38,17 +39,8 @@ void check_group(const Graph& group, const Machine& machine, int points, Tally& 
   ASSERT_TRUE(domain.ok()) << domain.status() << "\n" << print(group);
   const auto space = space_of(group, *domain, machine);
   ASSERT_TRUE(space.ok()) << space.status();
-  std::vector<Point> chosen = space->seeds;
-  if (machine.target->is_gpu()) {
-    chosen = testing::sample_points(*space, points);
-  } else {
-    const uint64_t stride = space->count(100000) / points + 1;
-    uint64_t at = 0;
-    space->enumerate([&](const Point& point) {
-      if (at++ % stride == stride / 2) chosen.push_back(point);
-      return at < 100000;
-    });
-  }
+  const std::vector<Point> chosen = machine.target->is_gpu() ? testing::sample_points(*space, points)
+                                                             : testing::spread_points(*space, points, 100'000);
   for (const Point& point : chosen) {
     const auto kernel = lower(group, *domain, space->schedule(point), machine);
     if (absl::IsUnimplemented(kernel.status())) {

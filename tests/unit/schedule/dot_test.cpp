@@ -11,6 +11,7 @@
 #include "tests/unit/schedule/dot_products.h"
 #include "tests/unit/schedule/groups.h"
 #include "tests/unit/schedule/instrs_in.h"
+#include "tests/unit/schedule/points.h"
 
 namespace wl {
 namespace {
@@ -21,17 +22,6 @@ using testing::parsed;
 
 int dots_in(const std::vector<Instr>& body) {
   return testing::instrs_in(body, InstrOp::kDot);
-}
-
-// Returns at most `most` points of a space, drawn from those that are `wanted`.
-std::vector<Point> drawn(const Space& space, int most, uint64_t seed, const std::function<bool(const Point&)>& wanted) {
-  std::vector<Point> points, all;
-  space.enumerate([&](const Point& point) {
-    if (wanted(point)) all.push_back(point);
-    return true;
-  });
-  for (int i = 0; i < most && !all.empty(); ++i) points.push_back(all[split_mix(seed) % all.size()]);
-  return points;
 }
 
 TEST(Dot, RandomProductsMeanTheirGraphs) {
@@ -46,7 +36,7 @@ TEST(Dot, RandomProductsMeanTheirGraphs) {
       ASSERT_TRUE(domain.ok()) << domain.status() << print(group);
       if (domain->cls != LoopClass::kContract) continue;
       const Space space = space_of(group, *domain, machine).value();
-      const std::vector<Point> points = drawn(space, 4, seed, [](const Point&) { return true; });
+      const std::vector<Point> points = testing::drawn_points(space, 4, seed, [](const Point&) { return true; });
       testing::expect_meanings(group, *domain, space, machine, points, &kernels,
                                [&](const Kernel& kernel, const Point& point) {
                                  const Schedule schedule = space.schedule(point);
@@ -57,9 +47,7 @@ TEST(Dot, RandomProductsMeanTheirGraphs) {
                                  EXPECT_EQ(testing::instrs_in(kernel.body, InstrOp::kPart) > 0, words && widen);
                                  (!words ? widen ? wide : without : widen ? parts : dots) += 1;
                                  panels += words && machine.target->name == "cpu:generic";
-                                 const auto again = parse_kernel(print(kernel));
-                                 ASSERT_TRUE(again.ok()) << again.status();
-                                 EXPECT_EQ(*again, kernel);
+                                 testing::expect_reads_back(kernel);
                                });
       if (HasFatalFailure()) return;
     }
@@ -91,8 +79,8 @@ TEST(Dot, RandomConvolutionsMeanTheirGraphs) {
       ASSERT_TRUE(domain.ok()) << domain.status() << print(group);
       if (domain->cls != LoopClass::kContract) continue;
       const Space space = space_of(group, *domain, machine).value();
-      const std::vector<Point> points =
-          drawn(space, 6, seed, [&](const Point& point) { return space.schedule(point)[kCompiler] == 0; });
+      const std::vector<Point> points = testing::drawn_points(
+          space, 6, seed, [&](const Point& point) { return space.schedule(point)[kCompiler] == 0; });
       testing::expect_meanings(group, *domain, space, machine, points, &kernels,
                                [&](const Kernel& kernel, const Point& point) {
                                  if (dots_in(kernel.body) == 0) return;

@@ -41,11 +41,9 @@ TEST(Narrow, RandomProductsMeanTheirGraphs) {
       std::vector<Point> points = {space.seeds[0]};
       for (const Point& point : testing::sample_points(space, 4)) points.push_back(point);
       testing::expect_meanings(group, *domain, space, machine, points, &kernels,
-                               [&](const Kernel& kernel, const Point& point) {
+                               [&](const Kernel& kernel, const Point&) {
                                  (packs(kernel) ? packed : in_place) += 1;
-                                 const auto again = parse_kernel(print(kernel));
-                                 ASSERT_TRUE(again.ok()) << again.status();
-                                 EXPECT_EQ(*again, kernel) << space.text(point);
+                                 testing::expect_reads_back(kernel);
                                });
       if (HasFatalFailure()) return;
     }

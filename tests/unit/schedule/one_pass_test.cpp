@@ -133,17 +133,11 @@ TEST(OnePass, RandomGroupsMeanTheGraph) {
       limited_rest += limits && rest ? 1 : 0;
     }
     const size_t step = 1 + seed % 3;
-    int tried = 0;
-    for (size_t i = seed % step; i < space.seeds.size() && tried < 6; i += step) {
-      const Schedule schedule = space.schedule(space.seeds[i]);
-      if (schedule[kTurnLength] == 0) continue;
-      ++tried;
-      const auto kernel = lower(graph, *domain, schedule, machine);
-      ASSERT_TRUE(kernel.ok()) << kernel.status() << "\n" << print(graph) << space.text(space.seeds[i]);
-      ++kernels;
-      const std::string difference = testing::compare(graph, *kernel);
-      ASSERT_EQ(difference, "") << print(graph) << "\n" << space.text(space.seeds[i]) << "\n" << print(*kernel);
-    }
+    std::vector<Point> points;
+    for (size_t i = seed % step; i < space.seeds.size() && points.size() < 6; i += step)
+      if (space.schedule(space.seeds[i])[kTurnLength] != 0) points.push_back(space.seeds[i]);
+    testing::expect_meanings(graph, *domain, space, machine, points, &kernels);
+    if (HasFatalFailure()) return;
   }
   std::printf("%d groups, %d in turns, %d kernels; choices: %d limited, %d with a rest, %d with both\n", groups,
               turning, kernels, limited, with_rest, limited_rest);
@@ -178,14 +172,13 @@ TEST(Resident, RandomAttentionMeansTheGraph) {
       const auto kernel = lower(graph, domain, space.schedule(legal), machine);
       ASSERT_TRUE(kernel.ok()) << kernel.status() << "\n" << print(graph) << space.text(legal);
     }
-    const Point& point = points[seed % points.size()];
-    const auto kernel = lower(graph, domain, space.schedule(point), machine);
-    ++kernels;
-    // Shared memory holds only operands of products and coordinates along an axis.
-    for (const std::string& name : shared_by(*kernel))
-      EXPECT_TRUE(name == "turn" || name.starts_with("counted")) << name;
-    const std::string difference = testing::compare(graph, *kernel);
-    ASSERT_EQ(difference, "") << print(graph) << "\n" << space.text(point) << "\n" << print(*kernel);
+    testing::expect_meanings(graph, domain, space, machine, {points[seed % points.size()]}, &kernels,
+                             [](const Kernel& kernel, const Point&) {
+                               // Shared memory holds only operands of products and coordinates along an axis.
+                               for (const std::string& name : shared_by(kernel))
+                                 EXPECT_TRUE(name == "turn" || name.starts_with("counted")) << name;
+                             });
+    if (HasFatalFailure()) return;
   }
   std::printf("%d groups, %d kernels\n", groups, kernels);
   EXPECT_GT(kernels, 2 * groups / 3);

@@ -38,9 +38,7 @@ void check_packed(const char* text, const Machine& machine, uint64_t points, int
   testing::expect_meanings(group, *domain, *space, machine, chosen, kernels,
                            [&](const Kernel& kernel, const Point& point) {
                              ASSERT_EQ(kernel.is_packed(), machine.target->is_gpu());
-                             const auto again = parse_kernel(print(kernel));
-                             ASSERT_TRUE(again.ok()) << again.status();
-                             ASSERT_EQ(*again, kernel);
+                             testing::expect_reads_back(kernel);
                              EXPECT_EQ(*space->parse(space->text(point)), point);
                            });
 }
@@ -146,15 +144,8 @@ TEST(Packed, RandomPairsMeanTheirGraphs) {
     const auto domain = pack(graph, machine);
     if (!domain.ok()) continue;
     ++groups;
-    const Space space = space_of(graph, *domain, machine).value();
-    for (size_t i = 0; i < space.seeds.size() && i < 4; ++i) {
-      const auto kernel = lower(graph, *domain, space.schedule(space.seeds[i]), machine);
-      if (absl::IsUnimplemented(kernel.status())) continue;
-      ASSERT_TRUE(kernel.ok()) << kernel.status() << "\n" << print(graph) << space.text(space.seeds[i]);
-      ++kernels;
-      const std::string difference = testing::compare(graph, *kernel);
-      ASSERT_EQ(difference, "") << print(graph) << "\n" << space.text(space.seeds[i]) << "\n" << print(*kernel);
-    }
+    testing::expect_seeds_mean(graph, *domain, machine, 4, &kernels);
+    if (HasFatalFailure()) return;
   }
   std::printf("%d groups, %d kernels\n", groups, kernels);
 }

@@ -14,6 +14,7 @@
 #include "tests/unit/ir/random_graph.h"
 #include "tests/unit/schedule/compare.h"
 #include "tests/unit/schedule/groups.h"
+#include "tests/unit/schedule/points.h"
 #include "tests/unit/schedule/stitched_groups.h"
 
 namespace wl {
@@ -29,14 +30,7 @@ void check_stitched(const char* text, const Machine& machine, uint64_t points, i
   ASSERT_TRUE(domain.ok()) << domain.status();
   const auto space = space_of(group, *domain, machine);
   ASSERT_TRUE(space.ok()) << space.status();
-  std::vector<Point> chosen = space->seeds;
-  const uint64_t stride = space->count(20'000) / points + 1;
-  uint64_t at = 0;
-  space->enumerate([&](const Point& point) {
-    if (at++ % stride == stride / 2) chosen.push_back(point);
-    return at < 20'000;
-  });
-  testing::expect_meanings(group, *domain, *space, machine, chosen, kernels, [](const Kernel&, const Point&) {});
+  testing::expect_meanings(group, *domain, *space, machine, testing::spread_points(*space, points, 20'000), kernels);
 }
 
 TEST(Stitched, SampledPlansMeanTheGraph) {
@@ -84,7 +78,7 @@ TEST(Stitched, OnePassMeansTheGraph) {
         if (seed[axis] > 0 && (taken.insert(seed[axis]).second || !gpu)) chosen.push_back(seed);
       EXPECT_EQ(taken.size() + 1, lengths->values.size()) << text;
       ++groups;
-      testing::expect_meanings(group, domain, space, machine, chosen, &kernels, [](const Kernel&, const Point&) {});
+      testing::expect_meanings(group, domain, space, machine, chosen, &kernels);
       if (HasFatalFailure()) return;
     }
   for (const std::string& text : one_pass()) {
@@ -257,15 +251,8 @@ TEST(Stitched, RandomGroupsMeanTheGraph) {
     const auto domain = stitch(graph, machine);
     if (!domain.ok()) continue;
     ++groups;
-    const Space space = space_of(graph, *domain, machine).value();
-    for (size_t i = 0; i < space.seeds.size() && i < 4; ++i) {
-      const auto kernel = lower(graph, *domain, space.schedule(space.seeds[i]), machine);
-      if (absl::IsUnimplemented(kernel.status())) continue;
-      ASSERT_TRUE(kernel.ok()) << kernel.status() << "\n" << print(graph) << space.text(space.seeds[i]);
-      ++kernels;
-      const std::string difference = testing::compare(graph, *kernel);
-      ASSERT_EQ(difference, "") << print(graph) << "\n" << space.text(space.seeds[i]) << "\n" << print(*kernel);
-    }
+    testing::expect_seeds_mean(graph, *domain, machine, 4, &kernels);
+    if (HasFatalFailure()) return;
   }
   std::printf("%d groups, %d kernels\n", groups, kernels);
 }

@@ -14,6 +14,7 @@
 #include "tests/unit/schedule/compare.h"
 #include "tests/unit/schedule/groups.h"
 #include "tests/unit/schedule/instrs_in.h"
+#include "tests/unit/schedule/points.h"
 #include "tests/unit/schedule/tile_products.h"
 
 namespace wl {
@@ -25,14 +26,9 @@ using testing::instrs_in;
 using testing::machine_with;
 using testing::parsed;
 
-std::vector<Point> points_in_tiles(const Space& space, int most, uint64_t seed) {
-  std::vector<Point> all, out;
-  space.enumerate([&](const Point& point) {
-    if (space.schedule(point)[kMatrix] != kNoMatrix) all.push_back(point);
-    return true;
-  });
-  for (int i = 0; i < most && !all.empty(); ++i) out.push_back(all[split_mix(seed) % all.size()]);
-  return out;
+std::vector<Point> points_in_tiles(const Space& space, size_t count, uint64_t seed) {
+  return testing::drawn_points(space, count, seed,
+                               [&](const Point& point) { return space.schedule(point)[kMatrix] != kNoMatrix; });
 }
 
 // A product whose operands are read in place, in two by two registers with partial tiles: two tiles of 26 rows, and
@@ -81,9 +77,7 @@ TEST(Tiles, RandomProductsMeanTheirGraphs) {
                                in_place += instrs_in(kernel.body, InstrOp::kWords) > 1;
                                packed += schedule[kPackB];
                                blocks += schedule[kKc] != 0;
-                               const auto read = parse_kernel(print(kernel));
-                               ASSERT_TRUE(read.ok()) << read.status();
-                               EXPECT_EQ(*read, kernel);
+                               testing::expect_reads_back(kernel);
                              });
     if (HasFatalFailure()) return;
   }
