@@ -11,6 +11,7 @@
 #include "compiler/kernel/verify.h"
 #include "compiler/schedule/lower/lower.h"
 #include "tests/unit/ir/outputs.h"
+#include "tests/unit/schedule/groups.h"
 
 namespace wl::testing {
 
@@ -19,6 +20,21 @@ inline Graph parsed(const std::string& text) {
   EXPECT_TRUE(graph.ok()) << graph.status() << text;
   return *graph;
 }
+
+// A group and the space of its schedules for a row of kTargets.
+struct Searched {
+  Searched(const std::string& text, std::string_view target)
+      : graph(parsed(text)),
+        machine(machine_with(target)),
+        domain(analyze(graph, machine).value()),
+        space(space_of(graph, domain, machine).value()) {}
+  Kernel lowered(const Point& point) const { return lower(graph, domain, space.schedule(point), machine).value(); }
+
+  Graph graph;
+  Machine machine;
+  Domain domain;
+  Space space;
+};
 
 // Compares the interpreter's outputs with the oracle's; returns "" when all are within the bound.
 inline std::string compare(const Graph& group, const Kernel& kernel) {

@@ -25,6 +25,7 @@ using ::testing::HasSubstr;
 using testing::instrs_in;
 using testing::machine_with;
 using testing::parsed;
+using testing::Searched;
 
 std::vector<Point> points_in_tiles(const Space& space, size_t count, uint64_t seed) {
   return testing::drawn_points(space, count, seed,
@@ -40,22 +41,12 @@ const char* const kProduct = R"(graph {
   output "y" %2
 })";
 
-struct Lowered {
-  Graph group;
-  Domain domain;
-  Machine machine;
-  Space space;
-};
-
-Lowered lowered(const std::string& text) {
-  Lowered out{parsed(text), {}, machine_with(std::string_view("cpu:amx")), {}};
-  out.domain = analyze(out.group, out.machine).value();
-  out.space = space_of(out.group, out.domain, out.machine).value();
-  return out;
+Searched lowered(const std::string& text) {
+  return {text, "cpu:amx"};
 }
 
-Kernel seed_kernel(const Lowered& one) {
-  return lower(one.group, one.domain, one.space.schedule(one.space.seeds[0]), one.machine).value();
+Kernel seed_kernel(const Searched& one) {
+  return one.lowered(one.space.seeds[0]);
 }
 
 TEST(Tiles, RandomProductsMeanTheirGraphs) {
@@ -63,12 +54,12 @@ TEST(Tiles, RandomProductsMeanTheirGraphs) {
   const uint64_t first = testing::test_seed(20261203);
   for (uint64_t seed = first; seed < first + static_cast<uint64_t>(testing::scaled(120)); ++seed) {
     SCOPED_TRACE(cat("seed ", seed));
-    const Lowered one = lowered(testing::tile_product(seed));
+    const Searched one = lowered(testing::tile_product(seed));
     const auto steps =
-        tile_steps(one.group, one.domain, one.machine, dot_of(one.group, one.domain, one.machine, false));
+        tile_steps(one.graph, one.domain, one.machine, dot_of(one.graph, one.domain, one.machine, false));
     ASSERT_EQ(axis_of(one.space.axes, kMatrix) != nullptr, steps.has_value());
     refused += !steps;
-    testing::expect_meanings(one.group, one.domain, one.space, one.machine, points_in_tiles(one.space, 3, seed),
+    testing::expect_meanings(one.graph, one.domain, one.space, one.machine, points_in_tiles(one.space, 3, seed),
                              &kernels, [&](const Kernel& kernel, const Point& point) {
                                const Schedule schedule = one.space.schedule(point);
                                EXPECT_GT(instrs_in(kernel.body, InstrOp::kMma), 0);
@@ -91,7 +82,7 @@ TEST(Tiles, RandomProductsMeanTheirGraphs) {
 }
 
 TEST(Tiles, FirstSeedHasFourRegistersOfSums) {
-  const Lowered one = lowered(kProduct);
+  const Searched one = lowered(kProduct);
   const Schedule schedule = one.space.schedule(one.space.seeds[0]);
   EXPECT_EQ(matrix_of(schedule), MatrixOp::kM16n16k32Bf16);
   const Kernel kernel = seed_kernel(one);
@@ -109,9 +100,9 @@ TEST(Tiles, FirstSeedHasFourRegistersOfSums) {
 
 // A kernel that reads, multiplies or stores other elements is refused or computes other results.
 TEST(Tiles, DamagedKernelsAreCaught) {
-  const Lowered one = lowered(kProduct);
+  const Searched one = lowered(kProduct);
   const Kernel whole = seed_kernel(one);
-  ASSERT_EQ(testing::compare(one.group, whole), "");
+  ASSERT_EQ(testing::compare(one.graph, whole), "");
   const auto words = [](Kernel& kernel, size_t side, const std::function<void(Slice&)>& damage) {
     std::set<TileId> tiles;
     each_of(kernel, InstrOp::kMma, [&](Instr& mma) { tiles.insert(mma.args[side]); });
@@ -141,7 +132,7 @@ TEST(Tiles, DamagedKernelsAreCaught) {
     Kernel kernel = whole;
     damage(kernel);
     EXPECT_FALSE(kernel == whole) << what;
-    EXPECT_NE(testing::compare(one.group, kernel), "") << what;
+    EXPECT_NE(testing::compare(one.graph, kernel), "") << what;
   }
 }
 

@@ -2,7 +2,6 @@
 // products of bytes.
 #pragma once
 
-#include <random>
 #include <string>
 #include <utility>
 
@@ -53,8 +52,7 @@ struct Convolution {
 };
 
 inline std::string product_in_runs(uint64_t seed) {
-  std::mt19937_64 random(seed);
-  const auto one = [&](int from, int to) { return from + static_cast<int>(random() % (to - from + 1)); };
+  Draw one(seed);
   const char* const dtypes[] = {"bf16", "f16", "bf16", "f32"};
   const std::string dtype = dtypes[one(0, 3)];
   if (one(0, 4) == 0) {  // the rows have a batch, the columns have heads
@@ -82,8 +80,7 @@ inline std::string product_in_runs(uint64_t seed) {
 
 // Products of u8 with i8, or the other way round: convolutions, and those of tile_products.h.
 inline std::string byte_product(uint64_t seed) {
-  std::mt19937_64 random(seed);
-  const auto one = [&](int from, int to) { return from + static_cast<int>(random() % (to - from + 1)); };
+  Draw one(seed);
   if (one(0, 2) == 0) {
     Convolution made{"u8", 1, one(5, 12), one(5, 12), 4 * one(5, 20), one(20, 60)};
     made.channels_last = one(0, 3) != 0;

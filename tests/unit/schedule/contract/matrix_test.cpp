@@ -22,10 +22,7 @@ using testing::machine_with;
 using testing::parsed;
 
 std::string product(const char* dtype, int m, int n, int k, const char* b = "nk") {
-  const std::string shape = std::string(b) == "nk" ? cat(n, ",", k) : cat(k, ",", n);
-  return cat("graph {\n  %0 = input \"a\" : ", dtype, "[", m, ",", k, "] normal(0,1)\n  %1 = input \"b\" : ", dtype,
-             "[", shape, "] normal(0,1)\n  %2 = contract %0 %1 \"mk,", b, "->mn\" : ", dtype, "[", m, ",", n,
-             "]\n  output \"y\" %2\n}");
+  return testing::shared_factor_product_of(dtype, m, n, k, "mk", b);
 }
 
 Space space_for(const Graph& group, const char* target) {

@@ -12,12 +12,6 @@ namespace {
 using testing::machine_with;
 using testing::parsed;
 
-std::string large_product(const std::string& dtype, int64_t m, int64_t n, int64_t k) {
-  return cat("graph {\n  %0 = input \"a\" : ", dtype, "[", m, ",", k, "] normal(0,1)\n  %1 = input \"b\" : ", dtype,
-             "[", k, ",", n, "] normal(0,1)\n  %2 = contract %0 %1 \"mk,kn->mn\" : ", dtype, "[", m, ",", n,
-             "]\n  output \"y\" %2\n}");
-}
-
 Space space_for(const std::string& text, const Machine& machine) {
   const Graph graph = parsed(text);
   return space_of(graph, analyze(graph, machine).value(), machine).value();
@@ -26,8 +20,8 @@ Space space_for(const std::string& text, const Machine& machine) {
 TEST(Raster, IsThereWhereBlocksAreMoreThanUnits) {
   Machine machine = machine_with(std::string_view("cuda:sm_90a"));
   machine.units = 132;
-  for (const int64_t n : {512, 4096, 8192}) {
-    const Space space = space_for(large_product("bf16", n, n, n), machine);
+  for (const int n : {512, 4096, 8192}) {
+    const Space space = space_for(testing::shared_factor_product_of("bf16", n, n, n), machine);
     const bool is_large = n > 512;
     EXPECT_EQ(axis_of(space.axes, kRasterRows) != nullptr, is_large) << n;
     if (!is_large) continue;
@@ -48,8 +42,8 @@ TEST(Raster, MeansTheGraph) {
     const char* const targets[] = {"cuda:sm_80", "hip:gfx942", "cuda:sm_90a"};
     Machine machine = machine_with(std::string_view(targets[seed % std::size(targets)]));
     machine.units = 1;
-    const int64_t m = 130 + static_cast<int64_t>(seed * 37 % 190), n = 130 + static_cast<int64_t>(seed * 53 % 100);
-    const Graph graph = parsed(large_product(seed % 2 == 0 ? "bf16" : "f32", m, n, 16));
+    const int m = 130 + static_cast<int>(seed * 37 % 190), n = 130 + static_cast<int>(seed * 53 % 100);
+    const Graph graph = parsed(testing::shared_factor_product_of(seed % 2 == 0 ? "bf16" : "f32", m, n, 16));
     const Domain domain = analyze(graph, machine).value();
     const Space space = space_of(graph, domain, machine).value();
     ASSERT_NE(axis_of(space.axes, kRasterRows), nullptr);

@@ -13,21 +13,7 @@ namespace {
 
 using testing::Convolution;
 using testing::instrs_in;
-using testing::machine_with;
-using testing::parsed;
-
-struct Group {
-  Group(const std::string& text, const char* target)
-      : graph(parsed(text)),
-        machine(machine_with(std::string_view(target))),
-        domain(analyze(graph, machine).value()),
-        space(space_of(graph, domain, machine).value()) {}
-  Graph graph;
-  Machine machine;
-  Domain domain;
-  Space space;
-  Kernel lowered(const Point& point) const { return lower(graph, domain, space.schedule(point), machine).value(); }
-};
+using testing::Searched;
 
 TEST(Runs, OfRandomProductsMeanTheirGraphs) {
   int kernels = 0, matrices = 0, views = 0;
@@ -35,7 +21,7 @@ TEST(Runs, OfRandomProductsMeanTheirGraphs) {
   for (uint64_t seed = first; seed < first + static_cast<uint64_t>(testing::scaled(32)); ++seed) {
     SCOPED_TRACE(cat("seed ", seed));
     const char* const targets[] = {"cuda:sm_80", "cuda:sm_90a", "hip:gfx942", "hip:gfx1100", "cuda:sm_90a"};
-    const Group group(testing::product_in_runs(seed), targets[seed % std::size(targets)]);
+    const Searched group(testing::product_in_runs(seed), targets[seed % std::size(targets)]);
     if (group.domain.cls != LoopClass::kContract) continue;
     const std::vector<Point> points = testing::points_in_runs(group.space, 2, seed);
     testing::expect_meanings(group.graph, group.domain, group.space, group.machine, points, &kernels,
@@ -55,7 +41,7 @@ TEST(Runs, OfRandomProductsMeanTheirGraphs) {
 
 // A row has 56 pixels, so a tile of one row has at most 64 rows; tiles of several rows are larger and no less full.
 TEST(Runs, MakeLargeTilesOfSmallImages) {
-  const Group group(Convolution{"bf16", 32, 56, 56, 256, 256}.text(), "cuda:sm_90a");
+  const Searched group(Convolution{"bf16", 32, 56, 56, 256, 256}.text(), "cuda:sm_90a");
   const Schedule first = group.space.schedule(group.space.seeds[0]);
   EXPECT_GT(rows_of_tile(first), first[kTileRows]);
   EXPECT_GE(rows_of_tile(first), 128);
@@ -65,7 +51,7 @@ TEST(Runs, MakeLargeTilesOfSmallImages) {
 
 // With 7 x 7 pixels, over half of each fragment of 16 rows would be empty, unless a tile has several image rows.
 TEST(Runs, BringMatricesToTheSmallestImages) {
-  const Group group(Convolution{"bf16", 32, 7, 7, 512, 512}.text(), "cuda:sm_80");
+  const Searched group(Convolution{"bf16", 32, 7, 7, 512, 512}.text(), "cuda:sm_80");
   const Schedule first = group.space.schedule(group.space.seeds[0]);
   EXPECT_NE(first[kMatrix], kNoMatrix);
   EXPECT_GT(rows_of_tile(first), first[kTileRows]);
@@ -74,7 +60,7 @@ TEST(Runs, BringMatricesToTheSmallestImages) {
 // Padding is where guards do not hold; vectors run along channels, so a vector lies inside the image or outside as a
 // whole.
 TEST(Runs, CopyPaddedImagesWithoutRegisters) {
-  const Group group(Convolution{"bf16", 2, 14, 14, 64, 64}.text(), "cuda:sm_90a");
+  const Searched group(Convolution{"bf16", 2, 14, 14, 64, 64}.text(), "cuda:sm_90a");
   const Kernel kernel = group.lowered(group.space.seeds[0]);
   EXPECT_GE(instrs_in(kernel.body, InstrOp::kAsyncLoad), 4);  // two before the loop, two in it
   EXPECT_EQ(instrs_in(kernel.body, InstrOp::kLoad), 0);
@@ -83,7 +69,7 @@ TEST(Runs, CopyPaddedImagesWithoutRegisters) {
 
 // With channels first, vectors run along pixels and may begin in the padding, so the image is copied through registers.
 TEST(Runs, DoNotCopyVectorsThatBeginInThePadding) {
-  const Group group(Convolution{"bf16", 2, 16, 16, 64, 64, 3, 1, 1, true, false}.text(), "cuda:sm_90a");
+  const Searched group(Convolution{"bf16", 2, 16, 16, 64, 64, 3, 1, 1, true, false}.text(), "cuda:sm_90a");
   for (const Point& point : group.space.seeds) {
     const Schedule schedule = group.space.schedule(point);
     if (schedule[kMatrix] == kNoMatrix || schedule[kAsyncCopies] == 0) continue;

@@ -12,6 +12,16 @@
 
 namespace wl::testing {
 
+// Draws integers of a range whose ends may be drawn too.
+class Draw {
+ public:
+  explicit Draw(uint64_t seed) : random_(seed) {}
+  int operator()(int from, int to) { return from + static_cast<int>(random_() % (to - from + 1)); }
+
+ private:
+  std::mt19937_64 random_;
+};
+
 // y = a b, or, with `work`, y = tanh(a) b + c. `a` and `b` give the order of the operands' axes.
 inline std::string shared_factor_product_of(const std::string& dtype, int m, int n, int k, const std::string& a = "mk",
                                             const std::string& b = "kn", int batch = 1, bool work = false) {
@@ -33,8 +43,7 @@ inline std::string shared_factor_product_of(const std::string& dtype, int m, int
 }
 
 inline std::string shared_factor_product(uint64_t seed) {
-  std::mt19937_64 random(seed);
-  const auto one = [&](int from, int to) { return from + static_cast<int>(random() % (to - from + 1)); };
+  Draw one(seed);
   const auto extent = [&] { return one(0, 2) == 0 ? 64 * one(1, 3) : one(40, 200); };
   const int m = extent(), n = extent(), k = one(0, 1) == 0 ? 64 * one(1, 4) : one(40, 300);
   const std::string a = one(0, 2) == 0 ? "km" : "mk", b = one(0, 1) == 0 ? "nk" : "kn";
@@ -44,8 +53,7 @@ inline std::string shared_factor_product(uint64_t seed) {
 
 // Products of u8 and i8, for steps of 128 along K.
 inline std::string shared_factor_byte_product(uint64_t seed) {
-  std::mt19937_64 random(seed);
-  const auto one = [&](int from, int to) { return from + static_cast<int>(random() % (to - from + 1)); };
+  Draw one(seed);
   const int m = one(0, 2) == 0 ? 64 * one(1, 3) : one(40, 160), n = one(0, 2) == 0 ? 64 * one(1, 2) : one(40, 160);
   const int k = one(0, 1) == 0 ? 128 * one(1, 3) : one(70, 400);
   const std::string a = one(0, 2) == 0 ? "km" : "mk", b = one(0, 1) == 0 ? "kn" : "nk";
@@ -63,18 +71,16 @@ inline std::string shared_factor_byte_product(uint64_t seed) {
 
 // Products with few rows or columns, and so deep that several blocks may share K.
 inline std::string deep_product(uint64_t seed) {
-  std::mt19937_64 random(seed);
-  const auto one = [&](int from, int to) { return from + static_cast<int>(random() % (to - from + 1)); };
+  Draw one(seed);
   const char* const dtypes[] = {"bf16", "f16", "f32"};
   const std::string a = one(0, 2) == 0 ? "km" : "mk", b = one(0, 1) == 0 ? "nk" : "kn";
   const int m = one(2, 70), n = one(2, 70), k = 256 * one(1, 3);
-  return shared_factor_product_of(dtypes[random() % 3], m, n, k, a, b, one(0, 3) == 0 ? 2 : 1, one(0, 3) == 0);
+  return shared_factor_product_of(dtypes[one(0, 2)], m, n, k, a, b, one(0, 3) == 0 ? 2 : 1, one(0, 3) == 0);
 }
 
 // Products whose factors are copied unchanged, in whole steps of K; computed by mma.sync on targets without wgmma.
 inline std::string copied_product(uint64_t seed, int least = 48, int deepest = 448) {
-  std::mt19937_64 random(seed);
-  const auto one = [&](int from, int to) { return from + static_cast<int>(random() % (to - from + 1)); };
+  Draw one(seed);
   const int m = least + 16 * one(0, 9), n = least + 16 * one(0, 9), k = 64 * one(2, deepest / 64);
   const std::string a = one(0, 2) == 0 ? "km" : "mk", b = one(0, 1) == 0 ? "nk" : "kn";
   return shared_factor_product_of(one(0, 1) == 0 ? "bf16" : "f16", m, n, k, a, b, one(0, 3) == 0 ? 2 : 1);
@@ -82,8 +88,7 @@ inline std::string copied_product(uint64_t seed, int least = 48, int deepest = 4
 
 // Products of f32 that allow TF32.
 inline std::string tf32_product(uint64_t seed) {
-  std::mt19937_64 random(seed);
-  const auto one = [&](int from, int to) { return from + static_cast<int>(random() % (to - from + 1)); };
+  Draw one(seed);
   const int m = one(0, 1) == 0 ? 16 * one(1, 8) : one(20, 130), n = one(0, 1) == 0 ? 16 * one(1, 8) : one(20, 130);
   const int k = one(0, 1) == 0 ? 32 * one(1, 8) : one(10, 300);
   const std::string a = one(0, 1) == 0 ? "km" : "mk", b = one(0, 1) == 0 ? "nk" : "kn";
@@ -99,8 +104,7 @@ inline std::string product_of_tiles(uint64_t seed) {
 
 // Products with as many tiles, and so deep that several blocks may share the tiles of the last round.
 inline std::string many_deep_tiles(uint64_t seed) {
-  std::mt19937_64 random(seed);
-  const auto one = [&](int from, int to) { return from + static_cast<int>(random() % (to - from + 1)); };
+  Draw one(seed);
   const int m = one(135, 250), n = one(135, 250);
   return shared_factor_product_of(one(0, 1) == 0 ? "bf16" : "f16", m, n, 256, one(0, 2) == 0 ? "km" : "mk",
                                   one(0, 1) == 0 ? "nk" : "kn", 1, one(0, 3) == 0);
@@ -108,8 +112,7 @@ inline std::string many_deep_tiles(uint64_t seed) {
 
 // Products of plain matrices in wgmma's types. Tiles do not divide rows and columns; steps divide K.
 inline std::string product_of_boxes(uint64_t seed) {
-  std::mt19937_64 random(seed);
-  const auto one = [&](int from, int to) { return from + static_cast<int>(random() % (to - from + 1)); };
+  Draw one(seed);
   const std::string a = one(0, 2) == 0 ? "km" : "mk", b = one(0, 1) == 0 ? "nk" : "kn";
   return shared_factor_product_of(one(0, 1) == 0 ? "bf16" : "f16", 8 * one(5, 40), 8 * one(5, 40), 64 * one(2, 5), a,
                                   b);
