@@ -72,16 +72,10 @@ TEST(Coordinator, RefusesAddressesOfOtherMachinesAndWrongOnes) {
 TEST(Coordinator, SaysWhatItsProcessHolds) {
   Scratch scratch;
   Service service(scratch.path("a.db"));
-  const auto held = [&] {
-    grpc::ClientContext context;
-    warploom::v1::ServerInfo info;
-    EXPECT_TRUE(service.admin->GetServerInfo(&context, {}, &info).ok());
-    return info;
-  };
-  const warploom::v1::ServerInfo before = held();
+  const warploom::v1::ServerInfo before = service.server_info();
   constexpr size_t kMore = 64 << 20;
   const std::vector<char> more(kMore, 'x');
-  const warploom::v1::ServerInfo after = held();
+  const warploom::v1::ServerInfo after = service.server_info();
   EXPECT_EQ(std::count(more.begin(), more.end(), 'x'), static_cast<ptrdiff_t>(kMore));  // so that it is not removed
   // Half of it suffices, since other threads of the process may free memory meanwhile.
   EXPECT_GT(after.resident_bytes(), before.resident_bytes() + static_cast<int64_t>(kMore / 2));

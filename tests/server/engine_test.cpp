@@ -210,17 +210,11 @@ TEST(Drain, IsReportedAndEndsNoWatch) {
   Service service(scratch.path("a.db"));
   const auto job = service.create("r", trials(8));
   ASSERT_TRUE(job.ok()) << job.status();
-  const auto draining = [&] {
-    grpc::ClientContext context;
-    v1::ServerInfo info;
-    EXPECT_TRUE(service.admin->GetServerInfo(&context, {}, &info).ok());
-    return info.draining();
-  };
-  EXPECT_FALSE(draining());
+  EXPECT_FALSE(service.server_info().draining());
   grpc::ClientContext context;
   v1::DrainResponse answer;
   ASSERT_TRUE(service.admin->Drain(&context, {}, &answer).ok());
-  EXPECT_TRUE(draining());
+  EXPECT_TRUE(service.server_info().draining());
   service.register_worker("w");
   grpc::ClientContext asking;
   v1::AcquireLeasesRequest request;

@@ -39,20 +39,9 @@ std::string one_op(int rows) {
 
 // Registers a new process of a worker and waits for a lease; nullopt: there was none in time.
 std::optional<v1::Lease> lease_of_new_process(Service& service, const std::string& name, double wait_s) {
-  grpc::ClientContext context, asking;
-  v1::RegisterWorkerRequest request;
-  request.set_name(name);
-  *request.add_devices() = to_proto(fake_device());
-  v1::RegisterWorkerResponse registered;
-  EXPECT_TRUE(service.workers->RegisterWorker(&context, request, &registered).ok());
-  v1::AcquireLeasesRequest acquire;
-  acquire.set_worker(name);
-  acquire.set_epoch(registered.epoch());
-  acquire.set_wait_s(wait_s);
-  v1::AcquireLeasesResponse leases;
-  EXPECT_TRUE(service.workers->AcquireLeases(&asking, acquire, &leases).ok());
-  if (leases.leases_size() == 0) return std::nullopt;
-  return leases.leases(0);
+  const v1::Lease lease = service.acquire(name, service.enter(name).epoch(), wait_s);
+  if (lease.lease_id().empty()) return std::nullopt;
+  return lease;
 }
 
 // Registers a worker that acquires a lease and makes no further call. Returns whether it got one.
@@ -116,18 +105,9 @@ TEST(Preemption, ACandidateThatKillsEveryWorkerIsFound) {
       ++lost;
       continue;
     }
-    const absl::StatusOr<Batch> batch = from_proto(lease.batch());
-    ASSERT_TRUE(batch.ok()) << batch.status();
     grpc::ClientContext reporting;
-    v1::ReportResultsRequest report;
-    report.set_worker(worker);
-    auto* item = report.add_items();
-    item->set_lease_id(lease.lease_id());
-    item->set_attempt(lease.attempt());
-    item->set_batch_id(batch->id);
-    for (const Candidate& candidate : batch->candidates) *item->add_trials() = to_proto(fake_trial(candidate, false));
     v1::ReportResultsResponse answer;
-    ASSERT_TRUE(service.workers->ReportResults(&reporting, report, &answer).ok());
+    ASSERT_TRUE(service.workers->ReportResults(&reporting, honest_report(worker, lease), &answer).ok());
   }
   const Job done = service.watch(job->name).back();
   ASSERT_EQ(done.state, JobState::kSucceeded) << done.error;

@@ -84,15 +84,6 @@ class Relay {
   std::jthread thread_;
 };
 
-bool alive(Service& service, const std::string& name) {
-  grpc::ClientContext context;
-  v1::ListWorkersResponse answer;
-  EXPECT_TRUE(service.admin->ListWorkers(&context, {}, &answer).ok());
-  for (const v1::WorkerInfo& worker : answer.workers())
-    if (worker.name() == name) return worker.alive();
-  return false;
-}
-
 v1::AcquireLeasesRequest long_poll(const std::string& name) {
   v1::AcquireLeasesRequest request;
   request.set_worker(name);
@@ -105,7 +96,7 @@ v1::AcquireLeasesRequest long_poll(const std::string& name) {
 // Waits until a worker counts as alive, or as gone if not `wanted`. Returns whether that happened within kPatience.
 bool becomes(bool wanted, Service& service, const std::string& name) {
   const auto give_up = Clock::now() + kPatience;
-  while (alive(service, name) != wanted) {
+  while (service.is_alive(name) != wanted) {
     if (Clock::now() > give_up) return false;
   }
   return true;

@@ -116,11 +116,7 @@ TEST_F(Fetch, AChangeIsSeenAtOnce) {
   again.seed = 7;
   ASSERT_EQ(service.run("again", again).state, JobState::kSucceeded);
   EXPECT_NE(get(key)->digest(), first) << "the record before the last one";
-  grpc::ClientContext context;
-  v1::InvalidateKernelRequest request;
-  request.set_key(key);
-  v1::InvalidateKernelResponse answer;
-  ASSERT_TRUE(service.kernels->InvalidateKernel(&context, request, &answer).ok());
+  service.invalidate(key);
   EXPECT_TRUE(absl::IsNotFound(get(key).status()));
 }
 

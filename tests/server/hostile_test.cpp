@@ -9,6 +9,7 @@
 #include <mutex>
 #include <thread>
 
+#include "proto/transfer.h"
 #include "tests/server/outside.h"
 #include "tests/server/service.h"
 #include "tests/unit/scratch.h"
@@ -28,17 +29,6 @@ void expect_honest(Service& service, const Job& job, const std::string& hostile)
     EXPECT_NE(record.measured_by, hostile);
     EXPECT_NE(record.confirmed_by, hostile);
     EXPECT_GE(median_of(record.samples_ns), 1000);
-  }
-}
-
-// Waits until the coordinator counts the worker as gone.
-void wait_until_gone(Service& service, const std::string& name) {
-  for (bool alive = true; alive; std::this_thread::yield()) {
-    grpc::ClientContext context;
-    v1::ListWorkersResponse answer;
-    ASSERT_TRUE(service.admin->ListWorkers(&context, {}, &answer).ok());
-    alive = false;
-    for (const v1::WorkerInfo& worker : answer.workers()) alive |= worker.name() == name && worker.alive();
   }
 }
 
@@ -103,7 +93,7 @@ TEST(Hostile, NothingIsPromotedThatTheOnlyOtherWorkerDenies) {
     EXPECT_THAT(job.error.message(), HasSubstr("nothing is promoted that two workers do not agree on"));
     EXPECT_EQ(number_in(scratch.path("a.db"), "SELECT count(*) FROM records"), 0);
   }
-  wait_until_gone(service, "hostile/w");
+  while (service.is_alive("hostile/w")) std::this_thread::yield();
   expect_honest(service, service.run("again", trials(24)), "hostile/w");
 }
 
@@ -131,7 +121,7 @@ TEST(Hostile, WhatItLeavesBehindIsRepeatedByOthers) {
   while (number_in(scratch.path("a.db"), "SELECT count(*) FROM batches WHERE phase > 1000000") == 0)
     std::this_thread::yield();
   EXPECT_TRUE(hostile.stop().ok());
-  wait_until_gone(service, "hostile/w");
+  while (service.is_alive("hostile/w")) std::this_thread::yield();
   hostile_has_gone.count_down();
   expect_honest(service, service.watch(job->name).back(), "hostile/w");
 }
@@ -149,17 +139,11 @@ TEST(Hostile, ForeignNamesAreRefused) {
   ASSERT_TRUE(batch.ok()) << batch.status();
   const auto report = [&](const std::string& batch_id, const std::string& lease_id, const std::string& digest) {
     grpc::ClientContext context;
-    v1::ReportResultsRequest request;
-    request.set_worker("hostile/w");
-    request.set_epoch(1);
-    auto* item = request.add_items();
+    v1::ReportResultsRequest request = honest_report("hostile/w", lease, 1);
+    auto* item = request.mutable_items(0);
     item->set_lease_id(lease_id);
-    item->set_attempt(lease.attempt());
     item->set_batch_id(batch_id);
-    for (const Candidate& candidate : batch->candidates) {
-      *item->add_trials() = to_proto(fake_trial(candidate, true));
-      item->mutable_trials()->rbegin()->set_object_sha256(digest);
-    }
+    for (v1::Trial& trial : *item->mutable_trials()) trial.set_object_sha256(digest);
     v1::ReportResultsResponse answer;
     return service.workers->ReportResults(&context, request, &answer);
   };
@@ -169,14 +153,7 @@ TEST(Hostile, ForeignNamesAreRefused) {
     EXPECT_EQ(report(batch->id, lease.lease_id(), name).error_code(), grpc::StatusCode::INVALID_ARGUMENT) << name;
     grpc::ClientContext context;
     const auto blobs = v1::BlobStore::NewStub(service.channel);
-    v1::UploadResponse answer;
-    v1::UploadRequest chunk;
-    chunk.set_digest(name);
-    chunk.set_data("object");
-    auto writer = blobs->Upload(&context, &answer);
-    writer->Write(chunk);
-    writer->WritesDone();
-    EXPECT_EQ(writer->Finish().error_code(), grpc::StatusCode::INVALID_ARGUMENT) << name;
+    EXPECT_EQ(upload(*blobs, &context, name, "object").error_code(), grpc::StatusCode::INVALID_ARGUMENT) << name;
   }
   (void)report("s1/p1/t0", lease.lease_id(), good);
   (void)report(batch->id, std::string(32, '0'), good);

@@ -182,15 +182,8 @@ TEST(Jobs, ALostLeaseCannotReport) {
   ASSERT_TRUE(job.ok()) << job.status();
   const auto report = [&](const std::string& name, const v1::Lease& lease) {
     grpc::ClientContext context;
-    v1::ReportResultsRequest request;
-    request.set_worker(name);
-    request.set_epoch(1);
-    auto* item = request.add_items();
-    item->set_lease_id(lease.lease_id());
-    item->set_attempt(lease.attempt());
-    item->set_batch_id(lease.batch().id());
     v1::ReportResultsResponse answer;
-    const grpc::Status status = service.workers->ReportResults(&context, request, &answer);
+    const grpc::Status status = service.workers->ReportResults(&context, empty_report(name, lease, 1), &answer);
     EXPECT_TRUE(status.ok()) << status.error_message();
     return answer.outcomes_size() == 1 ? answer.outcomes(0) : v1::ReportResultsResponse::OUTCOME_UNSPECIFIED;
   };

@@ -25,14 +25,6 @@ const std::string kOne = sha256_hex("one machine"), kOther = sha256_hex("another
 
 class Machines : public ::testing::Test {
  protected:
-  bool is_alive(const std::string& name) {
-    grpc::ClientContext context;
-    v1::ListWorkersResponse page;
-    EXPECT_TRUE(service.admin->ListWorkers(&context, {}, &page).ok());
-    return std::any_of(page.workers().begin(), page.workers().end(),
-                       [&](const v1::WorkerInfo& worker) { return worker.name() == name && worker.alive(); });
-  }
-
   Scratch scratch;
   const std::string store = scratch.path("a.db");
   Service service{store, 600};
@@ -64,12 +56,7 @@ TEST_F(Machines, ConfirmEachOther) {
 
 // A worker that does not name its machine may run on any, so it confirms nobody.
 TEST_F(Machines, ThatAreNotKnownConfirmNobody) {
-  grpc::ClientContext context;
-  v1::RegisterWorkerRequest request;
-  request.set_name("older/w");
-  *request.add_devices() = to_proto(fake_device());
-  v1::RegisterWorkerResponse answer;
-  ASSERT_TRUE(service.workers->RegisterWorker(&context, request, &answer).ok());
+  service.enter("older/w");
   FakeWorker one(service.channel, "one/w");
   wait_for_workers(store, 2);
   const Job job = service.run("r", trials(24));
@@ -175,20 +162,20 @@ TEST_F(Machines, LoseWorkersWhoseConnectionEnds) {
   const auto job = service.create("r", trials(16));
   ASSERT_TRUE(job.ok()) << job.status();
   ASSERT_NE(service.acquire("lost").lease_id(), "");
-  EXPECT_TRUE(is_alive("lost"));
+  EXPECT_TRUE(service.is_alive("lost"));
   {
     FakeWorker idle(service.channel, "idle", {}, fake_device(), sha256_hex("machine of lost"));
     wait_for_workers(store, 2);
     attending.cut();
     EXPECT_EQ(service.watch(job->name).back().state, JobState::kSucceeded);
-    EXPECT_FALSE(is_alive("lost"));
-    EXPECT_TRUE(is_alive("idle"));
+    EXPECT_FALSE(service.is_alive("lost"));
+    EXPECT_TRUE(service.is_alive("idle"));
   }
   // The lost worker was only disconnected: it gets leases again without registering.
   const auto next = service.create("s", trials(16), absl::StrReplaceAll(kGraph, {{"exp", "tanh"}}));
   ASSERT_TRUE(next.ok()) << next.status();
   EXPECT_NE(service.acquire("lost").lease_id(), "");
-  EXPECT_TRUE(is_alive("lost"));
+  EXPECT_TRUE(service.is_alive("lost"));
 }
 
 TEST_F(Machines, KeepWorkersThatComeBackAtOnce) {
@@ -200,8 +187,8 @@ TEST_F(Machines, KeepWorkersThatComeBackAtOnce) {
   ASSERT_NE(lease.lease_id(), "");
   broken.end();
   other.end();
-  while (is_alive("gone")) std::this_thread::yield();
-  EXPECT_TRUE(is_alive("back"));
+  while (service.is_alive("gone")) std::this_thread::yield();
+  EXPECT_TRUE(service.is_alive("back"));
   grpc::ClientContext context;
   v1::RenewLeasesRequest renewal;
   renewal.set_worker("back");

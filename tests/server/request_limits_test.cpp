@@ -47,15 +47,8 @@ TEST(RequestLimits, HugeReportIsRefusedAndTheNextOneCounts) {
   service.register_worker("w");
   const v1::Lease lease = service.acquire("w");
   ASSERT_GT(lease.batch().candidates_size(), 0);
-  v1::ReportResultsRequest report;
-  report.set_worker("w");
-  report.set_epoch(1);
-  auto* item = report.add_items();
-  item->set_lease_id(lease.lease_id());
-  item->set_attempt(lease.attempt());
-  item->set_batch_id(lease.batch().id());
-  const Batch batch = *from_proto(lease.batch());
-  for (const Candidate& candidate : batch.candidates) *item->add_trials() = to_proto(fake_trial(candidate, false));
+  v1::ReportResultsRequest report = honest_report("w", lease, 1);
+  auto* item = report.mutable_items(0);
   const auto send = [&](v1::ReportResultsResponse* answer) {
     grpc::ClientContext context;
     return service.workers->ReportResults(&context, report, answer);
@@ -74,7 +67,7 @@ TEST(RequestLimits, HugeReportIsRefusedAndTheNextOneCounts) {
   *trial = right;
   for (int i = 0; i < 5000; ++i) *item->add_trials() = right;
   EXPECT_THAT(send(&answer).error_message(), HasSubstr("ReportResultsRequest.Item.trials"));
-  item->mutable_trials()->DeleteSubrange(batch.candidates.size(), 5000);
+  item->mutable_trials()->DeleteSubrange(lease.batch().candidates_size(), 5000);
   ASSERT_TRUE(send(&answer).ok());
   EXPECT_EQ(answer.outcomes(0), v1::ReportResultsResponse::ACCEPTED);
 }

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <memory>
 #include <string>
 #include <vector>
@@ -97,6 +98,14 @@ struct Caller {
     if (!status.ok()) return from_grpc(status);
     return from_proto(answer);
   }
+  // Declares the record of a key invalid.
+  void invalidate(const std::string& key) const {
+    grpc::ClientContext context;
+    v1::InvalidateKernelRequest request;
+    request.set_key(key);
+    v1::InvalidateKernelResponse answer;
+    EXPECT_TRUE(kernels->InvalidateKernel(&context, request, &answer).ok());
+  }
   // Returns the records of all groups of a result; a missing one fails the test.
   std::vector<KernelRecord> records_of(const JobResult& result) {
     std::vector<KernelRecord> records;
@@ -106,6 +115,49 @@ struct Caller {
       if (found.ok()) records.push_back(*std::move(found));
     }
     return records;
+  }
+
+  // Registers a worker that has no thread, so that the test makes its calls. `epoch` 0: it is the first call of its
+  // process. `machine`: a SHA-256 in hex, or "" if it is not known.
+  v1::RegisterWorkerResponse enter(const std::string& name, const Device& device = fake_device(),
+                                   const std::string& machine = "", uint64_t epoch = 0) const {
+    grpc::ClientContext context;
+    v1::RegisterWorkerRequest request;
+    request.set_name(name);
+    request.set_epoch(epoch);
+    request.set_machine(machine);
+    *request.add_devices() = to_proto(device);
+    v1::RegisterWorkerResponse answer;
+    const grpc::Status status = workers->RegisterWorker(&context, request, &answer);
+    EXPECT_TRUE(status.ok()) << status.error_message();
+    return answer;
+  }
+  // Waits for a lease and returns it; one without an id if there was none in time.
+  v1::Lease acquire(const std::string& worker, uint64_t epoch = 1, double wait_s = 20) const {
+    grpc::ClientContext context;
+    v1::AcquireLeasesRequest request;
+    request.set_worker(worker);
+    request.set_epoch(epoch);
+    request.set_max(1);
+    request.set_wait_s(wait_s);
+    v1::AcquireLeasesResponse answer;
+    const grpc::Status status = workers->AcquireLeases(&context, request, &answer);
+    EXPECT_TRUE(status.ok()) << status.error_message();
+    return answer.leases_size() == 0 ? v1::Lease() : answer.leases(0);
+  }
+  // Returns whether the coordinator knows a worker of this name and counts it as alive.
+  bool is_alive(const std::string& worker) const {
+    grpc::ClientContext context;
+    v1::ListWorkersResponse answer;
+    EXPECT_TRUE(admin->ListWorkers(&context, {}, &answer).ok());
+    return std::any_of(answer.workers().begin(), answer.workers().end(),
+                       [&](const v1::WorkerInfo& info) { return info.name() == worker && info.alive(); });
+  }
+  v1::ServerInfo server_info() const {
+    grpc::ClientContext context;
+    v1::ServerInfo info;
+    EXPECT_TRUE(admin->GetServerInfo(&context, {}, &info).ok());
+    return info;
   }
 
   std::shared_ptr<grpc::Channel> channel;
@@ -141,33 +193,38 @@ struct Service : Caller {
     call_by(coordinator.in_process_channel());
   }
 
-  // Registers a worker that has no thread; the test makes its calls, with epoch 1.
-  void register_worker(const std::string& name) {
-    grpc::ClientContext context;
-    v1::RegisterWorkerRequest request;
-    request.set_name(name);
-    request.set_epoch(1);
-    request.set_machine(sha256_hex("machine of " + name));
-    *request.add_devices() = to_proto(fake_device());
-    v1::RegisterWorkerResponse answer;
-    EXPECT_TRUE(workers->RegisterWorker(&context, request, &answer).ok());
-  }
-  v1::Lease acquire(const std::string& name) {
-    grpc::ClientContext context;
-    v1::AcquireLeasesRequest request;
-    request.set_worker(name);
-    request.set_epoch(1);
-    request.set_max(1);
-    request.set_wait_s(20);
-    v1::AcquireLeasesResponse answer;
-    EXPECT_TRUE(workers->AcquireLeases(&context, request, &answer).ok());
-    return answer.leases_size() == 0 ? v1::Lease() : answer.leases(0);
+  // Lets a worker enter that has a machine of its own and epoch 1.
+  void register_worker(const std::string& name) const {
+    enter(name, fake_device(), sha256_hex("machine of " + name), 1);
   }
 
   FakeCompiler compiler;
   Coordinator coordinator;
   absl::Status started;
 };
+
+// Returns a worker's report on a lease, as yet without trials.
+inline v1::ReportResultsRequest empty_report(const std::string& worker, const v1::Lease& lease, uint64_t epoch) {
+  v1::ReportResultsRequest report;
+  report.set_worker(worker);
+  report.set_epoch(epoch);
+  auto* item = report.add_items();
+  item->set_lease_id(lease.lease_id());
+  item->set_attempt(lease.attempt());
+  item->set_batch_id(lease.batch().id());
+  return report;
+}
+
+// Returns the report of an honest worker on a lease.
+inline v1::ReportResultsRequest honest_report(const std::string& worker, const v1::Lease& lease, uint64_t epoch = 0) {
+  v1::ReportResultsRequest report = empty_report(worker, lease, epoch);
+  const absl::StatusOr<Batch> batch = from_proto(lease.batch());
+  EXPECT_TRUE(batch.ok()) << batch.status();
+  if (!batch.ok()) return report;
+  for (const Candidate& candidate : batch->candidates)
+    *report.mutable_items(0)->add_trials() = to_proto(fake_trial(candidate, false));
+  return report;
+}
 
 inline TuneOptions trials(int64_t n) {
   TuneOptions options;

@@ -24,12 +24,7 @@ constexpr char kOther[] = R"(graph {
 // before rounds among batches of equal priority.
 TEST_F(Reverify, ABatchOfAJobHasItsTurnFirst) {
   open(true);
-  grpc::ClientContext registering, asking;
-  v1::RegisterWorkerRequest worker;
-  worker.set_name("w2");
-  *worker.add_devices() = to_proto(newer());
-  v1::RegisterWorkerResponse registered;
-  ASSERT_TRUE(service_->workers->RegisterWorker(&registering, worker, &registered).ok());
+  const uint64_t epoch = service_->enter("w2", newer()).epoch();
   const auto ready = [&] { return number_in(file(), "SELECT count(*) FROM batches WHERE state = 'ready'"); };
   while (ready() == 0) std::this_thread::yield();  // the batch of a winner
   TuneOptions options = trials(8);
@@ -41,15 +36,9 @@ TEST_F(Reverify, ABatchOfAJobHasItsTurnFirst) {
                                "b.state = 'ready' AND g.job_id = ",
                                job->name.substr(5))) == 0)
     std::this_thread::yield();
-  v1::AcquireLeasesRequest acquire;
-  acquire.set_worker("w2");
-  acquire.set_epoch(registered.epoch());
-  acquire.set_max(1);
-  acquire.set_wait_s(30);
-  v1::AcquireLeasesResponse leases;
-  ASSERT_TRUE(service_->workers->AcquireLeases(&asking, acquire, &leases).ok());
-  ASSERT_EQ(leases.leases_size(), 1);
-  EXPECT_EQ(leases.leases(0).batch().phase(), 0) << "a round of the job's search, and no promotion of a winner";
+  const v1::Lease lease = service_->acquire("w2", epoch, 30);
+  ASSERT_NE(lease.lease_id(), "");
+  EXPECT_EQ(lease.batch().phase(), 0) << "a round of the job's search, and no promotion of a winner";
 }
 
 // The batches of a job are given out before those of winners, whichever were ready first.
@@ -142,30 +131,11 @@ TEST_F(Reverify, ARestartGoesOn) {
 // A worker that measured while the coordinator restarted reports before it registers again, and has to get an answer.
 TEST_F(Reverify, WhatWasLeasedBeforeARestartMayBeReportedAtOnce) {
   open(true);
-  grpc::ClientContext registering, asking;
-  v1::RegisterWorkerRequest worker;
-  worker.set_name("w2");
-  *worker.add_devices() = to_proto(newer());
-  v1::RegisterWorkerResponse registered;
-  ASSERT_TRUE(service_->workers->RegisterWorker(&registering, worker, &registered).ok());
-  v1::AcquireLeasesRequest acquire;
-  acquire.set_worker("w2");
-  acquire.set_epoch(registered.epoch());
-  acquire.set_wait_s(30);
-  v1::AcquireLeasesResponse leases;
-  ASSERT_TRUE(service_->workers->AcquireLeases(&asking, acquire, &leases).ok());
-  ASSERT_EQ(leases.leases_size(), 1);
-  const v1::Lease& lease = leases.leases(0);
-  const auto batch = from_proto(lease.batch());
-  ASSERT_TRUE(batch.ok()) << batch.status();
+  const uint64_t epoch = service_->enter("w2", newer()).epoch();
+  const v1::Lease lease = service_->acquire("w2", epoch, 30);
+  ASSERT_NE(lease.lease_id(), "");
   open(true);
-  v1::ReportResultsRequest report;
-  report.set_worker("w2");
-  auto* item = report.add_items();
-  item->set_lease_id(lease.lease_id());
-  item->set_attempt(lease.attempt());
-  item->set_batch_id(batch->id);
-  for (const Candidate& candidate : batch->candidates) *item->add_trials() = to_proto(fake_trial(candidate, false));
+  const v1::ReportResultsRequest report = honest_report("w2", lease);
   grpc::Status status = {grpc::UNAVAILABLE, ""};
   while (status.error_code() == grpc::UNAVAILABLE) {
     grpc::ClientContext context;

@@ -69,13 +69,7 @@ TEST_F(ReverifyOfTeams, CountNotAmongTheJobsOfTheTeam) {
     FakeWorker worker(by_token("fleet"), "old");
     ASSERT_EQ(speech.run("r1", trials(16)).state, JobState::kSucceeded);
   }
-  grpc::ClientContext registering;
-  v1::RegisterWorkerRequest worker;
-  worker.set_name("new");
-  *worker.add_devices() = to_proto(newer);
-  v1::RegisterWorkerResponse registered;
-  Caller fleet(by_token("fleet"));
-  ASSERT_TRUE(fleet.workers->RegisterWorker(&registering, worker, &registered).ok());
+  Caller(by_token("fleet")).enter("new", newer);
   ASSERT_EQ(reverify(*service).size(), 1u);
   TuneOptions options = trials(64);
   options.device = newer;

@@ -131,10 +131,7 @@ TEST(Access, ARefusalSaysWhatToDo) {
       "Drain needs the role operator; a caller over TCP from this machine, who is not known, has client, worker: "
       "call over a unix socket of the coordinator (--listen unix:PATH), as the user that runs it, or with a token "
       "(`warploomd token`)");
-  grpc::ClientContext context;
-  v1::ServerInfo info;
-  ASSERT_TRUE(service.admin->GetServerInfo(&context, {}, &info).ok());
-  EXPECT_FALSE(info.draining());
+  EXPECT_FALSE(service.server_info().draining());
 }
 
 TEST(Access, ManyUsersAreToldApartAndTheRestAreNobody) {

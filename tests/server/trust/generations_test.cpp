@@ -48,13 +48,6 @@ class Generations : public ::testing::Test {
   void await_floor(int64_t above = 0) {
     while (head().oldest <= above) std::this_thread::yield();
   }
-  void invalidate(const std::string& key) {
-    grpc::ClientContext context;
-    v1::InvalidateKernelRequest request;
-    request.set_key(key);
-    v1::InvalidateKernelResponse answer;
-    EXPECT_TRUE(service->kernels->InvalidateKernel(&context, request, &answer).ok());
-  }
 
   Scratch scratch;
   const std::string store = scratch.path("a.db");
@@ -80,7 +73,7 @@ TEST_F(Generations, OfWhatIsInvalidatedAreBelowTheFloorOfTheirKey) {
   start();
   await_floor();
   const std::vector<KernelRecord> records = made();
-  invalidate(records[0].key);
+  service->invalidate(records[0].key);
   const StoreHead said = head();
   EXPECT_TRUE(is_sound(said));
   EXPECT_GT(floor_of(said, records[0].key), records[0].generation);
@@ -104,7 +97,7 @@ TEST_F(Generations, AreGivenAnewToAllThatIsServed) {
   run_in(store,
          "WITH RECURSIVE n(i) AS (VALUES (1) UNION ALL SELECT i + 1 FROM n WHERE i < 300) "
          "INSERT INTO floors SELECT printf('key:%064d', i), 1 FROM n");
-  invalidate(records[0].key);
+  service->invalidate(records[0].key);
   await_floor(before);
   EXPECT_EQ(head().floors.size(), 0u);
   for (size_t i = 1; i < records.size(); ++i) {

@@ -59,12 +59,7 @@ TEST_F(Open, WatchesOfOthersGoOn) {
 }
 
 TEST_F(Open, LongPollsEndWithTheirToken) {
-  grpc::ClientContext registering, polling;
-  v1::RegisterWorkerRequest request;
-  request.set_name("one");
-  *request.add_devices() = to_proto(fake_device());
-  v1::RegisterWorkerResponse registered;
-  ASSERT_TRUE(gpu7.workers->RegisterWorker(&registering, request, &registered).ok());
+  const v1::RegisterWorkerResponse registered = gpu7.enter("one");
   take_away("gpu7");
   v1::AcquireLeasesRequest wanted;
   wanted.set_worker(registered.name());
@@ -72,6 +67,7 @@ TEST_F(Open, LongPollsEndWithTheirToken) {
   wanted.set_max(1);
   wanted.set_wait_s(50);
   v1::AcquireLeasesResponse answer;
+  grpc::ClientContext polling;
   // The call is refused at once if the callers file was read again before it began, else while it waits.
   const grpc::Status end = gpu7.workers->AcquireLeases(&polling, wanted, &answer);
   EXPECT_THAT(end.error_code(), ::testing::AnyOf(grpc::StatusCode::UNAUTHENTICATED, grpc::StatusCode::CANCELLED));

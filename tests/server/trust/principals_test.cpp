@@ -64,32 +64,11 @@ TEST_F(Principals, SpeakForTheirOwnWorkers) {
 }
 
 // Makes single calls of a worker.
-struct Hand {
-  explicit Hand(const std::shared_ptr<grpc::Channel>& channel)
-      : workers(v1::WorkerService::NewStub(channel)), blobs(v1::BlobStore::NewStub(channel)) {}
+struct Hand : Caller {
+  explicit Hand(const std::shared_ptr<grpc::Channel>& by) : Caller(by), blobs(v1::BlobStore::NewStub(by)) {}
 
   v1::RegisterWorkerResponse enter(const std::string& name) const {
-    grpc::ClientContext context;
-    v1::RegisterWorkerRequest request;
-    request.set_name(name);
-    request.set_machine(sha256_hex("machine of " + name));
-    *request.add_devices() = to_proto(fake_device());
-    v1::RegisterWorkerResponse answer;
-    const grpc::Status status = workers->RegisterWorker(&context, request, &answer);
-    EXPECT_TRUE(status.ok()) << status.error_message();
-    return answer;
-  }
-  v1::Lease acquire(const std::string& worker, uint64_t epoch) const {
-    grpc::ClientContext context;
-    v1::AcquireLeasesRequest request;
-    request.set_worker(worker);
-    request.set_epoch(epoch);
-    request.set_max(1);
-    request.set_wait_s(30);
-    v1::AcquireLeasesResponse answer;
-    const grpc::Status status = workers->AcquireLeases(&context, request, &answer);
-    EXPECT_TRUE(status.ok()) << status.error_message();
-    return answer.leases().empty() ? v1::Lease() : answer.leases(0);
+    return Caller::enter(name, fake_device(), sha256_hex("machine of " + name));
   }
   // Returns a request about a lease in the name of a worker. The calls below return its outcome, or "refused CODE".
   template <typename Request>
@@ -111,10 +90,8 @@ struct Hand {
   }
   std::string report(const std::string& worker, const v1::Lease& lease) const {
     grpc::ClientContext context;
-    auto request = about<v1::ReportResultsRequest>(worker, lease);
-    request.mutable_items(0)->set_batch_id(lease.batch().id());
     v1::ReportResultsResponse answer;
-    const grpc::Status status = workers->ReportResults(&context, request, &answer);
+    const grpc::Status status = workers->ReportResults(&context, empty_report(worker, lease, 1), &answer);
     if (!status.ok()) return cat("refused ", status.error_code());
     return v1::ReportResultsResponse::Outcome_Name(answer.outcomes(0));
   }
@@ -130,7 +107,6 @@ struct Hand {
     return wl::upload(*blobs, &context, sha256_hex(bytes), bytes).error_code();
   }
 
-  std::unique_ptr<v1::WorkerService::Stub> workers;
   std::unique_ptr<v1::BlobStore::Stub> blobs;
 };
 
@@ -186,7 +162,7 @@ TEST_F(Principals, HoldTheirOwnLeases) {
   const std::string mine = lab.enter("w").name(), other = guest.enter("w").name();
   ASSERT_TRUE(service->create("r", trials(16)).ok());
   EXPECT_EQ(lab.upload("early"), grpc::StatusCode::FAILED_PRECONDITION) << "it measures nothing yet";
-  const v1::Lease lease = lab.acquire(mine, 1);
+  const v1::Lease lease = lab.acquire(mine, 1, 30);
   ASSERT_NE(lease.lease_id(), "");
   const std::string refused = cat("refused ", grpc::StatusCode::PERMISSION_DENIED);
   EXPECT_EQ(guest.renew(mine, lease), refused);
@@ -211,16 +187,10 @@ TEST_F(Principals, AreNotKeptAliveByEmptyCalls) {
   start(options);
   const Hand lab(by_token("lab"));
   const std::string mine = lab.enter("w").name();
-  const auto is_alive = [&] {
-    grpc::ClientContext context;
-    v1::ListWorkersResponse answer;
-    EXPECT_TRUE(service->admin->ListWorkers(&context, {}, &answer).ok());
-    return answer.workers_size() == 1 && answer.workers(0).alive();
-  };
   v1::Lease none;
   none.set_lease_id(std::string(32, '0'));
   none.set_attempt(1);
-  while (is_alive()) EXPECT_EQ(lab.renew(mine, none), "LOST");
+  while (service->is_alive(mine)) EXPECT_EQ(lab.renew(mine, none), "LOST");
 }
 
 }  // namespace

@@ -206,11 +206,7 @@ TEST_F(Revocation, WhatIsPromotedIsSigned) {
   FakeWorker lab(by_token("lab"), "one");
   const Job job = service->run("r", trials(8));
   ASSERT_EQ(job.state, JobState::kSucceeded) << job.error;
-  v1::ServerInfo info;
-  {
-    grpc::ClientContext context;
-    ASSERT_TRUE(service->admin->GetServerInfo(&context, {}, &info).ok());
-  }
+  const v1::ServerInfo info = service->server_info();
   EXPECT_EQ(info.signing_key().size(), 64u);
   for (const KernelRecord& record : service->records_of(*job.result))
     EXPECT_TRUE(check_signature(record, {{info.signing_key(), "lab"}}).ok());

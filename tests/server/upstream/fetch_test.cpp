@@ -107,9 +107,7 @@ TEST_F(Fetching, WithoutTheUpstreamItIsSaid) {
   const Job job = laptop.run("r", only_cached());
   EXPECT_EQ(job.state, JobState::kNotCached);
   EXPECT_THAT(std::string(job.error.message()), HasSubstr("kernels are not in the store; the upstream"));
-  v1::ServerInfo info;
-  grpc::ClientContext context;
-  ASSERT_TRUE(laptop.admin->GetServerInfo(&context, {}, &info).ok());
+  const v1::ServerInfo info = laptop.server_info();
   EXPECT_EQ(info.upstream(), address("site"));
   EXPECT_THAT(info.upstream_problem(), HasSubstr("cannot be reached"));
   // The site is back with its records. The laptop notices that by itself.
@@ -154,11 +152,7 @@ TEST_F(Fetching, WhatIsInvalidatedOrReplacedThereIsFoundOut) {
     again.seed = 5;
     ASSERT_EQ(site->run("again", again).state, JobState::kSucceeded);
   }
-  grpc::ClientContext context;
-  v1::InvalidateKernelRequest request;
-  request.set_key(gone);
-  v1::InvalidateKernelResponse answer;
-  ASSERT_TRUE(site->kernels->InvalidateKernel(&context, request, &answer).ok());
+  site->invalidate(gone);
   while (laptop.record(gone).ok()) {
   }
   const KernelRecord now = site->record(better).value();
