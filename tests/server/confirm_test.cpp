@@ -154,9 +154,7 @@ INSTANTIATE_TEST_SUITE_P(ARestart, ConfirmationSurvives, testing::Bool(),
 TEST_P(ConfirmationSurvives, ARestart) {
   Scratch scratch;
   const std::string file = scratch.path("a.db");
-  const std::string graph =
-      "graph {\n  %0 = input \"x\" : f32[64,32] normal(0,1)\n  %1 = exp %0 : f32[64,32]\n"
-      "  output \"y\" %1\n}\n";
+  const std::string graph = one_op(64);
   const std::string open = cat("SELECT count(*) FROM batches WHERE state = 'ready' AND phase > ", kConfirmation);
   {
     Service service(file);

@@ -156,6 +156,22 @@ class FakeCompiler : public Compiler {
   mutable std::vector<std::pair<size_t, Unmeasured>> priced_;
 };
 
+// A compiler whose refined cover has two kernels, and whose simpler covers "fused" and "single" have one and three.
+struct RefiningCompiler {
+  RefiningCompiler() {
+    fake.refining = true;
+    fake.simpler_covers = {"fused", "single"};
+  }
+  FakeCompiler fake;
+};
+
+// A graph of one group.
+inline std::string one_op(int64_t rows, int64_t columns = 32) {
+  const std::string type = cat("f32[", rows, ",", columns, "]");
+  return cat("graph {\n  %0 = input \"x\" : ", type, " normal(0,1)\n  %1 = exp %0 : ", type,
+             "\n  output \"y\" %1\n}\n");
+}
+
 inline Device fake_device() {
   Device device;
   device.target = "cpu:avx2";
@@ -180,6 +196,14 @@ inline Trial fake_trial(const Candidate& candidate, bool keep_object) {
   trial.bound = 1;
   trial.compile_s = 0.125;
   if (keep_object) trial.object_sha256 = sha256_hex("object of " + candidate.plan);
+  return trial;
+}
+
+// Returns the trial of a chain of kernels that took this long.
+inline Trial took(int64_t ns) {
+  Trial trial;
+  trial.outcome = Outcome::kCorrect;
+  trial.samples_ns = {ns, ns};
   return trial;
 }
 

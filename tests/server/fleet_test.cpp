@@ -31,12 +31,6 @@ int64_t failed(const JobResult& result) {
   return sum;
 }
 
-// A graph whose only group is searched.
-std::string one_op(int rows) {
-  return cat("graph {\n  %0 = input \"x\" : f32[", rows, ",32] normal(0,1)\n  %1 = exp %0 : f32[", rows,
-             ",32]\n  output \"y\" %1\n}\n");
-}
-
 // Registers a new process of a worker and waits for a lease; nullopt: there was none in time.
 std::optional<v1::Lease> lease_of_new_process(Service& service, const std::string& name, double wait_s) {
   const v1::Lease lease = service.acquire(name, service.enter(name).epoch(), wait_s);

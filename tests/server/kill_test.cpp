@@ -86,8 +86,7 @@ class Client {
       const int64_t rows = 1 + number_ + kClients * i;
       v1::CreateTuningJobRequest message;
       message.set_request_id(request);
-      message.set_graph(cat("graph {\n  %0 = input \"x\" : f32[", rows, ",2] normal(0,1)\n  %1 = exp %0 : f32[", rows,
-                            ",2]\n  output \"y\" %1\n}\n"));
+      message.set_graph(one_op(rows, 2));
       TuneOptions options;
       options.trials = 16;
       options.device = fake_device();

@@ -68,9 +68,7 @@ TEST_F(Machines, ThatAreNotKnownConfirmNobody) {
 // made it, which is gone.
 TEST_F(Machines, AreKnownAfterARestart) {
   const std::string file = scratch.path("restarted.db");
-  const std::string graph =
-      "graph {\n  %0 = input \"x\" : f32[64,32] normal(0,1)\n  %1 = exp %0 : f32[64,32]\n"
-      "  output \"y\" %1\n}\n";
+  const std::string graph = one_op(64);
   {
     Service before(file, 600);
     before.register_worker("gone/w");

@@ -203,6 +203,19 @@ struct Service : Caller {
   absl::Status started;
 };
 
+inline TuneOptions trials(int64_t n) {
+  TuneOptions options;
+  options.trials = n;
+  options.device = fake_device();
+  return options;
+}
+// The same with the cover that a RefiningCompiler refines.
+inline TuneOptions refined_trials(int64_t n) {
+  TuneOptions options = trials(n);
+  options.cover = "refined";
+  return options;
+}
+
 // Returns a worker's report on a lease, as yet without trials.
 inline v1::ReportResultsRequest empty_report(const std::string& worker, const v1::Lease& lease, uint64_t epoch) {
   v1::ReportResultsRequest report;
@@ -224,13 +237,6 @@ inline v1::ReportResultsRequest honest_report(const std::string& worker, const v
   for (const Candidate& candidate : batch->candidates)
     *report.mutable_items(0)->add_trials() = to_proto(fake_trial(candidate, false));
   return report;
-}
-
-inline TuneOptions trials(int64_t n) {
-  TuneOptions options;
-  options.trials = n;
-  options.device = fake_device();
-  return options;
 }
 
 }  // namespace wl

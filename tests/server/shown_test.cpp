@@ -15,29 +15,10 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
-// A compiler whose refined cover has two kernels, and whose simpler covers have one and three. By the times of the
-// fixture's worker, the cover of three kernels is the fastest as a whole.
-struct RefiningCompiler {
-  RefiningCompiler() {
-    fake.refining = true;
-    fake.simpler_covers = {"fused", "single"};
-  }
-  FakeCompiler fake;
-};
-
+// By the times of the fixture's worker, the cover of three kernels is the fastest as a whole.
 class Shown : public ::testing::Test, RefiningCompiler {
  protected:
-  static Trial took(int64_t ns) {
-    Trial trial;
-    trial.outcome = Outcome::kCorrect;
-    trial.samples_ns = {ns, ns};
-    return trial;
-  }
-  static TuneOptions asked() {
-    TuneOptions options = trials(24);
-    options.cover = "refined";
-    return options;
-  }
+  static TuneOptions asked() { return refined_trials(24); }
 
   absl::StatusOr<v1::InspectResponse> inspect(v1::InspectRequest request) {
     request.set_stage("plan");

@@ -16,13 +16,6 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-Trial took(int64_t ns) {
-  Trial trial;
-  trial.outcome = Outcome::kCorrect;
-  trial.samples_ns = {ns, ns};
-  return trial;
-}
-
 Trial failed(const std::string& why) {
   Trial trial;
   trial.outcome = Outcome::kRuntimeError;
@@ -30,19 +23,10 @@ Trial failed(const std::string& why) {
   return trial;
 }
 
-// A compiler whose refined cover has two kernels, and whose simpler covers "fused" and "single" have one and three.
-struct SimplerCovers {
-  SimplerCovers() {
-    whole.refining = true;
-    whole.simpler_covers = {"fused", "single"};
-  }
-  FakeCompiler whole;
-};
-
 // The compiler is the first base class, so that it is set up before the service starts and resumes jobs of its store.
-struct WholeService : SimplerCovers, Service {
+struct WholeService : RefiningCompiler, Service {
   explicit WholeService(const std::string& file, const std::string& listen = "")
-      : Service(file, 15, listen, 0, false, false, &whole) {}
+      : Service(file, 15, listen, 0, false, false, &fake) {}
 };
 
 Hooks by_times(std::map<std::string, Trial> times) {
@@ -54,12 +38,6 @@ const TimedCover& chosen(const Job& job) {
   const auto at = std::find_if(covers.begin(), covers.end(), [](const TimedCover& cover) { return cover.chosen; });
   WL_CHECK(at != covers.end(), "no cover was chosen");
   return *at;
-}
-
-TuneOptions planned(int64_t n) {
-  TuneOptions options = trials(n);
-  options.cover = "refined";
-  return options;
 }
 
 struct Race {
@@ -80,7 +58,7 @@ TEST(WholeCovers, TheLeastTimeWinsAndFewerKernelsWithinNoise) {
     FakeWorker worker(
         service.channel, "w",
         by_times({{"refined", took(race.refined)}, {"fused", took(race.fused)}, {"single", took(race.single)}}));
-    const Job job = service.run("r", planned(24));
+    const Job job = service.run("r", refined_trials(24));
     ASSERT_EQ(job.state, JobState::kSucceeded) << job.error;
     ASSERT_EQ(job.result->covers.size(), 3u);
     EXPECT_EQ(chosen(job).name, race.chosen) << race.refined << " " << race.fused << " " << race.single;
@@ -88,7 +66,7 @@ TEST(WholeCovers, TheLeastTimeWinsAndFewerKernelsWithinNoise) {
     EXPECT_EQ(job.result->steps.size(), static_cast<size_t>(race.kernels));
     EXPECT_FALSE(chosen(job).why.empty());
     // The stored answer has the times by which the cover was chosen.
-    const auto again = service.create("again", planned(24));
+    const auto again = service.create("again", refined_trials(24));
     EXPECT_TRUE(again->cached);
     EXPECT_EQ(again->result->covers, job.result->covers);
   }
@@ -122,7 +100,7 @@ TEST(WholeCovers, ACoverThatFailsIsNotChosen) {
   WholeService service(scratch.path("a.db"));
   FakeWorker worker(service.channel, "w",
                     by_times({{"refined", took(2000)}, {"fused", failed("SIGSEGV")}, {"single", took(2500)}}));
-  const Job job = service.run("r", planned(24));
+  const Job job = service.run("r", refined_trials(24));
   EXPECT_EQ(chosen(job).name, "refined");
   EXPECT_THAT(job.result->covers[1].why, HasSubstr("SIGSEGV"));
 }
@@ -132,7 +110,7 @@ TEST(WholeCovers, WithoutTimesTheKernelsDecide) {
   WholeService service(scratch.path("a.db"));
   const Trial none = failed("no memory");
   FakeWorker worker(service.channel, "w", by_times({{"refined", none}, {"fused", none}, {"single", none}}));
-  const Job job = service.run("r", planned(24));
+  const Job job = service.run("r", refined_trials(24));
   ASSERT_EQ(job.state, JobState::kSucceeded) << job.error;
   EXPECT_EQ(chosen(job).name, "refined");
   EXPECT_THAT(chosen(job).why, HasSubstr("no cover was timed"));
@@ -152,7 +130,7 @@ TEST(WholeCovers, AreTimedAgainWhereOtherLoadRan) {
     return trial;
   };
   FakeWorker worker(service.channel, "w", hooks);
-  const Job job = service.run("r", planned(24));
+  const Job job = service.run("r", refined_trials(24));
   ASSERT_EQ(job.state, JobState::kSucceeded) << job.error;
   EXPECT_EQ(chosen(job).name, "fused");
   EXPECT_EQ(chosen(job).samples_ns.size(), 13u) << "of both batches";
@@ -186,7 +164,7 @@ TEST(WholeCovers, ATimeBelowTheFloorWinsNothing) {
   WholeService service(scratch.path("a.db"));
   FakeWorker worker(service.channel, "w",
                     by_times({{"refined", took(5000)}, {"fused", took(6000)}, {"single", took(1)}}));
-  const Job job = service.run("r", planned(24));
+  const Job job = service.run("r", refined_trials(24));
   EXPECT_EQ(chosen(job).name, "refined");
   EXPECT_THAT(job.result->covers[2].why, HasSubstr("not believed"));
 }
@@ -195,12 +173,12 @@ TEST(WholeCovers, NoneAreTimedWhereAJobAsksForKernelsAlone) {
   Scratch scratch;
   WholeService service(scratch.path("a.db"));
   FakeWorker worker(service.channel, "w");
-  TuneOptions options = planned(24);
+  TuneOptions options = refined_trials(24);
   options.kernels_alone = true;
   const Job job = service.run("r", options);
   EXPECT_THAT(job.result->covers, IsEmpty());
   for (const MeasuredPlan& item : worker.measured()) EXPECT_THAT(item.batch, ::testing::Not(HasSubstr("whole")));
-  EXPECT_FALSE(service.create("with", planned(24))->cached) << "it is another answer";
+  EXPECT_FALSE(service.create("with", refined_trials(24))->cached) << "it is another answer";
 }
 
 // Kernels of simpler covers get a quarter of the trials, and the rest only if their cover comes close to the fastest.
@@ -210,7 +188,7 @@ TEST(WholeCovers, OnlyThoseThatComeCloseAreSearchedToTheEnd) {
     WholeService service(scratch.path("a.db"));
     FakeWorker worker(service.channel, "w",
                       by_times({{"refined", took(2000)}, {"fused", took(9000)}, {"single", took(single)}}));
-    const Job job = service.run("r", planned(32));
+    const Job job = service.run("r", refined_trials(32));
     ASSERT_EQ(job.state, JobState::kSucceeded) << job.error;
     EXPECT_EQ(chosen(job).name, "refined");
     int64_t asked = 32;
@@ -238,7 +216,7 @@ TEST(WholeCovers, ARestartGoesOnWithTheSameRace) {
       restarted.wait();
     };
     FakeWorker worker(dial(address), "w", hooks);
-    ASSERT_TRUE(service->create("r", planned(24)).ok());
+    ASSERT_TRUE(service->create("r", refined_trials(24)).ok());
     if (after > 0) {
       reached.wait();
       service.reset();
@@ -267,7 +245,7 @@ TEST(WholeCovers, AWorkerThatVanishesLosesNothing) {
     replaced.wait();
   };
   FakeWorker vanishing(service.channel, "w", first);
-  const auto job = service.create("r", planned(24));
+  const auto job = service.create("r", refined_trials(24));
   reached.wait();
   // Another worker takes over its name, which ends its lease at once.
   FakeWorker other(service.channel, "w", times);
@@ -286,7 +264,7 @@ TEST(WholeCovers, ACancelledRaceKeepsTheBestByKernels) {
                       reached.count_down();
                       cancelled.wait();
                     }});
-  const auto job = service.create("r", planned(24));
+  const auto job = service.create("r", refined_trials(24));
   reached.wait();
   EXPECT_TRUE(service.cancel(job->name));
   const Job end = service.watch(job->name).back();

@@ -13,12 +13,7 @@
 namespace wl {
 namespace {
 
-constexpr char kOther[] = R"(graph {
-  %0 = input "x" : f32[7,9] normal(0,1)
-  %1 = exp %0 : f32[7,9]
-  output "y" %1
-}
-)";
+const std::string kOther = one_op(7, 9);
 
 // Of two ready batches a worker gets the job's, although the winner's was ready before and is a promotion, which comes
 // before rounds among batches of equal priority.
