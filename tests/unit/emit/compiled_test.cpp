@@ -59,6 +59,23 @@ void add_group(CompiledChecks& checks, const Graph& group, const std::vector<std
   }
 }
 
+// Adds the groups of a random graph's cover that are not `seen` yet.
+void add_random_cover(CompiledChecks& checks, uint64_t seed, const std::string& target, int points, Tally& tally,
+                      std::set<std::string>& seen) {
+  SCOPED_TRACE(cat("seed ", seed));
+  // Some graphs are large enough for several vectors, tiles and rows per block.
+  const Graph graph =
+      random_graph(seed, {.nodes = 14, .largest = seed % 4 == 0 ? 6000 : 200, .f32_only = seed % 3 != 0});
+  const auto cover = cover_greedy(graph, testing::machine_named(target));
+  ASSERT_TRUE(cover.ok()) << cover.status() << "\n" << print(graph);
+  for (const Group& group : cover->groups) {
+    const Graph extracted = extract(graph, group);
+    if (!seen.insert(graph_hash(extracted)).second) continue;
+    add_group(checks, extracted, {target}, points, tally, seed);
+    if (::testing::Test::HasFatalFailure()) return;
+  }
+}
+
 TEST(Compiled, SampledSchedulesOfTheClassesMeanTheGraph) {
   uint64_t seed = testing::test_seed(1);
   CompiledChecks checks("compiled_classes");
@@ -188,19 +205,8 @@ TEST_P(CompiledFuzz, CoversOfRandomGraphsMeanTheirGroups) {
   for (uint64_t seed = first; seed < last;) {
     CompiledChecks checks("compiled_random");
     for (const uint64_t batch = std::min(last, seed + 125); seed < batch; ++seed) {
-      SCOPED_TRACE(cat("seed ", seed));
-      // Some graphs are large enough for several vectors, tiles and rows per block.
-      const Graph graph =
-          random_graph(seed, {.nodes = 14, .largest = seed % 4 == 0 ? 6000 : 200, .f32_only = seed % 3 != 0});
-      const std::string& target = targets[seed % targets.size()];
-      const auto cover = cover_greedy(graph, testing::machine_named(target));
-      ASSERT_TRUE(cover.ok()) << cover.status() << "\n" << print(graph);
-      for (const Group& group : cover->groups) {
-        const Graph extracted = extract(graph, group);
-        if (!seen.insert(graph_hash(extracted)).second) continue;
-        add_group(checks, extracted, {target}, 0, tally, seed);
-        if (HasFatalFailure()) return;
-      }
+      add_random_cover(checks, seed, targets[seed % targets.size()], 0, tally, seen);
+      if (HasFatalFailure()) return;
     }
     checks.expect_right();
   }
@@ -286,18 +292,8 @@ TEST(Simulated, CoversOfRandomGraphsMeanTheirGroups) {
   Tally tally;
   std::set<std::string> seen;
   for (uint64_t seed = first; seed < first + static_cast<uint64_t>(testing::scaled(24)); ++seed) {
-    SCOPED_TRACE(cat("seed ", seed));
-    const Graph graph =
-        random_graph(seed, {.nodes = 14, .largest = seed % 4 == 0 ? 6000 : 200, .f32_only = seed % 3 != 0});
-    const std::string& target = kSimulated[seed % kSimulated.size()];
-    const auto cover = cover_greedy(graph, testing::machine_named(target));
-    ASSERT_TRUE(cover.ok()) << cover.status() << "\n" << print(graph);
-    for (const Group& group : cover->groups) {
-      const Graph extracted = extract(graph, group);
-      if (!seen.insert(graph_hash(extracted)).second) continue;
-      add_group(checks, extracted, {target}, 3, tally, seed);
-      if (HasFatalFailure()) return;
-    }
+    add_random_cover(checks, seed, kSimulated[seed % kSimulated.size()], 3, tally, seen);
+    if (HasFatalFailure()) return;
   }
   checks.expect_right();
 }

@@ -13,9 +13,7 @@ using ::testing::HasSubstr;
 
 // Returns the model z = x + y, with x, y: float[2,3], for a test to break.
 onnx::ModelProto sum_model() {
-  onnx::ModelProto model;
-  model.set_ir_version(8);
-  set_opset(model, "", 17);
+  onnx::ModelProto model = empty_model();
   add_input(model, "x", kFloat, {2, 3});
   add_input(model, "y", kFloat, {2, 3});
   add_node(model, "Add", {"x", "y"}, {"z"}).set_name("sum");

@@ -38,9 +38,7 @@ TEST(Schema, HasEveryStandardOpOfTheTable) {
 
 // Returns a model from x : float[2,3] to z with one node of this op.
 onnx::ModelProto model_of(const std::string& op) {
-  onnx::ModelProto model;
-  model.set_ir_version(8);
-  set_opset(model, "", 17);
+  onnx::ModelProto model = empty_model();
   add_input(model, "x", kFloat, {2, 3});
   add_node(model, op, {"x"}, {"z"}).set_name("n");
   add_output(model, "z");
