@@ -8,15 +8,11 @@ import re
 
 import slurm
 from documented import documented, shell
-from harness import BIN, WHOLE, Scratch, bundles_of, expect, expect_same, leased_in, rows_in, trials_in, until
+from harness import BIN, WHOLE, Scratch, bundles_of, expect, expect_same, leased_in, rows_in, shown, trials_in, until
 
 import graphs
 
 REPEATS = 10 if WHOLE else 1
-
-
-def shown(name):
-    return ["--tls-ca", "tls/ca.pem", "--tls-cert", f"tls/{name}.pem", "--tls-key", f"tls/{name}.key"]
 
 
 BATCH = """trials = 24
@@ -36,10 +32,10 @@ class Fleet:
         self.scratch, self.name, self.store = scratch, name, scratch.path(f"{name}.db")
         (scratch.root / f"{name}.toml").write_text(BATCH.format(out=name))
         # Both nodes are this machine. These rows make them count as two.
-        callers = scratch.root / f"{name}.callers"
-        callers.write_text("".join(f"machine {node} spiffe://warploom/warploom/worker/{node}\n" for node in ("node", "elsewhere")))
-        callers.chmod(0o600)
-        self.daemon = scratch.start("warploomd", "--store", self.store, "--listen", "localhost:0", "--callers", callers.name, "--trust-domain", "warploom", *shown("coordinator"), name=f"warploomd.{name}")
+        callers = f"{name}.callers"
+        scratch.callers("".join(f"machine {node} spiffe://warploom/warploom/worker/{node}\n" for node in ("node", "elsewhere")), callers)
+        who = ["--callers", callers, "--trust-domain", "warploom", *shown("coordinator")]
+        self.daemon = scratch.start("warploomd", "--store", self.store, "--listen", "localhost:0", *who, name=f"warploomd.{name}")
         self.address = scratch.logged(f"warploomd.{name}", r"listening on (\S+)", "it listens")
         self.batch = scratch.start("warploom", "batch", f"{name}.toml", "--server", self.address, *shown("alice"), "--jobs", 1, name=f"batch.{name}")
 

@@ -5,15 +5,9 @@ answer."""
 import signal
 
 import graphs
-from harness import WHOLE, Scratch, expect, listening, until
+from harness import WHOLE, Scratch, expect, until
 
 UNREACHABLE = 4
-
-
-def coordinator(scratch, name):
-    child = scratch.start("warploomd", "--store", scratch.path("s.db"), "--listen", f"unix:{scratch.path('s')}", name=name)
-    until(lambda: listening(scratch.path("s")), 30, "the coordinator listens")
-    return child
 
 
 def tune(scratch, name, budget):
@@ -38,7 +32,7 @@ def ended(scratch, child, name, says):
 def main():
     with Scratch() as scratch:
         (scratch.root / "g.graph").write_text(graphs.SCALAR)
-        daemon = coordinator(scratch, "first")
+        daemon = scratch.serve(scratch.path("s"), store=scratch.path("s.db"), name="first")
         ended(scratch, tune(scratch, "alone", 1), "alone", "the budget of 1 s is over")
         expect(all(job["state"] in ("failed", "cancelled") for job in jobs(scratch)), f"a job is left: {jobs(scratch)}")
 
@@ -47,7 +41,7 @@ def main():
         ended(scratch, child, "killed", "is unreachable; what was measured is in its store")
 
         if WHOLE:
-            daemon = coordinator(scratch, "second")
+            daemon = scratch.serve(scratch.path("s"), store=scratch.path("s.db"), name="second")
             child = tune(scratch, "stopped", 2)
             daemon.process.send_signal(signal.SIGSTOP)
             ended(scratch, child, "stopped", "did not answer in time")

@@ -10,7 +10,7 @@ import select
 import socket
 import time
 
-from harness import PATIENCE, Scratch, expect, listening, until
+from harness import PATIENCE, Scratch, expect, until
 
 LIMIT = 300  # descriptors of the coordinator
 SURPLUS = 1100
@@ -86,10 +86,7 @@ def main():
     resource.setrlimit(resource.RLIMIT_NOFILE, (resource.getrlimit(resource.RLIMIT_NOFILE)[1],) * 2)
     with Scratch() as scratch:
         path = scratch.path("s")
-        daemon = scratch.start(
-            "warploomd", "--store", scratch.path("a.db"), "--listen", f"unix:{path}", preexec_fn=limited
-        )
-        until(lambda: listening(path), 20, "the coordinator listens")
+        daemon = scratch.serve(path, store=scratch.path("a.db"), preexec_fn=limited)
 
         def serves():
             # The call is repeated, since a slow build of the coordinator may still read the random bytes when the client gives up.
@@ -113,7 +110,7 @@ def main():
             kept.append(memory_mb(pid))
         # A sanitizer keeps freed memory, so the limit does not hold with one.
         expect(kept[2] - kept[0] < 8 or PATIENCE > 1, f"memory after each flood, MB: {kept}")
-        said = (scratch.root / "warploomd.log").read_text()
+        said = (scratch.root / "coordinator.log").read_text()
         expect("refused" in said and "max-connections" in said, f"nothing in the log:\n{said}")
         lines = said.count("refused")
         expect(lines < 200, f"{lines} lines about refused connections")

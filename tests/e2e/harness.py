@@ -88,6 +88,27 @@ class Scratch:
         self.children.append(child)
         return child
 
+    def serve(self, socket, *options, store, name="coordinator", **more):
+        """Starts a coordinator on a Unix socket, and returns its process once it listens."""
+        child = self.start("warploomd", "--store", store, "--listen", f"unix:{socket}", *options, name=name, **more)
+        until(lambda: listening(self.path(socket)), 60, f"{name} listens")
+        return child
+
+    def callers(self, rows, name="callers"):
+        """Writes a file of callers, which nobody else may read."""
+        (self.root / name).write_text(rows)
+        (self.root / name).chmod(0o600)
+
+    def token(self, caller, role, *options, callers="callers", file=None):
+        """Makes a token of a caller, writes it to a file, which is CALLER.token unless another one is given, and returns it."""
+        made = self.run("warploomd", "token", caller, "--callers", callers, "--role", role, *options).out
+        (self.root / (file or f"{caller}.token")).write_text(made)
+        return made.strip()
+
+    def certificates(self, *roles):
+        """Makes certificates in tls/ by deploy/certificates.sh. Each role is its name and the names of its callers or hosts."""
+        for role in roles:
+            tool(SOURCE / "deploy/certificates.sh", self.path("tls"), *role)
 
     def logged(self, name, pattern, what):
         """Waits until NAME.log matches the pattern, and returns the first group of the match."""
@@ -126,6 +147,11 @@ class Child:
 
     def wait(self, deadline):
         return self.process.wait(timeout=deadline * PATIENCE)
+
+
+def shown(who, folder="tls/"):
+    """Returns the options by which a program shows the certificate of a caller or host."""
+    return ["--tls-ca", f"{folder}ca.pem", "--tls-cert", f"{folder}{who}.pem", "--tls-key", f"{folder}{who}.key"]
 
 
 def kill_group(process):

@@ -8,7 +8,7 @@ import signal
 import sqlite3
 
 import graphs
-from harness import WHOLE, Scratch, expect, listening, until
+from harness import WHOLE, Scratch, expect, until
 
 STOPS = 5 if WHOLE else 2
 
@@ -69,8 +69,7 @@ def main():
         graph.write_text(graphs.SOFTMAX)
         store, socket = scratch.path("a.db"), scratch.path("s")
         address = f"unix:{socket}"
-        scratch.start("warploomd", "--store", store, "--listen", address)
-        until(lambda: listening(socket), 30, "the coordinator listens")
+        scratch.serve(socket, store=store)
         worker = scratch.start("warploom-worker", "--server", address, "--name", "w").process
         tune = scratch.start("warploom", "tune", graph, "--server", address, "--trials", 6).process
         pids = []

@@ -10,7 +10,7 @@ import shutil
 import subprocess
 import sys
 
-from harness import MODELS, Scratch, expect, listening, rows_in, skip, until
+from harness import MODELS, Scratch, expect, rows_in, skip
 
 LIBRARY, PACKAGE = "libdnnl.so.2", "libdnnl2"
 ALLOWED = ("--libraries", "onednn")
@@ -194,8 +194,7 @@ def test_wrong_library(scratch):
 def test_bundle(scratch):
     """A bundle needs the library. Times are hashes of sources (--devices fake), so that kernels of the library win on every machine."""
     socket = scratch.path("s")
-    scratch.start("warploomd", "--store", scratch.path("fleet.db"), "--listen", f"unix:{socket}")
-    until(lambda: listening(socket), 30, "the coordinator listens")
+    scratch.serve(socket, store=scratch.path("fleet.db"))
     scratch.start("warploom-worker", "--server", f"unix:{socket}", "--devices", "fake")
     file, bundle = scratch.root / "several.graph", scratch.path("several.bundle")
     file.write_text(several_products(8))

@@ -5,7 +5,7 @@ its job end, the candidates are those of an undisturbed run with the same seed, 
 import sqlite3
 
 import graphs
-from harness import Scratch, expect, listening, until
+from harness import Scratch, expect, until
 
 TRIALS = 24
 
@@ -22,11 +22,7 @@ class Fleet:
 
     def start_coordinator(self):
         self.starts += 1
-        child = self.scratch.start(
-            "warploomd", "--store", self.store, "--listen", self.address, name=f"{self.name}.coordinator{self.starts}"
-        )
-        until(lambda: listening(self.socket), 30, "the coordinator listens")
-        return child
+        return self.scratch.serve(self.socket, store=self.store, name=f"{self.name}.coordinator{self.starts}")
 
     def start_worker(self, worker):
         self.starts += 1

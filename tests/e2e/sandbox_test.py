@@ -7,7 +7,7 @@ import pathlib
 import shutil
 
 import graphs
-from harness import Scratch, expect, listening, skip, until
+from harness import Scratch, expect, skip, until
 
 
 def path_without(scratch, program):
@@ -68,8 +68,7 @@ def main():
 def fleet(scratch, model, options, sandbox):
     socket = scratch.path(sandbox)
     server = "unix:" + socket
-    daemon = scratch.start("warploomd", "--store", socket + ".db", "--listen", server)
-    until(lambda: listening(socket), 60, "the coordinator")
+    daemon = scratch.serve(socket, store=socket + ".db")
     worker = scratch.start("warploom-worker", "--server", server, "--name", "one", *options)
 
     def workers():

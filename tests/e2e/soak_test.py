@@ -17,7 +17,7 @@ import threading
 import time
 
 import graphs
-from harness import PATIENCE, SCALE, Scratch, expect, fail, listening, until
+from harness import PATIENCE, SCALE, Scratch, expect, fail, until
 
 SECONDS = float(os.environ.get("WARPLOOM_SOAK_SECONDS", "1800" if SCALE >= 10 else "10"))
 WORKERS = 2
@@ -135,11 +135,8 @@ def main():
         bounds = ("--database-gb", "0.004", "--objects-gb", "0.002", "--cache-mb", "1")
         # The allocator's caches of threads count as held memory and take hours to fill, so they are turned off.
         scratch.environment["GLIBC_TUNABLES"] = "glibc.malloc.tcache_count=0"
-        daemon = scratch.start(
-            "warploomd", "--store", store, "--listen", address, "--lease-seconds", 2, *bounds, name="coordinator"
-        )
+        daemon = scratch.serve(path, "--lease-seconds", 2, *bounds, store=store)
         del scratch.environment["GLIBC_TUNABLES"]
-        until(lambda: listening(path), 30, "the coordinator listens")
 
         def start_worker(number):
             command = ("--server", address, "--name", f"w{number}", "--devices", "fake", "--work-dir", scratch.path("work"))

@@ -79,8 +79,7 @@ def a_fleet_over_tls(scratch, address, socket):
 def tokens(scratch, address, socket, loopback):
     made = {}
     for role, life in (("client", "1d"), ("worker", "never"), ("operator", "1h")):
-        made[role] = scratch.run("warploomd", "token", f"a-{role}", "--callers", "callers", "--role", role, "--expires", life).out.strip()
-        (scratch.root / f"{role}.token").write_text(made[role] + "\n")
+        made[role] = scratch.token(f"a-{role}", role, "--expires", life, file=f"{role}.token")
     expect(not any(token in (scratch.root / "callers").read_text() for token in made.values()), "a token is in the file")
     by_file = ["--token-file", "client.token"]
     until(lambda: scratch.run("warploom", "jobs", "--server", address, "--tls-ca", "lab.pem", *by_file, expect=None).code == 0, 20, "the token is known")
@@ -211,8 +210,7 @@ def main():
         skip("no openssl command")
     with Scratch() as scratch:
         _, other = certificates(scratch)
-        (scratch.root / "callers").write_text("cert spiffe://lab/desk operator\n")
-        os.chmod(scratch.path("callers"), 0o600)
+        scratch.callers("cert spiffe://lab/desk operator\n")
         _, (address, socket) = serve(scratch, "coordinator", "--listen", "localhost:0,unix:socket", "--callers", "callers", "--trust-domain", "lab", *shown("coordinator"))
         _, (loopback,) = serve(scratch, "plain", "--listen", "127.0.0.1:0", "--callers", "callers")
         _, (elsewhere,) = serve(scratch, "other-name", "--listen", "localhost:0", "--trust-domain", "lab", *shown("elsewhere"))

@@ -8,7 +8,7 @@ import sqlite3
 
 import graphs
 from fakes import FAKE, without_clang
-from harness import Scratch, expect, listening, rows_in, until
+from harness import Scratch, expect, rows_in
 
 
 def with_fake(scratch, **more):
@@ -138,8 +138,7 @@ def hip(scratch, file):
 def fleet(scratch, file):
     """A coordinator, a worker that offers all its devices, and a client without a GPU."""
     where = f"unix:{scratch.path('s')}"
-    scratch.start("warploomd", "--store", scratch.path("fleet.db"), "--listen", where)
-    until(lambda: listening(scratch.path("s")), 30, "warploomd listens")
+    scratch.serve(scratch.path("s"), store=scratch.path("fleet.db"))
     worker = scratch.start("warploom-worker", "--server", where, "--devices", "all", "--exit-when-idle", 2)
     tuned(scratch.run("warploom", "tune", file, "--target", "cuda", "--server", where, "--trials", 3, "--json", "-").json())
     workers = scratch.run("warploom", "workers", "--server", where, "--json", "-").json()["workers"]

@@ -12,7 +12,7 @@ import subprocess
 import time
 
 import graphs
-from harness import SCALE, Scratch, expect, listening, until
+from harness import SCALE, Scratch, expect, until
 
 MOMENTS = max(2, round(5 * SCALE))  # number of signals of each kind: 2 in `make test`, 50 in `make test-long`
 LATEST = 3.0  # latest signal, in seconds after the start of a command
@@ -127,8 +127,7 @@ class Moments:
         server = ("--server", f"unix:{socket}")
         # Coordinator and worker keep running while commands end, so they have another folder for temporary files.
         scratch.environment["TMPDIR"] = str(scratch.root)
-        coordinator = scratch.start("warploomd", "--store", scratch.path("c.db"), "--listen", f"unix:{socket}")
-        until(lambda: listening(socket), 30, "the coordinator listens")
+        coordinator = scratch.serve(socket, store=scratch.path("c.db"))
         scratch.start("warploom-worker", *server, "--name", "w")
         scratch.environment["TMPDIR"] = str(self.temporary)
         tune = ("tune", "large.graph", *server, "--trials", 1, "--cover", "planned", "--retune")
@@ -159,8 +158,7 @@ class Moments:
         scratch = self.scratch
         socket = scratch.path("w.sock")
         server = ("--server", f"unix:{socket}")
-        scratch.start("warploomd", "--store", scratch.path("w.db"), "--listen", f"unix:{socket}", name="watched")
-        until(lambda: listening(socket), 30, "the coordinator listens")
+        scratch.serve(socket, store=scratch.path("w.db"), name="watched")
         tune = scratch.start("warploom", "tune", "small.graph", *server, name="asked")  # waits for a worker
 
         def state():

@@ -3,7 +3,7 @@
 import json
 import os
 
-from harness import digest_of, expect, listening, rows_in, until
+from harness import digest_of, expect, rows_in, until
 
 NAMES = ("site", "team", "laptop")
 GRAPH = """graph {{
@@ -28,8 +28,7 @@ class Chain:
             self.kill(name)
         for below in NAMES[1:]:
             above = NAMES[NAMES.index(below) - 1]
-            made = scratch.run("warploomd", "token", below, "--callers", f"{above}.callers", "--role", "cache").out
-            (scratch.root / f"{below}.token").write_text(made)
+            scratch.token(below, "cache", callers=f"{above}.callers")
             os.chmod(scratch.path(f"{above}.callers"), 0o600)
         for name in NAMES:
             # The workers of a test are on one machine. These rows make them count as two machines.
@@ -37,8 +36,7 @@ class Chain:
                 file.write(f"machine box0 {name}0\nmachine box1 {name}1\n")
             os.chmod(scratch.path(f"{name}.callers"), 0o600)
             for worker in (f"{name}0", f"{name}1"):
-                made = scratch.run("warploomd", "token", worker, "--callers", f"{name}.callers", "--role", "worker").out
-                (scratch.root / f"{worker}.token").write_text(made)
+                scratch.token(worker, "worker", callers=f"{name}.callers")
             self.start(name)
 
     def address(self, name):
@@ -58,9 +56,7 @@ class Chain:
                 options += ["--upstream", self.address(above), "--upstream-token-file", f"{name}.token"]
                 options += ["--offer", "confirmed", "--upstream-check-minutes", self.check_minutes]
         log = f"{name}.{self.starts}"
-        child = self.scratch.start("warploomd", "--store", self.store(name), "--listen", self.address(name), *options, name=log)
-        until(lambda: listening(self.scratch.path(name)), 30, f"{name} listens")
-        self.running[name] = (child, log)
+        self.running[name] = (self.scratch.serve(self.scratch.path(name), *options, store=self.store(name), name=log), log)
 
     def kill(self, name):
         """Kills a coordinator with SIGKILL."""

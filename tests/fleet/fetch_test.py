@@ -5,7 +5,7 @@ or ended; by graph and by key; with a deadline and a fallback if no coordinator 
 import signal
 
 import graphs
-from harness import Scratch, expect, listening, until
+from harness import Scratch, expect, until
 
 SOURCES = {"process": "this process", "cache": "the cache", "coordinator": "the coordinator", "fallback": "the fallback"}
 
@@ -20,12 +20,6 @@ def refused(scratch, says, *arguments):
     expect(says in done.err, f"{arguments}: expected {says}\n{done.err}")
 
 
-def serve(scratch, server):
-    coordinator = scratch.start("warploomd", "--store", "a.db", "--listen", server, name="coordinator")
-    until(lambda: listening(server.removeprefix("unix:")), 30, "the coordinator listens")
-    return coordinator
-
-
 def damage(folder):
     """Changes a byte of the newest kernel under a folder."""
     kernel = max(folder.rglob("*.so"), key=lambda path: path.stat().st_mtime_ns)
@@ -38,7 +32,7 @@ def main():
         scratch.environment["XDG_CACHE_HOME"] = str(cache)
         (scratch.root / "m.graph").write_text(graphs.SOFTMAX)
         (scratch.root / "other.graph").write_text(graphs.EXP)
-        coordinator = serve(scratch, server)
+        coordinator = scratch.serve(scratch.path("s"), store="a.db")
         worker = scratch.start("warploom-worker", "--server", server, name="worker")
         workers = ("warploom", "workers", "--server", server, "--json", "-")
         until(lambda: scratch.run(*workers).json()["workers"], 60, "the worker registers")

@@ -6,15 +6,13 @@ import os
 import shutil
 
 import graphs
-from harness import Scratch, expect, listening, until
+from harness import Scratch, expect
 
 ADDRESS = ["--server", "unix:socket"]
 
 
 def serve(scratch):
-    child = scratch.start("warploomd", "--store", "store.db", "--listen", "unix:socket", name="coordinator")
-    until(lambda: listening(scratch.path("socket")), 60, "the coordinator listens")
-    return child
+    return scratch.serve("socket", store="store.db")
 
 
 def stop(child):

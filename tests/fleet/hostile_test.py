@@ -4,10 +4,9 @@ an upstream. The code makes a file if it runs in a client's process. It must run
 
 import os
 import shutil
-import subprocess
 
 import graphs
-from harness import SOURCE, Scratch, expect, listening, skip, until
+from harness import Scratch, expect, listening, shown, skip, until
 
 # Code that makes the file which an environment variable names. Only the client's process has the variable.
 MARK = r"""
@@ -91,7 +90,6 @@ def without_a_builder(scratch):
 
 
 def certificates(scratch, honest):
-    shown = lambda who: ["--tls-ca", "tls/ca.pem", "--tls-cert", f"tls/{who}.pem", "--tls-key", f"tls/{who}.key"]  # noqa: E731
     options = ["--trust-domain", "warploom", *shown("coordinator")]
     cell = Cell(scratch, f"tls{honest}", hostile=2, honest=honest, options=options, listen="localhost:0", shown=shown)
     marked, said = cell.load("g.graph")
@@ -100,13 +98,10 @@ def certificates(scratch, honest):
 
 def below_an_upstream(scratch):
     """Two hostile workers at a laptop, which offers all its records to a site; a client of the laptop and one of the site."""
-    (scratch.root / "callers").write_text("")
-    os.chmod(scratch.path("callers"), 0o600)
-    token = scratch.run("warploomd", "token", "laptop", "--callers", "callers", "--role", "cache", "--expires", "1d").out
-    (scratch.root / "laptop.token").write_text(token)
+    scratch.callers("")
+    scratch.token("laptop", "cache", "--expires", "1d")
     # The laptop's signing key is made at its first start, so that the site can trust it.
-    first = scratch.start("warploomd", "--store", "laptop.db", "--listen", "unix:first.s", name="first")
-    until(lambda: listening(scratch.path("first.s")), 60, "the laptop listens")
+    first = scratch.serve("first.s", store="laptop.db", name="first")
     (scratch.root / "signers").write_text(scratch.run("warploom", "signer", "--server", "unix:first.s").out)
     first.process.terminate()
     first.wait(60)
@@ -125,9 +120,8 @@ def main():
     with Scratch() as scratch:
         (scratch.root / "g.graph").write_text(graphs.EXP)
         scratch.hostile = hostile_compiler(scratch)
-        roles = (["coordinator", "localhost", "127.0.0.1"], ["client", "alice"], ["worker", "hostile0", "hostile1", "honest0", "honest1"])
-        for role in roles:
-            subprocess.run([SOURCE / "deploy/certificates.sh", scratch.path("tls"), *role], check=True, capture_output=True)
+        workers = ["hostile0", "hostile1", "honest0", "honest1"]
+        scratch.certificates(["coordinator", "localhost", "127.0.0.1"], ["client", "alice"], ["worker", *workers])
         without_a_builder(scratch)
         for honest in (0, 1):
             nameless(scratch, honest)

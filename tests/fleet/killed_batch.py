@@ -2,7 +2,7 @@
 (`--devices fake`); with at_once = 1 the candidates do not depend on the workers, and with --jobs 1 not on the order in which models
 submit jobs with common groups."""
 
-from harness import bundles_of, expect, expect_same, listening, trials_in, until
+from harness import bundles_of, expect, expect_same, trials_in, until
 
 
 class Fleet:
@@ -15,12 +15,10 @@ class Fleet:
         (scratch.root / folder).mkdir()
         for name, content in {"batch.toml": batch.encode(), **files}.items():
             (scratch.root / folder / name).write_bytes(content)
-        self.callers = scratch.root / folder / "callers"
-        self.callers.write_text("" if one_machine else "machine box0 w0\nmachine box1 w1\n")
-        self.callers.chmod(0o600)
+        self.callers = f"{folder}/callers"
+        scratch.callers("" if one_machine else "machine box0 w0\nmachine box1 w1\n", self.callers)
         for worker in ("w0", "w1"):
-            made = scratch.run("warploomd", "token", worker, "--callers", self.callers, "--role", "worker").out
-            (scratch.root / folder / f"{worker}.token").write_text(made)
+            scratch.token(worker, "worker", callers=self.callers, file=f"{folder}/{worker}.token")
 
     def start(self):
         self.begun += 1
@@ -29,8 +27,7 @@ class Fleet:
         (self.scratch.root / self.folder / "s").unlink(missing_ok=True)
         # The client starts first and waits for the coordinator.
         client = self.scratch.start("warploom", "batch", f"{self.folder}/batch.toml", "--server", address, "--jobs", 1, name=f"batch.{name}")
-        daemon = self.scratch.start("warploomd", "--store", self.store, "--listen", address, "--callers", self.callers, name=f"warploomd.{name}")
-        until(lambda: listening(self.socket), 30, "the coordinator listens")
+        daemon = self.scratch.serve(self.socket, "--callers", self.callers, store=self.store, name=f"warploomd.{name}")
         workers = [
             self.scratch.start("warploom-worker", "--server", address, "--token-file", f"{self.folder}/w{i}.token", "--name", "w", "--devices", "fake", name=f"w{i}.{name}")
             for i in range(2)

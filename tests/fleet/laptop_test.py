@@ -6,7 +6,7 @@ import shutil
 
 import graphs
 from documented import documented, shell, start
-from harness import Scratch, digest_of, expect, expect_same, listening, until
+from harness import Scratch, digest_of, expect, expect_same, listening, shown, until
 
 
 def certificates(scratch):
@@ -25,23 +25,23 @@ def certificates(scratch):
 
 def site(scratch):
     """Starts the laboratory's coordinator with two workers that confirm each other's kernels, and tunes a graph. Returns its address."""
-    shown = lambda who: ["--tls-ca", "ca.pem", "--tls-cert", f"{who}.pem", "--tls-key", f"{who}.key"]  # noqa: E731
     # Both nodes are this machine. These rows make them count as two.
     rows = [f"machine {node} spiffe://warploom/warploom/worker/{node}\n" for node in ("node1", "node2")]
-    (scratch.root / "callers.txt").write_text("".join(rows))
-    (scratch.root / "callers.txt").chmod(0o600)
+    scratch.callers("".join(rows), "callers.txt")
     token = shell(scratch, documented("warploomd token laptop --callers callers.txt --role cache")).stdout
     (scratch.root / "laptop.token").write_text(token)
-    scratch.start("warploomd", "--store", "lab.db", "--listen", "localhost:0", "--callers", "callers.txt", "--trust-domain", "warploom", *shown("coordinator"), name="lab")
+    who = ["--callers", "callers.txt", "--trust-domain", "warploom", *shown("coordinator", "")]
+    scratch.start("warploomd", "--store", "lab.db", "--listen", "localhost:0", *who, name="lab")
     lab = scratch.logged("lab", r"listening on (\S+)", "it listens")
     workers = [
-        scratch.start("warploom-worker", "--server", lab, *shown(node), "--devices", "fake", "--name", node, name=node) for node in ("node1", "node2")
+        scratch.start("warploom-worker", "--server", lab, *shown(node, ""), "--devices", "fake", "--name", node, name=node)
+        for node in ("node1", "node2")
     ]
     (scratch.root / "g.graph").write_text(graphs.EXP)
-    scratch.run("warploom", "tune", "g.graph", "--server", lab, *shown("alice"), "--trials", 2)
+    scratch.run("warploom", "tune", "g.graph", "--server", lab, *shown("alice", ""), "--trials", 2)
     for worker in workers:
         worker.kill()
-    scratch.run("warploom", "get", "g.graph", "--server", lab, *shown("alice"), "--out", "direct")
+    scratch.run("warploom", "get", "g.graph", "--server", lab, *shown("alice", ""), "--out", "direct")
     shell(scratch, documented("warploom signer --server coordinator.lab:7411", {"coordinator.lab:7411": lab}))
     return lab
 

@@ -3,7 +3,6 @@
 gets its batch long before the end of the lease."""
 
 import json
-import os
 
 import graphs
 from harness import Scratch, expect, until
@@ -44,13 +43,10 @@ def killed(scratch):
 def main():
     with Scratch() as scratch:
         (scratch.root / "g.graph").write_text(graphs.EXP)
-        (scratch.root / "callers").write_text("machine one a\nmachine two b\n")
-        os.chmod(scratch.path("callers"), 0o600)
+        scratch.callers("machine one a\nmachine two b\n")
         for name in ("a", "b"):
-            made = scratch.run("warploomd", "token", name, "--callers", "callers", "--role", "worker").out
-            (scratch.root / f"{name}.token").write_text(made)
-        scratch.start("warploomd", "--store", "a.db", "--listen", "unix:s", "--callers", "callers", "--lease-seconds", LEASE_S, name="coordinator")
-        scratch.logged("coordinator", r"listening on (\S+)", "it listens")
+            scratch.token(name, "worker")
+        scratch.serve("s", "--callers", "callers", "--lease-seconds", LEASE_S, store="a.db")
         alone(scratch)
         killed(scratch)
 

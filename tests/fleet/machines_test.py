@@ -8,15 +8,10 @@ import re
 import shutil
 import subprocess
 
-from harness import SOURCE, Scratch, expect, skip, until
+import graphs
+from harness import SOURCE, Scratch, expect, shown, skip, until
 
 CLONE_NEWNET = 0x40000000
-GRAPH = """graph {
-  %0 = input "x" : f32[32,200] normal(0,1)
-  %1 = exp %0 : f32[32,200]
-  output "y" %1
-}
-"""
 
 
 def ip(*arguments):
@@ -75,10 +70,6 @@ def certificates(scratch):
     expect(done.returncode == 0, done.stderr)
 
 
-def shown(name):
-    return ["--tls-ca", "ca.pem", "--tls-cert", f"{name}.pem", "--tls-key", f"{name}.key"]
-
-
 def main():
     if shutil.which("openssl") is None or shutil.which("ip") is None or os.geteuid() != 0:
         skip("needs root, and the commands openssl and ip")
@@ -86,18 +77,22 @@ def main():
         certificates(scratch)
         machines = Machines(scratch, ["worker", "client"])
         scratch.run("warploomd", "token", "ci", "--callers", "callers.txt", "--role", "client", "--expires", "30d")
-        scratch.start("warploomd", "--store", "kernels.db", "--listen", "0.0.0.0:0,unix:socket", "--callers", "callers.txt", "--trust-domain", "lab", *shown("coordinator"), name="coordinator", **machines.on("hub"))
+        serve = ["warploomd", "--store", "kernels.db", "--listen", "0.0.0.0:0,unix:socket"]
+        who = ["--callers", "callers.txt", "--trust-domain", "lab", *shown("coordinator", "")]
+        scratch.start(*serve, *who, name="coordinator", **machines.on("hub"))
         log = scratch.root / "coordinator.log"
         port = until(lambda: re.search(r"listening on 0\.0\.0\.0:(\d+),", log.read_text()), 60, "the coordinator listens").group(1)
-        scratch.start("warploom-worker", "--server", f"10.77.1.1:{port}", *shown("gpu7"), "--devices", "fake", name="worker", **machines.on("worker"))
-        (scratch.root / "model.graph").write_text(GRAPH)
+        measure = ["warploom-worker", "--server", f"10.77.1.1:{port}", "--devices", "fake"]
+        scratch.start(*measure, *shown("gpu7", ""), name="worker", **machines.on("worker"))
+        (scratch.root / "model.graph").write_text(graphs.EXP)
         server = ["--server", f"10.77.2.1:{port}"]
-        tuned = scratch.run("warploom", "tune", "model.graph", *server, *shown("alice"), "--trials", 2, "--out", "tuned", **machines.on("client"))
+        tune = ["warploom", "tune", "model.graph", *server, "--trials", 2, "--out", "tuned"]
+        tuned = scratch.run(*tune, *shown("alice", ""), **machines.on("client"))
         expect((scratch.root / "tuned").is_dir(), tuned.err)
         scratch.run("warploom", "drain", "--server", "unix:socket")
         plain = scratch.run("warploom", "jobs", *server, expect=2, **machines.on("client"))
         expect("nothing goes in plain text; say --tls-ca" in plain.err, plain.err)
-        refused = scratch.run("warploom", "drain", *server, *shown("alice"), expect=2, **machines.on("client"))
+        refused = scratch.run("warploom", "drain", *server, *shown("alice", ""), expect=2, **machines.on("client"))
         expect("Drain needs the role operator" in refused.err, refused.err)
 
 

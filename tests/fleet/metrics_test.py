@@ -3,7 +3,6 @@
 while it is drained, HTTPS with its certificate, and the messages for wrong addresses."""
 
 import json
-import os
 import re
 import ssl
 import urllib.error
@@ -12,7 +11,7 @@ import urllib.request
 import graphs
 from documented import documented
 from documented import start as start_command
-from harness import SOURCE, Scratch, expect, until
+from harness import Scratch, expect, shown, until
 
 
 def ask(url, context=None):
@@ -108,12 +107,8 @@ def looks_up_and_ends(scratch, server, where, after):
 
 
 def secure(scratch):
-    certificates = os.path.join(SOURCE, "deploy/certificates.sh")
-    for role in (["coordinator", "localhost", "127.0.0.1"], ["client", "c"]):
-        done = os.spawnvp(os.P_WAIT, certificates, [certificates, scratch.path("tls"), *role])
-        expect(done == 0, f"certificates.sh {role}")
-    tls = ["--tls-ca", "tls/ca.pem", "--tls-cert", "tls/coordinator.pem", "--tls-key", "tls/coordinator.key"]
-    where = start(scratch, "b", *tls)
+    scratch.certificates(["coordinator", "localhost", "127.0.0.1"], ["client", "c"])
+    where = start(scratch, "b", *shown("coordinator"))
     trusting = ssl.create_default_context(cafile=scratch.path("tls/ca.pem"))
     expect(ask(f"https://{where}/healthz", trusting) == (200, "alive\n"), "health by HTTPS")
     try:

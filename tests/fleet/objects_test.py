@@ -8,13 +8,11 @@ import pathlib
 import re
 
 import graphs
-from harness import Scratch, expect, listening, until
+from harness import Scratch, expect, until
 
 
 def serve(scratch, name, *options):
-    child = scratch.start("warploomd", "--store", f"{name}.db", "--listen", f"unix:{name}", *options, name=name)
-    until(lambda: listening(scratch.path(name)), 60, f"{name} listens")
-    return child
+    return scratch.serve(name, *options, store=f"{name}.db", name=name)
 
 
 def tune(scratch, name, *options, expect=0):

@@ -8,7 +8,7 @@ import signal
 import time
 
 import graphs
-from harness import WHOLE, Scratch, expect, leased_in, listening, rows_in, until
+from harness import WHOLE, Scratch, expect, leased_in, rows_in, until
 
 PREEMPTIONS = 50 if WHOLE else 12
 LEASE_S = 1.5
@@ -50,8 +50,7 @@ def main():
         graph.write_text(graphs.SOFTMAX)
         store, socket = scratch.path("a.db"), scratch.path("s")
         address = f"unix:{socket}"
-        scratch.start("warploomd", "--store", store, "--listen", address, "--lease-seconds", LEASE_S)
-        until(lambda: listening(socket), 30, "the coordinator listens")
+        scratch.serve(socket, "--lease-seconds", LEASE_S, store=store)
         workers = {name: start_worker(scratch, address, name, 0) for name in NAMES}
         jobs = 0
         tune = None

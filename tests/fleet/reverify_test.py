@@ -11,7 +11,7 @@ import urllib.request
 
 import graphs
 from documented import documented, shell
-from harness import Scratch, expect, listening, rows_in, until
+from harness import Scratch, expect, rows_in, until
 
 
 def compiler(scratch, version, refuses=""):
@@ -37,9 +37,7 @@ class Fleet:
 
     def coordinator(self, *options):
         self.count += 1
-        daemon = self.scratch.start("warploomd", "--store", self.store, "--listen", self.server, *options, name=f"coordinator{self.count}")
-        until(lambda: listening(self.scratch.path("s")), 60, "the coordinator")
-        return daemon
+        return self.scratch.serve(self.scratch.path("s"), *options, store=self.store, name=f"coordinator{self.count}")
 
     def worker(self, name, path=None):
         self.scratch.environment["PATH"] = path or self.path

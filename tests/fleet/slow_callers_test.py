@@ -6,13 +6,12 @@ import os
 import select
 import socket
 import ssl
-import subprocess
 import sys
 import threading
 import time
 
 import graphs
-from harness import SOURCE, Scratch, expect
+from harness import Scratch, expect, shown
 
 ON_EACH = 80  # connections of each kind to each port
 PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
@@ -94,10 +93,9 @@ def port_of(address):
 
 
 def under_attack(scratch, name, seconds, tls):
-    options, shown, context = [], [], None
+    options, certificate, context = [], [], None
     if tls:
-        files = lambda who: ["--tls-ca", "tls/ca.pem", "--tls-cert", f"tls/{who}.pem", "--tls-key", f"tls/{who}.key"]  # noqa: E731
-        options, shown = ["--trust-domain", "warploom", *files("coordinator")], files("alice")
+        options, certificate = ["--trust-domain", "warploom", *shown("coordinator")], shown("alice")
         context = ssl.create_default_context(cafile=scratch.path("tls/ca.pem"))
     daemon = scratch.start(
         "warploomd", "--store", f"{name}.db", "--listen", f"localhost:0,unix:{name}.s", "--http", "127.0.0.1:0", *options, name=name
@@ -112,7 +110,7 @@ def under_attack(scratch, name, seconds, tls):
         took.append(ask(port_of(http), context))
         if jobs < len(took) // 200 + 1:
             jobs += 1
-            scratch.run("warploom", "tune", "g.graph", "--server", server, *shown, "--trials", 2, "--retune")
+            scratch.run("warploom", "tune", "g.graph", "--server", server, *certificate, "--trials", 2, "--retune")
         time.sleep(0.02)
     callers.join()
     took.sort()
@@ -125,8 +123,7 @@ def under_attack(scratch, name, seconds, tls):
 def main(seconds):
     with Scratch() as scratch:
         (scratch.root / "g.graph").write_text(graphs.EXP)
-        for role in (["coordinator", "localhost", "127.0.0.1"], ["client", "alice"]):
-            subprocess.run([SOURCE / "deploy/certificates.sh", scratch.path("tls"), *role], check=True, capture_output=True)
+        scratch.certificates(["coordinator", "localhost", "127.0.0.1"], ["client", "alice"])
         under_attack(scratch, "plain", seconds, tls=False)
         under_attack(scratch, "tls", seconds, tls=True)
 

@@ -3,7 +3,6 @@
 number of jobs that a team may have, and the messages for wrong rows and options."""
 
 import json
-import os
 
 import graphs
 from harness import Scratch, expect, until
@@ -13,9 +12,7 @@ ROWS = "team vision jobs=1 weight=2\nteam speech publish=confirmed\n"
 
 def token(scratch, name, role, team=None):
     """Makes a token; returns the options with which a program uses it."""
-    of_team = ["--team", team] if team else []
-    made = scratch.run("warploomd", "token", name, "--callers", "callers", "--role", role, *of_team).out
-    (scratch.root / f"{name}.token").write_text(made)
+    scratch.token(name, role, *(["--team", team] if team else []))
     return ["--token-file", f"{name}.token"]
 
 
@@ -36,8 +33,7 @@ def wrong_steps(scratch, server, vision):
         (["warploomd", "token", "x", "--callers", "callers", "--role", "client", "--team", "visoin"], "no row says team visoin"),
         (["warploomd", "--store", "x.db", "--listen", "localhost:0", "--callers", "wrong"], "callers wrong, line 1: weight: expected an integer from 1"),
     ]
-    (scratch.root / "wrong").write_text("team a weight=much\n")
-    os.chmod(scratch.path("wrong"), 0o600)
+    scratch.callers("team a weight=much\n", "wrong")
     for command, says in steps:
         done = scratch.run(*command, expect=1)
         expect(says in done.err, done.err)
@@ -45,8 +41,7 @@ def wrong_steps(scratch, server, vision):
 
 def main():
     with Scratch() as scratch:
-        (scratch.root / "callers").write_text(ROWS)
-        os.chmod(scratch.path("callers"), 0o600)
+        scratch.callers(ROWS)
         (scratch.root / "g.graph").write_text(graphs.EXP)
         vision, speech = token(scratch, "vision", "client", "vision"), token(scratch, "speech", "client", "speech")
         own, shared = token(scratch, "own", "worker", "vision"), token(scratch, "fleet", "worker")

@@ -91,12 +91,6 @@ class Screen:
             expect(self.seen.rfind(off) > self.seen.rfind(on) >= 0, f"{on!r} is not undone")
 
 
-def coordinator(scratch):
-    child = scratch.start("warploomd", "--store", "a.db", "--listen", "unix:s", name="coordinator")
-    until(lambda: scratch.run("warploom", "status", *SERVER, expect=None).code == 0, 60, "the coordinator answers")
-    return child
-
-
 def without_a_terminal(scratch):
     """Output without a terminal while a job waits for a worker."""
     said = until(lambda: (found := scratch.run("warploom", "top", *SERVER).out) and "1 queued" in found and found, 60, "a job waits")
@@ -165,7 +159,7 @@ def away(scratch, screen, first):
     first.kill()
     screen.shows(r"^no answer for \d+ s, trying again: no coordinator answers at unix:s", "it says that nobody answers")
     screen.shows(r"^jobs/1 ", "what was known stays")
-    coordinator(scratch)
+    scratch.serve("s", store="a.db")
     until(lambda: "no answer" not in "\n".join(screen.lines()), 60, "the coordinator is back")
     screen.shows(r"^jobs/1 ", "and shows the job")
 
@@ -184,7 +178,7 @@ def stopped_and_continued(screen):
 
 def main():
     with Scratch() as scratch:
-        first = coordinator(scratch)
+        first = scratch.serve("s", store="a.db")
         (scratch.root / EVIL).write_text(graphs.SOFTMAX)
         scratch.start("warploom", "tune", EVIL, *SERVER, "--trials", 400, name="tune")
         without_a_terminal(scratch)

@@ -28,9 +28,7 @@ def tune(scratch, seed, *options, **environment):
 
 
 def coordinator(scratch):
-    child = scratch.start("warploomd", "--store", "a.db", "--listen", "unix:s", *JSON, name="coordinator")
-    until(lambda: scratch.run("warploom", "status", *SERVER, expect=None).code == 0, 60, "the coordinator answers")
-    return child
+    return scratch.serve("s", *JSON, store="a.db")
 
 
 def goes_everywhere(scratch):

@@ -5,13 +5,12 @@ kernels are fetched, kernels of the laptop arrive at the site, changed records a
 import json
 import re
 import socket
-import subprocess
 import threading
 import urllib.request
 
 import graphs
 from chain import Chain, killed_in_traffic, read_through, tuned_below
-from harness import SOURCE, Scratch, digest_of, expect, expect_same, listening, until
+from harness import Scratch, digest_of, expect, expect_same, listening, shown, until
 
 
 class Forger:
@@ -90,25 +89,21 @@ def hostile(chain):
     signature = re.search(rb"[0-9a-f]{128}", chain.messages("site")[digest.upper()])[0].decode()
     forged = signature[:16].translate(str.maketrans("0123456789abcdef", "123456789abcdef0"))
     forger = Forger(scratch, scratch.path("site"), signature[:16], forged)
-    daemon = ["warploomd", "--upstream", f"unix:{scratch.path('forger')}", "--upstream-token-file", "team.token", "--signers", "signers"]
-    victim = scratch.start(*daemon, "--store", "victim.db", "--listen", f"unix:{scratch.path('victim')}", name="victim")
-    until(lambda: listening(scratch.path("victim")), 30, "it listens")
+    options = ["--upstream", f"unix:{scratch.path('forger')}", "--upstream-token-file", "team.token", "--signers", "signers"]
+    victim = scratch.serve(scratch.path("victim"), *options, store="victim.db", name="victim")
     record, said = chain.get_record("victim", key)
     expect(forger.forged > 0, "nothing was forged")
     expect(record is None and "has a signature that is not of it" in said and "gave an answer that is not used" in said, said)
     expect("has a signature that is not of it" in (scratch.root / "victim.log").read_text(), "it is not in the log")
     victim.kill()
-    direct = scratch.start(*daemon[:1], "--upstream", chain.address("site"), *daemon[3:], "--store", "victim.db", "--listen", f"unix:{scratch.path('victim')}", name="direct")
+    direct = scratch.serve(scratch.path("victim"), "--upstream", chain.address("site"), *options[2:], store="victim.db", name="direct")
     until(lambda: chain.get_record("victim", key)[0], 30, "the record as it is")
     direct.kill()
 
 
 def proxy_of_a_laptop(scratch):
     """A proxy with a configuration file and certificates. tests/fleet/laptop_test.py tests it with command-line options."""
-    for role in (["coordinator", "localhost", "127.0.0.1"], ["cache", "laptop"], ["client", "alice"]):
-        made = subprocess.run([SOURCE / "deploy/certificates.sh", scratch.path("tls"), *role], capture_output=True, text=True)
-        expect(made.returncode == 0, made.stderr)
-    shown = lambda who: ["--tls-ca", "tls/ca.pem", "--tls-cert", f"tls/{who}.pem", "--tls-key", f"tls/{who}.key"]  # noqa: E731
+    scratch.certificates(["coordinator", "localhost", "127.0.0.1"], ["cache", "laptop"], ["client", "alice"])
     scratch.start("warploomd", "--store", "lab.db", "--listen", f"127.0.0.1:0,unix:{scratch.path('lab')}", "--trust-domain", "warploom", *shown("coordinator"), name="lab")
     lab = scratch.logged("lab", r"listening on ([^,]+),", "it listens")
     worker = scratch.start("warploom-worker", "--server", f"unix:{scratch.path('lab')}", "--devices", "fake", name="lab.worker")

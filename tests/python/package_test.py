@@ -7,7 +7,7 @@ import sys
 import threading
 
 import graphs
-from harness import BIN, SOURCE, Scratch, listening, python_package, until
+from harness import BIN, SOURCE, Scratch, python_package
 
 sys.path.insert(0, str(python_package()))
 
@@ -195,8 +195,7 @@ def test_client_of_a_coordinator(folder, onnx_file, weights):
         with pytest.raises(warploom.ProgramError) as error:
             client.status()
         assert error.value.code == 4
-        scratch.start("warploomd", "--store", scratch.path("c.db"), "--listen", address)
-        until(lambda: listening(scratch.path("s")), 30, "the coordinator")
+        scratch.serve(scratch.path("s"), store=scratch.path("c.db"))
         assert client.get(onnx_file, bind="batch=3") is None and client.record("0" * 64) is None
         scratch.start("warploom-worker", "--server", address, "--devices", "cpu", "--sandbox", "none", name="worker")
         model = client.tune(onnx_file, trials=1, bind="batch=3")

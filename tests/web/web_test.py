@@ -7,7 +7,6 @@ import base64
 import contextlib
 import hashlib
 import json
-import os
 import pathlib
 import ssl
 import subprocess
@@ -21,7 +20,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "e2e"))
 import graphs  # noqa: E402
 import many_records  # noqa: E402
 from browser import Browser, program  # noqa: E402
-from harness import SOURCE, Scratch, expect, skip, until  # noqa: E402
+from harness import Scratch, expect, shown, skip, until  # noqa: E402
 
 HOSTILE = "<script>document.title='taken'<!--<img src=x onerror=alert(1)>.graph".replace("/", "")
 SHOWN = "document.body.dataset.shown === 'yes'"
@@ -232,22 +231,13 @@ def certificate_key(path):
     return base64.b64encode(hashlib.sha256(der).digest()).decode()
 
 
-def token(scratch, name, role, team=None):
-    of_team = ["--team", team] if team else []
-    made = scratch.run("warploomd", "token", name, "--callers", "callers", "--role", role, *of_team).out
-    (scratch.root / f"{name}.token").write_text(made)
-    return made.strip()
-
-
 def secure(scratch):
     """With HTTPS, only callers that may read see anything, and a team sees only its own jobs."""
-    certificates = str(SOURCE / "deploy/certificates.sh")
-    for role in (["coordinator", "localhost", "127.0.0.1"], ["client", "c"], ["worker", "w"]):
-        subprocess.run([certificates, scratch.path("tls"), *role], check=True, capture_output=True)
-    (scratch.root / "callers").write_text("team vision\nteam speech\n")
-    os.chmod(scratch.path("callers"), 0o600)
-    vision, speech, works = token(scratch, "vision", "client", "vision"), token(scratch, "speech", "client", "speech"), token(scratch, "works", "worker")
-    tls = ["--tls-ca", "tls/ca.pem", "--tls-cert", "tls/coordinator.pem", "--tls-key", "tls/coordinator.key", "--trust-domain", "warploom"]
+    scratch.certificates(["coordinator", "localhost", "127.0.0.1"], ["client", "c"], ["worker", "w"])
+    scratch.callers("team vision\nteam speech\n")
+    vision, speech = (scratch.token(team, "client", "--team", team) for team in ("vision", "speech"))
+    works = scratch.token("works", "worker")
+    tls = [*shown("coordinator"), "--trust-domain", "warploom"]
     _, where = start(scratch, "b", "b.db", "--listen", "127.0.0.1:0,unix:b.s", "--callers", "callers", *tls)
     server = scratch.logged("b", r"listening on ([^,]+),", "it listens")
     base = f"https://{where}"
@@ -261,14 +251,14 @@ def secure(scratch):
         expect(get(base + path, trusting)[0] == 200, f"{path} needs no token")
     code, headers, text = get(f"{base}/api/jobs", trusting)
     expect(code == 401 and headers["WWW-Authenticate"] == "Bearer" and "vision.graph" not in text, (code, text))
-    for shown, code, says in (
+    for claim, code, says in (
         ("Bearer wrong", 401, "not, or no longer, known here"),
         (f"Bearer {works}", 403, "needs the role client or operator"),
         (f"Basic {vision}", 401, "expected Bearer"),
         (f"Bearer {vision}", 200, "vision.graph"),
     ):
-        found = get(f"{base}/api/jobs", trusting, Authorization=shown)
-        expect(found[0] == code and says in found[2], (shown, found))
+        found = get(f"{base}/api/jobs", trusting, Authorization=claim)
+        expect(found[0] == code and says in found[2], (claim, found))
     # A team gets 404 for everything of another team: the job, its groups, kernels, graph and records.
     key = json.loads(get(f"{base}/api/jobs/1", trusting, Authorization=f"Bearer {vision}")[2])["groups"][0]["key"]
     record = json.loads(get(f"{base}/api/records", trusting, Authorization=f"Bearer {vision}")[2])["records"][0]["digest"]
@@ -308,7 +298,7 @@ def secure(scratch):
     before = ssl.get_server_certificate(address, timeout=30)
     for name in ("coordinator.pem", "coordinator.key"):
         (scratch.root / "tls" / name).unlink()
-    subprocess.run([certificates, scratch.path("tls"), "coordinator", "localhost", "127.0.0.1"], check=True, capture_output=True)
+    scratch.certificates(["coordinator", "localhost", "127.0.0.1"])
     expect(ssl.get_server_certificate(address, timeout=30) != before, "a certificate that is replaced is shown at once")
 
 
