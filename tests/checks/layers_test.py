@@ -1,27 +1,13 @@
 #!/usr/bin/env python3
 """Breaks each rule of layers.py once in a temporary tree; layers.py must report the file, the line and the reason."""
 
-import pathlib
-import subprocess
-import sys
-import tempfile
 import unittest
 
-HERE = pathlib.Path(__file__).resolve().parent
-
+import tree
 
 def run(sources, layers=None):
-    """Runs layers.py over a tree of these files; returns (exit code, output)."""
-    with tempfile.TemporaryDirectory() as folder:
-        root = pathlib.Path(folder)
-        for name, text in sources.items():
-            (root / name).parent.mkdir(parents=True, exist_ok=True)
-            (root / name).write_text(text)
-        rules = root / "layers.txt"
-        rules.write_text(layers or (HERE.parent / "layers.txt").read_text())
-        command = [sys.executable, HERE / "layers.py", "--root", root, "--layers", rules]
-        done = subprocess.run(command, capture_output=True, text=True)
-        return done.returncode, done.stdout + done.stderr
+    rules = layers or (tree.ROOT / "tests/layers.txt").read_text()
+    return tree.run_on("layers.py", {**sources, "layers.txt": rules}, "--layers", "ROOT/layers.txt")
 
 
 class Layers(unittest.TestCase):

@@ -1,25 +1,15 @@
 #!/usr/bin/env python3
 """sizes.py on temporary trees: it names everything that is too large and nothing else, and exceptions that are not needed."""
 
-import pathlib
-import subprocess
-import sys
-import tempfile
 import unittest
 
-HERE = pathlib.Path(__file__).resolve().parent
+import tree
+
 BODY = "  f(1);\n"
 
 
 def run(sources):
-    """Runs sizes.py over a tree of these files; returns (exit code, output)."""
-    with tempfile.TemporaryDirectory() as folder:
-        root = pathlib.Path(folder)
-        for name, text in sources.items():
-            (root / name).parent.mkdir(parents=True, exist_ok=True)
-            (root / name).write_text(text)
-        done = subprocess.run([sys.executable, HERE / "sizes.py", "--root", root], capture_output=True, text=True)
-        return done.returncode, done.stdout + done.stderr
+    return tree.run_on("sizes.py", sources)
 
 
 class Sizes(unittest.TestCase):

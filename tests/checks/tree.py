@@ -2,6 +2,8 @@
 
 import pathlib
 import subprocess
+import sys
+import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
@@ -22,6 +24,19 @@ def files(*patterns, root=ROOT):
         ]
     # Files in tests/data are made by programs, so the checks do not apply to them.
     return sorted({name for name in names if (root / name).is_file() and not name.startswith("tests/data/")})
+
+
+def run_on(check, sources, *options):
+    """Runs a check on a temporary tree, for tests of the checks. `sources` are a dict: name -> text; "ROOT" in an option stands for the
+    tree's folder. Returns the exit code and the output."""
+    with tempfile.TemporaryDirectory() as folder:
+        for name, text in sources.items():
+            path = pathlib.Path(folder, name)
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text)
+        command = [sys.executable, ROOT / "tests/checks" / check, "--root", folder, *(option.replace("ROOT", folder) for option in options)]
+        done = subprocess.run(command, capture_output=True, text=True)
+        return done.returncode, done.stdout + done.stderr
 
 
 def report(name, problems, checked):
