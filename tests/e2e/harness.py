@@ -105,6 +105,16 @@ class Scratch:
         (self.root / (file or f"{caller}.token")).write_text(made)
         return made.strip()
 
+    def mounted(self, name, options):
+        """Mounts a tmpfs with these options until the end of the test, and returns its folder; None if this process may not do so."""
+        folder = self.root / name
+        folder.mkdir()
+        command = ["mount", "-t", "tmpfs", "-o", options, "tmpfs", folder]
+        if os.geteuid() != 0 or subprocess.run(command, capture_output=True).returncode != 0:
+            return None
+        self.at_end.append(lambda: subprocess.run(["umount", "-l", folder], check=True))
+        return folder
+
     def certificates(self, *roles):
         """Makes certificates in tls/ by deploy/certificates.sh. Each role is its name and the names of its callers or hosts."""
         for role in roles:

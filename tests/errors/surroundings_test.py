@@ -6,7 +6,6 @@ import os
 import resource
 import shutil
 import sqlite3
-import subprocess
 import sys
 
 from graphs import LAYER
@@ -31,16 +30,6 @@ def limited(what, most):
     return {"preexec_fn": lambda: resource.setrlimit(what, (most, most))}
 
 
-def mounted(scratch, name, options):
-    """Mounts a tmpfs with the options and returns its path; None if this process may not mount one."""
-    folder = scratch.root / name
-    folder.mkdir()
-    if os.geteuid() != 0 or subprocess.run(["mount", "-t", "tmpfs", "-o", options, "none", folder], capture_output=True).returncode != 0:
-        return None
-    scratch.at_end.append(lambda: subprocess.run(["umount", "-l", folder], check=False))
-    return str(folder)
-
-
 def faults(scratch):
     """Yields faults: name, environment variables, options of the process, and a part of the message."""
     yield "compiler fails", {"PATH": tools(scratch, "failing", "echo 'cc1plus: not found' >&2; exit 1")}, {}, "cc1plus: not found"
@@ -51,15 +40,11 @@ def faults(scratch):
     if not has_sanitizer(BIN / "warploom"):  # a sanitizer maps terabytes
         yield "no threads", {}, limited(resource.RLIMIT_AS, 300 << 20), "ulimit -v"
         yield "little memory", {}, {"memory": True}, ""
-    noexec = mounted(scratch, "noexec", "noexec,size=64m")
-    if noexec:
-        yield "noexec", {"TMPDIR": noexec}, {}, "mounted noexec"
-    full = mounted(scratch, "full", "size=32k")
-    if full:
-        yield "full disk", {"TMPDIR": full}, {}, ""
-    readonly = mounted(scratch, "readonly", "ro,size=64m")
-    if readonly:
-        yield "read-only", {"TMPDIR": readonly}, {}, ""
+    disks = (("noexec", "noexec,size=64m", "mounted noexec"), ("full disk", "size=32k", ""), ("read-only", "ro,size=64m", ""))
+    for name, options, said in disks:
+        folder = scratch.mounted(name.split()[0], options)
+        if folder:
+            yield name, {"TMPDIR": str(folder)}, {}, said
 
 
 def trials(store):
