@@ -216,6 +216,16 @@ def torch_test(file, child, timeout):
         expect(done.returncode == 0, f"{done.stdout}{done.stderr[-6000:]}")
 
 
+def torch_tool(file, *words, timeout):
+    """Runs a program that needs PyTorch and the package expecttest; skips the test if there is none of these."""
+    python = torch_python()
+    if subprocess.run([python, "-c", "import expecttest"], capture_output=True).returncode != 0:
+        skip("there is no expecttest")
+    with Scratch() as scratch:
+        done = subprocess.run([python, SOURCE / file, *words], env=scratch.environment, capture_output=True, text=True, timeout=timeout)
+        expect(done.returncode == 0, f"{done.stdout[-6000:]}{done.stderr[-2000:]}")
+
+
 def until(condition, deadline, what):
     """Polls until condition() is true, and returns its value; fails after `deadline` seconds, times PATIENCE."""
     end = time.monotonic() + deadline * PATIENCE
