@@ -10,7 +10,7 @@ import numpy as np
 import onnx
 from exported import STRICT, built
 from harness import BIN, WHOLE, Scratch, expect, has_sanitizer, skip, tool
-from onnx import TensorProto, helper, numpy_helper
+from onnx import TensorProto, helper
 
 CALLER = """
 #include <stdio.h>
@@ -42,10 +42,9 @@ def model_of_one_product(path):
         helper.make_node("Add", ["p", "b"], ["y"]),
         helper.make_node("Identity", ["y"], ["again"]),
     ]
-    tensors = {name: helper.make_tensor_value_info(name, TensorProto.FLOAT, shape) for name, shape in (("x", [2, 3]), ("y", [2, 4]), ("again", [2, 4]))}
     weights = {"w": np.arange(12, dtype=np.float32).reshape(3, 4), "b": np.ones(4, np.float32)}
-    graph = helper.make_graph(nodes, "g", [tensors["x"]], [tensors["y"], tensors["again"]], [numpy_helper.from_array(v, n) for n, v in weights.items()])
-    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), path)
+    outputs = [(name, TensorProto.FLOAT, [2, 4]) for name in ("y", "again")]
+    onnx.save(graphs.onnx_model(nodes, [("x", TensorProto.FLOAT, [2, 3])], outputs, weights), path)
     return np.arange(6, dtype=np.float32).reshape(2, 3) @ weights["w"] + weights["b"]
 
 

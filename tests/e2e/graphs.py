@@ -1,4 +1,4 @@
-"""Small graphs in canonical text, for tests that need no model."""
+"""Small graphs in canonical text, for tests that need no model, and models of given nodes."""
 
 SOFTMAX_MATMUL = """graph {
   %0 = input "x" : f32[384,512] normal(0,1)
@@ -152,12 +152,27 @@ TWO_OUTPUTS = """graph {
 """
 
 
+def graph(*lines):
+    """Returns a graph of these lines."""
+    return "graph {\n  " + "\n  ".join(lines) + "\n}\n"
+
+
 def distinct_ops(count):
     """Returns a graph of independent ops with different shapes, so that every op is a kernel of its own."""
-    lines = [f'  %{i} = input "x{i}" : f32[{i + 16}] normal(0,1)' for i in range(count)]
-    lines += [f"  %{count + i} = exp %{i} : f32[{i + 16}]" for i in range(count)]
-    lines += [f'  output "y{i}" %{count + i}' for i in range(count)]
-    return "graph {\n" + "\n".join(lines) + "\n}\n"
+    inputs = [f'%{i} = input "x{i}" : f32[{i + 16}] normal(0,1)' for i in range(count)]
+    ops = [f"%{count + i} = exp %{i} : f32[{i + 16}]" for i in range(count)]
+    return graph(*inputs, *ops, *(f'output "y{i}" %{count + i}' for i in range(count)))
+
+
+def several_products(count, rows, columns):
+    """Returns a graph of independent products, the i-th of which has `rows` + i rows."""
+    lines = []
+    for i in range(count):
+        lines.append(f'%{2 * i} = input "a{i}" : f32[{rows + i},32] normal(0,1)')
+        lines.append(f'%{2 * i + 1} = input "b{i}" : f32[32,{columns}] normal(0,1)')
+    lines += [f'%{2 * count + i} = contract %{2 * i} %{2 * i + 1} "mk,kn->mn" : f32[{rows + i},{columns}]' for i in range(count)]
+    return graph(*lines, *(f'output "y{i}" %{2 * count + i}' for i in range(count)))
+
 
 EXP = """graph {
   %0 = input "x" : f32[32,200] normal(0,1)
@@ -172,7 +187,16 @@ def _many_inputs(count):
     inputs = [f'%{i} = input "x{i}" : f32[2] normal(0,1)' for i in range(count)]
     joined = f"%{count} = concat {' '.join(f'%{i}' for i in range(count))} axis=[0] : f32[{2 * count}]"
     sums = [f"%{count + i} = add %{0 if i == 1 else count + i - 1} %{i} : f32[2]" for i in range(1, count)]
-    return "\n  ".join(["graph {", *inputs, joined, *sums, f'output "y" %{count}', f'output "sum" %{2 * count - 1}']) + "\n}\n"
+    return graph(*inputs, joined, *sums, f'output "y" %{count}', f'output "sum" %{2 * count - 1}')
 
 
 MANY_INPUTS = _many_inputs(300)
+
+
+def onnx_model(nodes, inputs, outputs, weights=None):
+    """Returns an ONNX model. Inputs and outputs are rows of a name, a type and a shape; weights are a dict: name -> array."""
+    from onnx import helper, numpy_helper  # few tests need the package
+
+    values = ([helper.make_tensor_value_info(*row) for row in rows] for rows in (inputs, outputs))
+    made = helper.make_graph(nodes, "g", *values, [numpy_helper.from_array(array, name) for name, array in (weights or {}).items()])
+    return helper.make_model(made, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)

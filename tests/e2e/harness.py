@@ -291,6 +291,11 @@ def trials_in(store):
     return sum(count for (count,) in rows_in(store, "SELECT count(*) FROM trials WHERE phase < 1000000"))
 
 
+def library_trials(store, library):
+    """Returns plan, outcome and message of the trials of a library's kernels."""
+    return [row for row in rows_in(store, "SELECT plan, outcome, message FROM trials") if f" class={library} " in row[0]]
+
+
 def leased_in(store, where="TRUE"):
     """Returns the names of the workers that lease a batch for which the condition holds."""
     leased = rows_in(store, f"SELECT worker FROM batches WHERE state = 'leased' AND ({where})")

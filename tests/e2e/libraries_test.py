@@ -10,55 +10,46 @@ import shutil
 import subprocess
 import sys
 
-from harness import MODELS, Scratch, expect, rows_in, skip
+from graphs import graph, several_products
+from harness import MODELS, Scratch, expect, library_trials, skip
 
 LIBRARY, PACKAGE = "libdnnl.so.2", "libdnnl2"
 ALLOWED = ("--libraries", "onednn")
 
 
-def graph(lines):
-    return "graph {\n  " + "\n  ".join(lines) + "\n}\n"
-
-
 GELU = graph(
-    (
-        '%0 = input "a" : f32[64,48] normal(0,1)',
-        '%1 = input "b" : f32[48,80] normal(0,1)',
-        '%2 = input "bias" : f32[80] normal(0,1)',
-        '%3 = input "r" : f32[64,80] normal(0,1)',
-        '%4 = contract %0 %1 "mk,kn->mn" : f32[64,80]',
-        "%5 = broadcast %2 dims=[1] : f32[64,80]",
-        "%6 = add %4 %5 : f32[64,80]",
-        "%7 = constant 0.70710677 : f32[64,80]",
-        "%8 = mul %6 %7 : f32[64,80]",
-        "%9 = erf %8 : f32[64,80]",
-        "%10 = constant 1 : f32[64,80]",
-        "%11 = add %9 %10 : f32[64,80]",
-        "%12 = mul %6 %11 : f32[64,80]",
-        "%13 = constant 0.5 : f32[64,80]",
-        "%14 = mul %12 %13 : f32[64,80]",
-        "%15 = add %14 %3 : f32[64,80]",
-        'output "y" %15',
-    )
+    '%0 = input "a" : f32[64,48] normal(0,1)',
+    '%1 = input "b" : f32[48,80] normal(0,1)',
+    '%2 = input "bias" : f32[80] normal(0,1)',
+    '%3 = input "r" : f32[64,80] normal(0,1)',
+    '%4 = contract %0 %1 "mk,kn->mn" : f32[64,80]',
+    "%5 = broadcast %2 dims=[1] : f32[64,80]",
+    "%6 = add %4 %5 : f32[64,80]",
+    "%7 = constant 0.70710677 : f32[64,80]",
+    "%8 = mul %6 %7 : f32[64,80]",
+    "%9 = erf %8 : f32[64,80]",
+    "%10 = constant 1 : f32[64,80]",
+    "%11 = add %9 %10 : f32[64,80]",
+    "%12 = mul %6 %11 : f32[64,80]",
+    "%13 = constant 0.5 : f32[64,80]",
+    "%14 = mul %12 %13 : f32[64,80]",
+    "%15 = add %14 %3 : f32[64,80]",
+    'output "y" %15',
 )
 BATCHED = graph(
-    (
-        '%0 = input "a" : f32[6,20,32] normal(0,1)',
-        '%1 = input "b" : f32[6,24,32] normal(0,1)',
-        '%2 = contract %0 %1 "bmk,bnk->bmn" : f32[6,20,24]',
-        "%3 = tanh %2 : f32[6,20,24]",
-        'output "y" %3',
-    )
+    '%0 = input "a" : f32[6,20,32] normal(0,1)',
+    '%1 = input "b" : f32[6,24,32] normal(0,1)',
+    '%2 = contract %0 %1 "bmk,bnk->bmn" : f32[6,20,24]',
+    "%3 = tanh %2 : f32[6,20,24]",
+    'output "y" %3',
 )
 PANELS = graph(
-    (
-        '%0 = input "a" : f32[40,64] normal(0,1)',
-        '%1 = input "b" : f32[3,64,64] normal(0,1)',
-        '%2 = contract %0 %1 "mk,pkq->mpq" : f32[40,3,64]',
-        "%3 = constant 0 : f32[40,3,64]",
-        "%4 = max %2 %3 : f32[40,3,64]",
-        'output "y" %4',
-    )
+    '%0 = input "a" : f32[40,64] normal(0,1)',
+    '%1 = input "b" : f32[3,64,64] normal(0,1)',
+    '%2 = contract %0 %1 "mk,pkq->mpq" : f32[40,3,64]',
+    "%3 = constant 0 : f32[40,3,64]",
+    "%4 = max %2 %3 : f32[40,3,64]",
+    'output "y" %4',
 )
 
 
@@ -67,19 +58,17 @@ def convolution(stride, dilation, pad):
     padded = 17 + 2 * pad
     window = f"3,{stride},{dilation}"
     return graph(
-        (
-            '%0 = input "x" : f32[2,6,17,17] normal(0,1)',
-            '%1 = input "w" : f32[10,6,3,3] normal(0,1)',
-            '%2 = input "bias" : f32[10] normal(0,1)',
-            f"%3 = pad %0 low=[0,0,{pad},{pad}] high=[0,0,{pad},{pad}] value=0 : f32[2,6,{padded},{padded}]",
-            f"%4 = window %3 axes=[2,3] params=[{window},{window}] : f32[2,6,{out},{out},3,3]",
-            f'%5 = contract %4 %1 "bkmoli,nkli->bnmo" : f32[2,10,{out},{out}]',
-            f"%6 = broadcast %2 dims=[1] : f32[2,10,{out},{out}]",
-            f"%7 = add %5 %6 : f32[2,10,{out},{out}]",
-            f"%8 = constant 0 : f32[2,10,{out},{out}]",
-            f"%9 = max %7 %8 : f32[2,10,{out},{out}]",
-            'output "y" %9',
-        )
+        '%0 = input "x" : f32[2,6,17,17] normal(0,1)',
+        '%1 = input "w" : f32[10,6,3,3] normal(0,1)',
+        '%2 = input "bias" : f32[10] normal(0,1)',
+        f"%3 = pad %0 low=[0,0,{pad},{pad}] high=[0,0,{pad},{pad}] value=0 : f32[2,6,{padded},{padded}]",
+        f"%4 = window %3 axes=[2,3] params=[{window},{window}] : f32[2,6,{out},{out},3,3]",
+        f'%5 = contract %4 %1 "bkmoli,nkli->bnmo" : f32[2,10,{out},{out}]',
+        f"%6 = broadcast %2 dims=[1] : f32[2,10,{out},{out}]",
+        f"%7 = add %5 %6 : f32[2,10,{out},{out}]",
+        f"%8 = constant 0 : f32[2,10,{out},{out}]",
+        f"%9 = max %7 %8 : f32[2,10,{out},{out}]",
+        'output "y" %9',
     )
 
 
@@ -94,20 +83,6 @@ GROUPS = {
 }
 
 
-def several_products(count):
-    lines = []
-    for i in range(count):
-        lines += [f'%{2 * i} = input "a{i}" : f32[{16 + i},32] normal(0,1)', f'%{2 * i + 1} = input "b{i}" : f32[32,48] normal(0,1)']
-    for i in range(count):
-        lines.append(f'%{2 * count + i} = contract %{2 * i} %{2 * i + 1} "mk,kn->mn" : f32[{16 + i},48]')
-    lines += [f'output "y{i}" %{2 * count + i}' for i in range(count)]
-    return graph(lines)
-
-
-def library_trials(store):
-    return [row for row in rows_in(store, "SELECT plan, outcome, message FROM trials") if " class=onednn " in row[0]]
-
-
 def tune(scratch, name, text, *more, **options):
     file = scratch.root / f"{name}.graph"
     file.write_text(text)
@@ -120,7 +95,7 @@ def test_every_group(scratch):
     """Each kernel of the library agrees with the oracle, in the workers' sandbox."""
     for name, text in GROUPS.items():
         done, store = tune(scratch, name, text, *ALLOWED)
-        trials = library_trials(store)
+        trials = library_trials(store, "onednn")
         correct = [plan for plan, outcome, _ in trials if outcome == 0]
         expect(correct, f"{name}: no kernel of the library was right: {trials}")
         expect(all(outcome == 0 for _, outcome, _ in trials), f"{name}: {trials}")
@@ -136,11 +111,11 @@ def test_off_unless_allowed(scratch):
     expect(done.json()["job"]["cached"] or done.json()["job"]["trials_run"] > 0, done.out)
     scratch.run("warploom", "tune", scratch.path("gelu.graph"), "--store", store, "--cover", "greedy", "--libraries", "none", "--require-cached", expect=None)
     fresh, store = tune(scratch, "off", BATCHED)
-    expect(not library_trials(store), "a job that allows no library had kernels of one")
+    expect(not library_trials(store, "onednn"), "a job that allows no library had kernels of one")
     keys = {row["key"] for row in fresh.json()["groups"]}
     allowed, store = tune(scratch, "off", BATCHED, *ALLOWED)
     expect(not keys & {row["key"] for row in allowed.json()["groups"]}, "one key for both kinds of jobs")
-    expect(library_trials(store), "no kernel of the library was tried")
+    expect(library_trials(store, "onednn"), "no kernel of the library was tried")
 
 
 def without_library(scratch):
@@ -184,7 +159,7 @@ def test_missing(scratch):
 def test_wrong_library(scratch):
     def judged():
         done, store = tune(scratch, "wrong", GELU, *ALLOWED)
-        trials = library_trials(store)
+        trials = library_trials(store, "onednn")
         expect(trials and all(outcome == 2 for _, outcome, _ in trials), f"wrong results were not found: {trials}")
         expect(all(row["library"] == "" for row in done.json()["groups"]), done.out)
 
@@ -197,7 +172,7 @@ def test_bundle(scratch):
     scratch.serve(socket, store=scratch.path("fleet.db"))
     scratch.start("warploom-worker", "--server", f"unix:{socket}", "--devices", "fake")
     file, bundle = scratch.root / "several.graph", scratch.path("several.bundle")
-    file.write_text(several_products(8))
+    file.write_text(several_products(8, 16, 48))
     asked = ("--server", f"unix:{socket}", "--trials", 8, *ALLOWED)
     report = scratch.run("warploom", "tune", file, *asked, "--json", "-", "--out", bundle).json()
     manifest = json.loads(pathlib.Path(bundle, "manifest.json").read_text())

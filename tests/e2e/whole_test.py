@@ -5,12 +5,13 @@ folder, checked as a whole and call by call, and run by the example program."""
 import subprocess
 import sys
 
+from graphs import onnx_model
 from harness import BIN, Scratch, expect, skip
 
 try:
     import numpy as np
     import onnx
-    from onnx import TensorProto, helper, numpy_helper
+    from onnx import TensorProto, helper
 except ImportError:
     skip("needs numpy and onnx")
 
@@ -26,15 +27,7 @@ def write_model(path, weights):
         helper.make_node("MatMul", ["r", "v"], ["rv"]),
         helper.make_node("Softmax", ["rv"], ["y"], axis=-1),
     ]
-    value = helper.make_tensor_value_info
-    graph = helper.make_graph(
-        nodes,
-        "whole",
-        [value("x", TensorProto.FLOAT, ["n", WIDTH])],
-        [value("y", TensorProto.FLOAT, ["n", CLASSES])],
-        [numpy_helper.from_array(array, name) for name, array in weights.items()],
-    )
-    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)]), path)
+    onnx.save(onnx_model(nodes, [("x", TensorProto.FLOAT, ["n", WIDTH])], [("y", TensorProto.FLOAT, ["n", CLASSES])], weights), path)
 
 
 def expected(x, weights):

@@ -8,14 +8,11 @@ import pathlib
 import re
 
 from fakes import FAKE, without_clang
-from harness import Scratch, expect, rows_in
+from graphs import graph, several_products
+from harness import Scratch, expect, library_trials
 
 ROWS = (("cuda:sm_90a", "cublaslt", "cublaslt=13.99.0", "libcublasLt.so.13"), ("hip:gfx90a", "hipblaslt", "hipblaslt=0.99.0", "libhipblaslt.so.1"))
 CORRECT, WRONG_RESULT, REJECTED = 0, 2, 5
-
-
-def graph(*lines):
-    return "graph {\n  " + "\n  ".join(lines) + "\n}\n"
 
 
 def factors(dtype, a, b):
@@ -72,10 +69,6 @@ GROUPS = {
 }
 
 
-def library_trials(store, library):
-    return [row for row in rows_in(store, "SELECT plan, outcome, message FROM trials") if f" class={library} " in row[0]]
-
-
 def tune(scratch, name, text, target, *more, trials=2, **options):
     file, store = scratch.root / f"{name}.graph", scratch.path(f"{name} {target.replace(':', ' ')}.db")
     file.write_text(text)
@@ -104,12 +97,8 @@ def every_group(scratch, target, library, version, _):
 
 def bundle_of(scratch, target, library):
     """Generated kernels of the first two products spill and are rejected, so that the library's kernels win there whatever the times are."""
-    lines, dtype = [], "f32"
-    for i in range(6):
-        lines += [f'%{2 * i} = input "a{i}" : {dtype}[{8 + i},32] normal(0,1)', f'%{2 * i + 1} = input "b{i}" : {dtype}[32,16] normal(0,1)']
-    lines += [f'%{12 + i} = contract %{2 * i} %{2 * i + 1} "mk,kn->mn" : {dtype}[{8 + i},16]' for i in range(6)]
     file, bundle = scratch.root / "several.graph", scratch.path(f"{library}.bundle")
-    file.write_text(graph(*lines, *(f'output "y{i}" %{12 + i}' for i in range(6))))
+    file.write_text(several_products(6, 8, 16))
     scratch.environment["WARPLOOM_FAKE_SPILL"] = "WL_IN(f32, p0, 2"  # the first factor has 256 elements, then 288, then more than 300
     scratch.run("warploom", "tune", file, "--target", target, "--trials", 8, "--libraries", library, "--cover", "greedy", "--out", bundle)
     del scratch.environment["WARPLOOM_FAKE_SPILL"]

@@ -9,8 +9,9 @@ import sys
 import numpy as np
 import onnx
 from documented import in_blocks, shell, start
+from graphs import onnx_model
 from harness import BIN, SOURCE, Scratch, expect, has_sanitizer, skip, until
-from onnx import TensorProto, helper, numpy_helper
+from onnx import TensorProto, helper
 
 # First words of commands. Lines that begin otherwise are text of files and programs.
 RUN = {"warploom", "warploomd", "warploom-worker", "warploom-train", "deploy/certificates.sh", "openssl", "sign", "touch", "echo", "tar"}
@@ -107,10 +108,8 @@ class Page:
 
 def write_model(path):
     nodes = [helper.make_node("MatMul", ["x", "w"], ["p"]), helper.make_node("Relu", ["p"], ["y"])]
-    tensors = [helper.make_tensor_value_info(name, TensorProto.FLOAT, [4, 8]) for name in ("x", "y")]
-    weights = [numpy_helper.from_array(np.eye(8, dtype=np.float32), "w")]
-    graph = helper.make_graph(nodes, "g", tensors[:1], tensors[1:], weights)
-    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), path)
+    x, y = ([(name, TensorProto.FLOAT, [4, 8])] for name in ("x", "y"))
+    onnx.save(onnx_model(nodes, x, y, {"w": np.eye(8, dtype=np.float32)}), path)
 
 
 def commands_of(path):

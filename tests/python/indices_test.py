@@ -4,6 +4,7 @@ outside of its axis ends with an error that names the index, wherever the bundle
 
 import sys
 
+from graphs import onnx_model
 from harness import Scratch, expect, python_package, skip
 
 try:
@@ -16,17 +17,6 @@ except ImportError as error:
 sys.path.insert(0, str(python_package()))
 
 
-def model_of(nodes, inputs, outputs, constants=()):
-    graph = helper.make_graph(
-        nodes,
-        "g",
-        [helper.make_tensor_value_info(n, t, s) for n, t, s in inputs],
-        [helper.make_tensor_value_info(n, t, s) for n, t, s in outputs],
-        [onnx.numpy_helper.from_array(a, n) for n, a in constants],
-    )
-    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
-
-
 def letters():
     """A model that gathers a row of a table for each letter of a text."""
     nodes = [
@@ -35,7 +25,7 @@ def letters():
         helper.make_node("Gather", ["table", "place"], ["y"]),
     ]
     inputs = [("text", T.UINT8, [9]), ("table", T.FLOAT, [26, 4])]
-    return model_of(nodes, inputs, [("y", T.FLOAT, [9, 4])], [("a", np.int64(97))])
+    return onnx_model(nodes, inputs, [("y", T.FLOAT, [9, 4])], {"a": np.int64(97)})
 
 
 def router():
@@ -47,33 +37,33 @@ def router():
         helper.make_node("Gather", ["table", "named"], ["y"]),
     ]
     inputs = [("x", T.FLOAT, [5, 23]), ("names", T.INT64, [23]), ("table", T.FLOAT, [23, 3])]
-    return model_of(nodes, inputs, [("y", T.FLOAT, [5, 2, 3]), ("which", T.INT64, [5, 2])], [("k", np.array([2]))])
+    return onnx_model(nodes, inputs, [("y", T.FLOAT, [5, 2, 3]), ("which", T.INT64, [5, 2])], {"k": np.array([2])})
 
 
 def pairs():
     """A model that reads elements of a matrix by row and column, and updates elements so."""
     nodes = [helper.make_node("GatherND", ["x", "i"], ["y"]), helper.make_node("ScatterND", ["x", "i", "u"], ["z"])]
     inputs = [("x", T.FLOAT, [4, 3]), ("i", T.INT64, [2, 2]), ("u", T.FLOAT, [2])]
-    return model_of(nodes, inputs, [("y", T.FLOAT, [2]), ("z", T.FLOAT, [4, 3])])
+    return onnx_model(nodes, inputs, [("y", T.FLOAT, [2]), ("z", T.FLOAT, [4, 3])])
 
 
 def single():
     """A model that gathers from a table of one row, in which only one index, and its negative form, is valid."""
     nodes = [helper.make_node("Gather", ["table", "i"], ["y"])]
-    return model_of(nodes, [("table", T.FLOAT, [1, 4]), ("i", T.INT64, [3])], [("y", T.FLOAT, [3, 4])])
+    return onnx_model(nodes, [("table", T.FLOAT, [1, 4]), ("i", T.INT64, [3])], [("y", T.FLOAT, [3, 4])])
 
 
 def unpooled():
     """A model that puts maxima of two planes back to their places (MaxUnpool)."""
     nodes = [helper.make_node("MaxUnpool", ["x", "i"], ["y"], kernel_shape=[2], strides=[2])]
-    return model_of(nodes, [("x", T.FLOAT, [1, 2, 2]), ("i", T.INT64, [1, 2, 2])], [("y", T.FLOAT, [1, 2, 4])])
+    return onnx_model(nodes, [("x", T.FLOAT, [1, 2, 2]), ("i", T.INT64, [1, 2, 2])], [("y", T.FLOAT, [1, 2, 4])])
 
 
 def cache():
     """A model that writes new rows into a cache of 5 rows, from an index on that the input gives for each batch."""
     nodes = [helper.make_node("TensorScatter", ["cache", "rows", "i"], ["y"])]
     inputs = [("cache", T.FLOAT, [2, 5, 3]), ("rows", T.FLOAT, [2, 2, 3]), ("i", T.INT64, [2])]
-    model = model_of(nodes, inputs, [("y", T.FLOAT, [2, 5, 3])])
+    model = onnx_model(nodes, inputs, [("y", T.FLOAT, [2, 5, 3])])
     model.opset_import[0].version, model.ir_version = 24, 11
     return model
 

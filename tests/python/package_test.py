@@ -14,7 +14,7 @@ sys.path.insert(0, str(python_package()))
 import numpy as np  # noqa: E402
 import onnx  # noqa: E402
 import pytest  # noqa: E402
-from onnx import TensorProto, helper, numpy_helper  # noqa: E402
+from onnx import TensorProto, helper  # noqa: E402
 
 import warploom  # noqa: E402
 
@@ -45,19 +45,9 @@ def onnx_file(folder, weights):
         helper.make_node("Relu", ["sum"], ["y"]),
         helper.make_node("ReduceSum", ["sum", "axes"], ["rows"], keepdims=0),
     ]
-    graph = helper.make_graph(
-        nodes,
-        "mlp",
-        [helper.make_tensor_value_info("x", TensorProto.FLOAT, ["batch", K])],
-        [
-            helper.make_tensor_value_info("y", TensorProto.FLOAT, ["batch", N]),
-            helper.make_tensor_value_info("rows", TensorProto.FLOAT, ["batch"]),
-        ],
-        [numpy_helper.from_array(value, name) for name, value in weights.items()]
-        + [numpy_helper.from_array(np.array([1]), "axes")],
-    )
+    outputs = [("y", TensorProto.FLOAT, ["batch", N]), ("rows", TensorProto.FLOAT, ["batch"])]
     path = folder / "mlp.onnx"
-    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), path)
+    onnx.save(graphs.onnx_model(nodes, [("x", TensorProto.FLOAT, ["batch", K])], outputs, weights | {"axes": np.array([1])}), path)
     return path
 
 
